@@ -1,0 +1,79 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// A Debian library behind a module map and a header of `static inline` functions.
+func cLibrary(_ name: String, _ pkgConfig: String? = nil, _ package: String? = nil) -> Target {
+    .systemLibrary(
+        name: name, pkgConfig: pkgConfig, providers: package.map { [.apt([$0])] } ?? [])
+}
+
+func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
+    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .testTarget(name: name, dependencies: dependencies + ["TestSupport"], swiftSettings: settings)
+}
+
+let package = Package(
+    name: "herald",
+    products: [
+        .executable(name: "herald", targets: ["HeraldCommand"]),
+        .library(name: "Delegation", targets: ["Delegation"]),
+        .library(name: "Herald", targets: ["Herald", "SQLiteStore", "Webhooks"]),
+    ],
+    targets: [
+        // The multicast delegate. Knows Swift's standard library and nothing else: any Swift platform.
+        module("Delegation"),
+        // Threads, mailboxes, clocks, eventfd and epoll: the only place with system calls of our own.
+        module("Runtime", ["CLinux"]),
+        // One strict parser and one writer of JSON, over bytes. Knows nothing of events.
+        module("JSON"),
+        // Hashes, signatures, random bytes: a small face of libcrypto.
+        module("Crypto", ["COpenSSL"]),
+        // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
+        module("Herald", ["Delegation", "JSON", "Runtime"]),
+        // EventStore on SQLite, the embedded default. Knows SQL, not HTTP.
+        module("SQLiteStore", ["Herald", "Runtime", "CSQLite"]),
+        // CallbackSender on libcurl: HTTP callbacks, signing, the address guard. Knows no store.
+        module("Webhooks", ["Herald", "Runtime", "Crypto", "CCurl"]),
+        // A small Swift face of libmicrohttpd. Knows nothing of Herald.
+        module("HTTPServer", ["Runtime", "CMicrohttpd"]),
+        // The REST contract: routes, JSON, problems, metrics. Knows the hub and HTTP, no C library.
+        module("HeraldServer", ["Herald", "HTTPServer", "JSON", "Crypto", "Runtime"]),
+        // The command `herald`: arguments, configuration, signals, wiring: the only place that knows everything.
+        module("HeraldCommand", ["Herald", "HeraldServer", "HTTPServer", "SQLiteStore", "Webhooks", "Runtime"]).executable,
+
+        // The C libraries, each imported by the one target above it.
+        cLibrary("CLinux"),
+        cLibrary("CMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
+        cLibrary("CCurl", "libcurl", "libcurl4-openssl-dev"),
+        cLibrary("COpenSSL", "libcrypto", "libssl-dev"),
+        cLibrary("CSQLite", "sqlite3", "libsqlite3-dev"),
+
+        // What several test suites need: temporary folders, raw sockets, a receiver, the running binary.
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        tests("DelegationTests", ["Delegation"]),
+        tests("RuntimeTests", ["Runtime"]),
+        tests("JSONTests", ["JSON"]),
+        tests("HTTPServerTests", ["HTTPServer"]),
+        tests("WebhooksTests", ["Webhooks", "Crypto", "Herald", "Runtime"]),
+        tests("StoreTests", ["SQLiteStore", "Herald", "Runtime"]),
+        tests("HeraldTests", ["Herald", "Delegation", "JSON", "Runtime"]),
+        tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "JSON"]),
+    ]
+)
+
+extension Target {
+    /// The same module as an executable.
+    var executable: Target {
+        .executableTarget(name: name, dependencies: dependencies, swiftSettings: swiftSettings)
+    }
+}

@@ -1,0 +1,6 @@
+#ifndef HERALD_CCURL_H
+#define HERALD_CCURL_H
+
+#include <curl/curl.h>
+
+#endif

@@ -1,0 +1,20 @@
+// Linux system calls that Swift's Glibc overlay does not carry.
+#ifndef HERALD_CLINUX_H
+#define HERALD_CLINUX_H
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+
+// Enumerators arrive in Swift as closed enums; plain integers are what epoll_event.events takes.
+static inline unsigned herald_epollin(void) { return EPOLLIN; }
+static inline unsigned herald_epollout(void) { return EPOLLOUT; }
+static inline unsigned herald_epollerr(void) { return EPOLLERR | EPOLLHUP; }
+static inline int herald_eventfd(int semaphore) {
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | (semaphore ? EFD_SEMAPHORE : 0));
+}
+static inline int herald_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
+// prctl is variadic. Names the calling thread; the kernel cuts the name to 15 bytes.
+static inline void herald_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+#endif

@@ -1,0 +1,58 @@
+/// The tenant that events and delegates belong to. There is always `default`.
+public struct AppKey: Hashable, Sendable {
+    public let rawValue: Int64
+    public init(rawValue: Int64) { self.rawValue = rawValue }
+    public static let `default` = AppKey(rawValue: 1)
+}
+
+/// A position in the event log: 1 for the first event, increasing without gaps. 0 is "before everything".
+public typealias Sequence = Int64
+
+/// A fact that was posted. Immutable, and shared by the log's tail, all deliveries and all streams: its bytes exist once
+/// in the process.
+public final class Event: Sendable {
+    public let app: AppKey
+    /// 1–64 of `[A-Za-z0-9_-]`; `evt_` and a ULID when the service made it.
+    public let id: String
+    /// Segments of `[a-z0-9_]` joined by dots, 1–128 characters.
+    public let type: String
+    /// What the event is about, ≤ 256 characters.
+    public let subject: String?
+    /// Milliseconds since 1970 UTC.
+    public let time: Int64
+    /// The body of a callback in `standard` format, made once: `{"type":…,"timestamp":…,"data":…,"subject":…}`.
+    public let body: [UInt8]
+    /// Where `data` lies in `body`: the publisher's bytes, as they came.
+    public let dataRange: Range<Int>
+
+    /// - Parameters:
+    ///   - data: one JSON value that the strict parser has accepted.
+    public init<Data: Collection<UInt8>>(
+        app: AppKey = .default, id: String, type: String, subject: String?, time: Int64, data: Data
+    ) {
+        self.app = app
+        self.id = id
+        self.type = type
+        self.subject = subject
+        self.time = time
+        (body, dataRange) = StandardBody.encode(type: type, subject: subject, time: time, data: data)
+    }
+
+    /// The publisher's bytes.
+    public var data: ArraySlice<UInt8> { body[dataRange] }
+}
+
+/// Events that became durable together, in the order of the log.
+public struct EventBatch: Sendable {
+    /// The sequence of `events[0]`; the others follow without a gap.
+    public let first: Sequence
+    public let events: [Event]
+
+    public init(first: Sequence, events: [Event]) {
+        self.first = first
+        self.events = events
+    }
+
+    /// The sequence of the last event, or `first - 1` when there is none.
+    public var last: Sequence { first + Sequence(events.count) - 1 }
+}

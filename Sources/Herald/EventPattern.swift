@@ -1,0 +1,60 @@
+/// Which event types a delegate wants: an exact type, everything below a prefix (`auth.*`), or all (`*`).
+public enum EventPattern: Hashable, Sendable {
+    case any
+    /// `auth.*` is `.prefix("auth.")`: the prefix ends with the dot.
+    case prefix(String)
+    case exact(String)
+
+    /// `nil` when the text is none of the three forms; see `EventType.isValid` for the alphabet.
+    public init?(_ text: String) {
+        if text == "*" {
+            self = .any
+        } else if text.hasSuffix(".*") {
+            let stem = String(text.dropLast(2))
+            guard EventType.isValid(stem) else { return nil }
+            self = .prefix(stem + ".")
+        } else {
+            guard EventType.isValid(text) else { return nil }
+            self = .exact(text)
+        }
+    }
+
+    public func matches(_ type: String) -> Bool {
+        switch self {
+        case .any: true
+        case .prefix(let prefix): type.hasPrefix(prefix)
+        case .exact(let exact): type == exact
+        }
+    }
+
+    public var text: String {
+        switch self {
+        case .any: "*"
+        case .prefix(let prefix): prefix + "*"
+        case .exact(let exact): exact
+        }
+    }
+}
+
+/// The names of events: 1–128 characters, segments of `[a-z0-9_]` joined by dots.
+public enum EventType {
+    /// Types that only the service itself posts.
+    public static let reservedPrefix = "herald."
+
+    public static func isValid(_ type: String) -> Bool {
+        let bytes = type.utf8
+        guard (1...128).contains(bytes.count) else { return false }
+        var segmentIsEmpty = true
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+                segmentIsEmpty = false
+            case UInt8(ascii: ".") where !segmentIsEmpty:
+                segmentIsEmpty = true
+            default:
+                return false
+            }
+        }
+        return !segmentIsEmpty
+    }
+}

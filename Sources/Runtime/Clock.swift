@@ -1,0 +1,26 @@
+import Glibc
+
+/// Time as the service sees it. A value of two closures, so that tests hand in their own.
+///
+/// Timers use `monotonic` only: a change of the wall clock neither stalls nor floods them.
+public struct Clock: Sendable {
+    /// Nanoseconds from an arbitrary start; never goes back. Any thread.
+    public let monotonic: @Sendable () -> Int64
+    /// Milliseconds since 1970-01-01 UTC. Any thread.
+    public let wall: @Sendable () -> Int64
+
+    public init(monotonic: @escaping @Sendable () -> Int64, wall: @escaping @Sendable () -> Int64) {
+        self.monotonic = monotonic
+        self.wall = wall
+    }
+
+    /// The machine's clocks.
+    public static let system = Clock(
+        monotonic: { nanoseconds(CLOCK_MONOTONIC) }, wall: { nanoseconds(CLOCK_REALTIME) / 1_000_000 })
+}
+
+private func nanoseconds(_ clock: clockid_t) -> Int64 {
+    var time = timespec()
+    clock_gettime(clock, &time)
+    return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+}
