@@ -3,11 +3,16 @@ import Synchronization
 /// What crosses threads: many append, one takes the whole batch out. The lock is held for a few instructions.
 public final class Mailbox<Item: Sendable>: Sendable {
     private let items = Mutex<[Item]>([])
-    private let wakeup: Wakeup
+    private let wake: @Sendable () -> Void
 
-    /// - Parameter wakeup: signalled once for each batch, by whoever puts the first item into an empty box.
-    public init(wakeup: Wakeup) {
-        self.wakeup = wakeup
+    /// - Parameter wake: called once for each batch, by whoever puts the first item into an empty box; any thread.
+    public init(wake: @escaping @Sendable () -> Void) {
+        self.wake = wake
+    }
+
+    /// A mailbox whose reader waits for `wakeup`.
+    public convenience init(wakeup: Wakeup) {
+        self.init(wake: { wakeup.signal() })
     }
 
     /// Any thread. Never blocks longer than another `post` or `takeAll`.
@@ -16,7 +21,7 @@ public final class Mailbox<Item: Sendable>: Sendable {
             items.append(item)
             return items.count == 1
         }
-        if first { wakeup.signal() }
+        if first { wake() }
     }
 
     /// Everything posted so far, in order. One thread.

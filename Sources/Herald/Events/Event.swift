@@ -26,9 +26,10 @@ public final class Event: Sendable {
     public let dataRange: Range<Int>
 
     /// - Parameters:
-    ///   - data: one JSON value that the strict parser has accepted.
-    public init<Data: Collection<UInt8>>(
-        app: AppKey = .default, id: String, type: String, subject: String?, time: Int64, data: Data
+    ///   - data: one JSON value that the strict parser has accepted; copied.
+    public init(
+        app: AppKey = .default, id: String, type: String, subject: String?, time: Int64,
+        data: UnsafeBufferPointer<UInt8>
     ) {
         self.app = app
         self.id = id
@@ -36,6 +37,34 @@ public final class Event: Sendable {
         self.subject = subject
         self.time = time
         (body, dataRange) = StandardBody.encode(type: type, subject: subject, time: time, data: data)
+    }
+
+    /// - Parameters:
+    ///   - data: one JSON value that the strict parser has accepted; copied.
+    public convenience init<Data: Collection<UInt8>>(
+        app: AppKey = .default, id: String, type: String, subject: String?, time: Int64, data: Data
+    ) {
+        let copied: Event? = data.withContiguousStorageIfAvailable {
+            Event(app: app, id: id, type: type, subject: subject, time: time, data: $0)
+        }
+        if let copied {
+            self.init(copied)
+        } else {
+            let bytes = Array(data)
+            self.init(bytes.withUnsafeBufferPointer {
+                Event(app: app, id: id, type: type, subject: subject, time: time, data: $0)
+            })
+        }
+    }
+
+    private init(_ other: Event) {
+        app = other.app
+        id = other.id
+        type = other.type
+        subject = other.subject
+        time = other.time
+        body = other.body
+        dataRange = other.dataRange
     }
 
     /// The publisher's bytes.

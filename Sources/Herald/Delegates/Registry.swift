@@ -1,0 +1,95 @@
+import Synchronization
+
+/// The registered webhooks, in memory: what lists and look-ups read. The store has the durable copy.
+///
+/// The writer's thread changes it, after the commit; any thread reads.
+public final class Registry: Sendable {
+    private struct Entries {
+        var byID: [String: WebhookDelegate] = [:]
+        var byKey: [DelegateKey: WebhookDelegate] = [:]
+        var byURL: [Address: DelegateKey] = [:]
+        /// Ids in ascending order, which is that of their registration.
+        var ids: [String] = []
+    }
+
+    private struct Address: Hashable {
+        let app: AppKey
+        let url: String
+    }
+
+    private let entries: Mutex<Entries>
+
+    init(_ delegates: [WebhookDelegate]) {
+        var entries = Entries()
+        for delegate in delegates { Self.insert(delegate, &entries) }
+        entries.ids.sort()
+        self.entries = Mutex(entries)
+    }
+
+    public func delegate(_ app: AppKey, id: String) -> WebhookDelegate? {
+        entries.withLock { $0.byID[id] }.flatMap { $0.app == app ? $0 : nil }
+    }
+
+    public func delegate(key: DelegateKey) -> WebhookDelegate? { entries.withLock { $0.byKey[key] } }
+
+    func delegate(_ app: AppKey, url: String) -> WebhookDelegate? {
+        entries.withLock { entries in entries.byURL[Address(app: app, url: url)].flatMap { entries.byKey[$0] } }
+    }
+
+    public var count: Int { entries.withLock { $0.ids.count } }
+
+    /// All of an app, newest first.
+    /// - Parameters:
+    ///   - before: only those with a smaller id.
+    ///   - limit: how many at most.
+    public func list(
+        _ app: AppKey, before: String? = nil, limit: Int = .max, where accepts: (WebhookDelegate) -> Bool = { _ in true }
+    ) -> [WebhookDelegate] {
+        // A copy of references; the filter runs outside the lock.
+        let (ids, byID) = entries.withLock { ($0.ids, $0.byID) }
+        var result: [WebhookDelegate] = []
+        for id in ids.reversed() where result.count < limit {
+            if let before, id >= before { continue }
+            if let delegate = byID[id], delegate.app == app, accepts(delegate) { result.append(delegate) }
+        }
+        return result
+    }
+
+    /// The writer's thread.
+    func set(_ delegate: WebhookDelegate) {
+        entries.withLock { entries in
+            if let old = entries.byKey[delegate.key] { Self.forgetAddress(old, &entries) }
+            Self.insert(delegate, &entries)
+        }
+    }
+
+    /// The writer's thread.
+    func remove(_ delegate: WebhookDelegate) {
+        entries.withLock { entries in
+            Self.forgetAddress(delegate, &entries)
+            entries.byID[delegate.id] = nil
+            entries.byKey[delegate.key] = nil
+            if let index = Self.index(of: delegate.id, in: entries.ids) { entries.ids.remove(at: index) }
+        }
+    }
+
+    private static func insert(_ delegate: WebhookDelegate, _ entries: inout Entries) {
+        if entries.byID.updateValue(delegate, forKey: delegate.id) == nil { entries.ids.append(delegate.id) }
+        entries.byKey[delegate.key] = delegate
+        entries.byURL[Address(app: delegate.app, url: delegate.settings.url)] = delegate.key
+    }
+
+    private static func forgetAddress(_ delegate: WebhookDelegate, _ entries: inout Entries) {
+        entries.byURL[Address(app: delegate.app, url: delegate.settings.url)] = nil
+    }
+
+    private static func index(of id: String, in ids: [String]) -> Int? {
+        var lower = 0
+        var upper = ids.count
+        while lower < upper {
+            let middle = (lower + upper) / 2
+            if ids[middle] < id { lower = middle + 1 } else { upper = middle }
+        }
+        return lower < ids.count && ids[lower] == id ? lower : nil
+    }
+}

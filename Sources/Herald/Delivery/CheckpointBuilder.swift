@@ -1,0 +1,145 @@
+/// Gathers what has to be written: attempts, waiting deliveries, and the positions of the lanes that were touched.
+/// One checkpoint is on its way at a time; the next one gathers meanwhile.
+struct CheckpointBuilder {
+    /// Where a lane stands.
+    enum Place {
+        /// At the common position.
+        case settled
+        case at(_ cursor: Sequence, _ position: Sequence)
+    }
+
+    /// Activity is gathered for this long, in nanoseconds: it bounds what is delivered twice after a crash.
+    static let interval: Int64 = 100_000_000
+    /// After a failed write.
+    static let retryInterval: Int64 = 1_000_000_000
+    /// Attempts gathered; past it no new ones are started until the writer has taken them.
+    static let maxAttempts = 50_000
+
+    private var attempts: [AttemptRecord] = []
+    private var waiting: [DeliveryKey: WaitingDelivery] = [:]
+    private var ended: Set<DeliveryKey> = []
+    private var lanesChanged = false
+    /// The rows that the store has.
+    private var rows: [DelegateKey: LanePosition] = [:]
+    private var settled: Sequence
+    private var routed: Sequence
+    private var writing: Checkpoint?
+    private var failed: Checkpoint?
+    /// When the next one is to be handed over; `nil`: nothing has changed, or one is on its way.
+    private(set) var due: Int64?
+
+    init(settled: Sequence) {
+        self.settled = settled
+        routed = settled
+    }
+
+    var isFull: Bool { attempts.count >= Self.maxAttempts }
+    var isWriting: Bool { writing != nil }
+    var hasChanges: Bool {
+        !attempts.isEmpty || !waiting.isEmpty || !ended.isEmpty || lanesChanged || routed != settled || failed != nil
+    }
+
+    private mutating func changed(now: Int64) {
+        if due == nil && writing == nil { due = now + Self.interval }
+    }
+
+    mutating func routed(to sequence: Sequence, now: Int64) {
+        routed = sequence
+        changed(now: now)
+    }
+
+    mutating func add(_ attempt: AttemptRecord, now: Int64) {
+        attempts.append(attempt)
+        changed(now: now)
+    }
+
+    mutating func wait(_ key: DeliveryKey, attempts: Int, dueAt: Int64, now: Int64) {
+        waiting[key] = WaitingDelivery(
+            delegate: key.delegate, event: key.event, attempts: attempts, dueAt: dueAt, state: .retrying)
+        changed(now: now)
+    }
+
+    mutating func giveUp(_ key: DeliveryKey, attempts: Int, at time: Int64, now: Int64) {
+        waiting[key] = WaitingDelivery(
+            delegate: key.delegate, event: key.event, attempts: attempts, dueAt: time, state: .exhausted)
+        changed(now: now)
+    }
+
+    mutating func end(_ key: DeliveryKey, now: Int64) {
+        waiting[key] = nil
+        ended.insert(key)
+        changed(now: now)
+    }
+
+    /// Something changed that `take` will be told of.
+    mutating func touch(now: Int64) {
+        lanesChanged = true
+        changed(now: now)
+    }
+
+    /// The store has a row for this lane from before the start.
+    mutating func hasRow(_ key: DelegateKey) {
+        rows[key] = LanePosition(delegate: key, cursor: -1, position: -1)
+    }
+
+    /// The lane is gone, and with it its rows in the store.
+    mutating func forget(_ key: DelegateKey) {
+        rows[key] = nil
+        waiting = waiting.filter { $0.key.delegate != key }
+        ended = ended.filter { $0.delegate != key }
+    }
+
+    /// Makes the checkpoint of what was gathered.
+    /// - Parameters:
+    ///   - settled: the position of all lanes that have no row.
+    ///   - lanes: those that were touched, and where they stand.
+    mutating func take(settled: Sequence, lanes: [(DelegateKey, Place)]) -> Checkpoint {
+        var checkpoint = Checkpoint()
+        checkpoint.settled = settled
+        checkpoint.attempts = attempts
+        checkpoint.waiting = Array(waiting.values)
+        checkpoint.ended = Array(ended)
+        for (key, place) in lanes {
+            switch place {
+            case .settled:
+                if rows.removeValue(forKey: key) != nil { checkpoint.caughtUp.append(key) }
+            case .at(let cursor, let position):
+                let row = LanePosition(delegate: key, cursor: cursor, position: position)
+                if rows[key] != row {
+                    rows[key] = row
+                    checkpoint.lanes.append(row)
+                }
+            }
+        }
+        attempts = []
+        waiting = [:]
+        ended = []
+        lanesChanged = false
+        self.settled = settled
+        routed = settled
+        writing = checkpoint
+        due = nil
+        return checkpoint
+    }
+
+    /// The one that the writer could not write, to be handed over again before any other.
+    mutating func takeFailed() -> Checkpoint? {
+        guard let checkpoint = failed else { return nil }
+        failed = nil
+        writing = checkpoint
+        due = nil
+        return checkpoint
+    }
+
+    /// The writer has answered.
+    mutating func ended(succeeded: Bool, now: Int64) {
+        guard let checkpoint = writing else { return }
+        writing = nil
+        if succeeded {
+            if hasChanges { due = now + Self.interval }
+        } else {
+            failed = checkpoint
+            due = now + Self.retryInterval
+        }
+    }
+}

@@ -1,0 +1,126 @@
+import Runtime
+import Synchronization
+
+/// A thread that delivers: it owns a sender and the lanes hashed to it, and shares nothing with the other loops. As a
+/// delegate of the multicast it is told that something happened, and takes the events from the tail by itself.
+final class DeliveryLoop: EventDelegate {
+    private enum Message: Sendable {
+        case set(WebhookDelegate)
+        case remove(DelegateKey)
+        case page(after: Sequence, EventBatch?)
+        case checkpointEnded(Bool)
+        /// Starts nothing new; what is in flight has until then (monotonic nanoseconds).
+        case stop(deadline: Int64)
+    }
+
+    let board = LaneBoard()
+    let counters = DeliveryCounters()
+    private let sender: any CallbackSender
+    private let tail: Tail
+    private let clock: Clock
+    private let mailbox: Mailbox<Message>
+    private let wakeOnce: WakeOnce
+    private let thread = Mutex<Thread?>(nil)
+
+    init(sender: any CallbackSender, tail: Tail, clock: Clock) {
+        self.sender = sender
+        self.tail = tail
+        self.clock = clock
+        let wakeOnce = WakeOnce(sender)
+        self.wakeOnce = wakeOnce
+        mailbox = Mailbox(wake: { wakeOnce.wake() })
+    }
+
+    /// Where a loop gets pages from and hands checkpoints to. Called on the loop's thread, must not wait; the answer may
+    /// come on any thread.
+    struct Services: Sendable {
+        let readPage: @Sendable (_ after: Sequence, _ answer: @escaping @Sendable (EventBatch?) -> Void) -> Void
+        let submit: @Sendable (Checkpoint, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
+    }
+
+    /// A lane as it was before the process started.
+    struct RestoredLane: Sendable {
+        let delegate: WebhookDelegate
+        var position: LanePosition?
+        var waiting: [WaitingDelivery] = []
+        var decided: Set<Sequence> = []
+    }
+
+    /// - Parameter settled: the common position of lanes without a row.
+    func start(name: String, settled: Sequence, lanes: [RestoredLane], services: Services) throws(SystemError) {
+        let started = try Thread(name: name) { [self] in run(settled: settled, lanes: lanes, services: services) }
+        thread.withLock { $0 = started }
+    }
+
+    // MARK: Any thread
+
+    func published(_ batch: EventBatch) { wakeOnce.wake() }
+    func set(_ delegate: WebhookDelegate) { mailbox.post(.set(delegate)) }
+    func remove(_ key: DelegateKey) { mailbox.post(.remove(key)) }
+
+    /// Ends the loop once what is in flight is finished, or the deadline (monotonic nanoseconds) has come, and its last
+    /// checkpoint is written. Returns at once; `join` waits.
+    func stop(deadline: Int64) { mailbox.post(.stop(deadline: deadline)) }
+
+    func join() { thread.withLock { $0.take() }?.join() }
+
+    // MARK: The loop's thread
+
+    private func run(settled: Sequence, lanes: [RestoredLane], services: Services) {
+        let mailbox = self.mailbox
+        var random = SystemRandomNumberGenerator()
+        let engine = DeliveryEngine(
+            ports: .init(
+                sender: sender, tail: tail, clock: clock,
+                readPage: { after in services.readPage(after) { mailbox.post(.page(after: after, $0)) } },
+                submit: { services.submit($0) { mailbox.post(.checkpointEnded($0)) } },
+                random: { Double.random(in: 0..<1, using: &random) }),
+            settled: settled, counters: counters, board: board)
+        for lane in lanes {
+            engine.set(
+                lane.delegate,
+                restored: .init(position: lane.position, waiting: lane.waiting, decided: lane.decided))
+        }
+        var state = RunState()
+        while !state.isOver(open: engine.openTransfers, now: clock.monotonic()) {
+            wakeOnce.rearm()
+            for message in mailbox.takeAll() { handle(message, engine, &state) }
+            var next = engine.turn()
+            if let deadline = state.deadline { next = min(next ?? deadline, deadline) }
+            sender.poll(nanoseconds: next.map { max(0, $0 - clock.monotonic()) }) { engine.finished($0, $1) }
+        }
+        // The last checkpoint. When the store refuses it, the restart delivers again.
+        while !engine.flush() && state.refusals < 2 {
+            sender.poll(nanoseconds: nil) { engine.finished($0, $1) }
+            wakeOnce.rearm()
+            for message in mailbox.takeAll() { handle(message, engine, &state) }
+        }
+        sender.close { _, _ in }
+    }
+
+    private struct RunState {
+        /// When to end with attempts still open; `nil`: not asked to stop.
+        var deadline: Int64?
+        /// Checkpoints that the store refused since the stop.
+        var refusals = 0
+
+        func isOver(open: Int, now: Int64) -> Bool {
+            guard let deadline else { return false }
+            return open == 0 || now >= deadline
+        }
+    }
+
+    private func handle(_ message: Message, _ engine: DeliveryEngine, _ state: inout RunState) {
+        switch message {
+        case .set(let delegate): engine.set(delegate)
+        case .remove(let key): engine.remove(key)
+        case .page(let after, let page): engine.pageArrived(after: after, page)
+        case .checkpointEnded(let succeeded):
+            engine.checkpointEnded(succeeded: succeeded)
+            if state.deadline != nil && !succeeded { state.refusals += 1 }
+        case .stop(let time):
+            engine.stopStarting()
+            state.deadline = time
+        }
+    }
+}

@@ -1,0 +1,62 @@
+/// Pages of the log for lanes that lag behind the tail: shared by all lanes of a loop, asked for once, bounded.
+///
+/// Owned by one delivery loop; the reading itself happens on a reader's thread.
+struct PageCache {
+    static let eventsPerPage = 256
+    static let bytesPerPage = 1 << 20
+    /// Pages kept, and reads asked for at once.
+    static let maxPages = 32
+    static let maxReads = 4
+
+    /// Oldest first.
+    private var pages: [EventBatch] = []
+    /// Who waits for the events after a position. The positions are being read, or wait for a read to end.
+    private var waiters: [Sequence: [DelegateKey]] = [:]
+    private var reading: Set<Sequence> = []
+    private var queued: [Sequence] = []
+
+    /// The event, when its page is here.
+    mutating func event(_ sequence: Sequence) -> Event? {
+        // The page used last is searched first.
+        var index = pages.count - 1
+        while index >= 0 {
+            let page = pages[index]
+            if page.first <= sequence && sequence <= page.last {
+                if index != pages.count - 1 { pages.append(pages.remove(at: index)) }
+                return page.events[Int(sequence - page.first)]
+            }
+            index -= 1
+        }
+        return nil
+    }
+
+    /// Notes that a lane needs the event at `sequence`.
+    /// - Returns: the position after which to read now, when a read is to be started.
+    mutating func want(_ sequence: Sequence, for delegate: DelegateKey) -> Sequence? {
+        let after = sequence - 1
+        if waiters[after, default: []].contains(delegate) { return nil }
+        waiters[after, default: []].append(delegate)
+        if reading.contains(after) || queued.contains(after) { return nil }
+        if reading.count >= Self.maxReads {
+            queued.append(after)
+            return nil
+        }
+        reading.insert(after)
+        return after
+    }
+
+    /// A read has ended.
+    /// - Returns: who waited for it, and the position after which to read next, if any.
+    mutating func arrived(after: Sequence, _ page: EventBatch) -> (delegates: [DelegateKey], readNext: Sequence?) {
+        reading.remove(after)
+        if !page.events.isEmpty {
+            if pages.count >= Self.maxPages { pages.removeFirst() }
+            pages.append(page)
+        }
+        let delegates = waiters.removeValue(forKey: after) ?? []
+        guard !queued.isEmpty else { return (delegates, nil) }
+        let next = queued.removeFirst()
+        reading.insert(next)
+        return (delegates, next)
+    }
+}

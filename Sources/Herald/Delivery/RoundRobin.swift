@@ -1,0 +1,26 @@
+/// A queue of lanes in which each stands at most once.
+struct RoundRobin {
+    private var queue: [Int] = []
+    private var start = 0
+    private var queued: Set<Int> = []
+
+    mutating func append(_ lane: Int) {
+        if queued.insert(lane).inserted { queue.append(lane) }
+    }
+
+    mutating func next() -> Int? {
+        while start < queue.count {
+            let lane = queue[start]
+            start += 1
+            if start > 64 && start * 2 > queue.count {
+                queue.removeFirst(start)
+                start = 0
+            }
+            if queued.remove(lane) != nil { return lane }
+        }
+        return nil
+    }
+
+    /// Its place in the queue stays and is passed over, or serves the lane that takes the number next.
+    mutating func remove(_ lane: Int) { queued.remove(lane) }
+}

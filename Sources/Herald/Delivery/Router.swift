@@ -1,0 +1,74 @@
+/// Finds the lanes that an event's type concerns. Its cost depends on how many match, not on how many are registered.
+///
+/// Owned by one delivery loop. Lanes are named by their index there.
+struct Router {
+    private var any: [Int] = []
+    private var exact: [String: [Int]] = [:]
+    private var prefixes: [String: [Int]] = [:]
+    /// What `exact` and `prefixes` say of a type, so that a prefix is not looked up for each event. Bounded.
+    private var resolved: [String: [Int]] = [:]
+    private var resolvedEntries = 0
+
+    private static let maxResolvedEntries = 100_000
+
+    mutating func insert(_ lane: Int, _ patterns: [EventPattern]) {
+        forget()
+        if patterns.contains(.any) {
+            any.append(lane)
+            return
+        }
+        for pattern in Set(patterns) {
+            switch pattern {
+            case .any: break
+            case .exact(let type): exact[type, default: []].append(lane)
+            case .prefix(let prefix): prefixes[prefix, default: []].append(lane)
+            }
+        }
+    }
+
+    /// - Parameter patterns: those that the lane was inserted with.
+    mutating func remove(_ lane: Int, _ patterns: [EventPattern]) {
+        forget()
+        if patterns.contains(.any) {
+            any.removeAll { $0 == lane }
+            return
+        }
+        for pattern in Set(patterns) {
+            switch pattern {
+            case .any: break
+            case .exact(let type): Self.remove(lane, from: &exact, type)
+            case .prefix(let prefix): Self.remove(lane, from: &prefixes, prefix)
+            }
+        }
+    }
+
+    /// The lanes to offer an event of this type to: those that take everything, and those that named it. No lane is in
+    /// both, and none is named twice.
+    mutating func lanes(for type: String) -> (any: [Int], named: [Int]) {
+        if exact.isEmpty && prefixes.isEmpty { return (any, []) }
+        if let named = resolved[type] { return (any, named) }
+        let named = resolve(type)
+        if resolvedEntries + named.count + 1 > Self.maxResolvedEntries { forget() }
+        resolved[type] = named
+        resolvedEntries += named.count + 1
+        return (any, named)
+    }
+
+    private func resolve(_ type: String) -> [Int] {
+        var named = exact[type] ?? []
+        for dot in type.utf8.indices where type.utf8[dot] == UInt8(ascii: ".") {
+            named += prefixes[String(type[...dot])] ?? []
+        }
+        return named.count < 2 ? named : Set(named).sorted()
+    }
+
+    private mutating func forget() {
+        resolved.removeAll()
+        resolvedEntries = 0
+    }
+
+    private static func remove(_ lane: Int, from table: inout [String: [Int]], _ key: String) {
+        table[key]?.removeAll { $0 == lane }
+        if table[key]?.isEmpty == true { table[key] = nil }
+    }
+}

@@ -1,0 +1,42 @@
+/// Things to do by the time they are due: a binary min-heap. Times are monotonic nanoseconds.
+struct TimerQueue<Payload> {
+    private var heap: [(due: Int64, payload: Payload)] = []
+
+    var nextDue: Int64? { heap.first?.due }
+    var count: Int { heap.count }
+
+    mutating func insert(_ payload: Payload, due: Int64) {
+        heap.append((due, payload))
+        var child = heap.count - 1
+        while child > 0 {
+            let parent = (child - 1) / 2
+            if heap[parent].due <= heap[child].due { return }
+            heap.swapAt(parent, child)
+            child = parent
+        }
+    }
+
+    /// The earliest one, when it is due by `now`.
+    mutating func popDue(now: Int64) -> Payload? {
+        guard let first = heap.first, first.due <= now else { return nil }
+        let last = heap.removeLast()
+        if !heap.isEmpty {
+            heap[0] = last
+            sinkFirst()
+        }
+        return first.payload
+    }
+
+    private mutating func sinkFirst() {
+        var parent = 0
+        while true {
+            var smallest = parent
+            for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count {
+                if heap[child].due < heap[smallest].due { smallest = child }
+            }
+            if smallest == parent { return }
+            heap.swapAt(parent, smallest)
+            parent = smallest
+        }
+    }
+}

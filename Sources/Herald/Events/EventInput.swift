@@ -1,0 +1,151 @@
+public import JSON
+
+/// Reads a posted event: `{"type", "subject", "data", "id", "time"}`. Pure.
+public enum EventInput {
+    /// The parts of an event that are members of a JSON object; nothing is copied yet.
+    public struct Context: Sendable {
+        public let app: AppKey
+        /// Milliseconds since 1970 UTC, for an event that brings no time.
+        public let now: Int64
+        public let ids: ULIDGenerator
+
+        public init(app: AppKey, now: Int64, ids: ULIDGenerator) {
+            self.app = app
+            self.now = now
+            self.ids = ids
+        }
+    }
+
+    public static let maxSubjectCharacters = 256
+
+    /// - Parameters:
+    ///   - value: what was posted.
+    ///   - pointer: where `value` stands in the request's body, for the errors.
+    ///   - errors: gets everything that is wrong.
+    /// - Returns: the event, when nothing is wrong.
+    public static func read(
+        _ value: JSONValue, at pointer: String = "", _ context: Context, _ errors: inout [FieldError]
+    ) -> EventDraft? {
+        guard value.kind == .object else {
+            errors.append(FieldError(pointer, "must be an object with a type"))
+            return nil
+        }
+        var found: [FieldError] = []
+        var type: String?
+        var subject: String?
+        var id: String?
+        var time: Int64?
+        var data: JSONValue?
+        for (key, member) in value.members {
+            switch key {
+            case "type": type = readType(member, &found)
+            case "subject": subject = readSubject(member, &found)
+            case "data": data = member
+            case "id": id = readID(member, &found)
+            case "time": time = readTime(member, &found)
+            default: found.append(FieldError(JSONPointer.child("", key), "is not a field of an event"))
+            }
+        }
+        if value["type"] == nil { found.append(FieldError("/type", "is required, such as \"auth.logged_in\"")) }
+        var family = EventDraft.Family.none
+        if let type { family = readFamily(type, &subject, data, &found) }
+        guard found.isEmpty, let type else {
+            errors += found.map { FieldError(pointer + $0.pointer, $0.detail) }
+            return nil
+        }
+        let event = withBytes(of: data) {
+            Event(
+                app: context.app, id: id ?? context.ids.next("evt_", time: context.now), type: type, subject: subject,
+                time: time ?? context.now, data: $0)
+        }
+        return EventDraft(event: event, mayExist: id != nil, family: family)
+    }
+
+    /// The family's own checks; sets the subject that it defaults to.
+    private static func readFamily(
+        _ type: String, _ subject: inout String?, _ data: JSONValue?, _ errors: inout [FieldError]
+    ) -> EventDraft.Family {
+        if type == AppStateEvents.changed {
+            guard let state = AppStateEvents.read(type, data: data, &errors) else { return .none }
+            return .appState(state: state, onlyIfChanged: false)
+        }
+        guard type.hasPrefix("auth."), let told = AuthEvents.read(type, subject: subject, data: data, &errors) else {
+            return .none
+        }
+        if subject == nil { subject = AuthEvents.subject(ofUser: told.userID) }
+        return .auth(userID: told.userID, isLoggedIn: told.isLoggedIn, user: told.user)
+    }
+
+    private static func readType(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {
+        guard let type = value.string, EventType.isValid(type) else {
+            errors.append(
+                FieldError("/type", "must be 1 to 128 characters: segments of a-z, 0-9 and _ joined by dots"))
+            return nil
+        }
+        guard !type.hasPrefix(EventType.reservedPrefix) else {
+            errors.append(FieldError("/type", "must not begin with \"herald.\": those are the service's own"))
+            return nil
+        }
+        return type
+    }
+
+    private static func readSubject(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {
+        if value.isNull { return nil }
+        guard let subject = value.string, (1...maxSubjectCharacters).contains(subject.unicodeScalars.count) else {
+            errors.append(FieldError("/subject", "must be a string of 1 to \(maxSubjectCharacters) characters"))
+            return nil
+        }
+        return subject
+    }
+
+    private static func readID(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {
+        guard let id = value.string, isValidID(id) else {
+            errors.append(FieldError("/id", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -"))
+            return nil
+        }
+        return id
+    }
+
+    private static func readTime(_ value: JSONValue, _ errors: inout [FieldError]) -> Int64? {
+        guard let time = value.timestamp else {
+            errors.append(FieldError("/time", "must be an RFC 3339 time, such as \"2026-01-31T12:00:00.000Z\""))
+            return nil
+        }
+        return time.milliseconds
+    }
+
+    /// No full stop: it would let a signature over `id.timestamp.body` be read in two ways.
+    public static func isValidID(_ id: String) -> Bool {
+        (1...64).contains(id.utf8.count)
+            && id.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                    true
+                default: false
+                }
+            }
+    }
+
+    private static func withBytes<Result>(
+        of data: JSONValue?, _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result {
+        if let data { return data.withBytes(body) }
+        return Array("null".utf8).withUnsafeBufferPointer(body)
+    }
+}
+
+/// RFC 6901.
+public enum JSONPointer {
+    public static func child(_ parent: String, _ key: String) -> String {
+        var escaped = parent + "/"
+        for character in key.unicodeScalars {
+            switch character {
+            case "~": escaped += "~0"
+            case "/": escaped += "~1"
+            default: escaped.unicodeScalars.append(character)
+            }
+        }
+        return escaped
+    }
+}

@@ -1,0 +1,12 @@
+/// What is wrong with one field of a request.
+public struct FieldError: Hashable, Sendable {
+    /// Where: a JSON pointer (RFC 6901), `""` for the whole.
+    public let pointer: String
+    /// What, and what is allowed, in words.
+    public let detail: String
+
+    public init(_ pointer: String, _ detail: String) {
+        self.pointer = pointer
+        self.detail = detail
+    }
+}

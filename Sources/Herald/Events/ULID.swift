@@ -1,0 +1,64 @@
+import Synchronization
+
+/// Makes identifiers that sort by time: a prefix and 26 characters of Crockford's base 32
+/// (48 bits of milliseconds, 80 random bits; https://github.com/ulid/spec, its monotonic variant).
+///
+/// Any thread. The lock is held for a few instructions.
+public final class ULIDGenerator: Sendable {
+    private struct State {
+        var time: Int64 = -1
+        var high: UInt16 = 0
+        var low: UInt64 = 0
+    }
+    private let state = Mutex(State())
+
+    public init() {}
+
+    /// - Parameters:
+    ///   - prefix: such as `evt_`; ASCII.
+    ///   - time: milliseconds since 1970 UTC.
+    public func next(_ prefix: StaticString, time: Int64) -> String {
+        let (time, high, low) = state.withLock { state in
+            if time > state.time {
+                state.time = time
+                // 79 bits, so that the increments below can't overflow within one millisecond.
+                var random = SystemRandomNumberGenerator()
+                state.high = UInt16.random(in: 0...0x7fff, using: &random)
+                state.low = random.next()
+            } else {
+                // The same millisecond, or a clock that went back: the time stays, the random part counts up.
+                let (sum, overflow) = state.low.addingReportingOverflow(1)
+                state.low = sum
+                if overflow { state.high &+= 1 }
+            }
+            return (state.time, state.high, state.low)
+        }
+        return Self.text(prefix, time: time, high: high, low: low)
+    }
+
+    /// The text for 48 bits of time and 80 bits that are given.
+    static func text(_ prefix: StaticString, time: Int64, high: UInt16, low: UInt64) -> String {
+        let count = prefix.utf8CodeUnitCount
+        return String(unsafeUninitializedCapacity: count + 26) { buffer in
+            prefix.withUTF8Buffer { source in
+                for (index, byte) in source.enumerated() { buffer[index] = byte }
+            }
+            // 128 bits as 26 digits of 5 bits, the most significant (3 bits) first.
+            var upper = UInt64(bitPattern: time) << 16 | UInt64(high)
+            var lower = low
+            for digit in stride(from: count + 25, through: count, by: -1) {
+                buffer[digit] = alphabet[Int(lower & 31)]
+                lower = lower >> 5 | upper << 59
+                upper >>= 5
+            }
+            return count + 26
+        }
+    }
+}
+
+private let alphabet: InlineArray<32, UInt8> = [
+    48, 49, 50, 51, 52, 53, 54, 55, 56, 57,  // 0-9
+    65, 66, 67, 68, 69, 70, 71, 72,  // A-H
+    74, 75, 77, 78, 80, 81, 82, 83, 84,  // J K M N P-T
+    86, 87, 88, 89, 90,  // V-Z
+]

@@ -1,0 +1,28 @@
+/// What the writer knows of auth status and app state while it plans a transaction: what the transaction has changed so
+/// far, over what the projections were told. The writer's thread.
+struct FamilyState {
+    private struct User: Hashable {
+        let app: AppKey
+        let id: String
+    }
+
+    private let auth: AuthProjection
+    private let appState: AppStateProjection
+    private var statuses: [User: AuthStatus] = [:]
+    private var states: [AppKey: AppState] = [:]
+
+    init(_ auth: AuthProjection, _ appState: AppStateProjection) {
+        self.auth = auth
+        self.appState = appState
+    }
+
+    /// `nil`: the store has to be asked.
+    func authStatus(_ app: AppKey, _ userID: String) -> AuthStatus? {
+        statuses[User(app: app, id: userID)] ?? auth.status(app, userID: userID)
+    }
+
+    func appState(_ app: AppKey) -> AppState? { states[app] ?? appState.state(app) }
+
+    mutating func set(_ status: AuthStatus) { statuses[User(app: status.app, id: status.userID)] = status }
+    mutating func set(_ state: AppState) { states[state.app] = state }
+}

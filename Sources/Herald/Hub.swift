@@ -1,0 +1,224 @@
+import Delegation
+public import Runtime
+import Synchronization
+
+/// Tells everyone who wants to know that something happened: the whole of Herald but for HTTP.
+///
+/// Publishing is: make the events durable, then invoke the delegates. The delegates are one multicast: the tail of recent
+/// events, the projections of auth status and app state, objects of the process, and the delivery loops, which tell the
+/// webhooks. Every method may be called from any thread; what is handed in as a closure says where it is called.
+public final class Hub: Sendable {
+    /// How much of everything.
+    public struct Configuration: Sendable {
+        /// Threads that deliver.
+        public var deliveryLoops = 1
+        /// Threads that read the store.
+        public var readers = 2
+        /// What may wait for the disk, before publishers are told to come back.
+        public var maxWaitingEvents = 20_000
+        public var maxWaitingBytes = 64 << 20
+        /// The recent events in memory.
+        public var tailEvents = 16_384
+        public var tailBytes = 32 << 20
+        public init() {}
+    }
+
+    public let ids = ULIDGenerator()
+    public let clock: Clock
+    public let registry: Registry
+    public let auth = AuthProjection()
+    public let appState: AppStateProjection
+    private let store: any EventStore
+    private let delegates = MulticastDelegate<any EventDelegate>()
+    private let inMemory = Mutex<[InMemoryDelegate]>([])
+    private let tail: Tail
+    private let intake: Intake
+    private let writer: LogWriter
+    private let readers: ReaderPool
+    private let loops: [DeliveryLoop]
+
+    /// Recovers what the store holds and starts the threads.
+    /// - Parameters:
+    ///   - makeSender: a sender for each delivery loop.
+    ///   - lost: called on the writer's thread when the store can't say what is on disk: the process has to end.
+    public init(
+        store: any EventStore, configuration: Configuration = Configuration(), clock: Clock = .system,
+        lost: @escaping @Sendable (StoreError) -> Void, makeSender: () throws -> any CallbackSender
+    ) throws {
+        self.store = store
+        self.clock = clock
+        let recovery = try store.recover()
+        registry = Registry(recovery.delegates)
+        appState = AppStateProjection(recovery.appStates)
+        tail = Tail(head: recovery.head, maxEvents: configuration.tailEvents, maxBytes: configuration.tailBytes)
+        intake = try Intake(maxEvents: configuration.maxWaitingEvents, maxBytes: configuration.maxWaitingBytes)
+        readers = try ReaderPool(store: store, threads: max(1, configuration.readers))
+        var loops: [DeliveryLoop] = []
+        for _ in 0..<max(1, configuration.deliveryLoops) {
+            loops.append(DeliveryLoop(sender: try makeSender(), tail: tail, clock: clock))
+        }
+        self.loops = loops
+        let registry = self.registry
+        writer = LogWriter(
+            store: store, intake: intake, delegates: delegates, auth: auth, appState: appState, registry: registry,
+            ids: ids, clock: clock,
+            hooks: .init(
+                changed: { [loops] effect in
+                    switch effect {
+                    case .set(let delegate):
+                        registry.set(delegate)
+                        loops.owner(of: delegate.key).set(delegate)
+                    case .remove(let delegates):
+                        for delegate in delegates {
+                            registry.remove(delegate)
+                            loops.owner(of: delegate.key).remove(delegate.key)
+                        }
+                    }
+                }, lost: lost))
+        delegates.addDelegate(tail)
+        addDelegate(auth, description: "Auth status: who is logged in")
+        addDelegate(appState, description: "App state: the current one")
+        try start(recovery)
+    }
+
+    private func start(_ recovery: Recovery) throws {
+        // In the registration order of the multicast the loops come last: what is in the process is up to date when a
+        // webhook is called.
+        for (number, loop) in loops.enumerated() {
+            try loop.start(
+                name: "deliver-\(number + 1)", settled: recovery.settled,
+                lanes: recovery.lanes(of: number, among: loops.count), services: services(forLoop: number))
+            delegates.addDelegate(loop)
+        }
+        try writer.start(
+            .init(
+                settledByLoop: Array(repeating: recovery.settled, count: loops.count),
+                nextDelegateKey: recovery.nextDelegateKey, head: recovery.head))
+    }
+
+    private func services(forLoop number: Int) -> DeliveryLoop.Services {
+        DeliveryLoop.Services(
+            readPage: { [readers] after, answer in
+                let taken = readers.submit { reader in
+                    answer(
+                        try? reader.get().events(
+                            after: after, limit: PageCache.eventsPerPage, maxBytes: PageCache.bytesPerPage))
+                }
+                if !taken { answer(nil) }
+            },
+            submit: { [intake] checkpoint, answer in intake.submit(checkpoint, loop: number, answer: answer) })
+    }
+
+    // MARK: Delegates in the process
+
+    /// Adds an object that is told about every event from now on. It is held weakly, and once however often it is added.
+    /// - Parameter description: what it is for, in a few words; shown in the list of delegates.
+    public func addDelegate(_ delegate: any EventDelegate, description: String) {
+        guard delegates.addDelegate(delegate) else { return }
+        let now = clock.wall()
+        let entry = InMemoryDelegate(
+            id: ids.next("dlg_", time: now), description: description, createdAt: now, delegate: delegate)
+        inMemory.withLock { $0.append(entry) }
+    }
+
+    public func removeDelegate(_ delegate: any EventDelegate) {
+        delegates.removeDelegate(delegate)
+        inMemory.withLock { $0.removeAll { $0.delegate === delegate } }
+    }
+
+    /// The objects of the process that are told, in the order of their registration.
+    public var inMemoryDelegates: [InMemoryDelegate] {
+        inMemory.withLock { entries in
+            entries.removeAll { $0.delegate == nil }
+            return entries
+        }
+    }
+
+    // MARK: Writing
+
+    /// Makes events durable and tells everyone. See `Publication` for who is answered when.
+    public func publish(_ publication: Publication) {
+        if let refusal = intake.submit(publication) { publication.completion(.refused(refusal)) }
+    }
+
+    /// Makes events durable and tells everyone.
+    /// - Returns: what became of each, in their order.
+    /// - Throws: `WriteRefusal`; nothing was posted then.
+    public func publish(_ drafts: [EventDraft]) async throws -> [PostedEvent] {
+        let result = await withCheckedContinuation { continuation in
+            publish(Publication(drafts: drafts) { continuation.resume(returning: $0) })
+        }
+        switch result {
+        case .done(let posted): return posted
+        case .refused(let refusal): throw refusal
+        case .replayed: return []  // only with an idempotency key, and there is none
+        }
+    }
+
+    /// Registers, changes or removes webhooks.
+    public func change(_ write: RegistryWrite) {
+        if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
+    }
+
+    // MARK: Reading
+
+    /// Runs `body` on a reader's thread.
+    /// - Returns: `false` when too many reads wait; `body` is not called then.
+    public func read(_ body: @escaping @Sendable (Result<any StoreReader, StoreError>) -> Void) -> Bool {
+        readers.submit(body)
+    }
+
+    /// Whether events can be accepted. Any thread; cheap.
+    public func health() throws(StoreError) { try store.health() }
+
+    /// The last event of the log.
+    public var head: Sequence { tail.head }
+
+    /// Where a webhook's lane stands, when there is something to tell.
+    public func lane(of key: DelegateKey) -> LaneBoard.Entry? { loops.owner(of: key).board.entry(key) }
+
+    public var writerCounters: WriterCounters { writer.counters }
+    public var deliveryCounters: [DeliveryCounters] { loops.map(\.counters) }
+    public var laneBoards: [LaneBoard] { loops.map(\.board) }
+
+    // MARK: Stopping, in this order
+
+    /// Publishers are refused from here on; who waits is still answered.
+    public func refusePublications() { intake.refusePublications() }
+
+    /// Finishes what is in flight, writes the last checkpoint, and closes the store. Waits; the last call.
+    /// - Parameter grace: nanoseconds that attempts in flight get.
+    public func stop(grace: Int64) {
+        refusePublications()
+        let deadline = clock.monotonic() + grace
+        for loop in loops { loop.stop(deadline: deadline) }
+        for loop in loops { loop.join() }
+        intake.end()
+        writer.join()
+        readers.stop()
+        store.close()
+    }
+}
+
+extension [DeliveryLoop] {
+    /// The loop that owns a delegate's lane.
+    fileprivate func owner(of key: DelegateKey) -> DeliveryLoop { self[Recovery.loop(of: key, among: count)] }
+}
+
+extension Recovery {
+    fileprivate static func loop(of key: DelegateKey, among count: Int) -> Int { Int(key % Int64(count)) }
+
+    /// The lanes that one of the loops owns, as they were.
+    fileprivate func lanes(of loop: Int, among count: Int) -> [DeliveryLoop.RestoredLane] {
+        var lanes: [DelegateKey: DeliveryLoop.RestoredLane] = [:]
+        var order: [DelegateKey] = []
+        for delegate in delegates where Self.loop(of: delegate.key, among: count) == loop {
+            lanes[delegate.key] = .init(delegate: delegate)
+            order.append(delegate.key)
+        }
+        for position in self.lanes { lanes[position.delegate]?.position = position }
+        for delivery in waiting { lanes[delivery.delegate]?.waiting.append(delivery) }
+        for delivery in decided { lanes[delivery.delegate]?.decided.insert(delivery.event) }
+        return order.compactMap { lanes[$0] }
+    }
+}

@@ -1,0 +1,121 @@
+import Runtime
+import Synchronization
+
+/// What waits for the writer. Bounded: past the bound publishers are told to come back.
+final class Intake: Sendable {
+    enum Submission: Sendable {
+        case publish(Publication)
+        /// A change of the registry. The last of its transaction, so that it is checked against what is committed.
+        case change(RegistryWrite)
+        case checkpoint(Checkpoint, loop: Int, answer: @Sendable (Bool) -> Void)
+    }
+
+    /// Events, and bytes of events, that one transaction takes at most (and at least one submission).
+    static let batchEvents = 1024
+    static let batchBytes = 4 << 20
+
+    private struct Queue {
+        var submissions: [Submission] = []
+        var events = 0
+        var bytes = 0
+        var acceptsPublications = true
+        var isEnded = false
+    }
+
+    private let queue = Mutex(Queue())
+    private let wakeup: Wakeup
+    private let maxEvents: Int
+    private let maxBytes: Int
+
+    /// - Parameters:
+    ///   - maxEvents, maxBytes: what may wait for the disk.
+    init(maxEvents: Int = 20_000, maxBytes: Int = 64 << 20) throws(SystemError) {
+        wakeup = try Wakeup()
+        self.maxEvents = maxEvents
+        self.maxBytes = maxBytes
+    }
+
+    /// Any thread. Returns why it was not taken.
+    func submit(_ publication: Publication) -> WriteRefusal? {
+        let bytes = publication.drafts.reduce(0) { $0 + $1.event.body.count }
+        return add(.publish(publication), events: publication.drafts.count, bytes: bytes)
+    }
+
+    /// Any thread. Counts like one event.
+    func submit(_ write: RegistryWrite) -> WriteRefusal? { add(.change(write), events: 1, bytes: 0) }
+
+    private func add(_ submission: Submission, events: Int, bytes: Int) -> WriteRefusal? {
+        let (refusal, first) = queue.withLock { queue -> (WriteRefusal?, Bool) in
+            guard queue.acceptsPublications else { return (.stopping, false) }
+            guard queue.events + events <= maxEvents || queue.events == 0, queue.bytes + bytes <= maxBytes || queue.bytes == 0
+            else { return (.busy, false) }
+            queue.events += events
+            queue.bytes += bytes
+            queue.submissions.append(submission)
+            return (nil, queue.submissions.count == 1)
+        }
+        if first { wakeup.signal() }
+        return refusal
+    }
+
+    /// A delivery loop's checkpoint: always taken, since each loop has one on its way at most.
+    func submit(_ checkpoint: Checkpoint, loop: Int, answer: @escaping @Sendable (Bool) -> Void) {
+        let first = queue.withLock { queue in
+            queue.submissions.append(.checkpoint(checkpoint, loop: loop, answer: answer))
+            return queue.submissions.count == 1
+        }
+        if first { wakeup.signal() }
+    }
+
+    /// Takes nothing more but checkpoints.
+    func refusePublications() { queue.withLock { $0.acceptsPublications = false } }
+
+    /// Lets `take` return `nil` once everything is taken.
+    func end() {
+        queue.withLock { $0.isEnded = true }
+        wakeup.signal()
+    }
+
+    /// What is to be committed together next, in order; waits until there is something. `nil`: it has ended.
+    /// The writer's thread.
+    func take() -> [Submission]? {
+        while true {
+            let (batch, isOver) = queue.withLock { queue in (Self.cut(&queue), queue.isEnded) }
+            if !batch.isEmpty { return batch }
+            if isOver { return nil }
+            wakeup.wait()
+        }
+    }
+
+    private static func cut(_ queue: inout Queue) -> [Submission] {
+        var events = 0
+        var bytes = 0
+        var count = 0
+        cutting: for submission in queue.submissions {
+            switch submission {
+            case .publish(let publication):
+                if count > 0 && (events >= batchEvents || bytes >= batchBytes) { break cutting }
+                events += publication.drafts.count
+                bytes += publication.drafts.reduce(0) { $0 + $1.event.body.count }
+                count += 1
+            case .change:
+                count += 1
+                events += 1
+                break cutting
+            case .checkpoint:
+                count += 1
+            }
+        }
+        queue.events -= events
+        queue.bytes -= bytes
+        if count == queue.submissions.count {
+            var all: [Submission] = []
+            all.reserveCapacity(count)
+            swap(&all, &queue.submissions)
+            return all
+        }
+        let batch = Array(queue.submissions[..<count])
+        queue.submissions.removeFirst(count)
+        return batch
+    }
+}

@@ -1,0 +1,42 @@
+import Synchronization
+
+/// The most recent events, from which the delivery loops take what is new. The first delegate of the multicast, so that
+/// whoever is told after it finds the events here.
+///
+/// The writer's thread appends, any thread reads; the lock is held while references are copied.
+public final class Tail: EventDelegate {
+    private let recent: Mutex<RecentEvents>
+
+    /// - Parameters:
+    ///   - head: the last event of the log so far; the tail starts after it.
+    ///   - maxEvents, maxBytes: what is kept at most.
+    public init(head: Sequence, maxEvents: Int = 16_384, maxBytes: Int = 32 << 20) {
+        recent = Mutex(RecentEvents(after: head, maxEvents: maxEvents, maxBytes: maxBytes))
+    }
+
+    public func published(_ batch: EventBatch) {
+        recent.withLock { recent in
+            for event in batch.events { recent.append(event) }
+        }
+    }
+
+    /// What the tail can say of the log after a position.
+    enum Slice {
+        case events(EventBatch)
+        /// The position is the end of the log.
+        case end
+        /// They have been dropped: the store has them.
+        case gone
+    }
+
+    func slice(after sequence: Sequence, limit: Int) -> Slice {
+        recent.withLock { recent in
+            if sequence + 1 < recent.first { return .gone }
+            if sequence >= recent.last { return .end }
+            return .events(recent.slice(after: sequence, limit: limit))
+        }
+    }
+
+    /// The last event of the log.
+    public var head: Sequence { recent.withLock { $0.last } }
+}
