@@ -1,0 +1,61 @@
+/// Resolves the escapes of a string that the scanner has accepted.
+/// - Parameters:
+///   - text: what stands between the quotes.
+///   - buffer: as large as the text, at least; resolving never makes it longer.
+/// - Returns: how many bytes were written.
+func unescape(_ text: UnsafeBufferPointer<UInt8>, into buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
+    var read = 0
+    var written = 0
+    func put(_ byte: UInt8) {
+        buffer.initializeElement(at: written, to: byte)
+        written += 1
+    }
+    func unit(at index: Int) -> UInt32 {
+        (0..<4).reduce(0) { $0 << 4 | (hexadecimalDigit(text[index + $1]) ?? 0) }
+    }
+    while read < text.count {
+        guard text[read] == UInt8(ascii: "\\") else {
+            put(text[read])
+            read += 1
+            continue
+        }
+        let kind = text[read + 1]
+        read += 2
+        switch kind {
+        case UInt8(ascii: "b"): put(0x08)
+        case UInt8(ascii: "f"): put(0x0c)
+        case UInt8(ascii: "n"): put(0x0a)
+        case UInt8(ascii: "r"): put(0x0d)
+        case UInt8(ascii: "t"): put(0x09)
+        case UInt8(ascii: "u"):
+            var scalar = unit(at: read)
+            read += 4
+            if scalar & 0xf800 == 0xd800 {
+                scalar = 0x10000 + (scalar & 0x3ff) << 10 + unit(at: read + 2) & 0x3ff
+                read += 6
+            }
+            putUTF8(scalar, put)
+        default: put(kind)
+        }
+    }
+    return written
+}
+
+private func putUTF8(_ scalar: UInt32, _ put: (UInt8) -> Void) {
+    func tail(_ shift: UInt32) -> UInt8 { UInt8(truncatingIfNeeded: 0x80 | (scalar >> shift) & 0x3f) }
+    switch scalar {
+    case 0..<0x80: put(UInt8(truncatingIfNeeded: scalar))
+    case 0x80..<0x800:
+        put(UInt8(truncatingIfNeeded: 0xc0 | scalar >> 6))
+        put(tail(0))
+    case 0x800..<0x10000:
+        put(UInt8(truncatingIfNeeded: 0xe0 | scalar >> 12))
+        put(tail(6))
+        put(tail(0))
+    default:
+        put(UInt8(truncatingIfNeeded: 0xf0 | scalar >> 18))
+        put(tail(12))
+        put(tail(6))
+        put(tail(0))
+    }
+}

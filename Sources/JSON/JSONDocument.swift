@@ -1,0 +1,22 @@
+/// A parsed text that owns all it needs: the plain way for requests, configuration and tests.
+///
+/// ```swift
+/// let document = try JSONDocument(parsing: body)
+/// guard let url = document["url"]?.string else { … }
+/// ```
+public struct JSONDocument: Sendable {
+    /// The outermost value.
+    public let root: JSONValue
+
+    public init(parsing text: [UInt8], limits: JSONLimits = .standard) throws(JSONError) {
+        var parser = JSONParser(limits: limits)
+        root = try parser.parse(text)
+    }
+
+    public init(parsing text: String, limits: JSONLimits = .standard) throws(JSONError) {
+        try self.init(parsing: Array(text.utf8), limits: limits)
+    }
+
+    /// The member of the outermost object with this key.
+    public subscript(key: String) -> JSONValue? { root[key] }
+}

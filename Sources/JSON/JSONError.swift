@@ -1,0 +1,70 @@
+/// Why a text is not acceptable JSON, and where.
+public struct JSONError: Error, Hashable, Sendable {
+    /// What is wrong.
+    public enum Reason: Hashable, Sendable {
+        /// Nothing, or nothing but white space.
+        case empty
+        /// The grammar asks for something else here: `"',' or '}'"`.
+        case expected(String)
+        /// The text begins with a byte order mark, which RFC 8259 forbids, or is UTF-16.
+        case byteOrderMark
+        /// A string holds bytes that are not UTF-8.
+        case invalidUTF8
+        /// A string holds U+0000 to U+001F as they are; they must be escaped.
+        case controlCharacter
+        /// A backslash in front of something that cannot be escaped, or `\u` without four hexadecimal digits.
+        case invalidEscape
+        /// Half of a surrogate pair: it stands for no character.
+        case loneSurrogate
+        /// A number that begins with a needless zero, such as `01`.
+        case leadingZero
+        /// The same key twice in one object, escapes considered.
+        case duplicateKey(String)
+        /// A key longer than this many bytes.
+        case keyTooLong(limit: Int)
+        /// Arrays and objects nested deeper than this.
+        case tooDeep(limit: Int)
+        /// More values than this.
+        case tooManyValues(limit: Int)
+        /// More bytes than the parser can address.
+        case tooLarge
+        /// A complete value, and then something else.
+        case textAfterValue
+    }
+
+    public let reason: Reason
+    /// The byte at which it went wrong, counted from 0. Equal to the length of the text when that ends too soon.
+    public let offset: Int
+    /// The line of that byte, counted from 1.
+    public let line: Int
+    /// Its place in the line in bytes, counted from 1.
+    public let column: Int
+}
+
+extension JSONError: CustomStringConvertible {
+    /// A sentence for people: `expected ',' or '}' at byte 17 (line 1, column 18)`.
+    public var description: String {
+        "\(reason) at byte \(offset) (line \(line), column \(column))"
+    }
+}
+
+extension JSONError.Reason: CustomStringConvertible {
+    public var description: String {
+        switch self {
+        case .empty: "expected a value, but the text is empty,"
+        case .expected(let what): "expected \(what)"
+        case .byteOrderMark: "unexpected byte order mark: the text must be plain UTF-8,"
+        case .invalidUTF8: "invalid UTF-8"
+        case .controlCharacter: "control character that is not escaped"
+        case .invalidEscape: "invalid escape"
+        case .loneSurrogate: "lone surrogate"
+        case .leadingZero: "number with a leading zero"
+        case .duplicateKey(let key): "duplicate key '\(key)'"
+        case .keyTooLong(let limit): "key longer than \(limit) bytes"
+        case .tooDeep(let limit): "nesting deeper than \(limit)"
+        case .tooManyValues(let limit): "more than \(limit) values"
+        case .tooLarge: "text longer than the parser can address"
+        case .textAfterValue: "unexpected text after the value"
+        }
+    }
+}

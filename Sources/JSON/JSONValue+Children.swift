@@ -1,0 +1,47 @@
+extension JSONValue {
+    /// How many members or elements the value has; 0 for scalars.
+    public var count: Int { Int(node.count) }
+
+    /// The member with this key, escapes considered, compared byte by byte; `nil` when the value isn't an object.
+    public subscript(key: String) -> JSONValue? {
+        guard kind == .object else { return nil }
+        var key = key
+        return key.withUTF8 { tape.child(of: index, key: $0) }.map { JSONValue(tape: tape, index: $0) }
+    }
+
+    /// The members in the order of the text; none when the value isn't an object.
+    public var members: Members { Members(elements: children(when: .object)) }
+
+    /// The elements in the order of the text; none when the value isn't an array.
+    public var elements: Elements { children(when: .array) }
+
+    private func children(when kind: JSONKind) -> Elements {
+        Elements(tape: tape, position: index + 1, end: self.kind == kind ? Int(node.next) : index + 1)
+    }
+
+    /// The key in front of the value, escapes resolved; empty when it isn't a member.
+    fileprivate var key: String { tape.string(node.keyRange, escaped: node.flags.contains(.keyEscaped)) }
+
+    /// The elements of an array.
+    public struct Elements: Sequence, IteratorProtocol, Sendable {
+        let tape: Tape
+        var position: Int
+        let end: Int
+
+        public mutating func next() -> JSONValue? {
+            guard position < end else { return nil }
+            let value = JSONValue(tape: tape, index: position)
+            position = Int(value.node.next)
+            return value
+        }
+    }
+
+    /// The members of an object.
+    public struct Members: Sequence, IteratorProtocol, Sendable {
+        var elements: Elements
+
+        public mutating func next() -> (key: String, value: JSONValue)? {
+            elements.next().map { ($0.key, $0) }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+/// The six kinds of JSON values.
+public enum JSONKind: UInt8, Hashable, Sendable {
+    case null, bool, number, string, array, object
+}
+
+/// A value in a parsed text: a view that costs two words to copy and reads from the text when asked.
+///
+/// The accessors for a kind (``string``, ``integer``, …) are `nil` for values of the other kinds.
+public struct JSONValue: Sendable {
+    let tape: Tape
+    let index: Int
+
+    var node: Node { tape.nodes[index] }
+
+    public var kind: JSONKind { node.kind }
+
+    /// Where the value stands in the text that was parsed: a string with its quotes, a container with its brackets.
+    public var byteRange: Range<Int> { Int(node.start)..<Int(node.end) }
+
+    /// A copy of the value's text, byte for byte.
+    public var bytes: [UInt8] { withBytes { Array($0) } }
+
+    /// The value's text, without a copy. The buffer must not leave the closure.
+    public func withBytes<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        tape.withBytes(byteRange, body)
+    }
+
+    public var isNull: Bool { kind == .null }
+
+    public var bool: Bool? { kind == .bool ? node.flags.contains(.isTrue) : nil }
+}
+
+// MARK: - Strings
+
+extension JSONValue {
+    /// The string, its escapes resolved.
+    public var string: String? {
+        guard kind == .string else { return nil }
+        return tape.string(node.contentRange, escaped: node.flags.contains(.escaped))
+    }
+
+    /// The string's UTF-8, its escapes resolved; without a copy when it has none. The buffer must not leave the closure.
+    /// - Returns: `nil` when the value isn't a string.
+    public func withUTF8<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result? {
+        guard kind == .string else { return nil }
+        return tape.withUTF8(node.contentRange, escaped: node.flags.contains(.escaped), body)
+    }
+
+    /// Whether the value is a string with exactly these bytes. Faster than comparing ``string``, and never by Unicode's
+    /// canonical equivalence.
+    public func isString(_ text: String) -> Bool {
+        guard kind == .string else { return false }
+        return tape.equals(node.contentRange, escaped: node.flags.contains(.escaped), text)
+    }
+
+    /// The point in time that the string names by RFC 3339.
+    public var timestamp: Timestamp? {
+        withUTF8 { Timestamp(rfc3339: $0) } ?? nil
+    }
+}
+
+// MARK: - Numbers
+
+extension JSONValue {
+    /// The number, if it is written without fraction and exponent and fits: neither `1.0` nor `1e3` is an integer here.
+    public var integer: Int64? {
+        guard node.flags.contains(.integer) else { return nil }
+        return withBytes { text in
+            // Counts down, because the smallest number has no positive counterpart.
+            var value: Int64 = 0
+            let isNegative = text[0] == UInt8(ascii: "-")
+            for digit in text[(isNegative ? 1 : 0)...] {
+                let (product, tooSmall) = value.multipliedReportingOverflow(by: 10)
+                let (sum, tooSmallToo) = product.subtractingReportingOverflow(Int64(digit &- UInt8(ascii: "0")))
+                if tooSmall || tooSmallToo { return nil }
+                value = sum
+            }
+            if isNegative { return value }
+            return value == .min ? nil : -value
+        }
+    }
+
+    /// The nearest double; `nil` when it would be infinite.
+    public var double: Double? {
+        guard kind == .number else { return nil }
+        return withBytes { Double(String(decoding: $0, as: UTF8.self)) }.flatMap { $0.isFinite ? $0 : nil }
+    }
+}

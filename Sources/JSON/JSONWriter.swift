@@ -1,0 +1,202 @@
+/// Appends JSON to an array of bytes.
+///
+/// ```swift
+/// var json = JSONWriter()
+/// json.object {
+///     $0.member("id", event.id)
+///     $0.member("time", .timestamp(event.time))
+///     $0.member("data", .raw(event.data))
+///     $0.array("types") { for type in types { $0.element(type) } }
+/// }
+/// send(json.bytes)
+/// ```
+///
+/// Commas come by themselves, and members only fit into objects, elements only into arrays. Strings are escaped where
+/// they must be and nowhere else. Nothing is allocated but what `bytes` needs; ``removeAll()`` keeps that for the next.
+public struct JSONWriter: Sendable {
+    /// What has been written.
+    public private(set) var bytes: [UInt8]
+    /// Whether a value stands in front of the next one in the same container.
+    private var needsComma = false
+
+    /// - Parameter capacity: bytes to make room for at once.
+    public init(capacity: Int = 0) {
+        bytes = []
+        bytes.reserveCapacity(capacity)
+    }
+
+    /// Goes on behind these bytes, which aren't looked at.
+    public init(appendingTo bytes: consuming [UInt8]) { self.bytes = bytes }
+
+    /// Starts afresh in the same memory.
+    public mutating func removeAll() {
+        bytes.removeAll(keepingCapacity: true)
+        needsComma = false
+    }
+
+    /// Any value.
+    @inlinable
+    public mutating func value(_ value: some JSONWritable) { value.write(to: &self) }
+
+    /// An object, whose members the closure writes.
+    @inlinable
+    public mutating func object(_ body: (inout JSONObjectWriter) -> Void) {
+        open(UInt8(ascii: "{"))
+        var members = JSONObjectWriter(json: consume self)
+        body(&members)
+        self = members.json
+        close(UInt8(ascii: "}"))
+    }
+
+    /// An array, whose elements the closure writes.
+    @inlinable
+    public mutating func array(_ body: (inout JSONArrayWriter) -> Void) {
+        open(UInt8(ascii: "["))
+        var elements = JSONArrayWriter(json: consume self)
+        body(&elements)
+        self = elements.json
+        close(UInt8(ascii: "]"))
+    }
+
+    @usableFromInline
+    mutating func open(_ bracket: UInt8) {
+        separate()
+        bytes.append(bracket)
+        needsComma = false
+    }
+
+    @usableFromInline
+    mutating func close(_ bracket: UInt8) {
+        bytes.append(bracket)
+        needsComma = true
+    }
+
+    @usableFromInline
+    mutating func key(_ key: String) {
+        separate()
+        appendQuoted(key)
+        bytes.append(UInt8(ascii: ":"))
+        needsComma = false
+    }
+
+    private mutating func separate() {
+        if needsComma { bytes.append(UInt8(ascii: ",")) }
+        needsComma = true
+    }
+}
+
+// MARK: - Scalars
+
+extension JSONWriter {
+    public mutating func null() {
+        separate()
+        bytes.append(contentsOf: [0x6e, 0x75, 0x6c, 0x6c])
+    }
+
+    public mutating func bool(_ value: Bool) {
+        separate()
+        append(value ? "true" : "false")
+    }
+
+    public mutating func string(_ value: String) {
+        separate()
+        appendQuoted(value)
+    }
+
+    public mutating func integer(_ value: Int64) {
+        separate()
+        if value < 0 { bytes.append(UInt8(ascii: "-")) }
+        appendDigits(value.magnitude)
+    }
+
+    public mutating func integer(_ value: UInt64) {
+        separate()
+        appendDigits(value)
+    }
+
+    /// The shortest text that reads back as the same number, without `.0`. JSON knows neither infinity nor NaN: `null`.
+    public mutating func double(_ value: Double) {
+        guard value.isFinite else { return null() }
+        separate()
+        let text = value.description.utf8
+        bytes.append(contentsOf: text.suffix(2).elementsEqual(".0".utf8) ? text.dropLast(2) : text[...])
+    }
+
+    /// The time as an RFC 3339 string in UTC with milliseconds.
+    public mutating func timestamp(_ value: Timestamp) {
+        separate()
+        bytes.append(UInt8(ascii: "\""))
+        value.append(to: &bytes)
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    /// One value that is JSON already. It isn't looked at.
+    public mutating func raw(_ json: ArraySlice<UInt8>) {
+        separate()
+        bytes.append(contentsOf: json)
+    }
+
+    /// One value that is JSON already. It isn't looked at.
+    public mutating func raw(_ json: UnsafeBufferPointer<UInt8>) {
+        separate()
+        bytes.append(contentsOf: json)
+    }
+}
+
+// MARK: - Text
+
+extension JSONWriter {
+    private mutating func append(_ text: StaticString) {
+        text.withUTF8Buffer { bytes.append(contentsOf: $0) }
+    }
+
+    private mutating func appendDigits(_ value: UInt64) {
+        if value < 10 { return bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value)) }
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { buffer in
+            var rest = value
+            var first = 20
+            repeat {
+                first -= 1
+                buffer.initializeElement(at: first, to: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+                rest /= 10
+            } while rest > 0
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: UnsafeBufferPointer(buffer)[first...]))
+        }
+    }
+
+    private mutating func appendQuoted(_ string: String) {
+        bytes.append(UInt8(ascii: "\""))
+        var string = string
+        string.withUTF8 { text in
+            var start = 0
+            for index in 0..<text.count where JSONWriter.mustBeEscaped(text[index]) {
+                bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start..<index]))
+                appendEscaped(text[index])
+                start = index + 1
+            }
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start...]))
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+
+    private static func mustBeEscaped(_ byte: UInt8) -> Bool {
+        byte < 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\")
+    }
+
+    private mutating func appendEscaped(_ byte: UInt8) {
+        bytes.append(UInt8(ascii: "\\"))
+        switch byte {
+        case 0x08: bytes.append(UInt8(ascii: "b"))
+        case 0x09: bytes.append(UInt8(ascii: "t"))
+        case 0x0a: bytes.append(UInt8(ascii: "n"))
+        case 0x0c: bytes.append(UInt8(ascii: "f"))
+        case 0x0d: bytes.append(UInt8(ascii: "r"))
+        case 0..<0x20:
+            append("u00")
+            bytes.append(UInt8(ascii: "0") + byte >> 4)
+            let low = byte & 0xf
+            bytes.append(low < 10 ? UInt8(ascii: "0") + low : UInt8(ascii: "a") + low - 10)
+        default: bytes.append(byte)
+        }
+    }
+}

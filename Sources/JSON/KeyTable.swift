@@ -1,0 +1,64 @@
+/// Hashes keys, and finds those with equal hashes among many.
+///
+/// The hash depends on random numbers that change with each process: nobody can prepare keys that collide and make the
+/// parser slow (wyhash's "folded multiply", https://github.com/wangyi-fudan/wyhash).
+struct KeyTable {
+    private let seed: UInt64
+    private let factor: UInt64
+
+    private static let secrets = (UInt64.random(in: 0 ... .max), UInt64.random(in: 0 ... .max) | 1)
+
+    init() { (seed, factor) = KeyTable.secrets }
+
+    /// - Parameter key: up to seven bytes behind the key may be read, and are ignored.
+    @inline(__always)
+    func hash(_ key: UnsafePointer<UInt8>, count: Int) -> UInt32 {
+        var state = seed ^ UInt64(truncatingIfNeeded: count)
+        var next = key
+        var left = count
+        while left > 8 {
+            state = fold(state ^ loadWord(next))
+            next += 8
+            left &-= 8
+        }
+        if left > 0 { state = fold(state ^ (loadWord(next) & (UInt64.max &>> UInt64(64 &- 8 &* left)))) }
+        return UInt32(truncatingIfNeeded: fold(state) &>> 16)
+    }
+
+    @inline(__always)
+    private func fold(_ value: UInt64) -> UInt64 {
+        let (high, low) = value.multipliedFullWidth(by: factor)
+        return high ^ low
+    }
+
+    /// An empty table with room for this many keys.
+    func slots(for count: Int) -> Slots { Slots(count: count) }
+
+    /// Open addressing with linear probing; at most half full.
+    struct Slots {
+        /// What was inserted, plus one; 0 is free.
+        private var slots: [UInt32]
+        /// Where the search for the current item goes on, and which item that is.
+        private var probe = 0
+        private var current: UInt32?
+
+        init(count: Int) {
+            slots = [UInt32](repeating: 0, count: 1 << (Int.bitWidth - (2 * count - 1).leadingZeroBitCount))
+        }
+
+        /// Puts the item into the first free slot. An item on the way there is returned: look at it and call again.
+        mutating func insert(_ item: UInt32, hash: UInt32) -> UInt32? {
+            if current != item {
+                current = item
+                probe = Int(hash)
+            }
+            let slot = probe & (slots.count - 1)
+            if slots[slot] == 0 {
+                slots[slot] = item + 1
+                return nil
+            }
+            probe += 1
+            return slots[slot] - 1
+        }
+    }
+}

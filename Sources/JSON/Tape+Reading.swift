@@ -1,0 +1,67 @@
+extension Node {
+    /// The key between its quotes.
+    var keyRange: Range<Int> { Int(keyStart)..<Int(keyStart) + Int(keyCount) }
+
+    /// A string between its quotes.
+    var contentRange: Range<Int> { Int(start) + 1..<Int(end) - 1 }
+}
+
+extension Tape {
+    func withBytes<Result>(_ range: Range<Int>, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        // The bytes belong to the tape, which must outlive the closure.
+        withExtendedLifetime(self) { body(text(range)) }
+    }
+
+    /// Only for use inside the tape: nothing keeps it alive here.
+    private func text(_ range: Range<Int>) -> UnsafeBufferPointer<UInt8> {
+        UnsafeBufferPointer(start: bytes + range.lowerBound, count: range.count)
+    }
+
+    func string(_ range: Range<Int>, escaped: Bool) -> String {
+        withBytes(range) { text in
+            guard escaped else { return String(decoding: text, as: UTF8.self) }
+            return String(unsafeUninitializedCapacity: text.count) { unescape(text, into: $0) }
+        }
+    }
+
+    func withUTF8<Result>(
+        _ range: Range<Int>, escaped: Bool, _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result {
+        withBytes(range) { text in
+            guard escaped else { return body(text) }
+            return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: text.count) { buffer in
+                let count = unescape(text, into: buffer)
+                return body(UnsafeBufferPointer(rebasing: UnsafeBufferPointer(buffer)[..<count]))
+            }
+        }
+    }
+
+    func equals(_ range: Range<Int>, escaped: Bool, _ other: String) -> Bool {
+        var other = other
+        return other.withUTF8 { other in withUTF8(range, escaped: escaped) { areEqual($0, other) } }
+    }
+
+    /// The child of the object with this key.
+    func child(of parent: Int, key: UnsafeBufferPointer<UInt8>) -> Int? {
+        var index = parent + 1
+        let end = Int(nodes[parent].next)
+        while index < end {
+            let node = nodes[index]
+            if node.flags.contains(.keyEscaped) {
+                if withUTF8(node.keyRange, escaped: true, { areEqual($0, key) }) { return index }
+            } else if Int(node.keyCount) == key.count, areEqual(text(node.keyRange), key) {
+                return index
+            }
+            index = Int(node.next)
+        }
+        return nil
+    }
+}
+
+/// Byte by byte: keys and the strings one compares with are short.
+@inline(__always)
+private func areEqual(_ one: UnsafeBufferPointer<UInt8>, _ two: UnsafeBufferPointer<UInt8>) -> Bool {
+    guard one.count == two.count else { return false }
+    for index in 0..<one.count where one[index] != two[index] { return false }
+    return true
+}

@@ -1,0 +1,84 @@
+/// A point in time in milliseconds since 1970 UTC, and its text by RFC 3339: `2026-11-21T10:00:00.000Z`.
+public struct Timestamp: Hashable, Sendable, Comparable {
+    public let milliseconds: Int64
+
+    public init(milliseconds: Int64) { self.milliseconds = milliseconds }
+
+    /// `0001-01-01T00:00:00.000Z`
+    public static let earliest = Timestamp(milliseconds: -62_135_596_800_000)
+    /// `9999-12-31T23:59:59.999Z`
+    public static let latest = Timestamp(milliseconds: 253_402_300_799_999)
+
+    public static func < (one: Timestamp, two: Timestamp) -> Bool { one.milliseconds < two.milliseconds }
+
+    static let millisecondsPerDay: Int64 = 86_400_000
+}
+
+extension Timestamp: CustomStringConvertible {
+    /// The RFC 3339 text in UTC, with milliseconds. Years outside 0001–9999 have none: the nearest that has is named.
+    public var description: String { withRFC3339 { String(decoding: $0, as: UTF8.self) } }
+
+    /// Appends the RFC 3339 text in UTC, 24 bytes.
+    public func append(to bytes: inout [UInt8]) { withRFC3339 { bytes.append(contentsOf: $0) } }
+
+    private func withRFC3339<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        let clamped = min(max(self, .earliest), .latest).milliseconds
+        let days = clamped.dividedFlooring(by: Timestamp.millisecondsPerDay)
+        let time = clamped - days * Timestamp.millisecondsPerDay
+        let (year, month, day) = civilDate(fromDays: days)
+        return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 24) { buffer in
+            var at = 0
+            func put(_ value: Int64, digits: Int, then separator: UInt8) {
+                var rest = value
+                for index in stride(from: at + digits - 1, through: at, by: -1) {
+                    buffer.initializeElement(at: index, to: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
+                    rest /= 10
+                }
+                buffer.initializeElement(at: at + digits, to: separator)
+                at += digits + 1
+            }
+            put(year, digits: 4, then: UInt8(ascii: "-"))
+            put(month, digits: 2, then: UInt8(ascii: "-"))
+            put(day, digits: 2, then: UInt8(ascii: "T"))
+            put(time / 3_600_000, digits: 2, then: UInt8(ascii: ":"))
+            put(time / 60_000 % 60, digits: 2, then: UInt8(ascii: ":"))
+            put(time / 1000 % 60, digits: 2, then: UInt8(ascii: "."))
+            put(time % 1000, digits: 3, then: UInt8(ascii: "Z"))
+            return body(UnsafeBufferPointer(buffer))
+        }
+    }
+}
+
+// The two conversions are "civil_from_days" and "days_from_civil" of Howard Hinnant, "chrono-compatible low-level date
+// algorithms", https://howardhinnant.github.io/date_algorithms.html. Years begin in March there, so that the leap day is
+// the last of its year; an era is the 400 years, 146,097 days, after which the calendar repeats.
+
+/// The proleptic Gregorian date of a day counted from 1970-01-01.
+func civilDate(fromDays days: Int64) -> (year: Int64, month: Int64, day: Int64) {
+    let shifted = days + 719_468
+    let era = shifted.dividedFlooring(by: 146_097)
+    let dayOfEra = shifted - era * 146_097
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let monthFromMarch = (5 * dayOfYear + 2) / 153
+    let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
+    let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
+    return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
+}
+
+/// The inverse.
+func days(fromCivilYear year: Int64, month: Int64, day: Int64) -> Int64 {
+    let shifted = month <= 2 ? year - 1 : year
+    let era = shifted.dividedFlooring(by: 400)
+    let yearOfEra = shifted - era * 400
+    let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+    let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+    return era * 146_097 + dayOfEra - 719_468
+}
+
+extension Int64 {
+    /// Division that rounds down, also below zero. The divisor is positive.
+    func dividedFlooring(by divisor: Int64) -> Int64 {
+        self / divisor - (self % divisor < 0 ? 1 : 0)
+    }
+}
