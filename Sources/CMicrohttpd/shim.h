@@ -1,6 +1,170 @@
+// What Swift cannot call of libmicrohttpd: variadic functions, function pointers passed as options, closed enums.
+// Everything that crosses is a plain integer, a pointer, or one of the two structs below.
 #ifndef HERALD_CMICROHTTPD_H
 #define HERALD_CMICROHTTPD_H
 
 #include <microhttpd.h>
+#include <stdint.h>
+#include <string.h>
+#include <sys/socket.h>
+
+// One daemon, and the Swift functions it calls; every function gets `owner` first. Must stay at its address for as long
+// as the daemon lives.
+struct herald_mhd {
+    void *owner;
+    int listen_descriptor;          // bound, listening, non-blocking; the daemon closes it when it stops
+    unsigned connection_limit;
+    size_t memory_limit;            // of each connection: heads, and the read buffer
+    // May this address connect? 0 closes the connection at once.
+    int (*accepts)(void *owner, const struct sockaddr *address, socklen_t length);
+    // Returns what the other functions get as `context`, or NULL.
+    void *(*opened)(void *owner, struct MHD_Connection *connection);
+    void (*closed)(void *owner, void *context);
+    // The request line has been read; `target` as it was sent, valid during the call only.
+    void (*began)(void *owner, void *context, const char *target);
+    // Called with the head, with each piece of the body (`*size` > 0; to be set to 0 when taken), and at the end.
+    // 0 closes the connection.
+    int (*advanced)(void *owner, void *context, const char *method, const char *version, const char *data, size_t *size);
+    void (*completed)(void *owner, void *context);
+};
+
+struct herald_mhd_field {
+    const char *name, *value;
+    size_t name_length, value_length;
+};
+
+static void *herald_mhd_context(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    return info ? info->socket_context : NULL;
+}
+
+// The trampolines that libmicrohttpd is given.
+
+static enum MHD_Result herald_mhd_on_accept(void *cls, const struct sockaddr *address, socklen_t length) {
+    const struct herald_mhd *mhd = cls;
+    return mhd->accepts(mhd->owner, address, length) ? MHD_YES : MHD_NO;
+}
+
+static void herald_mhd_on_connection(void *cls, struct MHD_Connection *connection, void **context,
+                                     enum MHD_ConnectionNotificationCode code) {
+    const struct herald_mhd *mhd = cls;
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        *context = mhd->opened(mhd->owner, connection);
+    } else if (*context) {
+        mhd->closed(mhd->owner, *context);
+        *context = NULL;
+    }
+}
+
+// What this returns is what `herald_mhd_on_request` finds in *context.
+static void *herald_mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection) {
+    const struct herald_mhd *mhd = cls;
+    void *context = herald_mhd_context(connection);
+    if (context) mhd->began(mhd->owner, context, target);
+    return context;
+}
+
+static enum MHD_Result herald_mhd_on_request(void *cls, struct MHD_Connection *connection, const char *url,
+                                             const char *method, const char *version, const char *data, size_t *size,
+                                             void **context) {
+    const struct herald_mhd *mhd = cls;
+    (void)connection;
+    (void)url;  // Cut at '?'; `began` has had the whole target.
+    return *context && mhd->advanced(mhd->owner, *context, method, version, data, size) ? MHD_YES : MHD_NO;
+}
+
+static void herald_mhd_on_completed(void *cls, struct MHD_Connection *connection, void **context,
+                                    enum MHD_RequestTerminationCode code) {
+    const struct herald_mhd *mhd = cls;
+    (void)connection;
+    (void)code;
+    if (*context) mhd->completed(mhd->owner, *context);
+}
+
+// Leaves percent-escapes alone: the library would turn %2f into '/' and cut at %00 before anyone could judge them.
+static size_t herald_mhd_keep_escapes(void *cls, struct MHD_Connection *connection, char *text) {
+    (void)cls;
+    (void)connection;
+    return strlen(text);
+}
+
+// A daemon without a thread of its own, without timeouts, and without log; NULL if it could not be made.
+static inline struct MHD_Daemon *herald_mhd_start(struct herald_mhd *mhd) {
+    struct MHD_OptionItem options[] = {
+        {MHD_OPTION_LISTEN_SOCKET, mhd->listen_descriptor, NULL},
+        {MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)herald_mhd_on_connection, mhd},
+        {MHD_OPTION_URI_LOG_CALLBACK, (intptr_t)herald_mhd_on_target, mhd},
+        {MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)herald_mhd_on_completed, mhd},
+        {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)herald_mhd_keep_escapes, NULL},
+        {MHD_OPTION_CONNECTION_LIMIT, mhd->connection_limit, NULL},
+        {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)mhd->memory_limit, NULL},
+        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+        {MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, NULL},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, herald_mhd_on_accept, mhd,
+                            herald_mhd_on_request, mhd, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+}
+
+static inline int herald_mhd_epoll_descriptor(struct MHD_Daemon *daemon) {
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    return info ? info->epoll_fd : -1;
+}
+
+// Whether the daemon has work left that no descriptor will announce.
+static inline int herald_mhd_is_ready(struct MHD_Daemon *daemon) {
+    MHD_UNSIGNED_LONG_LONG milliseconds;
+    return MHD_get_timeout(daemon, &milliseconds) == MHD_YES && milliseconds == 0;
+}
+
+static inline void herald_mhd_run(struct MHD_Daemon *daemon) { (void)MHD_run(daemon); }
+
+static inline int herald_mhd_descriptor(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info ? info->connect_fd : -1;
+}
+
+static inline const struct sockaddr *herald_mhd_peer(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return info ? info->client_addr : NULL;
+}
+
+struct herald_mhd_fields {
+    struct herald_mhd_field *field;
+    unsigned count, capacity;
+};
+
+static enum MHD_Result herald_mhd_on_field(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_length,
+                                           const char *value, size_t value_length) {
+    struct herald_mhd_fields *fields = cls;
+    (void)kind;
+    if (fields->count == fields->capacity) return MHD_NO;
+    fields->field[fields->count++] = (struct herald_mhd_field){name, value, name_length, value ? value_length : 0};
+    return MHD_YES;
+}
+
+// The header fields, in order, `capacity` at most. The pointers are valid until the request completes.
+static inline unsigned herald_mhd_read_fields(struct MHD_Connection *connection, struct herald_mhd_field *field,
+                                              unsigned capacity) {
+    struct herald_mhd_fields fields = {field, 0, capacity};
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, herald_mhd_on_field, &fields);
+    return fields.count;
+}
+
+// A response with a copy of `body`; NULL without memory.
+static inline struct MHD_Response *herald_mhd_response(const void *body, size_t size) {
+    return MHD_create_response_from_buffer(size, (void *)body, MHD_RESPMEM_MUST_COPY);
+}
+
+static inline void herald_mhd_add_field(struct MHD_Response *response, const char *name, const char *value) {
+    (void)MHD_add_response_header(response, name, value);
+}
+
+// Queues the response and gives it up; 0 if it was not taken.
+static inline int herald_mhd_queue(struct MHD_Connection *connection, unsigned status, struct MHD_Response *response) {
+    enum MHD_Result result = MHD_queue_response(connection, status, response);
+    MHD_destroy_response(response);
+    return result == MHD_YES;
+}
 
 #endif

@@ -1,0 +1,67 @@
+internal import CMicrohttpd
+
+/// A client's connection and the request it is at. One object for the connection's life; libmicrohttpd holds a reference
+/// to it from `opened` to `closed`, and so does each responder.
+///
+/// All but the constants belongs to the loop's thread; others hold it only to name it in a mail, which is why it may
+/// cross threads.
+final class Connection: @unchecked Sendable {
+    enum Phase {
+        /// No request yet, or no further one: until the request line has come, or the deadline.
+        case idle
+        /// The request line has come: until the head is complete.
+        case head
+        /// The head was accepted, the body comes: until its end.
+        case body
+        /// The body is larger than allowed and thrown away: until its end, or until there is too much of it.
+        case discarding
+        /// `handle` is being called: until it returns.
+        case handling
+        /// Suspended: until there is an answer.
+        case waiting
+        /// The answer is queued: until it is written.
+        case answered
+        /// Closed. Never left.
+        case closed
+    }
+
+    /// Its list holds this connection in turn, until `closed`.
+    let loop: ServerLoop
+    let peer: PeerAddress
+    /// Valid until `closed`.
+    let handle: OpaquePointer
+
+    var phase = Phase.idle
+    /// When the phase ends by force, on the monotonic clock.
+    var deadline: Int64
+    /// Whether the connection's first request is still to come or coming: its time runs from the connection's start.
+    var isFresh = true
+    /// Counts requests, so that a late answer can't reach the next one.
+    var request: UInt64 = 0
+    /// The place in the loop's list.
+    var index = 0
+
+    var target: [UInt8] = []
+    var head: RequestHead?
+    var body: [UInt8] = []
+    var discarded = 0
+    /// The answer that came while `handle` was being called.
+    var immediate: Response?
+
+    init(_ loop: ServerLoop, peer: PeerAddress, handle: OpaquePointer, deadline: Int64) {
+        self.loop = loop
+        self.peer = peer
+        self.handle = handle
+        self.deadline = deadline
+    }
+
+    /// Forgets the request. Keeps the target's memory, if it is not much, for the next one.
+    func reset() {
+        request += 1
+        head = nil
+        body = []
+        discarded = 0
+        immediate = nil
+        target.removeAll(keepingCapacity: target.capacity <= 1024)
+    }
+}

@@ -1,0 +1,56 @@
+internal import Synchronization
+
+/// Counts since the start, and gauges of this moment.
+public struct HTTPServerStatistics: Sendable, Hashable {
+    public var openConnections = 0
+    /// Requests that wait for their answer.
+    public var waitingRequests = 0
+    /// Answers by the first digit of their status, from 1 to 5.
+    public var answers1xx = 0
+    public var answers2xx = 0
+    public var answers3xx = 0
+    public var answers4xx = 0
+    public var answers5xx = 0
+    /// Connections closed because a request, or the next one, or the reading of an answer took too long.
+    public var expiredConnections = 0
+}
+
+/// The counters of one loop, written by its thread only, so that adding is a plain load and store.
+final class LoopCounters: Sendable {
+    let openConnections = Atomic(0)
+    let waitingRequests = Atomic(0)
+    let expiredConnections = Atomic(0)
+    private let answers1xx = Atomic(0)
+    private let answers2xx = Atomic(0)
+    private let answers3xx = Atomic(0)
+    private let answers4xx = Atomic(0)
+    private let answers5xx = Atomic(0)
+
+    func countAnswer(_ status: Int) {
+        switch status / 100 {
+        case 1: answers1xx.addFromOneThread(1)
+        case 2: answers2xx.addFromOneThread(1)
+        case 3: answers3xx.addFromOneThread(1)
+        case 4: answers4xx.addFromOneThread(1)
+        default: answers5xx.addFromOneThread(1)
+        }
+    }
+
+    func add(to statistics: inout HTTPServerStatistics) {
+        statistics.openConnections += openConnections.load(ordering: .relaxed)
+        statistics.waitingRequests += waitingRequests.load(ordering: .relaxed)
+        statistics.expiredConnections += expiredConnections.load(ordering: .relaxed)
+        statistics.answers1xx += answers1xx.load(ordering: .relaxed)
+        statistics.answers2xx += answers2xx.load(ordering: .relaxed)
+        statistics.answers3xx += answers3xx.load(ordering: .relaxed)
+        statistics.answers4xx += answers4xx.load(ordering: .relaxed)
+        statistics.answers5xx += answers5xx.load(ordering: .relaxed)
+    }
+}
+
+extension Atomic<Int> {
+    @inline(__always)
+    func addFromOneThread(_ amount: Int) {
+        store(load(ordering: .relaxed) + amount, ordering: .relaxed)
+    }
+}

@@ -1,0 +1,194 @@
+/// Which heads are served. libmicrohttpd 0.9.75 is lenient: it takes the first of two `Content-Length`s, does not see
+/// `Content-Length : 3` as a length at all, accepts a length together with an encoding, any target and any method. Behind
+/// a proxy that reads such a request differently this is request smuggling, so everything doubtful is refused here,
+/// and the connection closed.
+///
+/// A pure function of the head: no I/O, no state. What it can't see, since the library has dealt with it before:
+/// bare LF as line end, folded lines, and what follows a NUL in a value.
+struct HeadRules: Sendable {
+    /// In lower case.
+    private let allowedHosts: [[UInt8]]
+    private let maxBodyBytes: Int
+
+    init(allowedHosts: [String] = [], maxBodyBytes: Int = .max) {
+        self.allowedHosts = allowedHosts.map { host in
+            // An IPv6 address stands in brackets on the wire.
+            (host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host).utf8.map(lowercased)
+        }
+        self.maxBodyBytes = maxBodyBytes
+    }
+
+    /// The head, or the first rule that it breaks.
+    func judge(_ raw: RawHead) throws(RequestFailure) -> RequestHead {
+        let bytes = raw.bytes.span
+        let version = try Self.version(bytes, raw.targetEnd..<raw.versionEnd)
+        let pathEnd = try Self.pathEnd(bytes, raw.methodEnd..<raw.targetEnd)
+        for index in 0..<raw.methodEnd where bytes[index] &- 0x41 >= 26 {
+            throw .malformed(.method)
+        }
+        var framing = Framing()
+        try read(raw, version, into: &framing)
+        if framing.seen.contains(.transferEncoding) {
+            if framing.seen.contains(.contentLength) { throw .malformed(.lengthAndEncoding) }
+            if version == .http10 { throw .malformed(.transferEncoding) }
+        }
+        if version == .http11, !framing.seen.contains(.host) { throw .malformed(.host) }
+        guard let method = Self.method(bytes, 0..<raw.methodEnd) else { throw .unknownMethod }
+        if let length = framing.length, length > maxBodyBytes { throw .bodyTooLarge }
+        return RequestHead(
+            method: method, version: version, contentLength: framing.length,
+            isChunked: framing.seen.contains(.transferEncoding), raw: raw, pathEnd: pathEnd)
+    }
+}
+
+/// Fields that must not be repeated.
+private struct Unique: OptionSet {
+    let rawValue: UInt8
+    static let host = Unique(rawValue: 1)
+    static let contentLength = Unique(rawValue: 2)
+    static let transferEncoding = Unique(rawValue: 4)
+    static let authorization = Unique(rawValue: 8)
+    static let contentType = Unique(rawValue: 16)
+    static let idempotencyKey = Unique(rawValue: 32)
+}
+
+/// What the fields say of the body.
+private struct Framing {
+    var seen: Unique = []
+    var length: Int?
+}
+
+extension HeadRules {
+    private func read(_ raw: RawHead, _ version: HTTPVersion, into framing: inout Framing) throws(RequestFailure) {
+        let bytes = raw.bytes.span
+        var position = raw.versionEnd
+        var count = 0
+        while position < bytes.count {
+            count += 1
+            if count > RawHead.maxFields { throw .tooManyFields }
+            let (name, value) = RawHead.field(in: bytes, at: position)
+            position = value.upperBound
+            if name.isEmpty { throw .malformed(.fieldName) }
+            for index in name where !isTokenByte(bytes[index]) { throw .malformed(.fieldName) }
+            for index in value where !isValueByte(bytes[index]) { throw .malformed(.fieldValue) }
+            guard let unique = Self.unique(bytes, name) else {
+                if version == .http11, RawHead.holds(bytes, name, "expect"), !Self.spells(bytes, value, "100-continue") {
+                    throw .unknownExpectation
+                }
+                continue
+            }
+            if !framing.seen.insert(unique).inserted { throw .malformed(.repeatedField) }
+            switch unique {
+            case .host: try judgeHost(bytes, value)
+            case .contentLength: framing.length = try Self.length(bytes, value)
+            case .transferEncoding:
+                if !Self.spells(bytes, value, "chunked") { throw .malformed(.transferEncoding) }
+            default: break
+            }
+        }
+    }
+
+    /// By length first: most names are told apart without looking at them.
+    private static func unique(_ bytes: Span<UInt8>, _ name: Range<Int>) -> Unique? {
+        switch name.count {
+        case 4: RawHead.holds(bytes, name, "host") ? .host : nil
+        case 12: RawHead.holds(bytes, name, "content-type") ? .contentType : nil
+        case 13: RawHead.holds(bytes, name, "authorization") ? .authorization : nil
+        case 14: RawHead.holds(bytes, name, "content-length") ? .contentLength : nil
+        case 15: RawHead.holds(bytes, name, "idempotency-key") ? .idempotencyKey : nil
+        case 17: RawHead.holds(bytes, name, "transfer-encoding") ? .transferEncoding : nil
+        default: nil
+        }
+    }
+
+    /// `name`, `name:port`, `[address]` or `[address]:port`.
+    private func judgeHost(_ bytes: Span<UInt8>, _ value: Range<Int>) throws(RequestFailure) {
+        if value.isEmpty { throw .malformed(.host) }
+        var end = value.upperBound
+        var isInBrackets = false
+        for index in value {
+            let byte = bytes[index]
+            if !isHostByte(byte) { throw .malformed(.host) }
+            if byte == UInt8(ascii: "[") { isInBrackets = true }
+            if byte == UInt8(ascii: "]") { isInBrackets = false }
+            if byte == UInt8(ascii: ":"), !isInBrackets {
+                if end != value.upperBound { throw .malformed(.host) }
+                end = index
+            }
+        }
+        if allowedHosts.isEmpty { return }
+        for host in allowedHosts where Self.spells(bytes, value.lowerBound..<end, host) { return }
+        throw .misdirected
+    }
+
+    /// Digits only. A number too large for an `Int` is a body too large.
+    private static func length(_ bytes: Span<UInt8>, _ value: Range<Int>) throws(RequestFailure) -> Int {
+        if value.isEmpty { throw .malformed(.contentLength) }
+        var length = 0
+        var isTooLarge = false
+        for index in value {
+            let digit = bytes[index] &- 0x30
+            if digit > 9 { throw .malformed(.contentLength) }
+            let (shifted, overflow) = length.multipliedReportingOverflow(by: 10)
+            let (sum, overflow2) = shifted.addingReportingOverflow(Int(digit))
+            isTooLarge = isTooLarge || overflow || overflow2
+            length = sum
+        }
+        if isTooLarge { throw .bodyTooLarge }
+        return length
+    }
+
+    private static func version(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(RequestFailure) -> HTTPVersion {
+        let name: StaticString = "HTTP/1."
+        guard range.count == 8 else { throw .malformed(.version) }
+        for offset in 0..<7 where bytes[range.lowerBound + offset] != name.utf8Start[offset] {
+            throw .malformed(.version)
+        }
+        switch bytes[range.lowerBound + 7] {
+        case UInt8(ascii: "0"): return .http10
+        case UInt8(ascii: "1"): return .http11
+        default: throw .malformed(.version)
+        }
+    }
+
+    private static func pathEnd(_ bytes: Span<UInt8>, _ target: Range<Int>) throws(RequestFailure) -> Int {
+        guard !target.isEmpty, bytes[target.lowerBound] == UInt8(ascii: "/") else { throw .malformed(.target) }
+        var pathEnd = target.upperBound
+        for index in target {
+            let byte = bytes[index]
+            if byte <= 0x20 || byte >= 0x7f || byte == UInt8(ascii: "#") { throw .malformed(.target) }
+            if byte == UInt8(ascii: "?"), pathEnd == target.upperBound { pathEnd = index }
+        }
+        return pathEnd
+    }
+
+    private static func method(_ bytes: Span<UInt8>, _ range: Range<Int>) -> RequestMethod? {
+        func equals(_ name: StaticString) -> Bool { spells(bytes, range, name) }
+        switch range.count {
+        case 3: return equals("get") ? .get : equals("put") ? .put : nil
+        case 4: return equals("post") ? .post : equals("head") ? .head : nil
+        case 5: return equals("patch") ? .patch : nil
+        case 6: return equals("delete") ? .delete : nil
+        case 7: return equals("options") ? .options : nil
+        default: return nil
+        }
+    }
+
+    /// Whether the range is `text`, which is in lower case, in any case.
+    private static func spells(_ bytes: Span<UInt8>, _ range: Range<Int>, _ text: StaticString) -> Bool {
+        guard range.count == text.utf8CodeUnitCount else { return false }
+        for offset in 0..<range.count
+        where lowercased(bytes[range.lowerBound + offset]) != text.utf8Start[offset] {
+            return false
+        }
+        return true
+    }
+
+    private static func spells(_ bytes: Span<UInt8>, _ range: Range<Int>, _ text: [UInt8]) -> Bool {
+        guard range.count == text.count else { return false }
+        for offset in 0..<range.count where lowercased(bytes[range.lowerBound + offset]) != text[offset] {
+            return false
+        }
+        return true
+    }
+}

@@ -1,0 +1,79 @@
+/// A request's head as the library parsed it, not yet judged, in one allocation:
+/// the method, the target and the version, then each field as two lengths of 16 bits, its name in lower case, its value.
+///
+/// A value, so that it can be judged in a test without a socket, and outlives the connection.
+struct RawHead: Sendable {
+    /// More header fields than this are refused.
+    static let maxFields = 100
+
+    let bytes: [UInt8]
+    let methodEnd: Int
+    let targetEnd: Int
+    /// Also where the fields start.
+    let versionEnd: Int
+
+    typealias Bytes = UnsafeBufferPointer<UInt8>
+
+    /// Nil if something is longer than 16 bits can tell, which the limit of heads prevents.
+    init?(method: Bytes, target: Bytes, version: Bytes, fields: some Collection<(name: Bytes, value: Bytes)>) {
+        var size = method.count + target.count + version.count
+        for field in fields {
+            guard field.name.count <= 0xffff, field.value.count <= 0xffff else { return nil }
+            size += 4 + field.name.count + field.value.count
+        }
+        bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
+            var writer = Writer(buffer: buffer)
+            writer.append(method)
+            writer.append(target)
+            writer.append(version)
+            for field in fields {
+                writer.append(length: field.name.count)
+                writer.append(length: field.value.count)
+                writer.appendLowercased(field.name)
+                writer.append(field.value)
+            }
+            count = writer.count
+        }
+        methodEnd = method.count
+        targetEnd = methodEnd + target.count
+        versionEnd = targetEnd + version.count
+    }
+
+    /// Where the field that starts at `position` has its parts.
+    @inline(__always)
+    static func field(in bytes: Span<UInt8>, at position: Int) -> (name: Range<Int>, value: Range<Int>) {
+        let name = position + 4
+        let value = name + (Int(bytes[position]) | Int(bytes[position + 1]) << 8)
+        let end = value + (Int(bytes[position + 2]) | Int(bytes[position + 3]) << 8)
+        return (name..<value, value..<end)
+    }
+}
+
+extension RawHead {
+    /// Fills memory that was measured before.
+    private struct Writer {
+        let buffer: UnsafeMutableBufferPointer<UInt8>
+        var count = 0
+
+        @inline(__always)
+        mutating func append(_ bytes: Bytes) {
+            _ = UnsafeMutableBufferPointer(rebasing: buffer[count...]).update(fromContentsOf: bytes)
+            count += bytes.count
+        }
+
+        @inline(__always)
+        mutating func appendLowercased(_ bytes: Bytes) {
+            for byte in bytes {
+                buffer[count] = lowercased(byte)
+                count += 1
+            }
+        }
+
+        @inline(__always)
+        mutating func append(length: Int) {
+            buffer[count] = UInt8(truncatingIfNeeded: length)
+            buffer[count + 1] = UInt8(truncatingIfNeeded: length >> 8)
+            count += 2
+        }
+    }
+}

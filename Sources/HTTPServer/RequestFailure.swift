@@ -1,0 +1,76 @@
+/// What the server found wrong by itself.
+public enum RequestFailure: Error, Sendable, Hashable {
+    /// 400, with the rule that was broken.
+    case malformed(Rule)
+    /// 413
+    case bodyTooLarge
+    /// 417: an expectation other than `100-continue`.
+    case unknownExpectation
+    /// 421: a `Host` that is not ours.
+    case misdirected
+    /// 431: more header fields than `RawHead.maxFields`.
+    case tooManyFields
+    /// 500: the application dropped the request's responder.
+    case unanswered
+    /// 501: a method outside `RequestMethod`.
+    case unknownMethod
+    /// 503: too many requests wait already.
+    case overloaded
+    /// 503: the application did not answer in time.
+    case timedOut
+    /// 503: the server is being stopped.
+    case stopping
+
+    public enum Rule: String, Sendable {
+        case method = "the method is not made of capital letters"
+        case target = "the target does not start with a slash, or has a byte that must be escaped"
+        case version = "the version is neither HTTP/1.0 nor HTTP/1.1"
+        case fieldName = "a header name is not a token"
+        case fieldValue = "a header value has a control character"
+        case repeatedField = "a header that must be unique is repeated"
+        case host = "Host is missing or malformed"
+        case contentLength = "Content-Length is not a number"
+        case lengthAndEncoding = "Content-Length and Transfer-Encoding exclude each other"
+        case transferEncoding = "Transfer-Encoding must be exactly chunked, in HTTP/1.1"
+    }
+
+    public var status: Int {
+        switch self {
+        case .malformed: 400
+        case .bodyTooLarge: 413
+        case .unknownExpectation: 417
+        case .misdirected: 421
+        case .tooManyFields: 431
+        case .unanswered: 500
+        case .unknownMethod: 501
+        case .overloaded, .timedOut, .stopping: 503
+        }
+    }
+
+    /// One sentence for people.
+    public var reason: String {
+        switch self {
+        case .malformed(let rule): rule.rawValue
+        case .bodyTooLarge: "the body is too large"
+        case .unknownExpectation: "only 100-continue can be expected"
+        case .misdirected: "this server does not answer for that host"
+        case .tooManyFields: "there are too many header fields"
+        case .unanswered: "the request was given up"
+        case .unknownMethod: "the method is unknown"
+        case .overloaded: "too many requests are waiting"
+        case .timedOut: "the request could not be answered in time"
+        case .stopping: "the server is stopping"
+        }
+    }
+
+    /// For `Retry-After`.
+    public var retryAfterSeconds: Int? { status == 503 ? 1 : nil }
+
+    /// Whether what follows on the connection can't be trusted, or isn't wanted.
+    var closesConnection: Bool {
+        switch self {
+        case .unanswered, .overloaded, .timedOut: false
+        default: true
+        }
+    }
+}

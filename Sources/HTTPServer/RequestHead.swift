@@ -1,0 +1,73 @@
+/// The head of a request that keeps the rules of `HeadRules`. A value of its own: it outlives the connection.
+public struct RequestHead: Sendable {
+    public let method: RequestMethod
+    public let version: HTTPVersion
+    /// Nil without `Content-Length`.
+    public let contentLength: Int?
+    public let isChunked: Bool
+
+    let raw: RawHead
+    /// Where the path ends: at the question mark or at the target's end.
+    let pathEnd: Int
+
+    /// Whether a body was announced. `Content-Length: 0` announces none.
+    public var hasBody: Bool { isChunked || (contentLength ?? 0) > 0 }
+
+    /// The path exactly as sent, percent-escapes and all. It starts with a slash and is ASCII.
+    public var pathBytes: ArraySlice<UInt8> { raw.bytes[raw.methodEnd..<pathEnd] }
+    public var path: String { String(decoding: pathBytes, as: UTF8.self) }
+
+    /// What follows the first question mark, exactly as sent; nil without one.
+    public var queryBytes: ArraySlice<UInt8>? {
+        pathEnd < raw.targetEnd ? raw.bytes[(pathEnd + 1)..<raw.targetEnd] : nil
+    }
+    public var query: String? { queryBytes.map { String(decoding: $0, as: UTF8.self) } }
+
+    /// The value of the first field with that name, in any case.
+    public func bytes(of name: StaticString) -> ArraySlice<UInt8>? {
+        raw.value(of: name).map { raw.bytes[$0] }
+    }
+    /// Invalid UTF-8 is replaced.
+    public func value(of name: StaticString) -> String? {
+        bytes(of: name).map { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// All fields in order, names in lower case.
+    public var fields: [(name: String, value: String)] {
+        var result: [(name: String, value: String)] = []
+        var position = raw.versionEnd
+        while position < raw.bytes.count {
+            let field = RawHead.field(in: raw.bytes.span, at: position)
+            result.append(
+                (
+                    String(decoding: raw.bytes[field.name], as: UTF8.self),
+                    String(decoding: raw.bytes[field.value], as: UTF8.self)
+                ))
+            position = field.value.upperBound
+        }
+        return result
+    }
+}
+
+extension RawHead {
+    func value(of name: StaticString) -> Range<Int>? {
+        let bytes = bytes.span
+        var position = versionEnd
+        while position < bytes.count {
+            let field = Self.field(in: bytes, at: position)
+            if Self.holds(bytes, field.name, name) { return field.value }
+            position = field.value.upperBound
+        }
+        return nil
+    }
+
+    /// Whether a range, stored in lower case, spells `name` in any case.
+    static func holds(_ bytes: Span<UInt8>, _ range: Range<Int>, _ name: StaticString) -> Bool {
+        guard range.count == name.utf8CodeUnitCount else { return false }
+        for offset in 0..<range.count
+        where bytes[range.lowerBound + offset] != lowercased(name.utf8Start[offset]) {
+            return false
+        }
+        return true
+    }
+}

@@ -1,0 +1,15 @@
+/// The methods that the server knows. Others are answered 501.
+public enum RequestMethod: String, Sendable, CaseIterable {
+    case get = "GET"
+    case head = "HEAD"
+    case post = "POST"
+    case put = "PUT"
+    case patch = "PATCH"
+    case delete = "DELETE"
+    case options = "OPTIONS"
+}
+
+public enum HTTPVersion: Sendable {
+    case http10
+    case http11
+}

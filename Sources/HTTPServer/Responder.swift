@@ -1,0 +1,25 @@
+internal import Synchronization
+
+/// The one answer to a request. May be kept, and used from any thread. Let go without an answer, it answers 500.
+public final class Responder: Sendable {
+    private let connection: Connection
+    private let request: UInt64
+    private let isUsed = Atomic(false)
+
+    init(_ connection: Connection, request: UInt64) {
+        self.connection = connection
+        self.request = request
+    }
+
+    deinit {
+        if !isUsed.load(ordering: .relaxed) {
+            connection.loop.answer(connection, request, connection.loop.failure(.unanswered))
+        }
+    }
+
+    /// Answers; never blocks. Only the first call counts. Nothing happens if the connection is gone.
+    public func send(_ response: Response) {
+        if isUsed.exchange(true, ordering: .relaxed) { return }
+        connection.loop.answer(connection, request, response)
+    }
+}

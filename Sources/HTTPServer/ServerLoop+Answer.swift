@@ -1,0 +1,65 @@
+internal import CMicrohttpd
+internal import Synchronization
+
+// How a request gets its answer.
+extension ServerLoop {
+    /// Any thread. From within `handle` the answer goes out without suspending; otherwise it is mail.
+    func answer(_ connection: Connection, _ request: UInt64, _ response: Response) {
+        if isOwnThread, connection.request == request, connection.phase == .handling {
+            connection.immediate = response
+        } else {
+            post(.answer(connection, request: request, response))
+        }
+    }
+
+    /// The application's response for a failure, with the fields that the failure asks for.
+    func failure(_ failure: RequestFailure) -> Response {
+        var response = handler.failure(failure)
+        if failure.closesConnection { response.closesConnection = true }
+        if let seconds = failure.retryAfterSeconds, !response.headers.contains(where: { $0.isNamed("Retry-After") }) {
+            response.headers.append(Response.Field("Retry-After", "\(seconds)"))
+        }
+        return response
+    }
+
+    /// Answers a waiting request. All answers of one batch of mail are written by the `MHD_run` after it.
+    func resume(_ connection: Connection, _ response: Response) {
+        counters.waitingRequests.addFromOneThread(-1)
+        // If it isn't taken, the library asks for an answer again after the resumption, and is told to close.
+        _ = queue(connection, response)
+        MHD_resume_connection(connection.handle)
+    }
+
+    /// Hands the response to the library. False: close the connection.
+    func queue(_ connection: Connection, _ response: Response) -> Bool {
+        connection.phase = .answered
+        setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
+        let status = (200...599).contains(response.status) ? response.status : 500
+        counters.countAnswer(status)
+        let handle = response.body.withUnsafeBytes { herald_mhd_response($0.baseAddress, $0.count) }
+        guard let handle else { return false }
+        for field in response.headers where field.isSafe && !field.isServersBusiness {
+            field.name.withUTF8Buffer { name in
+                name.withMemoryRebound(to: CChar.self) { name in
+                    field.value.withCString { herald_mhd_add_field(handle, name.baseAddress, $0) }
+                }
+            }
+        }
+        // A server that is being emptied takes no further requests on old connections.
+        if response.closesConnection || !isAccepting.load(ordering: .relaxed) { herald_mhd_add_field(handle, "Connection", "close") }
+        return herald_mhd_queue(connection.handle, UInt32(status), handle) != 0
+    }
+}
+
+extension Response.Field {
+    /// Fields that describe the message on the wire: two of them, or wrong ones, would corrupt the connection.
+    fileprivate var isServersBusiness: Bool {
+        switch name.utf8CodeUnitCount {
+        case 4: isNamed("Date")
+        case 10: isNamed("Connection")
+        case 14: isNamed("Content-Length")
+        case 17: isNamed("Transfer-Encoding")
+        default: false
+        }
+    }
+}

@@ -1,0 +1,80 @@
+internal import CMicrohttpd
+
+// What libmicrohttpd calls, on the loop's thread, from within `MHD_run` and `MHD_stop_daemon`.
+
+extension herald_mhd {
+    static func calling(
+        _ loop: ServerLoop, _ configuration: HTTPServerConfiguration, _ socket: ListeningSocket
+    ) -> herald_mhd {
+        let share = (configuration.maxConnections + configuration.loops - 1) / configuration.loops
+        return herald_mhd(
+            owner: Unmanaged.passUnretained(loop).toOpaque(), listen_descriptor: socket.descriptor,
+            connection_limit: UInt32(clamping: share), memory_limit: configuration.maxHeadBytes,
+            accepts: mhdAccepts, opened: mhdOpened, closed: mhdClosed, began: mhdBegan, advanced: mhdAdvanced,
+            completed: mhdCompleted)
+    }
+}
+
+private func loop(_ owner: UnsafeMutableRawPointer?) -> ServerLoop? {
+    owner.map { Unmanaged<ServerLoop>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private func connection(_ context: UnsafeMutableRawPointer?) -> Connection? {
+    context.map { Unmanaged<Connection>.fromOpaque($0).takeUnretainedValue() }
+}
+
+private func mhdAccepts(
+    _ owner: UnsafeMutableRawPointer?, _ address: UnsafePointer<sockaddr>?, _ length: socklen_t
+) -> Int32 {
+    guard let loop = loop(owner), let peer = PeerAddress(address) else { return 0 }
+    return loop.addresses.hasRoom(for: peer) ? 1 : 0
+}
+
+private func mhdOpened(_ owner: UnsafeMutableRawPointer?, _ handle: OpaquePointer?) -> UnsafeMutableRawPointer? {
+    guard let loop = loop(owner), let handle else { return nil }
+    let connection = loop.add(handle, PeerAddress(herald_mhd_peer(handle)) ?? PeerAddress(high: 0, low: 0))
+    // Released in `mhdClosed`.
+    return Unmanaged.passRetained(connection).toOpaque()
+}
+
+private func mhdClosed(_ owner: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?) {
+    guard let loop = loop(owner), let context else { return }
+    loop.remove(Unmanaged<Connection>.fromOpaque(context).takeRetainedValue())
+}
+
+private func mhdBegan(
+    _ owner: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ target: UnsafePointer<CChar>?
+) {
+    guard let loop = loop(owner), let connection = connection(context), let target = bytes(target) else { return }
+    loop.begin(connection, target)
+}
+
+private func mhdAdvanced(
+    _ owner: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ method: UnsafePointer<CChar>?,
+    _ version: UnsafePointer<CChar>?, _ data: UnsafePointer<CChar>?, _ size: UnsafeMutablePointer<Int>?
+) -> Int32 {
+    guard let loop = loop(owner), let connection = connection(context), let size else { return 0 }
+    if size.pointee > 0 {
+        let count = size.pointee
+        size.pointee = 0
+        guard let data else { return 0 }
+        return data.withMemoryRebound(to: UInt8.self, capacity: count) {
+            loop.take(connection, RawHead.Bytes(start: $0, count: count)) ? 1 : 0
+        }
+    }
+    if connection.phase == .head {
+        guard let method = bytes(method), let version = bytes(version) else { return 0 }
+        return loop.readHead(connection, method, version) ? 1 : 0
+    }
+    return loop.complete(connection) ? 1 : 0
+}
+
+private func mhdCompleted(_ owner: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?) {
+    guard let loop = loop(owner), let connection = connection(context) else { return }
+    loop.finish(connection)
+}
+
+/// A C string without its end, as bytes.
+private func bytes(_ text: UnsafePointer<CChar>?) -> RawHead.Bytes? {
+    text.map { RawHead.Bytes(start: UnsafeRawPointer($0).assumingMemoryBound(to: UInt8.self), count: strlen($0)) }
+}

@@ -1,0 +1,128 @@
+internal import CMicrohttpd
+internal import Synchronization
+
+// The life of a connection and of each request on it, in the order of its phases. Functions that return a Bool close
+// the connection with false.
+extension ServerLoop {
+    func add(_ handle: OpaquePointer, _ peer: PeerAddress) -> Connection {
+        let connection = Connection(self, peer: peer, handle: handle, deadline: 0)
+        setDeadline(connection, seconds: configuration.requestDeadlineSeconds)
+        connection.index = connections.count
+        connections.append(connection)
+        counters.openConnections.addFromOneThread(1)
+        addresses.opened(peer)
+        return connection
+    }
+
+    func remove(_ connection: Connection) {
+        connection.phase = .closed
+        connection.reset()
+        // The last one takes the place that becomes free.
+        let last = connections.removeLast()
+        if last !== connection {
+            last.index = connection.index
+            connections[connection.index] = last
+        }
+        counters.openConnections.addFromOneThread(-1)
+        addresses.closed(connection.peer)
+    }
+
+    /// The request line has come. The target is copied now, because the library is about to take it apart in place.
+    func begin(_ connection: Connection, _ target: RawHead.Bytes) {
+        connection.phase = .head
+        connection.target.append(contentsOf: target)
+        if !connection.isFresh { setDeadline(connection, seconds: configuration.requestDeadlineSeconds) }
+        connection.isFresh = false
+    }
+
+    /// The head has come, the body has not: the only moment to refuse it without reading it.
+    func readHead(_ connection: Connection, _ method: RawHead.Bytes, _ version: RawHead.Bytes) -> Bool {
+        let head: RequestHead
+        do {
+            head = try rules.judge(try rawHead(connection, method, version))
+        } catch {
+            return queue(connection, failure(error))
+        }
+        if var refusal = handler.refuse(head) {
+            if head.hasBody { refusal.closesConnection = true }
+            return queue(connection, refusal)
+        }
+        connection.head = head
+        // Not touched before it is needed: a client can't take memory by announcing a body.
+        if let length = head.contentLength { connection.body.reserveCapacity(length) }
+        connection.phase = .body
+        return true
+    }
+
+    private func rawHead(
+        _ connection: Connection, _ method: RawHead.Bytes, _ version: RawHead.Bytes
+    ) throws(RequestFailure) -> RawHead {
+        let count = Int(herald_mhd_read_fields(connection.handle, fields.baseAddress, UInt32(fields.count)))
+        let parts = fields[..<count].lazy.map { field in
+            (name: bytes(field.name, field.name_length), value: bytes(field.value, field.value_length))
+        }
+        let head = connection.target.withUnsafeBufferPointer { target in
+            RawHead(method: method, target: target, version: version, fields: parts)
+        }
+        guard let head else { throw .tooManyFields }
+        return head
+    }
+
+    /// A piece of the body. All of it is taken always; the library would wait for ever otherwise.
+    func take(_ connection: Connection, _ data: RawHead.Bytes) -> Bool {
+        switch connection.phase {
+        case .body where connection.body.count + data.count <= configuration.maxBodyBytes:
+            connection.body.append(contentsOf: data)
+        case .body, .discarding:
+            // A response can't be queued in the middle of a body: throw the rest away, but not without end.
+            connection.phase = .discarding
+            connection.body = []
+            connection.discarded += data.count
+            return connection.discarded <= 4 * configuration.maxBodyBytes + 65_536
+        default: break
+        }
+        return true
+    }
+
+    /// The request is complete.
+    func complete(_ connection: Connection) -> Bool {
+        switch connection.phase {
+        case .body: break
+        case .discarding: return queue(connection, failure(.bodyTooLarge))
+        default: return false
+        }
+        guard let head = connection.head else { return false }
+        if isStopping { return queue(connection, failure(.stopping)) }
+        if !hasRoomToWait, handler.mayWait(head) { return queue(connection, failure(.overloaded)) }
+
+        let request = Request(head: head, body: connection.body, peer: connection.peer)
+        connection.head = nil
+        connection.body = []
+        connection.phase = .handling
+        handler.handle(request, Responder(connection, request: connection.request))
+        if let response = connection.immediate {
+            connection.immediate = nil
+            return queue(connection, response)
+        }
+        connection.phase = .waiting
+        setDeadline(connection, seconds: configuration.answerDeadlineSeconds)
+        counters.waitingRequests.addFromOneThread(1)
+        MHD_suspend_connection(connection.handle)
+        return true
+    }
+
+    private var hasRoomToWait: Bool {
+        counters.waitingRequests.load(ordering: .relaxed) * configuration.loops < configuration.maxWaiting
+    }
+
+    /// The answer is written, or the request was broken off.
+    func finish(_ connection: Connection) {
+        connection.phase = .idle
+        connection.reset()
+        setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
+    }
+}
+
+private func bytes(_ start: UnsafePointer<CChar>?, _ count: Int) -> RawHead.Bytes {
+    RawHead.Bytes(start: UnsafeRawPointer(start)?.assumingMemoryBound(to: UInt8.self), count: count)
+}

@@ -1,0 +1,157 @@
+internal import CMicrohttpd
+import Glibc
+internal import Runtime
+internal import Synchronization
+
+/// One thread that drives one libmicrohttpd daemon: `poll` on its epoll descriptor and on our eventfd, then `MHD_run`.
+/// With an internal thread, 0.9.75 stalls while exactly 128, 256 or 384 connections are busy.
+///
+/// Everything that changes is touched by the loop's thread only, after `init`: connections, deadlines, and all calls
+/// into the library. Other threads send mail. So suspending, answering and resuming need no lock and can't race: an
+/// answer from elsewhere is mail, and is read between two calls of `MHD_run`.
+final class ServerLoop: @unchecked Sendable {
+    enum Mail: Sendable {
+        case answer(Connection, request: UInt64, Response)
+        case stopAccepting(done: Wakeup?)
+        case stop
+    }
+
+    let configuration: HTTPServerConfiguration
+    let handler: any RequestHandler
+    let rules: HeadRules
+    let addresses: AddressLimit
+    let counters = LoopCounters()
+    private let clock: Clock
+    private let wakeup: Wakeup
+    private let mailbox: Mailbox<Mail>
+    /// The thread's id once it runs, 0 before.
+    private let thread = Atomic<UInt>(0)
+    /// Cleared when the listening socket is closed.
+    let isAccepting = Atomic(true)
+    /// Set when nobody will read mail any more.
+    let isOver = Atomic(false)
+
+    private var daemon: OpaquePointer?
+    private let callbacks: UnsafeMutablePointer<herald_mhd>
+    let fields: UnsafeMutableBufferPointer<herald_mhd_field>
+
+    var connections: [Connection] = []
+    /// Of this round.
+    var now: Int64
+    /// No deadline is before this.
+    var nextExpiry = Int64.max
+    var isStopping = false
+    /// When a stop no longer waits for answers to be written, on the machine's clock.
+    private var stopLimit: Int64 = 0
+
+    /// Takes the socket over.
+    init(
+        _ configuration: HTTPServerConfiguration, _ socket: ListeningSocket, handler: any RequestHandler,
+        addresses: AddressLimit, clock: Clock
+    ) throws(HTTPServerError) {
+        self.configuration = configuration
+        self.handler = handler
+        self.addresses = addresses
+        self.clock = clock
+        rules = HeadRules(allowedHosts: configuration.allowedHosts, maxBodyBytes: configuration.maxBodyBytes)
+        now = clock.monotonic()
+        fields = .allocate(capacity: RawHead.maxFields + 1)
+        callbacks = .allocate(capacity: 1)
+        do {
+            wakeup = try Wakeup()
+        } catch {
+            close(socket.descriptor)
+            fields.deallocate()
+            callbacks.deallocate()
+            throw .system(error)
+        }
+        mailbox = Mailbox(wakeup: wakeup)
+        callbacks.initialize(to: .calling(self, configuration, socket))
+        daemon = herald_mhd_start(callbacks)
+        // Whether the library has closed the socket then depends on where it failed. Closing it twice could hit somebody
+        // else's descriptor, so it is left to the end of the process, which is near.
+        if daemon == nil { throw .daemonFailed }
+    }
+
+    deinit {
+        if let daemon { MHD_stop_daemon(daemon) }
+        fields.deallocate()
+        callbacks.deallocate()
+    }
+
+    /// The thread's body: returns after a mail `stop`.
+    func run() {
+        thread.store(UInt(pthread_self()), ordering: .releasing)
+        guard let daemon else { return }
+        var descriptors = [
+            pollfd(fd: herald_mhd_epoll_descriptor(daemon), events: Int16(POLLIN), revents: 0),
+            pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0),
+        ]
+        while !(isStopping && hasFlushed) {
+            let wait = herald_mhd_is_ready(daemon) != 0 ? 0 : milliseconds(until: nextExpiry)
+            if wait != 0 { _ = poll(&descriptors, 2, wait) }
+            now = clock.monotonic()
+            if descriptors[1].revents != 0 {
+                descriptors[1].revents = 0
+                wakeup.clear()
+            }
+            for mail in mailbox.takeAll() { read(mail) }
+            herald_mhd_run(daemon)
+            if now >= nextExpiry { expire() }
+        }
+        MHD_stop_daemon(daemon)
+        self.daemon = nil
+        isOver.store(true, ordering: .sequentiallyConsistent)
+        _ = mailbox.takeAll()
+    }
+
+    private func milliseconds(until time: Int64) -> Int32 {
+        if isStopping { return 10 }
+        if time == .max { return -1 }
+        return Int32(clamping: (time - now) / 1_000_000 + 1)
+    }
+
+    /// Any thread.
+    func post(_ mail: Mail) {
+        mailbox.post(mail)
+        // Mail that is never read would keep connections, which keep nothing that matters, but for ever.
+        if isOver.load(ordering: .sequentiallyConsistent) { _ = mailbox.takeAll() }
+    }
+
+    /// Any thread: looks at the clock again.
+    func wake() { wakeup.signal() }
+
+    var isOwnThread: Bool { thread.load(ordering: .acquiring) == UInt(pthread_self()) }
+
+    private func read(_ mail: Mail) {
+        switch mail {
+        case .answer(let connection, let request, let response):
+            if connection.request == request, connection.phase == .waiting { resume(connection, response) }
+        case .stopAccepting(let done):
+            stopAccepting()
+            done?.signal()
+        case .stop:
+            stopAccepting()
+            isStopping = true
+            stopLimit = Clock.system.monotonic() + Self.flushNanoseconds
+            for connection in connections where connection.phase == .waiting {
+                resume(connection, failure(.stopping))
+            }
+        }
+    }
+
+    /// What a stop gives to the answers that are still to be written.
+    private static let flushNanoseconds: Int64 = 1_000_000_000
+
+    private var hasFlushed: Bool {
+        !connections.contains { $0.phase == .answered } || Clock.system.monotonic() > stopLimit
+    }
+
+    /// Closes the listening socket. The loop's thread.
+    func stopAccepting() {
+        guard isAccepting.load(ordering: .relaxed), let daemon else { return }
+        let descriptor = MHD_quiesce_daemon(daemon)
+        if descriptor >= 0 { close(descriptor) }
+        isAccepting.store(false, ordering: .releasing)
+    }
+}
