@@ -1,6 +1,47 @@
+// What Swift can't call of SQLite: variadic functions, and callbacks that run inside a statement.
 #ifndef HERALD_CSQLITE_H
 #define HERALD_CSQLITE_H
 
 #include <sqlite3.h>
+#include <time.h>
+
+// sqlite3_db_config is variadic. Fails also when the switch did not move.
+static inline int herald_sqlite_configure(sqlite3 *db, int option, int on) {
+    int now = -1;
+    int result = sqlite3_db_config(db, option, on, &now);
+    return result != SQLITE_OK ? result : now == on ? SQLITE_OK : SQLITE_ERROR;
+}
+
+// Macros of several terms.
+static inline int herald_sqlite_ioerr_fsync(void) { return SQLITE_IOERR_FSYNC; }
+static inline int herald_sqlite_ioerr_dir_fsync(void) { return SQLITE_IOERR_DIR_FSYNC; }
+static inline int herald_sqlite_cantopen_symlink(void) { return SQLITE_CANTOPEN_SYMLINK; }
+// SQLITE_TRANSIENT is a cast of -1 to a function pointer. (SQLITE_STATIC is 0: `nil` in Swift.)
+static inline int herald_sqlite_bind_text_copy(sqlite3_stmt *s, int index, const char *text, int count) {
+    return sqlite3_bind_text(s, index, text, count, SQLITE_TRANSIENT);
+}
+static inline int herald_sqlite_bind_blob_copy(sqlite3_stmt *s, int index, const void *bytes, int count) {
+    return count == 0 ? sqlite3_bind_zeroblob(s, index, 0) : sqlite3_bind_blob(s, index, bytes, count, SQLITE_TRANSIENT);
+}
+
+// Tells after each commit how many pages the write-ahead log holds.
+static inline int herald_sqlite_count_pages(void *pages, sqlite3 *db, const char *name, int count) {
+    (void)db; (void)name;
+    *(int *)pages = count;
+    return SQLITE_OK;
+}
+static inline void herald_sqlite_watch_log(sqlite3 *db, int *pages) {
+    sqlite3_wal_hook(db, herald_sqlite_count_pages, pages);
+}
+
+// Interrupts a statement that is still running at *deadline (CLOCK_MONOTONIC, nanoseconds).
+static inline int herald_sqlite_is_late(void *deadline) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (long long)now.tv_sec * 1000000000 + now.tv_nsec > *(long long *)deadline;
+}
+static inline void herald_sqlite_watch_clock(sqlite3 *db, long long *deadline) {
+    sqlite3_progress_handler(db, 10000, herald_sqlite_is_late, deadline);
+}
 
 #endif

@@ -1,0 +1,35 @@
+import Synchronization
+
+/// The event store without a disk: everything is gone when the process is. For tests, and for hubs whose events need not
+/// outlive them. It never forgets on its own.
+///
+/// A transaction collects its changes and applies them together at its end, so that readers see all of it or nothing,
+/// and a thrown error leaves nothing behind. The lock is held while they are applied, and for each read.
+public final class MemoryStore: EventStore {
+    private let contents = Mutex(MemoryContents())
+
+    public init() {}
+
+    /// May be called again, and then tells what a restart would find, could it survive one.
+    public func recover() throws(StoreError) -> Recovery {
+        contents.withLock { $0.recovery() }
+    }
+
+    public func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
+        let transaction = MemoryTransaction(self)
+        try body(transaction)
+        contents.withLock { contents in
+            for change in transaction.changes { change(&contents) }
+        }
+    }
+
+    public func makeReader() -> any StoreReader { MemoryReader(self) }
+
+    public func health() {}
+
+    public func close() {}
+
+    func read<Value: Sendable>(_ body: (inout sending MemoryContents) -> sending Value) -> Value {
+        contents.withLock(body)
+    }
+}

@@ -1,0 +1,136 @@
+import Herald
+
+/// A read-only connection with its statements. One thread.
+///
+/// Every call is one statement, so it sees one moment of the database; it ends after `Connection.readSeconds` at the
+/// latest, and then lets go of its snapshot, since a reader that stays holds back the checkpoints.
+final class Reader: StoreReader {
+    private let connection: Connection
+    private let eventsAfter, eventsMatching, eventByID: Statement
+    private let authStatus: Statement
+    private let attemptsOfDelegate, attemptsOfDelivery, attemptsOfEvent: Statement
+    private let waitingOfEvent, lanes, deletedDelegate: Statement
+
+    init(path: String) throws(StoreError) {
+        let connection = try Connection(path: path, .readOnly)
+        try Pragmas.set(Pragmas.reader, on: connection)
+        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
+        self.connection = connection
+        eventsAfter = try prepare(
+            "SELECT \(LoggedEvent.columns) FROM events WHERE sequence > ?1 ORDER BY sequence LIMIT ?2")
+        // From the newest back until enough are found: what is rare in a long log takes a scan of it.
+        eventsMatching = try prepare(
+            """
+            SELECT \(LoggedEvent.columns) FROM events
+            WHERE sequence < ?1 AND app = ?2 AND type BETWEEN ?3 AND ?4 AND time BETWEEN ?5 AND ?6
+            AND (?7 IS NULL OR subject = ?7) ORDER BY sequence DESC LIMIT ?8
+            """)
+        eventByID = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
+        authStatus = try prepare("SELECT \(AuthStatus.columns) FROM auth_status WHERE app = ?1 AND user_id = ?2")
+        let isWanted = "id < ?2 AND (?3 IS NULL OR ?3 = (ifnull(status, 0) BETWEEN 200 AND 299))"
+        attemptsOfDelegate = try prepare(
+            """
+            SELECT \(StoredAttempt.columns) FROM attempts
+            WHERE delegate = ?1 AND \(isWanted) ORDER BY id DESC LIMIT ?4
+            """)
+        attemptsOfDelivery = try prepare(
+            """
+            SELECT \(StoredAttempt.columns) FROM attempts INDEXED BY attempts_by_event
+            WHERE delegate = ?1 AND \(isWanted) AND event = ?5 ORDER BY id DESC LIMIT ?4
+            """)
+        attemptsOfEvent = try prepare("SELECT \(StoredAttempt.columns) FROM attempts WHERE event = ?1 ORDER BY id")
+        waitingOfEvent = try prepare(
+            "SELECT \(WaitingDelivery.columns) FROM waiting WHERE event = ?1 ORDER BY delegate")
+        lanes = try prepare("SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
+        deletedDelegate = try prepare("SELECT id FROM delegates WHERE key = ?1 AND deleted_at IS NOT NULL")
+    }
+
+    // MARK: The log
+
+    func events(after sequence: Sequence, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch {
+        connection.startClock()
+        eventsAfter.bind(1, sequence)
+        eventsAfter.bind(2, Int64(limit))
+        defer { eventsAfter.reset() }
+        var first = sequence + 1
+        var events: [Event] = []
+        var bytes = 0
+        while bytes <= maxBytes, try eventsAfter.step() {
+            let logged = LoggedEvent(eventsAfter)
+            if events.isEmpty { first = logged.sequence }
+            events.append(logged.event)
+            bytes += logged.event.data.count
+        }
+        return EventBatch(first: first, events: events)
+    }
+
+    func events(_ query: EventQuery) throws(StoreError) -> [LoggedEvent] {
+        connection.startClock()
+        // "~" sorts after every character of a type.
+        let (from, to) =
+            switch query.type {
+            case .any: ("", "~")
+            case .prefix(let prefix): (prefix, prefix + "~")
+            case .exact(let type): (type, type)
+            }
+        eventsMatching.bind(1, query.before ?? .max)
+        eventsMatching.bind(2, query.app.rawValue)
+        eventsMatching.bind(3, from)
+        eventsMatching.bind(4, to)
+        eventsMatching.bind(5, query.since ?? .min)
+        eventsMatching.bind(6, query.until ?? .max)
+        eventsMatching.bind(7, query.subject)
+        eventsMatching.bind(8, Int64(query.limit))
+        return try eventsMatching.rows { LoggedEvent($0) }
+    }
+
+    func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent? {
+        connection.startClock()
+        eventByID.bind(1, app.rawValue)
+        eventByID.bind(2, id)
+        return try eventByID.row { LoggedEvent($0) }
+    }
+
+    func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
+        connection.startClock()
+        authStatus.bind(1, app.rawValue)
+        authStatus.bind(2, userID)
+        return try authStatus.row { AuthStatus($0) }
+    }
+
+    // MARK: Deliveries
+
+    func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt] {
+        connection.startClock()
+        let statement = query.event == nil ? attemptsOfDelegate : attemptsOfDelivery
+        statement.bind(1, query.delegate)
+        statement.bind(2, query.before ?? .max)
+        statement.bind(3, query.succeeded.map { $0 ? 1 : 0 })
+        statement.bind(4, Int64(query.limit))
+        if let event = query.event { statement.bind(5, event) }
+        return try statement.rows { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    func attempts(event: Sequence) throws(StoreError) -> [StoredAttempt] {
+        connection.startClock()
+        attemptsOfEvent.bind(1, event)
+        return try attemptsOfEvent.rows { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    func waiting(event: Sequence) throws(StoreError) -> [WaitingDelivery] {
+        connection.startClock()
+        waitingOfEvent.bind(1, event)
+        return try waitingOfEvent.rows { row throws(StoreError) in try WaitingDelivery(row) }
+    }
+
+    func lanePositions() throws(StoreError) -> [LanePosition] {
+        connection.startClock()
+        return try lanes.rows { LanePosition($0) }
+    }
+
+    func deletedDelegateID(_ key: DelegateKey) throws(StoreError) -> String? {
+        connection.startClock()
+        deletedDelegate.bind(1, key)
+        return try deletedDelegate.row { $0.text(0) }
+    }
+}

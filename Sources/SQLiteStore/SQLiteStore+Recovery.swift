@@ -1,0 +1,61 @@
+import Herald
+
+extension SQLiteStore {
+    /// Reads by keys and indexes only, so that its time grows with the delegates and with what was going on, and not
+    /// with the length of the log.
+    static func recovery(_ connection: Connection, head: Sequence) throws(StoreError) -> Recovery {
+        var recovery = Recovery()
+        recovery.head = head
+        if head > 0 { recovery.first = try connection.integer("SELECT min(sequence) FROM events") }
+        else { recovery.first = head + 1 }
+        recovery.settled = try connection.integer("SELECT settled FROM progress")
+        recovery.delegates = try Statement(
+            connection, "SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"
+        ).rows { row throws(StoreError) in try WebhookDelegate(row) }
+        recovery.nextDelegateKey = try connection.integer("SELECT max(key) FROM delegates") + 1
+        recovery.lanes = try Statement(connection, "SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
+            .rows { LanePosition($0) }
+        recovery.waiting = try Statement(
+            connection, "SELECT \(WaitingDelivery.columns) FROM waiting WHERE state = 1 ORDER BY due_at"
+        ).rows { row throws(StoreError) in try WaitingDelivery(row) }
+        recovery.decided = try decided(connection, recovery)
+        recovery.appStates = try Statement(connection, "SELECT \(AppState.columns) FROM app_states ORDER BY app")
+            .rows { AppState($0) }
+        return recovery
+    }
+
+    private static func decided(_ connection: Connection, _ recovery: Recovery) throws(StoreError) -> [DeliveryKey] {
+        // Lanes at the common position: whatever lies after it.
+        let hasNoRow = """
+            delegate NOT IN (SELECT delegate FROM lanes)
+            AND EXISTS (SELECT 1 FROM delegates WHERE key = delegate AND deleted_at IS NULL)
+            """
+        let common = try Statement(
+            connection,
+            """
+            SELECT delegate, event FROM attempts WHERE event > ?1 AND status BETWEEN 200 AND 299 AND \(hasNoRow)
+            UNION SELECT delegate, event FROM waiting WHERE event > ?1 AND \(hasNoRow)
+            """)
+        common.bind(1, recovery.settled)
+        var decided = try common.rows { DeliveryKey($0) }
+
+        // The others: what lies between cursor and position, looked up one by one.
+        let own = try Statement(
+            connection,
+            """
+            WITH RECURSIVE span (event) AS
+            (SELECT ?2 + 1 WHERE ?2 < ?3 UNION ALL SELECT event + 1 FROM span WHERE event < ?3)
+            SELECT ?1, event FROM span
+            WHERE EXISTS (SELECT 1 FROM attempts INDEXED BY attempts_by_event
+                WHERE attempts.event = span.event AND delegate = ?1 AND status BETWEEN 200 AND 299)
+            OR EXISTS (SELECT 1 FROM waiting WHERE waiting.event = span.event AND delegate = ?1)
+            """)
+        for lane in recovery.lanes where lane.cursor < lane.position {
+            own.bind(1, lane.delegate)
+            own.bind(2, lane.cursor)
+            own.bind(3, lane.position)
+            decided += try own.rows { DeliveryKey($0) }
+        }
+        return decided
+    }
+}
