@@ -1,6 +1,225 @@
+// What Webhooks needs of libcurl: its variadic setters, enums and structs stop here.
 #ifndef HERALD_CCURL_H
 #define HERALD_CCURL_H
 
 #include <curl/curl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+
+// MARK: results that are told apart (CURLcode)
+
+static const int HERALD_CURL_OK = CURLE_OK;
+static const int HERALD_CURL_RESOLVE = CURLE_COULDNT_RESOLVE_HOST;
+static const int HERALD_CURL_CONNECT = CURLE_COULDNT_CONNECT;
+static const int HERALD_CURL_TIMEOUT = CURLE_OPERATION_TIMEDOUT;
+static const int HERALD_CURL_WRITE = CURLE_WRITE_ERROR;
+static const int HERALD_CURL_ABORTED = CURLE_ABORTED_BY_CALLBACK;
+static const int HERALD_CURL_SEND = CURLE_SEND_ERROR;
+static const int HERALD_CURL_RECEIVE = CURLE_RECV_ERROR;
+static const int HERALD_CURL_NOTHING = CURLE_GOT_NOTHING;
+static const int HERALD_CURL_NOT_HTTP = CURLE_UNSUPPORTED_PROTOCOL;
+static const int HERALD_CURL_WEIRD = CURLE_WEIRD_SERVER_REPLY;
+static const int HERALD_CURL_HANDSHAKE = CURLE_SSL_CONNECT_ERROR;
+static const int HERALD_CURL_CERTIFICATE = CURLE_PEER_FAILED_VERIFICATION;
+static const int HERALD_CURL_CIPHER = CURLE_SSL_CIPHER;
+static const int HERALD_CURL_CLIENT_CERTIFICATE = CURLE_SSL_CERTPROBLEM;
+static const int HERALD_CURL_CA_FILE = CURLE_SSL_CACERT_BADFILE;
+
+static inline int herald_curl_global_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT); }
+static inline const char *herald_curl_message(int code) { return curl_easy_strerror((CURLcode)code); }
+
+// MARK: easy handles
+
+// `curlsocktype` is an unsigned integer to the compiler; Swift sees it as one.
+typedef curl_socket_t (*herald_open_callback)(void *owner, unsigned purpose, struct curl_sockaddr *address);
+
+struct herald_easy_settings {
+    void *transfer;             // given back by herald_easy_transfer, and to all callbacks but close_socket
+    void *sender;               // given to close_socket
+    char *error_text;           // CURL_ERROR_SIZE bytes, for as long as the handle lives
+    struct curl_slist *headers; // likewise
+    const char *ca_file;        // NULL: the system's
+    curl_write_callback body;
+    curl_write_callback header;
+    herald_open_callback open_socket;
+    curl_closesocket_callback close_socket;
+    curl_prereq_callback before_request;
+};
+
+// Everything about a handle that is the same for every request: the list of the safety contract.
+static inline int herald_easy_configure(CURL *easy, const struct herald_easy_settings *settings) {
+    int failed = 0;
+#define HERALD_SET(option, value) failed |= curl_easy_setopt(easy, option, value) != CURLE_OK
+    // Where a request may go.
+    HERALD_SET(CURLOPT_PROTOCOLS_STR, "http,https");
+    HERALD_SET(CURLOPT_REDIR_PROTOCOLS_STR, "https");
+    HERALD_SET(CURLOPT_FOLLOWLOCATION, 0L);
+    HERALD_SET(CURLOPT_PROXY, "");    // else http_proxy and ALL_PROXY of the environment are honoured
+    HERALD_SET(CURLOPT_NOPROXY, "*");
+    HERALD_SET(CURLOPT_OPENSOCKETFUNCTION, (curl_opensocket_callback)settings->open_socket);
+    HERALD_SET(CURLOPT_OPENSOCKETDATA, settings->transfer);
+    HERALD_SET(CURLOPT_CLOSESOCKETFUNCTION, settings->close_socket);
+    HERALD_SET(CURLOPT_CLOSESOCKETDATA, settings->sender);
+    HERALD_SET(CURLOPT_PREREQFUNCTION, settings->before_request);
+    HERALD_SET(CURLOPT_PREREQDATA, settings->transfer);
+    // How it may block or live on.
+    HERALD_SET(CURLOPT_NOSIGNAL, 1L);
+    HERALD_SET(CURLOPT_QUICK_EXIT, 1L); // else the end of a transfer waits for its name lookup
+    HERALD_SET(CURLOPT_MAXAGE_CONN, 30L);
+    HERALD_SET(CURLOPT_MAXLIFETIME_CONN, 300L);
+    // Whom it trusts.
+    HERALD_SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    HERALD_SET(CURLOPT_SSL_VERIFYPEER, 1L);
+    HERALD_SET(CURLOPT_SSL_VERIFYHOST, 2L);
+    if (settings->ca_file) HERALD_SET(CURLOPT_CAINFO, settings->ca_file);
+    // What is sent and taken. HTTP/2 costs several times as much for small requests in this version.
+    HERALD_SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    HERALD_SET(CURLOPT_HTTP09_ALLOWED, 0L);
+    HERALD_SET(CURLOPT_POST, 1L);
+    HERALD_SET(CURLOPT_HTTPHEADER, settings->headers);
+    HERALD_SET(CURLOPT_BUFFERSIZE, 4096L);
+    HERALD_SET(CURLOPT_WRITEFUNCTION, settings->body);
+    HERALD_SET(CURLOPT_WRITEDATA, settings->transfer);
+    HERALD_SET(CURLOPT_HEADERFUNCTION, settings->header);
+    HERALD_SET(CURLOPT_HEADERDATA, settings->transfer);
+    HERALD_SET(CURLOPT_ERRORBUFFER, settings->error_text);
+    HERALD_SET(CURLOPT_PRIVATE, settings->transfer);
+#undef HERALD_SET
+    return !failed;
+}
+
+static inline int herald_easy_set_url(CURL *easy, const char *url) {
+    return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK;
+}
+// One entry "host:port:address:port", not copied. NULL: dial the host of the URL, an address then.
+static inline void herald_easy_set_connect_to(CURL *easy, struct curl_slist *entry) {
+    curl_easy_setopt(easy, CURLOPT_CONNECT_TO, entry);
+}
+static inline void herald_easy_set_timeouts(CURL *easy, long total, long connect) {
+    curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, total);
+    curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, connect);
+}
+// Not copied.
+static inline void herald_easy_set_body(CURL *easy, const void *bytes, long count) {
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, bytes);
+    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, count);
+}
+static inline void *herald_easy_transfer(CURL *easy) {
+    char *transfer = NULL;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &transfer);
+    return transfer;
+}
+static inline long herald_easy_status(CURL *easy) {
+    long status = 0;
+    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
+    return status;
+}
+static inline long herald_easy_system_error(CURL *easy) {
+    long code = 0;
+    curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &code);
+    return code;
+}
+// Whether the connection stood when the transfer ended.
+static inline int herald_easy_connected(CURL *easy) {
+    curl_off_t connect = 0;
+    curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &connect);
+    return connect > 0;
+}
+
+// MARK: the multi handle
+
+static inline int herald_multi_configure(
+    CURLM *multi, curl_socket_callback socket, curl_multi_timer_callback timer, void *sender
+) {
+    return curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket) == CURLM_OK
+        && curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, sender) == CURLM_OK
+        && curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer) == CURLM_OK
+        && curl_multi_setopt(multi, CURLMOPT_TIMERDATA, sender) == CURLM_OK
+        && curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING) == CURLM_OK;
+}
+static inline void herald_multi_keep_connections(CURLM *multi, long count) {
+    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, count);
+}
+static inline int herald_multi_add(CURLM *multi, CURL *easy) { return curl_multi_add_handle(multi, easy) == CURLM_OK; }
+static inline void herald_multi_remove(CURLM *multi, CURL *easy) { curl_multi_remove_handle(multi, easy); }
+static inline void herald_multi_ready(CURLM *multi, int descriptor, int input, int output, int error) {
+    int running;
+    curl_multi_socket_action(
+        multi, descriptor,
+        (input ? CURL_CSELECT_IN : 0) | (output ? CURL_CSELECT_OUT : 0) | (error ? CURL_CSELECT_ERR : 0), &running);
+}
+static inline void herald_multi_timeout(CURLM *multi) {
+    int running;
+    curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running);
+}
+// The next transfer that ended, or NULL.
+static inline CURL *herald_multi_ended(CURLM *multi, int *result) {
+    int left;
+    CURLMsg *message;
+    while ((message = curl_multi_info_read(multi, &left))) {
+        if (message->msg == CURLMSG_DONE) {
+            *result = (int)message->data.result;
+            return message->easy_handle;
+        }
+    }
+    return NULL;
+}
+
+// MARK: sockets
+
+// 4 or 6 with the address in `bytes` and the port; 0 for any other family.
+static inline int herald_socket_address(const struct curl_sockaddr *address, unsigned char *bytes, unsigned short *port) {
+    if (address->family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)&address->addr;
+        memcpy(bytes, &in->sin_addr, 4);
+        *port = ntohs(in->sin_port);
+        return 4;
+    }
+    if (address->family == AF_INET6) {
+        const struct sockaddr_in6 *in = (const struct sockaddr_in6 *)(const void *)&address->addr;
+        memcpy(bytes, &in->sin6_addr, 16);
+        *port = ntohs(in->sin6_port);
+        return 6;
+    }
+    return 0;
+}
+static inline int herald_open_socket(const struct curl_sockaddr *address) {
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+static inline unsigned herald_socket_purpose_connect(void) { return CURLSOCKTYPE_IPCXN; }
+
+// MARK: URLs
+
+static inline int herald_url_parse(CURLU *url, const char *text) {
+    return (int)curl_url_set(url, CURLUPART_URL, text, CURLU_DISALLOW_USER);
+}
+static inline const char *herald_url_message(int code) { return curl_url_strerror((CURLUcode)code); }
+static inline int herald_url_set_host(CURLU *url, const char *host) {
+    return (int)curl_url_set(url, CURLUPART_HOST, host, 0);
+}
+// Each is NULL when there is none; else to be freed with curl_free.
+static inline char *herald_url_text(CURLU *url) {
+    char *text = NULL;
+    return curl_url_get(url, CURLUPART_URL, &text, CURLU_NO_DEFAULT_PORT) == CURLUE_OK ? text : NULL;
+}
+static inline char *herald_url_scheme(CURLU *url) {
+    char *text = NULL;
+    return curl_url_get(url, CURLUPART_SCHEME, &text, 0) == CURLUE_OK ? text : NULL;
+}
+static inline char *herald_url_host(CURLU *url) {
+    char *text = NULL;
+    return curl_url_get(url, CURLUPART_HOST, &text, 0) == CURLUE_OK ? text : NULL;
+}
+static inline char *herald_url_port(CURLU *url) {
+    char *text = NULL;
+    return curl_url_get(url, CURLUPART_PORT, &text, CURLU_DEFAULT_PORT) == CURLUE_OK ? text : NULL;
+}
+static inline int herald_url_has_fragment(CURLU *url) {
+    char *text = NULL;
+    if (curl_url_get(url, CURLUPART_FRAGMENT, &text, 0) != CURLUE_OK) return 0;
+    curl_free(text);
+    return 1;
+}
 
 #endif

@@ -1,0 +1,14 @@
+import COpenSSL
+
+/// Bytes nobody can guess. Any thread.
+public func randomBytes(_ count: Int) throws(CryptoError) -> [UInt8] {
+    try CryptoLibrary.prepare()
+    var bytes = [UInt8](repeating: 0, count: count)
+    guard herald_random(&bytes, Int32(clamping: count)) == 1 else { throw .libraryFailed("making random bytes") }
+    return bytes
+}
+
+/// Whether two byte strings are equal, in a time that depends on their lengths alone.
+public func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+    left.count == right.count && herald_equal(left, right, left.count) == 1
+}

@@ -1,0 +1,35 @@
+/// The text form of a signing secret, that of Standard Webhooks: `whsec_` and base 64 of 24–64 bytes.
+///
+/// It lives beside base 64, and not beside the signer, because the REST layer shows and takes secrets without
+/// knowing who signs.
+public enum SecretText {
+    public static let prefix = "whsec_"
+    public static let byteCounts = 24...64
+
+    /// The bytes of a new secret.
+    public static func newSecret() throws(CryptoError) -> [UInt8] { try randomBytes(32) }
+
+    public static func print(_ bytes: [UInt8]) -> String { prefix + Base64.encode(bytes) }
+
+    /// The bytes that `text` stands for. The error never quotes the text.
+    public static func parse(_ text: String) throws(SecretTextError) -> [UInt8] {
+        guard text.hasPrefix(prefix) else { throw .noPrefix }
+        guard let bytes = Base64.decode(text.dropFirst(prefix.count)) else { throw .notBase64 }
+        guard byteCounts.contains(bytes.count) else { throw .wrongLength(bytes.count) }
+        return bytes
+    }
+}
+
+public enum SecretTextError: Error, Equatable, Sendable, CustomStringConvertible {
+    case noPrefix
+    case notBase64
+    case wrongLength(Int)
+
+    public var description: String {
+        switch self {
+        case .noPrefix: "must begin with \"\(SecretText.prefix)\""
+        case .notBase64: "must be \"\(SecretText.prefix)\" followed by base64 with the standard alphabet and padding"
+        case .wrongLength(let count): "must hold 24 to 64 bytes, but holds \(count)"
+        }
+    }
+}

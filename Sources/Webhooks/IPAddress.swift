@@ -1,0 +1,95 @@
+import Glibc
+
+/// An IPv4 or IPv6 address, as a number.
+public struct IPAddress: Hashable, Sendable {
+    public enum Family: Hashable, Sendable { case v4, v6 }
+
+    public let family: Family
+    /// The first 64 bits of an IPv6 address; 0 for IPv4.
+    let high: UInt64
+    /// The last 64 bits; an IPv4 address is in the last 32.
+    let low: UInt64
+
+    init(v4: UInt32) {
+        family = .v4
+        high = 0
+        low = UInt64(v4)
+    }
+
+    init(high: UInt64, low: UInt64) {
+        family = .v6
+        self.high = high
+        self.low = low
+    }
+
+    /// - Parameter bytes: 4 or 16 bytes in network order; anything else is `nil`.
+    public init?(bytes: some Collection<UInt8>) {
+        let numbers = bytes.reduce(into: (high: UInt64(0), low: UInt64(0))) { numbers, byte in
+            numbers.high = numbers.high << 8 | numbers.low >> 56
+            numbers.low = numbers.low << 8 | UInt64(byte)
+        }
+        switch bytes.count {
+        case 4: self.init(v4: UInt32(truncatingIfNeeded: numbers.low))
+        case 16: self.init(high: numbers.high, low: numbers.low)
+        default: return nil
+        }
+    }
+
+    /// Dotted decimal with four parts, or IPv6 without brackets and zone.
+    public init?(_ text: String) {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        if inet_pton(AF_INET, text, &bytes) == 1 {
+            self.init(bytes: bytes.prefix(4))
+        } else if inet_pton(AF_INET6, text, &bytes) == 1 {
+            self.init(bytes: bytes)
+        } else {
+            return nil
+        }
+    }
+
+    /// 4 or 16 bytes in network order.
+    var bytes: [UInt8] {
+        func split(_ number: UInt64) -> [UInt8] {
+            stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> UInt64($0)) }
+        }
+        return family == .v4 ? split(low).suffix(4) : split(high) + split(low)
+    }
+
+    var bitCount: Int { family == .v4 ? 32 : 128 }
+}
+
+extension IPAddress: CustomStringConvertible {
+    public var description: String {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        _ = inet_ntop(family == .v4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count))
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+extension IPAddress {
+    var isLoopback: Bool { family == .v4 ? low >> 24 == 127 : self == .v6Loopback }
+    var isUnspecified: Bool { high == 0 && low == 0 }
+
+    static let v6Loopback = IPAddress(high: 0, low: 1)
+
+    /// The IPv4 address that this IPv6 address stands for as a whole: mapped, compatible, SIIT and NAT64 forms.
+    var translated: IPAddress? {
+        guard family == .v6 else { return nil }
+        let isForm =
+            high == 0 && (low >> 32 == 0 || low >> 32 == 0xFFFF || low >> 32 == 0xFFFF_0000)
+            || high == 0x0064_FF9B_0000_0000 && low >> 32 == 0
+        return isForm ? IPAddress(v4: UInt32(truncatingIfNeeded: low)) : nil
+    }
+
+    /// The IPv4 address in an ISATAP interface id, whatever the prefix.
+    var isatap: IPAddress? {
+        guard family == .v6, low >> 32 == 0x0000_5EFE || low >> 32 == 0x0200_5EFE else { return nil }
+        return IPAddress(v4: UInt32(truncatingIfNeeded: low))
+    }
+
+    /// The IPv4 address behind a 6to4 prefix.
+    var sixToFour: IPAddress? {
+        guard family == .v6, high >> 48 == 0x2002 else { return nil }
+        return IPAddress(v4: UInt32(truncatingIfNeeded: high >> 16))
+    }
+}

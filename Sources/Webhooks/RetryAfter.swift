@@ -1,0 +1,39 @@
+/// The value of a `Retry-After` header.
+enum RetryAfter {
+    static let most = 86_400
+
+    /// Seconds from `now` (seconds since 1970), 0–86,400; `nil` when the text is neither a number in that range nor an
+    /// HTTP date at most a day ahead. A date that is past asks for 0.
+    static func parse(_ text: some Collection<UInt8>, now: Int64) -> Int? {
+        let text = String(decoding: text, as: UTF8.self)
+        if let seconds = Int(decimal: text) { return seconds <= most ? seconds : nil }
+        guard let time = date(text) else { return nil }
+        let seconds = max(time - now, 0)
+        return seconds <= most ? Int(seconds) : nil
+    }
+
+    /// Seconds since 1970 of an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`: the one form that HTTP still writes.
+    private static func date(_ text: String) -> Int64? {
+        let bytes = Array(text.utf8)
+        guard bytes.count == 29, bytes[3] == UInt8(ascii: ","), text.hasSuffix(" GMT") else { return nil }
+        guard [4, 7, 11, 16].allSatisfy({ bytes[$0] == UInt8(ascii: " ") }),
+            [19, 22].allSatisfy({ bytes[$0] == UInt8(ascii: ":") })
+        else { return nil }
+        func number(_ range: Range<Int>) -> Int? { Int(decimal: String(decoding: bytes[range], as: UTF8.self)) }
+        let names = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        guard let month = names.firstIndex(of: String(decoding: bytes[8..<11], as: UTF8.self)),
+            let day = number(5..<7), (1...31).contains(day), let year = number(12..<16), year >= 1970,
+            let hour = number(17..<19), hour < 24, let minute = number(20..<22), minute < 60,
+            let second = number(23..<25), second <= 60
+        else { return nil }
+        let days = daysSince1970(year: year, month: month + 1, day: day)
+        return days * 86_400 + Int64(hour * 3600 + minute * 60 + second)
+    }
+
+    /// In the Gregorian calendar, whose years are taken to begin in March: the leap day is the last one then.
+    private static func daysSince1970(year: Int, month: Int, day: Int) -> Int64 {
+        let year = month <= 2 ? year - 1 : year
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        return Int64(365 * year + year / 4 - year / 100 + year / 400 + dayOfYear - 719_468)
+    }
+}
