@@ -186,6 +186,13 @@ public final class Hub: Sendable {
     /// Publishers are refused from here on; who waits is still answered.
     public func refusePublications() { intake.refusePublications() }
 
+    /// Returns when everything that was submitted before is committed and answered.
+    public func drain() throws(SystemError) {
+        let done = try Semaphore()
+        intake.barrier { done.signal() }
+        done.wait()
+    }
+
     /// Finishes what is in flight, writes the last checkpoint, and closes the store. Waits; the last call.
     /// - Parameter grace: nanoseconds that attempts in flight get.
     public func stop(grace: Int64) {

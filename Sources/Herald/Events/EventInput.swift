@@ -67,7 +67,7 @@ public enum EventInput {
     ) -> EventDraft.Family {
         if type == AppStateEvents.changed {
             guard let state = AppStateEvents.read(type, data: data, &errors) else { return .none }
-            return .appState(state: state, onlyIfChanged: false)
+            return .appState(state: state)
         }
         guard type.hasPrefix("auth."), let told = AuthEvents.read(type, subject: subject, data: data, &errors) else {
             return .none

@@ -37,7 +37,7 @@ public final class ULIDGenerator: Sendable {
     }
 
     /// The text for 48 bits of time and 80 bits that are given.
-    static func text(_ prefix: StaticString, time: Int64, high: UInt16, low: UInt64) -> String {
+    public static func text(_ prefix: StaticString, time: Int64, high: UInt16, low: UInt64) -> String {
         let count = prefix.utf8CodeUnitCount
         return String(unsafeUninitializedCapacity: count + 26) { buffer in
             prefix.withUTF8Buffer { source in

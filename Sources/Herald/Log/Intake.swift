@@ -8,6 +8,8 @@ final class Intake: Sendable {
         /// A change of the registry. The last of its transaction, so that it is checked against what is committed.
         case change(RegistryWrite)
         case checkpoint(Checkpoint, loop: Int, answer: @Sendable (Bool) -> Void)
+        /// Called once everything before it is committed and answered.
+        case barrier(@Sendable () -> Void)
     }
 
     /// Events, and bytes of events, that one transaction takes at most (and at least one submission).
@@ -60,11 +62,20 @@ final class Intake: Sendable {
 
     /// A delivery loop's checkpoint: always taken, since each loop has one on its way at most.
     func submit(_ checkpoint: Checkpoint, loop: Int, answer: @escaping @Sendable (Bool) -> Void) {
+        append(.checkpoint(checkpoint, loop: loop, answer: answer))
+    }
+
+    private func append(_ submission: Submission) {
         let first = queue.withLock { queue in
-            queue.submissions.append(.checkpoint(checkpoint, loop: loop, answer: answer))
+            queue.submissions.append(submission)
             return queue.submissions.count == 1
         }
         if first { wakeup.signal() }
+    }
+
+    /// Calls back once everything that was submitted before is committed and answered.
+    func barrier(_ reached: @escaping @Sendable () -> Void) {
+        append(.barrier(reached))
     }
 
     /// Takes nothing more but checkpoints.
@@ -102,7 +113,7 @@ final class Intake: Sendable {
                 count += 1
                 events += 1
                 break cutting
-            case .checkpoint:
+            case .checkpoint, .barrier:
                 count += 1
             }
         }

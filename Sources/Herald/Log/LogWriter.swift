@@ -123,6 +123,7 @@ final class LogWriter: Sendable {
             checkpoint.settled = plan.settledByLoop.min()
             try transaction.write(checkpoint)
             plan.answers.append { answer(true) }
+        case .barrier(let reached): plan.answers.append(reached)
         }
     }
 
@@ -158,8 +159,9 @@ final class LogWriter: Sendable {
         case .none:
             try append(event, transaction, &plan)
             return PostedEvent(event: event, fate: .accepted)
-        case .appState(let state, let onlyIfChanged):
+        case .appState(let state, let onlyIfChanged, let ifMatch):
             let current = plan.families.appState(event.app)
+            if let ifMatch, ifMatch != current?.eventID { return PostedEvent(event: event, fate: .preconditionFailed) }
             if onlyIfChanged, let current, current.state == state { return PostedEvent(event: event, fate: .unchanged) }
             let completed = AppStateEvents.withPrevious(event, current?.state)
             try append(completed, transaction, &plan)
@@ -167,10 +169,11 @@ final class LogWriter: Sendable {
             plan.families.set(next)
             try transaction.setAppState(next)
             return PostedEvent(event: completed, fate: .accepted)
-        case .auth(let userID, let isLoggedIn, let user):
-            try append(event, transaction, &plan)
+        case .auth(let userID, let isLoggedIn, let user, let ifMatch):
             var current = plan.families.authStatus(event.app, userID)
             if current == nil { current = try transaction.authStatus(app: event.app, userID: userID) }
+            if let ifMatch, ifMatch != current?.eventID { return PostedEvent(event: event, fate: .preconditionFailed) }
+            try append(event, transaction, &plan)
             let next = AuthStatus.next(
                 after: current, userID: userID, isLoggedIn: isLoggedIn, user: user, event: event)
             plan.families.set(next)
@@ -259,6 +262,7 @@ final class LogWriter: Sendable {
             case .publish(let publication): publication.completion(.refused(.store(error)))
             case .change(let write): write.completion(.refused(.store(error)))
             case .checkpoint(_, _, let answer): answer(false)
+            case .barrier(let reached): reached()
             }
         }
     }

@@ -4,9 +4,10 @@ public struct EventDraft: Sendable {
     public enum Family: Sendable {
         case none
         /// A login, a logout, or a status told by a client. `user`: the JSON object, when there was one.
-        case auth(userID: String, isLoggedIn: Bool, user: [UInt8]?)
-        /// `state`: a JSON value. The service adds what it was before.
-        case appState(state: [UInt8], onlyIfChanged: Bool)
+        /// `ifMatch`: only if this event made the current status.
+        case auth(userID: String, isLoggedIn: Bool, user: [UInt8]?, ifMatch: String? = nil)
+        /// `state`: a JSON value. The service adds what it was before. `ifMatch`: only if this event made the current one.
+        case appState(state: [UInt8], onlyIfChanged: Bool = false, ifMatch: String? = nil)
     }
 
     public let event: Event
@@ -23,12 +24,15 @@ public struct EventDraft: Sendable {
 
 /// What became of one posted event.
 public struct PostedEvent: Sendable {
+    /// Whether it was posted, and why not.
     public enum Fate: Equatable, Sendable {
         case accepted
         /// Its id was posted before; `event` is the first one. Nobody is told twice.
         case existed
         /// An app state equal to the current one, posted with `onlyIfChanged`: nobody is told.
         case unchanged
+        /// Another event made the current value than `ifMatch` says: nobody is told.
+        case preconditionFailed
     }
     public let event: Event
     public let fate: Fate

@@ -1,0 +1,191 @@
+import HTTPServer
+import Herald
+import JSON
+
+/// An answer that says what went wrong: RFC 9457, `application/problem+json`.
+struct Problem: Error, Sendable {
+    /// One wrong field or parameter.
+    struct Item: Sendable {
+        enum Place: Sendable {
+            /// A JSON pointer into the body.
+            case pointer(String)
+            /// The name of a query parameter or header.
+            case parameter(String)
+        }
+        let place: Place
+        let detail: String
+    }
+
+    let status: Int
+    /// The last segment of `type`: stable, for programs.
+    let name: String
+    let title: String
+    let detail: String
+    var items: [Item] = []
+    var headers: [Response.Field] = []
+
+    func response(requestID: String) -> Response {
+        var json = JSONWriter(capacity: 256)
+        json.object { problem in
+            problem.member("type", "/problems/" + name)
+            problem.member("title", title)
+            problem.member("status", status)
+            problem.member("detail", detail)
+            problem.member("request_id", requestID)
+            guard !items.isEmpty else { return }
+            problem.array("errors") { errors in
+                for item in items {
+                    errors.object {
+                        switch item.place {
+                        case .pointer(let pointer): $0.member("pointer", pointer)
+                        case .parameter(let name): $0.member("parameter", name)
+                        }
+                        $0.member("detail", item.detail)
+                    }
+                }
+            }
+        }
+        let fields = [Response.Field("Content-Type", "application/problem+json")] + headers
+        return Response(status: status, headers: fields, body: json.bytes)
+    }
+}
+
+// MARK: - All problems there are
+
+extension Problem {
+    static func malformedJSON(_ error: JSONError) -> Problem {
+        Problem(
+            status: 400, name: "malformed-json", title: "The body is not valid JSON",
+            detail: "The body can't be read as JSON: \(error).")
+    }
+
+    static func malformedPath(_ detail: String) -> Problem {
+        Problem(status: 400, name: "malformed-request", title: "The request is malformed", detail: detail)
+    }
+
+    static func badRequest(_ detail: String) -> Problem {
+        Problem(status: 400, name: "bad-request", title: "The request can't be carried out", detail: detail)
+    }
+
+    static func notFound(_ what: String) -> Problem {
+        Problem(status: 404, name: "not-found", title: "Not found", detail: what)
+    }
+
+    static func methodNotAllowed(_ allowed: String) -> Problem {
+        Problem(
+            status: 405, name: "method-not-allowed", title: "The method is not allowed here",
+            detail: "This address knows \(allowed).", headers: [.init("Allow", allowed)])
+    }
+
+    static let notAcceptable = Problem(
+        status: 406, name: "not-acceptable", title: "No acceptable representation",
+        detail: "This address answers with application/json, which the Accept header excludes.")
+
+    static func conflict(_ existing: WebhookDelegate) -> Problem {
+        Problem(
+            status: 409, name: "conflict", title: "The URL is registered already",
+            detail: "The delegate \(existing.id) has this URL and other settings. Change it with "
+                + "PATCH /v1/delegates/\(existing.id), or delete it first.",
+            items: [Item(place: .pointer("/url"), detail: "belongs to \(existing.id)")])
+    }
+
+    static let preconditionFailed = Problem(
+        status: 412, name: "precondition-failed", title: "It has changed meanwhile",
+        detail: "If-Match names another version than the current one. Read it again, and repeat the change on that.")
+
+    static func bodyTooLarge(limit: Int) -> Problem {
+        Problem(
+            status: 413, name: "body-too-large", title: "The body is too large",
+            detail: "A body may have \(limit) bytes at most.")
+    }
+
+    static func unsupportedMediaType(_ expected: String) -> Problem {
+        Problem(
+            status: 415, name: "unsupported-media-type", title: "The content type is not supported",
+            detail: "Send the body as \(expected), and say so in Content-Type.")
+    }
+
+    static func invalid(_ errors: [FieldError]) -> Problem {
+        validation(errors.map { Item(place: .pointer($0.pointer), detail: $0.detail) })
+    }
+
+    static func invalidParameter(_ name: String, _ detail: String) -> Problem {
+        validation([Item(place: .parameter(name), detail: detail)])
+    }
+
+    static func validation(_ items: [Item]) -> Problem {
+        Problem(
+            status: 422, name: "validation", title: "Some fields are not valid",
+            detail: items.count == 1
+                ? "One field is not valid; nothing was changed." : "\(items.count) fields are not valid; nothing was changed.",
+            items: items)
+    }
+
+    static let idempotencyKeyReused = Problem(
+        status: 422, name: "idempotency-key-reused", title: "The idempotency key belongs to another request",
+        detail: "This Idempotency-Key was used in the last 24 hours for a request with another path or body. "
+            + "Use a new key for a new request.",
+        items: [Item(place: .parameter("Idempotency-Key"), detail: "was used for another request")])
+
+    static func unavailable(_ name: String, _ title: String, _ detail: String, retryAfter: Int = 1) -> Problem {
+        Problem(
+            status: 503, name: name, title: title, detail: detail, headers: [.init("Retry-After", String(retryAfter))])
+    }
+
+    static let tooManyReads = unavailable(
+        "busy", "Too much is waiting", "Too many reads wait for the store. Nothing was done; try again in a second.")
+
+    init(_ refusal: WriteRefusal) {
+        switch refusal {
+        case .busy:
+            self = .unavailable(
+                "busy", "Too much is waiting",
+                "More is being posted than the disk takes. Nothing was posted; try again in a second.")
+        case .stopping:
+            self = .unavailable("stopping", "The service is stopping", "Nothing was done; try again in a second.")
+        case .keyReused: self = .idempotencyKeyReused
+        case .store(let error): self.init(error)
+        }
+    }
+
+    /// What went wrong with the store is the operator's business: the detail says only what it means for the client.
+    init(_ error: StoreError) {
+        switch error {
+        case .full:
+            self = .unavailable(
+                "storage-full", "The disk is full", "Nothing was done. The service goes on by itself when there is room.",
+                retryAfter: 5)
+        default:
+            self = .unavailable(
+                "storage-unavailable", "The store does not answer", "Nothing was done; try again in a few seconds.",
+                retryAfter: 5)
+        }
+    }
+
+    /// What the HTTP server found wrong by itself.
+    init(_ failure: RequestFailure, bodyLimit: Int) {
+        switch failure {
+        case .bodyTooLarge: self = .bodyTooLarge(limit: bodyLimit)
+        case .overloaded, .timedOut:
+            self = .unavailable("busy", "Too much is waiting", Self.sentence(failure.reason))
+        case .stopping: self = .unavailable("stopping", "The service is stopping", "Try again in a second.")
+        default:
+            let (name, title) = Self.names[failure.status] ?? ("malformed-request", "The request is malformed")
+            self.init(status: failure.status, name: name, title: title, detail: Self.sentence(failure.reason))
+        }
+        // The server adds Retry-After to these by itself.
+        headers = []
+    }
+
+    private static let names: [Int: (String, String)] = [
+        417: ("expectation-failed", "The expectation can't be met"),
+        421: ("misdirected-request", "The host is not served here"),
+        431: ("header-fields-too-large", "The header is too large"),
+        500: ("internal", "Something went wrong here"),
+        501: ("method-unknown", "The method is unknown"),
+    ]
+
+    private static func sentence(_ reason: String) -> String {
+        reason.prefix(1).uppercased() + reason.dropFirst() + "."
+    }
+}

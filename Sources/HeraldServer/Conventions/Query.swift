@@ -1,0 +1,106 @@
+import JSON
+
+/// The parameters of a query string, decoded once.
+struct Query {
+    private let parameters: [(name: String, value: String)]
+
+    /// - Throws: 400 when it is not properly escaped, 422 when a name is unknown or appears twice: a typo is never silent.
+    init(_ text: String?, known: [String]) throws(Problem) {
+        var parameters: [(name: String, value: String)] = []
+        for pair in (text ?? "").split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let name = PercentEncoding.decode(parts[0], plusIsSpace: true),
+                let value = PercentEncoding.decode(parts.count > 1 ? parts[1] : "", plusIsSpace: true)
+            else { throw .malformedPath("The query has an escape that is not % and two hexadecimal digits of UTF-8.") }
+            guard known.contains(name) else {
+                let list = known.isEmpty ? "none" : known.joined(separator: ", ")
+                throw .invalidParameter(name, "is not a parameter here; known: \(list)")
+            }
+            guard !parameters.contains(where: { $0.name == name }) else {
+                throw .invalidParameter(name, "is given twice")
+            }
+            parameters.append((name, value))
+        }
+        self.parameters = parameters
+    }
+
+    subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
+
+    /// `limit`: 1–200, 50 when it is not given.
+    func limit() throws(Problem) -> Int {
+        guard let text = self["limit"] else { return 50 }
+        guard let limit = Int(text), (1...200).contains(limit) else {
+            throw .invalidParameter("limit", "must be a number from 1 to 200")
+        }
+        return limit
+    }
+
+    /// `true` or `false`; nothing else.
+    func flag(_ name: String) throws(Problem) -> Bool {
+        switch self[name] {
+        case nil, "false": return false
+        case "true": return true
+        default: throw .invalidParameter(name, "must be true or false")
+        }
+    }
+
+    /// An RFC 3339 time in milliseconds.
+    func time(_ name: String) throws(Problem) -> Int64? {
+        guard let text = self[name] else { return nil }
+        guard let time = Timestamp(text) else {
+            throw .invalidParameter(name, "must be an RFC 3339 time, such as 2026-01-31T12:00:00Z")
+        }
+        return time.milliseconds
+    }
+
+    /// The query with another cursor: for the link to the next page.
+    func with(cursor: String) -> String {
+        (parameters.filter { $0.name != "cursor" } + [("cursor", cursor)])
+            .map { PercentEncoding.encode($0.name) + "=" + PercentEncoding.encode($0.value) }.joined(separator: "&")
+    }
+}
+
+/// RFC 3986.
+enum PercentEncoding {
+    /// `nil` for an incomplete escape, NUL, or what is not UTF-8 once decoded.
+    static func decode(_ text: some StringProtocol, plusIsSpace: Bool = false) -> String? {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "%"):
+                guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else { return nil }
+                let decoded = high << 4 | low
+                guard decoded != 0 else { return nil }
+                bytes.append(decoded)
+            case UInt8(ascii: "+") where plusIsSpace: bytes.append(UInt8(ascii: " "))
+            default: bytes.append(byte)
+            }
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+
+    static func encode(_ text: String) -> String {
+        var result = ""
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                result.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return result
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

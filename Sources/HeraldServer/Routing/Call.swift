@@ -1,0 +1,104 @@
+import HTTPServer
+import Herald
+import JSON
+
+/// One request on its way to its answer.
+struct Call: Sendable {
+    let request: Request
+    let responder: Responder
+    let requestID: String
+    /// The decoded path parameters, in order.
+    let parameters: [String]
+    let app: AppKey
+
+    // MARK: Answering
+
+    func send(_ response: Response) {
+        var response = response
+        response.headers.append(.init("Request-Id", requestID))
+        response.headers.append(.init("Cache-Control", "no-store"))
+        response.headers.append(.init("X-Content-Type-Options", "nosniff"))
+        responder.send(response)
+    }
+
+    func send(_ problem: Problem) { send(problem.response(requestID: requestID)) }
+
+    /// `application/json`.
+    func send(status: Int = 200, _ headers: [Response.Field] = [], _ body: [UInt8]) {
+        send(Response(status: status, headers: [.init("Content-Type", "application/json")] + headers, body: body))
+    }
+
+    func send(status: Int = 200, _ headers: [Response.Field] = [], _ body: (inout JSONObjectWriter) -> Void) {
+        var json = JSONWriter(capacity: 512)
+        json.object(body)
+        send(status: status, headers, json.bytes)
+    }
+
+    /// A resource with its `ETag`; 304 when the client has it.
+    func send(etag: String, _ body: (inout JSONObjectWriter) -> Void) {
+        let quoted = "\"\(etag)\""
+        if let known = request.head.value(of: "If-None-Match"), Self.names(known, quoted) {
+            return send(Response(status: 304, headers: [.init("ETag", quoted)]))
+        }
+        send([.init("ETag", quoted)], body)
+    }
+
+    /// Runs on a reader's thread and answers what it returns or throws.
+    func answer(from hub: Hub, _ body: @escaping @Sendable (any StoreReader) throws -> Void) throws(Problem) {
+        let taken = hub.read { reader in
+            do {
+                try body(reader.get())
+            } catch let problem as Problem {
+                send(problem)
+            } catch let error as StoreError {
+                send(Problem(error))
+            } catch {
+                send(Problem(StoreError.failed(reason: "\(error)")))
+            }
+        }
+        if !taken { throw .tooManyReads }
+    }
+
+    // MARK: Reading
+
+    func query(_ known: String...) throws(Problem) -> Query { try Query(request.head.query, known: known) }
+
+    /// The body as JSON.
+    func json() throws(Problem) -> JSONDocument {
+        do throws(JSONError) {
+            return try JSONDocument(parsing: request.body)
+        } catch {
+            throw .malformedJSON(error)
+        }
+    }
+
+    /// The body as a JSON object with no other members than these.
+    func object(_ known: [String]) throws(Problem) -> JSONDocument {
+        let document = try json()
+        guard document.root.kind == .object else { throw .invalid([FieldError("", "must be an object")]) }
+        let unknown = document.root.members.filter { !known.contains($0.key) }
+        if !unknown.isEmpty {
+            throw .invalid(
+                unknown.map { FieldError(JSONPointer.child("", $0.key), "is not a field here; known: " + known.joined(separator: ", ")) })
+        }
+        return document
+    }
+
+    /// The version that `If-Match` asks for; `nil`: any.
+    func ifMatch() throws(Problem) -> String? {
+        guard let text = request.head.value(of: "If-Match"), text != "*" else { return nil }
+        guard text.count >= 2, text.hasPrefix("\""), text.hasSuffix("\""), !text.contains(",") else {
+            // A weak or unknown tag matches nothing.
+            throw .preconditionFailed
+        }
+        return String(text.dropFirst().dropLast())
+    }
+
+    private static func names(_ list: String, _ tag: String) -> Bool {
+        list == "*"
+            || list.split(separator: ",").contains { entry in
+                let entry = entry.drop { $0 == " " }
+                return (entry.hasPrefix("W/") ? entry.dropFirst(2) : entry).prefix { $0 != " " } == tag
+            }
+    }
+}

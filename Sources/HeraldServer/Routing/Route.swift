@@ -1,0 +1,82 @@
+import HTTPServer
+
+/// One operation of the API: what `openapi.yaml` describes, as data.
+struct Route: Sendable {
+    let method: RequestMethod
+    /// As in OpenAPI: `/v1/delegates/{id}`.
+    let template: String
+    /// Called on a loop's thread; answers now or later.
+    let handle: @Sendable (Call) throws(Problem) -> Void
+    let segments: [Segment]
+
+    enum Segment: Sendable, Equatable {
+        case literal(String)
+        case parameter
+    }
+
+    init(_ method: RequestMethod, _ template: String, _ handle: @escaping @Sendable (Call) throws(Problem) -> Void) {
+        self.method = method
+        self.template = template
+        self.handle = handle
+        segments = template.split(separator: "/").map { $0.hasPrefix("{") ? .parameter : .literal(String($0)) }
+    }
+}
+
+/// Finds the route for a path. Built once, read by all loops.
+struct RouteTable: Sendable {
+    let routes: [Route]
+    /// Those without parameters, by path: one look-up for the busy ones.
+    private let literal: [String: [Route]]
+    private let parametric: [Route]
+
+    init(_ routes: [Route]) {
+        self.routes = routes
+        parametric = routes.filter { $0.segments.contains(.parameter) }
+        literal = Dictionary(grouping: routes.filter { !$0.segments.contains(.parameter) }, by: \.template)
+    }
+
+    enum Match {
+        case found(Route, parameters: [String])
+        case unknownPath
+        /// The methods for `Allow`.
+        case otherMethods(String)
+    }
+
+    /// - Throws: 400 for a path that could be read in two ways.
+    func match(_ method: RequestMethod, _ path: String) throws(Problem) -> Match {
+        if let candidates = literal[path] { return Self.choose(method, candidates, parameters: []) }
+        let (segments, parameters) = try Self.split(path)
+        let candidates = parametric.filter { route in
+            route.segments.count == segments.count
+                && zip(route.segments, segments).allSatisfy { $0 == .parameter || $0 == .literal($1) }
+        }
+        guard let first = candidates.first else { return .unknownPath }
+        let places = first.segments.indices.filter { first.segments[$0] == .parameter }
+        return Self.choose(method, candidates, parameters: places.map { parameters[$0] })
+    }
+
+    private static func choose(_ method: RequestMethod, _ candidates: [Route], parameters: [String]) -> Match {
+        let wanted = method == .head ? .get : method
+        for route in candidates where route.method == wanted { return .found(route, parameters: parameters) }
+        var allowed = candidates.map(\.method.rawValue)
+        if candidates.contains(where: { $0.method == .get }) { allowed.append("HEAD") }
+        return .otherMethods((allowed + ["OPTIONS"]).joined(separator: ", "))
+    }
+
+    /// Segments as they came, and decoded once. What a decoder behind or in front of us could take for another path is
+    /// refused.
+    private static func split(_ path: String) throws(Problem) -> (raw: [String], decoded: [String]) {
+        let raw = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        var decoded: [String] = []
+        for segment in raw {
+            guard let text = PercentEncoding.decode(segment) else {
+                throw .malformedPath("The path has an escape that is not % and two hexadecimal digits of UTF-8, or %00.")
+            }
+            guard text != ".", text != "..", !text.contains("/"), !text.contains("\\") else {
+                throw .malformedPath("The path must not contain . or .. segments, %2F or %5C.")
+            }
+            decoded.append(text)
+        }
+        return (raw, decoded)
+    }
+}
