@@ -14,8 +14,9 @@ func cLibrary(_ name: String, _ pkgConfig: String? = nil, _ package: String? = n
         name: name, pkgConfig: pkgConfig, providers: package.map { [.apt([$0])] } ?? [])
 }
 
-func module(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-    .target(name: name, dependencies: dependencies, swiftSettings: settings)
+func module(_ name: String, _ dependencies: [Target.Dependency] = [], embedding files: [String] = []) -> Target {
+    .target(
+        name: name, dependencies: dependencies, resources: files.map { .embedInCode($0) }, swiftSettings: settings)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -47,9 +48,12 @@ let package = Package(
         // A small Swift face of libmicrohttpd. Knows nothing of Herald.
         module("HTTPServer", ["Runtime", "CMicrohttpd"]),
         // The REST contract: routes, JSON, problems, metrics. Knows the hub and HTTP, no C library.
-        module("HeraldServer", ["Herald", "HTTPServer", "JSON", "Crypto", "Runtime"]),
+        module(
+            "HeraldServer", ["Herald", "HTTPServer", "JSON", "Crypto", "Runtime"],
+            embedding: ["Resources/openapi.yaml", "Resources/openapi.json"]),
         // The command `herald`: arguments, configuration, signals, wiring: the only place that knows everything.
-        module("HeraldCommand", ["Herald", "HeraldServer", "HTTPServer", "SQLiteStore", "Webhooks", "Runtime"]).executable,
+        module("HeraldCommand", ["Herald", "HeraldServer", "HTTPServer", "SQLiteStore", "Webhooks", "Runtime"])
+            .executable,
 
         // The C libraries, each imported by the one target above it.
         cLibrary("CLinux"),

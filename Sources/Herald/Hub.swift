@@ -177,6 +177,11 @@ public final class Hub: Sendable {
     /// Where a webhook's lane stands, when there is something to tell.
     public func lane(of key: DelegateKey) -> LaneBoard.Entry? { loops.owner(of: key).board.entry(key) }
 
+    /// Whether what became of an event may not be in the store yet, for a webhook whose lane has nothing to tell.
+    public func isOnItsWay(_ sequence: Sequence, to key: DelegateKey) -> Bool {
+        sequence > loops.owner(of: key).board.settled
+    }
+
     public var writerCounters: WriterCounters { writer.counters }
     public var deliveryCounters: [DeliveryCounters] { loops.map(\.counters) }
     public var laneBoards: [LaneBoard] { loops.map(\.board) }

@@ -132,14 +132,16 @@ struct CheckpointBuilder {
     }
 
     /// The writer has answered.
-    mutating func ended(succeeded: Bool, now: Int64) {
-        guard let checkpoint = writing else { return }
+    /// - Returns: up to where everything is written now, when that has moved.
+    mutating func ended(succeeded: Bool, now: Int64) -> Sequence? {
+        guard let checkpoint = writing else { return nil }
         writing = nil
         if succeeded {
             if hasChanges { due = now + Self.interval }
-        } else {
-            failed = checkpoint
-            due = now + Self.retryInterval
+            return checkpoint.settled
         }
+        failed = checkpoint
+        due = now + Self.retryInterval
+        return nil
     }
 }

@@ -82,6 +82,7 @@ final class DeliveryEngine {
         routed = settled
         recent = RecentEvents(after: settled, maxEvents: 8192, maxBytes: 16 << 20)
         checkpoints = CheckpointBuilder(settled: settled)
+        board.settled = settled
     }
 
     // MARK: Lanes
@@ -432,7 +433,9 @@ final class DeliveryEngine {
     }
 
     func checkpointEnded(succeeded: Bool) {
-        checkpoints.ended(succeeded: succeeded, now: ports.clock.monotonic())
+        if let settled = checkpoints.ended(succeeded: succeeded, now: ports.clock.monotonic()) {
+            board.settled = settled
+        }
     }
 
     // MARK: Stopping

@@ -14,6 +14,7 @@ public final class LaneBoard: Sendable {
     }
 
     private let entries = Mutex<[DelegateKey: Entry]>([:])
+    private let written = Atomic<Sequence>(0)
 
     public init() {}
 
@@ -28,6 +29,12 @@ public final class LaneBoard: Sendable {
                 cursor: lane.isSettled ? nil : lane.cursor, inFlight: lane.open, retrying: lane.waiting,
                 isFailing: isFailing)
         entries.withLock { $0[key] = entry }
+    }
+
+    /// Up to here the store knows what became of each event: what came later may still be on its way.
+    public internal(set) var settled: Sequence {
+        get { written.load(ordering: .relaxed) }
+        set { written.store(newValue, ordering: .relaxed) }
     }
 
     func remove(_ key: DelegateKey) { entries.withLock { $0[key] = nil } }

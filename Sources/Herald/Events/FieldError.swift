@@ -1,5 +1,5 @@
 /// What is wrong with one field of a request.
-public struct FieldError: Hashable, Sendable {
+public struct FieldError: Error, Hashable, Sendable {
     /// Where: a JSON pointer (RFC 6901), `""` for the whole.
     public let pointer: String
     /// What, and what is allowed, in words.

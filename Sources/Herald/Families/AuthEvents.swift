@@ -3,7 +3,7 @@ import JSON
 /// The family `auth.*`: what its events must hold, and how they name the user.
 ///
 /// The user is `data.user.id` (a string or an integer); where there is none, the subject: `user:42` means user `42`.
-enum AuthEvents {
+public enum AuthEvents {
     static let loggedIn = "auth.logged_in"
     static let loggedOut = "auth.logged_out"
     static let statusChanged = "auth.status_changed"
@@ -16,7 +16,7 @@ enum AuthEvents {
         let user: [UInt8]?
     }
 
-    static let maxUserIDBytes = 251  // so that the subject `user:<id>` has at most 256
+    public static let maxUserIDBytes = 251  // so that the subject `user:<id>` has at most 256
 
     static func subject(ofUser id: String) -> String { "user:" + id }
 

@@ -47,7 +47,7 @@ struct Query {
     /// An RFC 3339 time in milliseconds.
     func time(_ name: String) throws(Problem) -> Int64? {
         guard let text = self[name] else { return nil }
-        guard let time = Timestamp(text) else {
+        guard let time = Timestamp(rfc3339: text) else {
             throw .invalidParameter(name, "must be an RFC 3339 time, such as 2026-01-31T12:00:00Z")
         }
         return time.milliseconds

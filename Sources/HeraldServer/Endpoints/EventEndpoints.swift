@@ -1,0 +1,122 @@
+import Crypto
+import HTTPServer
+import Herald
+import JSON
+import Runtime
+
+/// Posting events and reading the log.
+struct EventEndpoints: Sendable {
+    static let maxEventsPerPost = 1_000
+
+    let hub: Hub
+
+    var routes: [Route] {
+        [
+            Route(.post, "/v1/events", post),
+            Route(.get, "/v1/events", list),
+            Route(.get, "/v1/events/{id}", show),
+        ]
+    }
+
+    // MARK: Posting
+
+    private func post(_ call: Call) throws(Problem) {
+        if call.request.head.query != nil { _ = try call.query() }
+        let posted = try call.json().root
+        let context = EventInput.Context(app: call.app, now: hub.clock.wall(), ids: hub.ids)
+        var errors: [FieldError] = []
+        var drafts: [EventDraft] = []
+        let isArray = posted.kind == .array
+        if isArray {
+            guard (1...Self.maxEventsPerPost).contains(posted.count) else {
+                throw .invalid([FieldError("", "must be one event, or an array of 1 to \(Self.maxEventsPerPost) events")])
+            }
+            for (index, element) in posted.elements.enumerated() {
+                if let draft = EventInput.read(element, at: "/\(index)", context, &errors) { drafts.append(draft) }
+            }
+        } else if let draft = EventInput.read(posted, context, &errors) {
+            drafts.append(draft)
+        }
+        guard errors.isEmpty else { throw .invalid(errors) }
+        let idempotency: Idempotency<[PostedEvent]>? = try call.idempotency { Self.answer($0, isArray: isArray) }
+        hub.publish(
+            Publication(app: call.app, drafts: drafts, idempotency: idempotency) { result in
+                call.send(result) { Self.answer($0, isArray: isArray) }
+            })
+    }
+
+    /// 202 once it is durable; 200 when all of it had been posted before.
+    private static func answer(_ posted: [PostedEvent], isArray: Bool) -> Response {
+        var json = JSONWriter(capacity: 160 * posted.count + 16)
+        if isArray {
+            json.object { answer in
+                answer.array("data") { data in
+                    for event in posted { data.object { $0.head(of: event.event) } }
+                }
+            }
+        } else {
+            json.object { answer in
+                for event in posted { answer.head(of: event.event) }
+            }
+        }
+        let status = posted.allSatisfy { $0.fate == .existed } ? 200 : 202
+        return Response(status: status, headers: [.init("Content-Type", "application/json")], body: json.bytes)
+    }
+
+    // MARK: Reading
+
+    private func list(_ call: Call) throws(Problem) {
+        let query = try call.query("type", "subject", "since", "until", "limit", "cursor")
+        var wanted = EventQuery()
+        wanted.app = call.app
+        if let type = query["type"] {
+            guard let pattern = EventPattern(type) else {
+                throw .invalidParameter("type", "must be a type such as auth.logged_in, a prefix such as auth.*, or *")
+            }
+            wanted.type = pattern
+        }
+        wanted.subject = query["subject"]
+        wanted.since = try query.time("since")
+        wanted.until = try query.time("until")
+        wanted.before = try query.numericCursor()
+        let limit = try query.limit()
+        wanted.limit = limit + 1
+        let events = wanted
+        try call.answer(from: hub) { reader in
+            let found = try reader.events(events)
+            call.send(page: found, query, limit: limit, cursor: { String($0.sequence) }) { logged, json in
+                json.members(of: logged.event)
+            }
+        }
+    }
+
+    private func show(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let id = call.parameters[0]
+        try call.answer(from: hub) { reader in
+            guard let logged = try reader.event(app: call.app, id: id) else {
+                throw Problem.notFound("There is no event with the id \(id).")
+            }
+            let deliveries = try DeliveryStory.all(of: logged, hub, reader)
+            var json = JSONWriter(capacity: 1024)
+            json.object { event in
+                event.members(of: logged.event)
+                event.array("deliveries") { list in
+                    for delivery in deliveries { list.object { $0.members(of: delivery) } }
+                }
+            }
+            call.send(etaggedByContent: json.bytes)
+        }
+    }
+}
+
+extension Call {
+    /// A resource whose version is its content.
+    fileprivate func send(etaggedByContent body: [UInt8]) {
+        let tag = "\"" + SHA256.hash(body).prefix(9).map { String($0, radix: 36) }.joined() + "\""
+        if request.head.value(of: "If-None-Match") == tag {
+            return send(Response(status: 304, headers: [.init("ETag", tag)]))
+        }
+        send([.init("ETag", tag)], body)
+    }
+}

@@ -1,0 +1,188 @@
+import HTTPServer
+import Herald
+import JSON
+import Runtime
+
+/// Auth status and app state: reading the current value, and setting it, which is posting the event.
+struct StateEndpoints: Sendable {
+    let hub: Hub
+
+    var routes: [Route] {
+        [
+            Route(.get, "/v1/auth/{user_id}", showAuth),
+            Route(.put, "/v1/auth/{user_id}", setAuth),
+            Route(.get, "/v1/app-state", showAppState),
+            Route(.put, "/v1/app-state", setAppState),
+        ]
+    }
+
+    // MARK: Auth
+
+    private func showAuth(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let userID = try userID(call)
+        if let status = hub.auth.status(call.app, userID: userID) { return send(call, status) }
+        try call.answer(from: hub) { reader in
+            if let status = try reader.authStatus(app: call.app, userID: userID) { return send(call, status) }
+            call.send(etag: "unknown") {
+                $0.member("user_id", userID)
+                $0.member("status", "unknown")
+                $0.member("user", JSONNull())
+                $0.member("since", JSONNull())
+                $0.member("event_id", JSONNull())
+            }
+        }
+    }
+
+    private func send(_ call: Call, _ status: AuthStatus) {
+        call.send(etag: status.eventID) { $0.members(of: status) }
+    }
+
+    private func setAuth(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let userID = try userID(call)
+        let document = try call.object(["status", "user"])
+        let type: String
+        switch document["status"]?.string {
+        case "logged_in": type = "auth.logged_in"
+        case "logged_out": type = "auth.logged_out"
+        default: throw .invalid([FieldError("/status", "must be \"logged_in\" or \"logged_out\"")])
+        }
+        // The same as posting the event: one place checks both.
+        let event = try posted(call, type) { data in
+            if let user = document["user"], !user.isNull {
+                data.member("user", user)
+            } else {
+                data.object("user") { $0.member("id", userID) }
+            }
+        }
+        guard case .auth(let told, let isLoggedIn, let user, _) = event.family, told == userID else {
+            throw .invalid([FieldError("/user/id", "must be the user of the path, \(userID)")])
+        }
+        let ifMatch = try call.ifMatch()
+        let draft = EventDraft(
+            event: event.event, mayExist: false,
+            family: .auth(userID: userID, isLoggedIn: isLoggedIn, user: user, ifMatch: ifMatch))
+        publish(call, draft) {
+            guard let status = hub.auth.status(call.app, userID: userID) else { return nil }
+            return (status.eventID, { $0.members(of: status) })
+        } otherwise: { () throws(Problem) in
+            try showAuthFromStore(call, userID)
+        }
+    }
+
+    private func showAuthFromStore(_ call: Call, _ userID: String) throws(Problem) {
+        try call.answer(from: hub) { reader in
+            guard let status = try reader.authStatus(app: call.app, userID: userID) else {
+                throw Problem.notFound("There is no status of the user \(userID).")
+            }
+            send(call, status)
+        }
+    }
+
+    private func userID(_ call: Call) throws(Problem) -> String {
+        let userID = call.parameters[0]
+        guard (1...AuthEvents.maxUserIDBytes).contains(userID.utf8.count) else {
+            throw .notFound("A user id has 1 to \(AuthEvents.maxUserIDBytes) bytes.")
+        }
+        return userID
+    }
+
+    // MARK: App state
+
+    private func showAppState(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        guard let state = hub.appState.state(call.app) else {
+            return call.send(etag: "unknown") {
+                $0.member("state", JSONNull())
+                $0.member("since", JSONNull())
+                $0.member("event_id", JSONNull())
+            }
+        }
+        call.send(etag: state.eventID) { $0.members(of: state) }
+    }
+
+    private func setAppState(_ call: Call) throws(Problem) {
+        let onlyIfChanged = try call.query("if_changed").flag("if_changed")
+        let document = try call.object(["state"])
+        guard let state = document["state"] else {
+            throw .invalid([FieldError("/state", "is required, such as {\"data_retrieval\": \"success\"} or \"idle\"")])
+        }
+        let event = try posted(call, "app_state.changed") { $0.member("state", state) }
+        let ifMatch = try call.ifMatch()
+        let draft = EventDraft(
+            event: event.event, mayExist: false,
+            family: .appState(state: state.bytes, onlyIfChanged: onlyIfChanged, ifMatch: ifMatch))
+        publish(call, draft) {
+            guard let state = hub.appState.state(call.app) else { return nil }
+            return (state.eventID, { $0.members(of: state) })
+        } otherwise: { () throws(Problem) in
+            try showAppState(call)
+        }
+    }
+
+    // MARK: Both
+
+    /// The event that a PUT stands for, checked as if it had been posted.
+    private func posted(
+        _ call: Call, _ type: String, _ data: (inout JSONObjectWriter) -> Void
+    ) throws(Problem) -> EventDraft {
+        var json = JSONWriter()
+        json.object {
+            $0.member("type", type)
+            $0.object("data", data)
+        }
+        let document: JSONDocument
+        do throws(JSONError) {
+            document = try JSONDocument(parsing: json.bytes)
+        } catch {
+            throw .malformedJSON(error)
+        }
+        var errors: [FieldError] = []
+        let context = EventInput.Context(app: call.app, now: hub.clock.wall(), ids: hub.ids)
+        guard let draft = EventInput.read(document.root, context, &errors) else {
+            // The client sent what became the data.
+            throw .invalid(
+                errors.map { FieldError($0.pointer.hasPrefix("/data") ? String($0.pointer.dropFirst(5)) : $0.pointer, $0.detail) })
+        }
+        return draft
+    }
+
+    /// Posts the event and answers with the value that it made, with its `ETag`.
+    private func publish(
+        _ call: Call, _ draft: EventDraft,
+        current: @escaping @Sendable () -> (String, (inout JSONObjectWriter) -> Void)?,
+        otherwise: @escaping @Sendable () throws(Problem) -> Void
+    ) {
+        hub.publish(
+            Publication(app: call.app, drafts: [draft]) { result in
+                guard case .done(let posted) = result else {
+                    if case .refused(let refusal) = result { call.send(Problem(refusal)) }
+                    return
+                }
+                if posted.contains(where: { $0.fate == .preconditionFailed }) { return call.send(.preconditionFailed) }
+                if let (etag, members) = current() { return call.send([.init("ETag", "\"\(etag)\"")], members) }
+                do throws(Problem) {
+                    try otherwise()
+                } catch {
+                    call.send(error)
+                }
+            })
+    }
+}
+
+extension JSONObjectWriter {
+    fileprivate mutating func members(of status: AuthStatus) {
+        member("user_id", status.userID)
+        member("status", status.isLoggedIn ? "logged_in" : "logged_out")
+        member("user", .raw(status.user))
+        member("since", .timestamp(status.since))
+        member("event_id", status.eventID)
+    }
+
+    fileprivate mutating func members(of state: AppState) {
+        member("state", .raw(state.state))
+        member("since", .timestamp(state.since))
+        member("event_id", state.eventID)
+    }
+}

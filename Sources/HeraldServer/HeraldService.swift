@@ -1,0 +1,111 @@
+public import HTTPServer
+public import Herald
+import JSON
+import Runtime
+
+/// The REST contract over a hub: what `HTTPServer` calls for each request.
+public struct HeraldService: RequestHandler {
+    /// What the service needs beside the hub.
+    public struct Configuration: Sendable {
+        /// As `--version` prints it.
+        public var version = "0"
+        public var maxBodyBytes = 262_144
+        /// Turns a callback URL into the form in which it is stored and compared, or says what is wrong with it.
+        public var checkURL: @Sendable (String) -> Result<String, FieldError> = { .success($0) }
+        /// Numbers of the HTTP server, for `/metrics`.
+        public var httpStatistics: @Sendable () -> HTTPServerStatistics? = { nil }
+        public init() {}
+    }
+
+    let table: RouteTable
+    private let hub: Hub
+    private let maxBodyBytes: Int
+
+    public init(hub: Hub, configuration: Configuration = Configuration()) {
+        self.hub = hub
+        maxBodyBytes = configuration.maxBodyBytes
+        let metrics = Metrics(hub: hub, version: configuration.version, http: configuration.httpStatistics)
+        hub.addDelegate(metrics.events, description: "Metrics: events by family")
+        table = RouteTable(
+            DelegateEndpoints(hub: hub, checkURL: configuration.checkURL).routes
+                + EventEndpoints(hub: hub).routes + StateEndpoints(hub: hub).routes
+                + SystemEndpoints(hub: hub, metrics: metrics).routes)
+    }
+
+    // MARK: RequestHandler
+
+    public func refuse(_ head: RequestHead) -> Response? {
+        do throws(Problem) {
+            try check(head)
+            return nil
+        } catch {
+            return answer(error)
+        }
+    }
+
+    public func handle(_ request: Request, _ responder: Responder) {
+        let requestID = newRequestID()
+        do throws(Problem) {
+            switch try table.match(request.head.method, request.head.path) {
+            case .found(let route, let parameters):
+                try route.handle(
+                    Call(
+                        request: request, responder: responder, requestID: requestID, parameters: parameters,
+                        app: .default))
+            case .otherMethods(let allowed):
+                // Only OPTIONS gets here: the others were refused by their head.
+                responder.send(
+                    Response(status: 204, headers: [.init("Allow", allowed), .init("Request-Id", requestID)]))
+            case .unknownPath: throw Self.unknownPath
+            }
+        } catch {
+            Call(request: request, responder: responder, requestID: requestID, parameters: [], app: .default).send(error)
+        }
+    }
+
+    public func failure(_ failure: RequestFailure) -> Response { answer(Problem(failure, bodyLimit: maxBodyBytes)) }
+
+    // MARK: Heads
+
+    private static let unknownPath = Problem.notFound(
+        "There is nothing at this address. GET /openapi.yaml describes what there is.")
+
+    private func check(_ head: RequestHead) throws(Problem) {
+        switch try table.match(head.method, head.path) {
+        case .unknownPath: throw Self.unknownPath
+        case .otherMethods(let allowed) where head.method != .options: throw .methodNotAllowed(allowed)
+        case .otherMethods: return
+        case .found(let route, _):
+            if head.hasBody { try checkContentType(head, route) }
+            if let accept = head.value(of: "Accept"), route.template.hasPrefix("/v1/") { try checkAccept(accept) }
+        }
+    }
+
+    private func checkContentType(_ head: RequestHead, _ route: Route) throws(Problem) {
+        guard route.method != .get && route.method != .delete else { return }
+        let given = head.value(of: "Content-Type") ?? ""
+        let type = given.prefix { $0 != ";" }.lowercased().filter { $0 != " " }
+        if type == "application/json" || (route.method == .patch && type == "application/merge-patch+json") { return }
+        throw .unsupportedMediaType("application/json")
+    }
+
+    private func checkAccept(_ accept: String) throws(Problem) {
+        let acceptable = accept.split(separator: ",").contains { range in
+            let parts = range.lowercased().filter { $0 != " " }.split(separator: ";")
+            guard let type = parts.first, !parts.dropFirst().contains(where: { $0 == "q=0" || $0 == "q=0.0" }) else {
+                return false
+            }
+            return ["*/*", "application/*", "application/json", "application/problem+json"].contains(String(type))
+        }
+        if !acceptable { throw .notAcceptable }
+    }
+
+    private func newRequestID() -> String { hub.ids.next("req_", time: hub.clock.wall()) }
+
+    private func answer(_ problem: Problem) -> Response {
+        let requestID = newRequestID()
+        var response = problem.response(requestID: requestID)
+        response.headers += [.init("Request-Id", requestID), .init("Cache-Control", "no-store")]
+        return response
+    }
+}

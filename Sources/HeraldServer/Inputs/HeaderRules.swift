@@ -1,0 +1,36 @@
+/// Which request headers a delegate may ask for.
+enum HeaderRules {
+    /// What the service sets by itself, or what would change how the request is read.
+    static let reserved: Set<String> = [
+        "host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive",
+        "expect", "te", "trailer", "upgrade", "user-agent", "traceparent", "tracestate", "date", "accept-encoding",
+    ]
+    static let reservedPrefixes = ["proxy-", "webhook-", "herald-", "ce-"]
+    static let maxNameBytes = 64
+    static let maxValueBytes = 500
+
+    /// What is wrong with a header, in words.
+    static func problem(name: String, value: String) -> String? {
+        guard (1...maxNameBytes).contains(name.utf8.count), name.utf8.allSatisfy(isTokenByte) else {
+            return "must have a header name of 1 to \(maxNameBytes) letters, digits and !#$%&'*+-.^_`|~"
+        }
+        let lower = name.lowercased()
+        if reserved.contains(lower) || reservedPrefixes.contains(where: lower.hasPrefix) {
+            return "is a header that can't be set; the service or HTTP itself uses it"
+        }
+        guard value.utf8.count <= maxValueBytes,
+            value.utf8.allSatisfy({ (0x20...0x7e).contains($0) || $0 == UInt8(ascii: "\t") })
+        else { return "must have a value of at most \(maxValueBytes) visible ASCII characters, spaces and tabs" }
+        return nil
+    }
+
+    /// RFC 9110, 5.6.2.
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Herald
+
+/// What became of one event at one delegate: the answer to "why did this arrive, and where did it not?".
+struct DeliveryStory: Sendable {
+    enum State: String, Sendable {
+        case pending, retrying, delivered, exhausted, dropped
+    }
+
+    let delegateID: String
+    let url: String?
+    let state: State
+    let reason: String?
+    let attempts: Int
+    let firstAttemptAt: Int64?
+    let lastAttempt: AttemptRecord?
+    let nextAttemptAt: Int64?
+
+    /// All deliveries of an event, in the order of their delegates' registration. A reader's thread.
+    static func all(of logged: LoggedEvent, _ hub: Hub, _ reader: any StoreReader) throws -> [DeliveryStory] {
+        let attempts = Dictionary(grouping: try reader.attempts(event: logged.sequence), by: \.record.delegate)
+        let waiting = Dictionary(
+            try reader.waiting(event: logged.sequence).map { ($0.delegate, $0) }, uniquingKeysWith: { $1 })
+        let told = Set(attempts.keys).union(waiting.keys)
+        var keys = told
+        for delegate in hub.registry.list(logged.event.app, where: { Self.isPending(logged, $0, hub) }) {
+            keys.insert(delegate.key)
+        }
+        return try keys.sorted().compactMap { key in
+            let records = (attempts[key] ?? []).map(\.record)
+            if let delegate = hub.registry.delegate(key: key) {
+                return story(delegate.id, delegate.settings.url, records, waiting[key], isDeleted: false)
+            }
+            guard let id = try reader.deletedDelegateID(key) else { return nil }
+            return story(id, nil, records, waiting[key], isDeleted: true)
+        }
+    }
+
+    /// The delegate will be told, but its lane is not there yet.
+    private static func isPending(_ logged: LoggedEvent, _ delegate: WebhookDelegate, _ hub: Hub) -> Bool {
+        guard logged.sequence > delegate.start, delegate.settings.wants(logged.event) else { return false }
+        guard let cursor = hub.lane(of: delegate.key)?.cursor else { return hub.isOnItsWay(logged.sequence, to: delegate.key) }
+        return logged.sequence > cursor
+    }
+
+    private static func story(
+        _ id: String, _ url: String?, _ records: [AttemptRecord], _ waiting: WaitingDelivery?, isDeleted: Bool
+    ) -> DeliveryStory {
+        let state: State
+        if records.contains(where: \.succeeded) {
+            state = .delivered
+        } else if let waiting {
+            state = waiting.state == .exhausted ? .exhausted : .retrying
+        } else {
+            state = isDeleted ? .dropped : .pending
+        }
+        return DeliveryStory(
+            delegateID: id, url: url, state: state, reason: state == .dropped ? "the delegate was deleted" : nil,
+            attempts: records.count, firstAttemptAt: records.first?.startedAt, lastAttempt: records.last,
+            nextAttemptAt: state == .retrying ? waiting?.dueAt : nil)
+    }
+}
+
+extension WebhookSettings {
+    /// Whether an event passes the patterns and the subjects.
+    func wants(_ event: Event) -> Bool {
+        guard events.contains(where: { $0.matches(event.type) }) else { return false }
+        guard !subjects.isEmpty else { return true }
+        return event.subject.map(subjects.contains) ?? false
+    }
+}
