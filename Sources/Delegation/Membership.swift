@@ -22,11 +22,9 @@ final class Membership: Sendable {
     /// The members of this moment, released ones included.
     @usableFromInline var members: [Member] { state.withLock { $0.members } }
 
-    var living: [Member] { members.filter(\.isAlive) }
-
     @usableFromInline var count: Int { members.count { $0.isAlive } }
 
-    /// - Parameter object: whose place it is; the caller keeps it alive.
+    /// Adds a member unless its object has a place already. The caller keeps the object alive.
     @usableFromInline
     func add(_ member: Member) -> Bool {
         let (isAdded, mustSweep) = state.withLock { state in
