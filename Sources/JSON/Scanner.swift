@@ -24,7 +24,8 @@ struct Scanner {
 
     init(
         bytes: UnsafePointer<UInt8>, end: Int, nodes: UnsafeMutablePointer<Node>, nodeLimit: Int,
-        keys: UnsafeMutablePointer<KeyEntry>, frames: UnsafeMutablePointer<Frame>, limits: JSONLimits, keyTable: KeyTable
+        keys: UnsafeMutablePointer<KeyEntry>, frames: UnsafeMutablePointer<Frame>, limits: JSONLimits,
+        keyTable: KeyTable
     ) {
         self.bytes = bytes
         self.end = end
