@@ -13,6 +13,8 @@ final class Connection: @unchecked Sendable {
         case head
         /// The head was accepted, the body comes: until its end.
         case body
+        /// Refused, without body: until the library calls again for the end of the request.
+        case refused
         /// The body is larger than allowed and thrown away: until its end, or until there is too much of it.
         case discarding
         /// `handle` is being called: until it returns.
@@ -45,7 +47,7 @@ final class Connection: @unchecked Sendable {
     var head: RequestHead?
     var body: [UInt8] = []
     var discarded = 0
-    /// The answer that came while `handle` was being called.
+    /// The answer that is known before it can be queued: a refusal, or one given within `handle`.
     var immediate: Response?
 
     init(_ loop: ServerLoop, peer: PeerAddress, handle: OpaquePointer, deadline: Int64) {

@@ -24,10 +24,10 @@ extension ServerLoop {
         if connection.phase == .waiting {
             resume(connection, failure(.timedOut))
         } else {
+            connection.deadline = .max
+            counters.expiredConnections.addFromOneThread(1)
             // The library sees the end of the stream in its next round and closes the connection.
             shutdown(herald_mhd_descriptor(connection.handle), Int32(SHUT_RDWR))
-            counters.expiredConnections.addFromOneThread(1)
-            connection.deadline = .max
         }
     }
 }

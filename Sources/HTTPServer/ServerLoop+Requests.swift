@@ -23,6 +23,7 @@ extension ServerLoop {
             last.index = connection.index
             connections[connection.index] = last
         }
+        hasRoomAgain = true
         counters.openConnections.addFromOneThread(-1)
         addresses.closed(connection.peer)
     }
@@ -44,8 +45,14 @@ extension ServerLoop {
             return queue(connection, failure(error))
         }
         if var refusal = handler.refuse(head) {
-            if head.hasBody { refusal.closesConnection = true }
-            return queue(connection, refusal)
+            if head.hasBody {
+                refusal.closesConnection = true
+                return queue(connection, refusal)
+            }
+            // An answer at this point would close the connection; the end of the request follows at once.
+            connection.immediate = refusal
+            connection.phase = .refused
+            return true
         }
         connection.head = head
         // Not touched before it is needed: a client can't take memory by announcing a body.
@@ -88,6 +95,7 @@ extension ServerLoop {
     func complete(_ connection: Connection) -> Bool {
         switch connection.phase {
         case .body: break
+        case .refused: return connection.immediate.map { queue(connection, $0) } ?? false
         case .discarding: return queue(connection, failure(.bodyTooLarge))
         default: return false
         }

@@ -41,6 +41,9 @@ final class ServerLoop: @unchecked Sendable {
     /// No deadline is before this.
     var nextExpiry = Int64.max
     var isStopping = false
+    /// A connection has ended in the last run. At its limit the library notices only in another run that there is
+    /// room, and so does not hear of the clients that wait to be accepted.
+    var hasRoomAgain = false
     /// When a stop no longer waits for answers to be written, on the machine's clock.
     private var stopLimit: Int64 = 0
 
@@ -88,16 +91,19 @@ final class ServerLoop: @unchecked Sendable {
             pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0),
         ]
         while !(isStopping && hasFlushed) {
-            let wait = herald_mhd_is_ready(daemon) != 0 ? 0 : milliseconds(until: nextExpiry)
+            let isReady = hasRoomAgain || herald_mhd_is_ready(daemon) != 0
+            let wait = isReady ? 0 : milliseconds(until: nextExpiry)
+            hasRoomAgain = false
             if wait != 0 { _ = poll(&descriptors, 2, wait) }
             now = clock.monotonic()
             if descriptors[1].revents != 0 {
                 descriptors[1].revents = 0
                 wakeup.clear()
             }
+            // Before the run: a resumption wakes nobody, and nothing else would make the library look at it.
             for mail in mailbox.takeAll() { read(mail) }
-            herald_mhd_run(daemon)
             if now >= nextExpiry { expire() }
+            herald_mhd_run(daemon)
         }
         MHD_stop_daemon(daemon)
         self.daemon = nil

@@ -1,0 +1,151 @@
+import TestSupport
+import Testing
+
+@testable import HTTPServer
+
+@Suite("What is bounded")
+struct LimitTests {
+    @Test("a body that announces too much gets 413 before it is sent, and the connection closes")
+    func announcedTooLarge() async throws {
+        try await Fixture.run { $0.maxBodyBytes = 100 } _: { fixture in
+            let client = try fixture.client()
+            client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n")
+            #expect(try client.readResponse()?.status == 413)
+            #expect(try client.readToEnd().isEmpty)
+            let exact = try fixture.client()
+            exact.send(post("/echo", String(repeating: "x", count: 100)))
+            #expect(try exact.readResponse()?.body.count == 100)
+        }
+    }
+
+    @Test("a client that sends a whole large body still reads its 413")
+    func largeBodySent() async throws {
+        try await Fixture.run { fixture in
+            let client = try fixture.client()
+            client.send(post("/echo", String(repeating: "x", count: 300_000)))
+            #expect(try client.readResponse()?.status == 413)
+        }
+    }
+
+    @Test("a chunked body that becomes too large gets 413, and the connection closes")
+    func countedTooLarge() async throws {
+        try await Fixture.run { $0.maxBodyBytes = 100 } _: { fixture in
+            let client = try fixture.client()
+            client.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            for _ in 0..<11 { client.send("a\r\n0123456789\r\n") }
+            client.send("0\r\n\r\n" + get("/next"))
+            #expect(try client.readResponse()?.status == 413)
+            #expect(try client.readToEnd().isEmpty)
+            #expect(fixture.application.seen.isEmpty)
+        }
+    }
+
+    @Test("a chunked body without end is cut off")
+    func endlessBody() async throws {
+        try await Fixture.run { $0.maxBodyBytes = 100 } _: { fixture in
+            let client = try fixture.client()
+            client.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            let chunk = "1000\r\n" + String(repeating: "x", count: 0x1000) + "\r\n"
+            for _ in 0..<10_000 where !client.send(chunk) { return }
+            Issue.record("40 MB were taken")
+        }
+    }
+
+    @Test("a body of exactly the limit arrives whole, in both forms")
+    func largestBody() async throws {
+        try await Fixture.run { fixture in
+            let body = String(repeating: "0123456789abcdef", count: 262_144 / 16)
+            let client = try fixture.client()
+            client.send(post("/echo", body))
+            #expect(try client.readResponse()?.text == body)
+            client.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            client.send("40000\r\n\(body)\r\n0\r\n\r\n")
+            #expect(try client.readResponse()?.text == body)
+        }
+    }
+
+    @Test("a head that is too large is refused, one that is nearly so is not")
+    func headSize() async throws {
+        try await Fixture.run { fixture in
+            let fields = try fixture.client()
+            fields.send(get("/x", "X-Long: \(String(repeating: "x", count: 40_000))\r\n"))
+            #expect(try fields.readToEnd().starts(with: Array("HTTP/1.1 431".utf8)))
+            let target = try fixture.client()
+            target.send(get("/" + String(repeating: "x", count: 40_000)))
+            #expect(try target.readToEnd().starts(with: Array("HTTP/1.1 414".utf8)))
+            let allowed = try fixture.client()
+            allowed.send(get("/header", "X-Test: \(String(repeating: "x", count: 24_000))\r\n"))
+            #expect(try allowed.readResponse()?.body.count == 24_000)
+        }
+    }
+
+    @Test("more than a hundred header fields are refused")
+    func fieldCount() async throws {
+        try await Fixture.run { fixture in
+            let fields = (1...99).map { "X-\($0): \($0)\r\n" }.joined()
+            let client = try fixture.client()
+            client.send(get("/x", fields))
+            #expect(try client.readResponse()?.status == 200)
+            client.send(get("/x", fields + "X-100: 1\r\n"))
+            #expect(try client.readResponse()?.status == 431)
+            #expect(try client.readToEnd().isEmpty)
+        }
+    }
+
+    @Test("an address has only so many connections, and gets its place back")
+    func perAddress() async throws {
+        try await Fixture.run { $0.maxConnectionsPerAddress = 2 } _: { fixture in
+            let first = try fixture.client()
+            var second: RawHTTPClient? = try fixture.client()
+            for client in [first, second] {
+                client?.send(get("/x"))
+                #expect(try client?.readResponse()?.status == 200)
+            }
+            let third = try fixture.client()
+            third.send(get("/x"))
+            #expect(try third.readResponse() == nil)
+            second = nil
+            while fixture.server.statistics.openConnections > 1 { try fixture.settle(first) }
+            let fourth = try fixture.client()
+            fourth.send(get("/x"))
+            #expect(try fourth.readResponse()?.status == 200)
+        }
+    }
+
+    @Test("past the limit of connections a new one waits until another ends")
+    func inTotal() async throws {
+        try await Fixture.run { $0.maxConnections = 2 } _: { fixture in
+            let first = try fixture.client()
+            var second: RawHTTPClient? = try fixture.client()
+            try fixture.settle(first)
+            try fixture.settle(try #require(second))
+            let third = try fixture.client()
+            third.send(get("/third"))
+            try fixture.settle(first)
+            #expect(fixture.application.seen.allSatisfy { $0.path == "/settled" })
+            second = nil
+            #expect(try third.readResponse()?.text == "/third")
+        }
+    }
+
+    @Test("past the limit of waiting requests one that may wait gets 503 with Retry-After, another is served")
+    func waiting() async throws {
+        try await Fixture.run { $0.maxWaiting = 1 } _: { fixture in
+            let first = try fixture.client()
+            first.send(get("/hold"))
+            let second = try fixture.client()
+            while fixture.server.statistics.waitingRequests == 0 {
+                second.send(get("/health"))
+                #expect(try second.readResponse()?.text == "/health")
+            }
+            second.send(get("/hold") + get("/health"))
+            let refused = try #require(try second.readResponse())
+            #expect(refused.status == 503)
+            #expect(refused.header("retry-after") == "1")
+            #expect(try second.readResponse()?.text == "/health")
+            for responder in fixture.application.takeHeld() { responder.send(.text(200, "done")) }
+            #expect(try first.readResponse()?.text == "done")
+            #expect(fixture.server.statistics.waitingRequests == 0)
+        }
+    }
+}
