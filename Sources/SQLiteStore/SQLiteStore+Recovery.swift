@@ -46,7 +46,7 @@ extension SQLiteStore {
             WITH RECURSIVE span (event) AS
             (SELECT ?2 + 1 WHERE ?2 < ?3 UNION ALL SELECT event + 1 FROM span WHERE event < ?3)
             SELECT ?1, event FROM span
-            WHERE EXISTS (SELECT 1 FROM attempts INDEXED BY attempts_by_event
+            WHERE EXISTS (SELECT 1 FROM attempts
                 WHERE attempts.event = span.event AND delegate = ?1 AND status BETWEEN 200 AND 299)
             OR EXISTS (SELECT 1 FROM waiting WHERE waiting.event = span.event AND delegate = ?1)
             """)
