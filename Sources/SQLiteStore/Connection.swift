@@ -54,7 +54,6 @@ final class Connection {
         if access != .readOnly, sqlite3_db_readonly(handle, "main") != 0 {
             throw .notWritable(path: path, reason: "the file is read-only")
         }
-        herald_sqlite_watch_log(handle, logPagesCell)
         if access == .readOnly { herald_sqlite_watch_clock(handle, deadlineCell) }
     }
 
@@ -103,15 +102,20 @@ final class Connection {
     /// How many rows the last statement changed.
     var changes: Int { Int(sqlite3_changes(handle)) }
 
+    /// Keeps `logPages` up to date from now on. To be called after the pragmas: `wal_autocheckpoint` takes the hook away.
+    func watchLog() {
+        herald_sqlite_watch_log(handle, logPagesCell)
+    }
+
     /// Pages in the write-ahead log as of the last commit.
     var logPages: Int {
         get { Int(logPagesCell.pointee) }
         set { logPagesCell.pointee = Int32(clamping: newValue) }
     }
 
-    /// Gives the statements from now on `readSeconds`, after which they fail.
-    func startClock() {
-        deadlineCell.pointee = Clock.system.monotonic() + Connection.readSeconds * 1_000_000_000
+    /// Gives a reader's statements from now on so long, after which they fail.
+    func startClock(seconds: Int64 = Connection.readSeconds) {
+        deadlineCell.pointee = Clock.system.monotonic() + seconds * 1_000_000_000
     }
 
     enum CheckpointMode { case passive, truncate }

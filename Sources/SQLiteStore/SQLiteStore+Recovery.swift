@@ -6,8 +6,7 @@ extension SQLiteStore {
     static func recovery(_ connection: Connection, head: Sequence) throws(StoreError) -> Recovery {
         var recovery = Recovery()
         recovery.head = head
-        if head > 0 { recovery.first = try connection.integer("SELECT min(sequence) FROM events") }
-        else { recovery.first = head + 1 }
+        recovery.first = head > 0 ? try connection.integer("SELECT min(sequence) FROM events") : 1
         recovery.settled = try connection.integer("SELECT settled FROM progress")
         recovery.delegates = try Statement(
             connection, "SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"
@@ -25,31 +24,10 @@ extension SQLiteStore {
     }
 
     private static func decided(_ connection: Connection, _ recovery: Recovery) throws(StoreError) -> [DeliveryKey] {
-        // Lanes at the common position: whatever lies after it.
-        let hasNoRow = """
-            delegate NOT IN (SELECT delegate FROM lanes)
-            AND EXISTS (SELECT 1 FROM delegates WHERE key = delegate AND deleted_at IS NULL)
-            """
-        let common = try Statement(
-            connection,
-            """
-            SELECT delegate, event FROM attempts WHERE event > ?1 AND status BETWEEN 200 AND 299 AND \(hasNoRow)
-            UNION SELECT delegate, event FROM waiting WHERE event > ?1 AND \(hasNoRow)
-            """)
+        let common = try Statement(connection, decidedAtCommonPosition)
         common.bind(1, recovery.settled)
         var decided = try common.rows { DeliveryKey($0) }
-
-        // The others: what lies between cursor and position, looked up one by one.
-        let own = try Statement(
-            connection,
-            """
-            WITH RECURSIVE span (event) AS
-            (SELECT ?2 + 1 WHERE ?2 < ?3 UNION ALL SELECT event + 1 FROM span WHERE event < ?3)
-            SELECT ?1, event FROM span
-            WHERE EXISTS (SELECT 1 FROM attempts INDEXED BY attempts_by_event
-                WHERE attempts.event = span.event AND delegate = ?1 AND status BETWEEN 200 AND 299)
-            OR EXISTS (SELECT 1 FROM waiting WHERE waiting.event = span.event AND delegate = ?1)
-            """)
+        let own = try Statement(connection, decidedOfLane)
         for lane in recovery.lanes where lane.cursor < lane.position {
             own.bind(1, lane.delegate)
             own.bind(2, lane.cursor)
@@ -58,4 +36,25 @@ extension SQLiteStore {
         }
         return decided
     }
+
+    /// Of lanes at the common position, ?1: whatever lies after it.
+    static let decidedAtCommonPosition = """
+        SELECT delegate, event FROM attempts WHERE event > ?1 AND status BETWEEN 200 AND 299 AND \(hasNoLane)
+        UNION SELECT delegate, event FROM waiting WHERE event > ?1 AND \(hasNoLane)
+        """
+
+    private static let hasNoLane = """
+        delegate NOT IN (SELECT delegate FROM lanes)
+        AND EXISTS (SELECT 1 FROM delegates WHERE key = delegate AND deleted_at IS NULL)
+        """
+
+    /// Of the lane of ?1: what lies between cursor and position, ?2 and ?3, looked up one by one.
+    static let decidedOfLane = """
+        WITH RECURSIVE span (event) AS
+        (SELECT ?2 + 1 WHERE ?2 < ?3 UNION ALL SELECT event + 1 FROM span WHERE event < ?3)
+        SELECT ?1, event FROM span
+        WHERE EXISTS (SELECT 1 FROM attempts
+            WHERE attempts.event = span.event AND delegate = ?1 AND status BETWEEN 200 AND 299)
+        OR EXISTS (SELECT 1 FROM waiting WHERE waiting.event = span.event AND delegate = ?1)
+        """
 }

@@ -12,7 +12,7 @@ public final class SQLiteStore: EventStore, @unchecked Sendable {
     private let folder: StoreFolder
     private let reserve: UInt64
     /// `nil` once closed. The lock is let go of after the connection is closed.
-    private var writer: Writer?
+    private(set) var writer: Writer?
     private var lock: LockFile?
     /// Set by a failure after which nothing can be believed.
     private let failure = Mutex<StoreError?>(nil)

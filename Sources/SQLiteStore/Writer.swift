@@ -27,6 +27,7 @@ final class Writer: StoreTransaction {
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         self.connection = connection
+        connection.watchLog()
         head = try connection.integer("SELECT max(sequence) FROM events")
         committedHead = head
         beginStatement = try prepare("BEGIN IMMEDIATE")

@@ -1,0 +1,119 @@
+import Herald
+import Testing
+
+@Suite("The checkpoints of every store")
+struct CheckpointConformance {
+    @Test("positions and retries are found after a restart", arguments: StoreKind.allCases)
+    func positions(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...9).map { event("e\($0)") })
+        try fixture.set(delegate(1), delegate(2), delegate(3))
+        let late = WaitingDelivery(delegate: 1, event: 2, attempts: 3, dueAt: 900, state: .retrying)
+        let soon = WaitingDelivery(delegate: 2, event: 1, attempts: 1, dueAt: 800, state: .retrying)
+        let given = WaitingDelivery(delegate: 2, event: 3, attempts: 9, dueAt: 700, state: .exhausted)
+        try fixture.write {
+            $0.settled = 4
+            $0.waiting = [late, soon, given]
+            $0.lanes = [
+                LanePosition(delegate: 3, cursor: 8, position: 9), LanePosition(delegate: 2, cursor: 1, position: 3),
+            ]
+        }
+        var recovery = try fixture.restart()
+        #expect(recovery.settled == 4)
+        #expect(recovery.waiting == [soon, late])
+        #expect(
+            recovery.lanes == [
+                LanePosition(delegate: 2, cursor: 1, position: 3), LanePosition(delegate: 3, cursor: 8, position: 9),
+            ])
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.lanePositions() == recovery.lanes)
+        #expect(try reader.waiting(event: 3) == [given])
+
+        let again = WaitingDelivery(delegate: 1, event: 2, attempts: 4, dueAt: 950, state: .retrying)
+        try fixture.write {
+            $0.waiting = [again]
+            $0.ended = [DeliveryKey(delegate: 2, event: 1), DeliveryKey(delegate: 9, event: 9)]
+            $0.lanes = [LanePosition(delegate: 3, cursor: 9, position: 9)]
+            $0.caughtUp = [2]
+        }
+        recovery = try fixture.restart()
+        #expect(recovery.settled == 4, "nil leaves it as it was")
+        #expect(recovery.waiting == [again])
+        #expect(recovery.lanes == [LanePosition(delegate: 3, cursor: 9, position: 9)])
+    }
+
+    @Test("recovery tells what is decided beyond each lane's cursor, and nothing else", arguments: StoreKind.allCases)
+    func decided(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...9).map { event("e\($0)") })
+        try fixture.set(delegate(1), delegate(2), delegate(3))
+        try fixture.write {
+            $0.settled = 5
+            // 2 is behind, 3 ahead, 1 at the common position.
+            $0.lanes = [
+                LanePosition(delegate: 2, cursor: 1, position: 4), LanePosition(delegate: 3, cursor: 7, position: 9),
+            ]
+            $0.attempts = [
+                attempt(1, 5), attempt(1, 6, status: 500), attempt(1, 6, number: 2), attempt(1, 7, status: 301),
+                attempt(1, 9, status: nil, failure: .timeout),
+                attempt(2, 1), attempt(2, 3), attempt(2, 3, number: 2), attempt(2, 8),
+                attempt(3, 6), attempt(3, 9, status: 204),
+            ]
+            $0.waiting = [
+                WaitingDelivery(delegate: 1, event: 4, attempts: 1, dueAt: 1, state: .retrying),
+                WaitingDelivery(delegate: 1, event: 7, attempts: 1, dueAt: 1, state: .retrying),
+                WaitingDelivery(delegate: 1, event: 8, attempts: 1, dueAt: 1, state: .exhausted),
+                WaitingDelivery(delegate: 2, event: 4, attempts: 1, dueAt: 1, state: .exhausted),
+                WaitingDelivery(delegate: 2, event: 9, attempts: 1, dueAt: 1, state: .exhausted),
+                WaitingDelivery(delegate: 3, event: 8, attempts: 1, dueAt: 1, state: .retrying),
+            ]
+        }
+        let decided = try fixture.restart().decided
+        #expect(Set(decided).count == decided.count, "each once")
+        let expected: [(DelegateKey, Sequence)] = [(1, 6), (1, 7), (1, 8), (2, 3), (2, 4), (3, 8), (3, 9)]
+        #expect(Set(decided) == Set(expected.map { DeliveryKey(delegate: $0.0, event: $0.1) }))
+    }
+
+    @Test("attempts are listed newest first for a delegate, oldest first for an event", arguments: StoreKind.allCases)
+    func attempts(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append([event("a"), event("b")])
+        let records = [
+            attempt(1, 1, status: 503, excerpt: "try later"),
+            attempt(2, 1, status: nil, failure: .tls, detail: "certificate expired"),
+            attempt(1, 1, number: 2),
+            attempt(1, 2, status: 199),
+        ]
+        try fixture.write { $0.attempts = records }
+        let reader = try fixture.store.makeReader()
+        func listed(_ change: (inout AttemptQuery) -> Void) throws -> [AttemptRecord] {
+            var query = AttemptQuery(delegate: 1)
+            change(&query)
+            return try reader.attempts(query).map(\.record)
+        }
+        #expect(try listed { _ in } == [records[3], records[2], records[0]])
+        #expect(try listed { $0.delegate = 2 } == [records[1]])
+        #expect(try listed { $0.delegate = 3 } == [])
+        #expect(try listed { $0.succeeded = true } == [records[2]])
+        #expect(try listed { $0.succeeded = false } == [records[3], records[0]])
+        #expect(try listed { $0.event = 1 } == [records[2], records[0]])
+        #expect(try listed { ($0.event, $0.succeeded) = (1, false) } == [records[0]])
+
+        let page = try reader.attempts({ var query = AttemptQuery(delegate: 1); query.limit = 2; return query }())
+        #expect(page.map(\.record) == [records[3], records[2]])
+        #expect(try listed { $0.before = page.last?.id } == [records[0]])
+        #expect(try listed { ($0.before, $0.succeeded) = (page.last?.id, false) } == [records[0]])
+
+        let ofEvent = try reader.attempts(event: 1)
+        #expect(ofEvent.map(\.record) == [records[0], records[1], records[2]])
+        #expect(ofEvent.map(\.id) == ofEvent.map(\.id).sorted())
+    }
+
+    @Test("every kind of failure is kept", arguments: StoreKind.allCases)
+    func failures(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let records = CallbackFailure.allCases.map { attempt(1, 1, status: nil, failure: $0, detail: $0.rawValue) }
+        try fixture.write { $0.attempts = records }
+        #expect(try fixture.store.makeReader().attempts(event: 1).map(\.record) == records)
+    }
+}

@@ -1,0 +1,34 @@
+import Glibc
+
+// Whole files, for looking at what a store left on the disk.
+
+func bytes(_ path: String) -> [UInt8]? {
+    let descriptor = open(path, O_RDONLY)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var all: [UInt8] = []
+    var part = [UInt8](repeating: 0, count: 1 << 16)
+    while case let count = read(descriptor, &part, part.count), count > 0 { all += part[..<count] }
+    return all
+}
+
+func write(_ bytes: [UInt8], to path: String) {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
+    _ = Glibc.write(descriptor, bytes, bytes.count)
+    close(descriptor)
+}
+
+func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+func permissions(_ path: String) -> UInt32 {
+    var status = stat()
+    return stat(path, &status) == 0 ? status.st_mode & 0o777 : 0
+}
+
+/// What the disk would hold, had the process been killed now: the kernel keeps what was written.
+func copyAsAfterKill(_ from: String, to: String) {
+    mkdir(to, 0o700)
+    for name in ["herald.db", "herald.db-wal", "herald.lock"] {
+        if let found = bytes("\(from)/\(name)") { write(found, to: "\(to)/\(name)") }
+    }
+}

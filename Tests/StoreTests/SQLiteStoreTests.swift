@@ -1,0 +1,182 @@
+import Glibc
+import Herald
+import TestSupport
+import Testing
+
+@testable import SQLiteStore
+
+@Suite("The SQLite store")
+struct SQLiteStoreTests {
+    private let folder = TemporaryFolder()
+    private var path: String { folder.path + "/data" }
+    private var database: String { path + "/herald.db" }
+
+    private func append(_ store: SQLiteStore, _ ids: String..., data: String = "{}") throws {
+        try store.transaction { (transaction) throws(StoreError) in
+            for id in ids { _ = try transaction.append(event(id, data: data)) }
+        }
+    }
+
+    @Test("its folder and files are the owner's alone, whatever the umask")
+    func permissionsOfFiles() throws {
+        let old = umask(0)
+        defer { umask(old) }
+        let store = try SQLiteStore(folder: path)
+        try append(store, "a")
+        #expect(permissions(path) == 0o700)
+        for name in ["herald.db", "herald.db-wal", "herald.db-shm", "herald.lock"] {
+            #expect(permissions("\(path)/\(name)") == 0o600, "\(name)")
+        }
+        store.close()
+        chmod(database, 0o644)
+        try SQLiteStore(folder: path).close()
+        #expect(permissions(database) == 0o600)
+    }
+
+    @Test("its connections are set up as promised")
+    func pragmas() throws {
+        let store = try SQLiteStore(folder: path)
+        let connection = try #require(store.writer?.connection)
+        for (name, value) in Pragmas.writer {
+            #expect(try connection.text("PRAGMA \(name)") == value, "\(name)")
+        }
+        #expect(try connection.integer("PRAGMA application_id") == 0x48524c44)
+        #expect(try connection.integer("PRAGMA user_version") == Int64(Schema.migrations.count))
+        #expect(throws: StoreError.self) { try connection.set("page_size", "512") }
+    }
+
+    @Test("a clean end leaves one file and a lock file that names nobody's log")
+    func cleanEnd() throws {
+        let store = try SQLiteStore(folder: path)
+        try append(store, "a")
+        #expect(bytes(path + "/herald.lock") == Array("\(getpid())\nlog in use\n".utf8))
+        store.close()
+        #expect(!exists(database + "-wal") && !exists(database + "-shm"))
+        #expect(bytes(path + "/herald.lock") == Array("\(getpid())\n".utf8))
+        guard case .failed? = failure({ try append(store, "b") }) else {
+            Issue.record("a closed store took an event")
+            return
+        }
+    }
+
+    @Test("what was committed survives a kill, what was not does not")
+    func kill() throws {
+        let store = try SQLiteStore(folder: path)
+        try append(store, "a", "b")
+        let copy = folder.path + "/copy"
+        try store.transaction { (transaction) throws(StoreError) in
+            // More than the page cache, so that uncommitted pages are on the disk, too.
+            try store.writer?.connection.execute("PRAGMA cache_size = 10")
+            for number in 0..<200 {
+                _ = try transaction.append(event("x\(number)", data: "\"" + String(repeating: "x", count: 5000) + "\""))
+            }
+            copyAsAfterKill(path, to: copy)
+        }
+        let restarted = try SQLiteStore(folder: copy)
+        #expect(try restarted.recover().head == 2)
+        try append(restarted, "c")
+        #expect(try restarted.makeReader().events(after: 0, limit: 9, maxBytes: 99).events.map(\.id) == ["a", "b", "c"])
+        #expect(try store.recover().head == 202)
+    }
+
+    @Test("a kill while the database is first made does not hinder the next start")
+    func killAtCreation() throws {
+        mkdir(path, 0o700)
+        write(Array("half of a database".utf8), to: database + ".new")
+        write([1, 2, 3], to: database + ".new-wal")
+        let store = try SQLiteStore(folder: path)
+        try append(store, "a")
+        store.close()
+        #expect(!exists(database + ".new") && !exists(database + ".new-wal"))
+    }
+
+    @Test("the log is copied into the file before it grows long")
+    func logSize() throws {
+        let store = try SQLiteStore(folder: path)
+        let data = "\"" + String(repeating: "x", count: 100_000) + "\""
+        for round in 0..<30 {
+            try store.transaction { (transaction) throws(StoreError) in
+                for number in 0..<10 { _ = try transaction.append(event("e\(round)-\(number)", data: data)) }
+            }
+        }
+        let size = try #require(bytes(database + "-wal")).count
+        #expect(size < 20 << 20)
+        #expect(try #require(bytes(database)).count > 10 << 20)
+    }
+
+    @Test("a reader that stays does not stop the writer, and the log shrinks when it is gone")
+    func longReader() throws {
+        let store = try SQLiteStore(folder: path)
+        try append(store, "a")
+        let connection = try Connection(path: database, .readOnly)
+        let data = "\"" + String(repeating: "x", count: 200_000) + "\""
+        do {
+            let statement = try Statement(connection, "SELECT id FROM events")
+            #expect(try statement.step())
+            for round in 0..<40 {
+                try store.transaction { (transaction) throws(StoreError) in
+                    for number in 0..<10 { _ = try transaction.append(event("e\(round)-\(number)", data: data)) }
+                }
+            }
+            #expect(try #require(bytes(database + "-wal")).count > 70 << 20)
+            statement.reset()
+        }
+        for number in 0..<30 { try append(store, "f\(number)", data: data) }
+        #expect(try #require(bytes(database + "-wal")).count <= 64 << 20)
+    }
+
+    @Test("a full disk refuses the transaction and nothing else, and is over when there is room")
+    func full() throws {
+        let store = try SQLiteStore(folder: path)
+        try append(store, "a")
+        let connection = try #require(store.writer?.connection)
+        let pages = try connection.integer("PRAGMA page_count")
+        try connection.execute("PRAGMA max_page_count = \(pages + 5)")
+        let data = "\"" + String(repeating: "x", count: 100_000) + "\""
+        #expect(failure { try append(store, "b", "c", data: data) } == .full)
+        #expect(try store.makeReader().event(app: .default, id: "b") == nil)
+        #expect(try store.recover().head == 1)
+        try append(store, "small")
+
+        try connection.execute("PRAGMA max_page_count = 1000000")
+        try append(store, "b", data: data)
+        #expect(try store.makeReader().events(after: 0, limit: 9, maxBytes: 999_999).events.map(\.id) == ["a", "small", "b"])
+    }
+
+    @Test("health says full while there is some room left")
+    func health() throws {
+        try SQLiteStore(folder: path, reserve: 1).health()
+        #expect(failure { try SQLiteStore(folder: path, reserve: .max).health() } == .full)
+    }
+
+    @Test("a read that takes too long is given up")
+    func slowRead() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let connection = try Connection(path: database, .readOnly)
+        connection.startClock(seconds: -1)
+        let endless = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+        let error = failure { _ = try connection.integer(endless) }
+        #expect(error == .failed(reason: "the read took longer than 30 s and was given up"))
+    }
+
+    @Test("a reader can't write")
+    func readOnly() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let connection = try Connection(path: database, .readOnly)
+        #expect(throws: StoreError.self) { try connection.execute("DELETE FROM events") }
+    }
+
+    @Test("recovery reads by keys and indexes only")
+    func recoveryPlan() throws {
+        let store = try SQLiteStore(folder: path)
+        let connection = try #require(store.writer?.connection)
+        for sql in [SQLiteStore.decidedAtCommonPosition, SQLiteStore.decidedOfLane] {
+            let plan = try Statement(connection, "EXPLAIN QUERY PLAN " + sql).rows { $0.text(3) }
+            for table in ["attempts", "waiting", "events"] {
+                #expect(!plan.contains { $0.hasPrefix("SCAN \(table)") }, "\(plan)")
+            }
+        }
+    }
+}

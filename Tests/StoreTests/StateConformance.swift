@@ -1,0 +1,73 @@
+import Herald
+import Testing
+
+@Suite("The current values and answers of every store")
+struct StateConformance {
+    private let user2 = AppKey(rawValue: 2)
+
+    @Test("an auth status is read back, inside the transaction too", arguments: StoreKind.allCases)
+    func authStatus(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let status = AuthStatus(
+            app: .default, userID: "42", isLoggedIn: true, user: Array(#"{"id":42}"#.utf8), since: 5, eventID: "e1")
+        let later = AuthStatus(app: .default, userID: "42", isLoggedIn: false, user: [], since: 6, eventID: "e2")
+        try fixture.store.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.authStatus(app: .default, userID: "42") == nil)
+            try transaction.setAuthStatus(status)
+            #expect(try transaction.authStatus(app: .default, userID: "42") == status)
+        }
+        _ = try fixture.restart()
+        #expect(try fixture.store.makeReader().authStatus(app: .default, userID: "42") == status)
+        #expect(try fixture.store.makeReader().authStatus(app: user2, userID: "42") == nil)
+        try fixture.store.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.authStatus(app: .default, userID: "42") == status)
+            try transaction.setAuthStatus(later)
+        }
+        #expect(try fixture.store.makeReader().authStatus(app: .default, userID: "42") == later)
+    }
+
+    @Test("the last app state of each app is recovered", arguments: StoreKind.allCases)
+    func appState(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let states = [
+            AppState(app: .default, state: Array("\"open\"".utf8), since: 1, eventID: "a"),
+            AppState(app: user2, state: Array("{}".utf8), since: 2, eventID: "b"),
+            AppState(app: .default, state: Array("null".utf8), since: 3, eventID: "c"),
+        ]
+        for state in states {
+            try fixture.store.transaction { (transaction) throws(StoreError) in try transaction.setAppState(state) }
+        }
+        #expect(try fixture.restart().appStates == [states[2], states[1]])
+    }
+
+    @Test("an answer is found until it expires, and forgotten in steps", arguments: StoreKind.allCases)
+    func answers(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let answer = StoredAnswer(
+            fingerprint: [1, 2, 3], status: 202, headers: [KeyValue("location", "/v1/events/a")], body: Array("{}".utf8))
+        let empty = StoredAnswer(fingerprint: [], status: 204, headers: [], body: [])
+        try fixture.store.transaction { (transaction) throws(StoreError) in
+            try transaction.setAnswer(answer, app: .default, key: "k", expiresAt: 100)
+            try transaction.setAnswer(empty, app: user2, key: "k", expiresAt: 50)
+            #expect(try transaction.answer(app: .default, key: "k", now: 99) == answer)
+        }
+        _ = try fixture.restart()
+        try fixture.store.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.answer(app: .default, key: "k", now: 99) == answer)
+            #expect(try transaction.answer(app: .default, key: "k", now: 100) == nil)
+            #expect(try transaction.answer(app: user2, key: "k", now: 49) == empty)
+            #expect(try transaction.answer(app: .default, key: "other", now: 0) == nil)
+            try transaction.removeExpiredAnswers(now: 100, limit: 0)
+        }
+        try fixture.store.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.answer(app: user2, key: "k", now: 0) == empty)
+            try transaction.removeExpiredAnswers(now: 60, limit: 10)
+        }
+        try fixture.store.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.answer(app: user2, key: "k", now: 0) == nil)
+            #expect(try transaction.answer(app: .default, key: "k", now: 0) == answer)
+            try transaction.setAnswer(empty, app: .default, key: "k", expiresAt: 200)
+            #expect(try transaction.answer(app: .default, key: "k", now: 150) == empty)
+        }
+    }
+}

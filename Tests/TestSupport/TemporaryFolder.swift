@@ -1,0 +1,30 @@
+import Glibc
+
+/// A folder of its own for one test, gone with the object.
+public final class TemporaryFolder: Sendable {
+    public let path: String
+
+    public init() {
+        var template = Array("/tmp/herald-test-XXXXXX".utf8CString)
+        // When it fails, the test does, at its first use of the path.
+        path = mkdtemp(&template).map { String(cString: $0) } ?? "/nonexistent"
+    }
+
+    deinit { TemporaryFolder.remove(path) }
+
+    private static func remove(_ path: String) {
+        if let folder = opendir(path) {
+            while let entry = readdir(folder) {
+                let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                    $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+                }
+                if name != "." && name != ".." {
+                    let child = path + "/" + name
+                    if entry.pointee.d_type == UInt8(DT_DIR) { remove(child) } else { unlink(child) }
+                }
+            }
+            closedir(folder)
+        }
+        rmdir(path)
+    }
+}
