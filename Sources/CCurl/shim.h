@@ -191,6 +191,9 @@ static inline unsigned herald_socket_purpose_connect(void) { return CURLSOCKTYPE
 
 // MARK: URLs
 
+static const int HERALD_URL_BAD_HOST = CURLUE_BAD_HOSTNAME;
+static const int HERALD_URL_BAD_PORT = CURLUE_BAD_PORT_NUMBER;
+
 static inline int herald_url_parse(CURLU *url, const char *text) {
     return (int)curl_url_set(url, CURLUPART_URL, text, CURLU_DISALLOW_USER);
 }

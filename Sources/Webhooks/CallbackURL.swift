@@ -22,6 +22,7 @@ public struct CallbackURL: Equatable, Sendable {
     public init(_ text: String) throws(CallbackURLError) {
         try Self.checkText(text)
         let parsed = try Self.parse(text)
+        try Self.checkHost(parsed.host)
         // A new host may read as something else than the old one did (`127.0.0.1.` without its dot is an address), so
         // that what was printed is parsed again.
         let normal = try Self.parse(parsed.text)
@@ -94,6 +95,8 @@ extension CallbackURL {
         guard let url = curl_url() else { throw .malformed("no memory") }
         defer { curl_url_cleanup(url) }
         let code = herald_url_parse(url, text)
+        if code == HERALD_URL_BAD_HOST { throw .host }
+        if code == HERALD_URL_BAD_PORT { throw .port }
         guard code == 0 else { throw .malformed(String(cString: herald_url_message(code))) }
         guard let scheme = take(herald_url_scheme(url)), var host = take(herald_url_host(url))?.lowercased(),
             let port = take(herald_url_port(url))

@@ -1,3 +1,5 @@
+// CCurl, because the socket headers that it includes may count as its own.
+import CCurl
 import Glibc
 
 extension IPAddress {

@@ -1,0 +1,16 @@
+import CCurl
+import Crypto
+
+/// libcurl, prepared once for the process.
+enum CurlLibrary {
+    /// Has to happen before the process starts threads that use libcurl or OpenSSL: making the first `CurlSender` on the
+    /// main thread does it. OpenSSL is prepared first, so that libcurl can't make it read a configuration file.
+    static func prepare() throws(CurlSenderError) {
+        guard isPrepared else { throw .library("curl_global_init failed") }
+    }
+
+    private static let isPrepared: Bool = {
+        guard (try? CryptoLibrary.prepare()) != nil else { return false }
+        return herald_curl_global_init() == 0
+    }()
+}

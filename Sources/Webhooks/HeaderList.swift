@@ -1,0 +1,68 @@
+import CCurl
+
+/// Lines in the form in which libcurl takes them, in memory of our own: libcurl only reads them.
+final class HeaderList {
+    private let nodes: UnsafeMutablePointer<curl_slist>
+    private let text: UnsafeMutablePointer<CChar>
+
+    /// - Parameter lines: at least one.
+    init(_ lines: [String]) {
+        nodes = .allocate(capacity: max(lines.count, 1))
+        text = .allocate(capacity: lines.reduce(1) { $0 + $1.utf8.count + 1 })
+        nodes.initialize(to: curl_slist(data: text, next: nil))
+        text.initialize(to: 0)
+        var free = text
+        for (index, line) in lines.enumerated() {
+            nodes[index] = curl_slist(data: free, next: index + 1 < lines.count ? nodes + index + 1 : nil)
+            for byte in line.utf8 {
+                free.pointee = CChar(bitPattern: byte)
+                free += 1
+            }
+            free.pointee = 0
+            free += 1
+        }
+    }
+
+    deinit {
+        nodes.deallocate()
+        text.deallocate()
+    }
+
+    /// Valid as long as this object.
+    var first: UnsafeMutablePointer<curl_slist> { nodes }
+}
+
+/// Which headers of a delegate may leave. They were checked when the delegate was registered; this is the second gate,
+/// since libcurl lets line breaks through.
+enum HeaderRules {
+    static func permits(_ header: KeyValueText) -> Bool {
+        isToken(header.name) && isValue(header.value) && !isReserved(header.name.lowercased())
+    }
+
+    typealias KeyValueText = (name: String, value: String)
+
+    static func isValue(_ text: String) -> Bool {
+        text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == UInt8(ascii: "\t") }
+    }
+
+    private static func isToken(_ text: String) -> Bool {
+        !text.isEmpty
+            && text.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                    UInt8(ascii: "0")...UInt8(ascii: "9"):
+                    true
+                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+                }
+            }
+    }
+
+    private static func isReserved(_ name: String) -> Bool {
+        reserved.contains(name) || ["proxy-", "webhook-", "herald-"].contains { name.hasPrefix($0) }
+    }
+
+    private static let reserved: Set = [
+        "host", "content-length", "content-type", "transfer-encoding", "connection", "keep-alive", "expect", "te",
+        "trailer", "upgrade", "user-agent",
+    ]
+}

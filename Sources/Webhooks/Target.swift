@@ -1,0 +1,114 @@
+import Crypto
+import Herald
+
+/// What a sender keeps of a delegate between callbacks: everything that is the same for all of them.
+///
+/// Belongs to one sender and its thread. A changed delegate is another object and gets another target.
+final class Target {
+    /// Where its callbacks may go, until `reachExpiresAt`.
+    enum Reach {
+        /// The name has to be looked up.
+        case unknown
+        /// All addresses were judged.
+        case open([Pin])
+        case closed(CallbackFailure, detail: String)
+    }
+
+    let delegate: WebhookDelegate
+    let url: CallbackURL
+    /// One for each secret, newest first.
+    let signers: [HMACSHA256]
+    let headers: HeaderList
+    var reach = Reach.unknown
+    /// Nanoseconds of the monotonic clock.
+    var reachExpiresAt = Int64.min
+    /// The address in use, by index: the first one, until it could not be dialled.
+    var preferred = 0
+    /// Transfers that are free and served this delegate last, by index.
+    var idle: [Int] = []
+    var openCount = 0
+    /// Nanoseconds of the monotonic clock.
+    var lastUsed: Int64 = 0
+
+    init(_ delegate: WebhookDelegate, userAgent: String, addressGuard: AddressGuard) throws(TargetError) {
+        self.delegate = delegate
+        do {
+            url = try CallbackURL(delegate.settings.url)
+        } catch {
+            throw .url(error)
+        }
+        do {
+            signers = try delegate.secrets.map { secret throws(CryptoError) in try HMACSHA256(key: secret.bytes) }
+        } catch {
+            throw .signing(error)
+        }
+        headers = HeaderList(Self.headerLines(delegate, userAgent: userAgent))
+        if let address = url.address {
+            settle([address], expiresAt: .max, addressGuard)
+        }
+    }
+
+    private static func headerLines(_ delegate: WebhookDelegate, userAgent: String) -> [String] {
+        var lines = ["content-type: application/json"]
+        if HeaderRules.isValue(userAgent) { lines.append("user-agent: \(userAgent)") }
+        if HeaderRules.isValue(delegate.id) { lines.append("herald-delegate: \(delegate.id)") }
+        // Without a value libcurl leaves it out, which it would else add to large bodies.
+        lines.append("Expect:")
+        for header in delegate.settings.headers where HeaderRules.permits((header.key, header.value)) {
+            // The form with a semicolon is libcurl's way to send an empty value.
+            lines.append(header.value.allSatisfy { $0 == " " } ? "\(header.key);" : "\(header.key): \(header.value)")
+        }
+        return lines
+    }
+
+    /// Judges the addresses of the host. One that is refused closes them all.
+    func settle(_ addresses: [IPAddress], expiresAt: Int64, _ addressGuard: AddressGuard) {
+        reachExpiresAt = expiresAt
+        for address in addresses {
+            if case .refused(let rule) = addressGuard.judge(address: address, port: url.port) {
+                reach = .closed(.refused, detail: rule)
+                return
+            }
+        }
+        if case .open(let pins) = reach, pins.map(\.address) == addresses { return }
+        preferred = 0
+        reach = .open(addresses.map { Pin($0, of: url) })
+    }
+
+    /// Takes the next address of the host for the callbacks that follow, when it is `failed` that they would use.
+    func turnAway(from failed: Pin) {
+        guard case .open(let pins) = reach, pins.indices.contains(preferred), pins[preferred] === failed else { return }
+        preferred = (preferred + 1) % pins.count
+    }
+}
+
+/// An address that was judged, and how libcurl is told to dial it.
+final class Pin {
+    let address: IPAddress
+    let port: UInt16
+    /// As libcurl prints it.
+    let text: [CChar]
+    /// `nil` when the URL has the address itself.
+    let connectTo: HeaderList?
+
+    init(_ address: IPAddress, of url: CallbackURL) {
+        self.address = address
+        port = url.port
+        text = address.description.utf8.map { CChar(bitPattern: $0) } + [0]
+        let dialled = address.family == .v4 ? "\(address)" : "[\(address)]"
+        connectTo = url.address == nil ? HeaderList(["\(url.host):\(url.port):\(dialled):\(url.port)"]) : nil
+    }
+}
+
+/// Why nothing can be sent to a delegate at all.
+enum TargetError: Error {
+    case url(CallbackURLError)
+    case signing(CryptoError)
+
+    var detail: String {
+        switch self {
+        case .url(let error): "The URL \(error)."
+        case .signing(let error): error.description
+        }
+    }
+}

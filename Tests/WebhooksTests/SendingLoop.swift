@@ -1,0 +1,91 @@
+import Herald
+import Runtime
+import Synchronization
+import Webhooks
+
+/// A delivery loop of a few lines: one thread that owns a sender, and an `async` way to use it.
+final class SendingLoop: Sendable {
+    private struct Inbox {
+        var callbacks: [(Callback, CheckedContinuation<CallbackOutcome, Never>)] = []
+        var isStopping = false
+    }
+
+    let sender: CurlSender
+    private let inbox = Mutex(Inbox())
+    private let nextToken = Atomic(0)
+
+    init(
+        _ addressGuard: AddressGuard = AddressGuard(allowLoopback: true), resolver: Resolver = Resolver(),
+        clock: Clock = .system, change: (inout CurlSender.Configuration) -> Void = { _ in }
+    ) throws {
+        var configuration = CurlSender.Configuration(version: "1.2.3", addressGuard: addressGuard)
+        change(&configuration)
+        sender = try CurlSender(configuration, resolver: resolver, clock: clock)
+        _ = try Thread(name: "loop") { [self] in run() }
+    }
+
+    func send(_ delegate: WebhookDelegate, _ event: Event = event(), attempt: Int = 1) async -> CallbackOutcome {
+        let token = nextToken.add(1, ordering: .relaxed).newValue
+        let callback = Callback(token: token, delegate: delegate, event: event, attempt: attempt)
+        return await withCheckedContinuation { continuation in
+            inbox.withLock { $0.callbacks.append((callback, continuation)) }
+            sender.wake()
+        }
+    }
+
+    func stop() {
+        inbox.withLock { $0.isStopping = true }
+        sender.wake()
+    }
+
+    private func run() {
+        var open: [Int: CheckedContinuation<CallbackOutcome, Never>] = [:]
+        while true {
+            let (callbacks, isStopping) = inbox.withLock { inbox in
+                defer { inbox.callbacks = [] }
+                return (inbox.callbacks, inbox.isStopping)
+            }
+            for (callback, continuation) in callbacks {
+                open[callback.token] = continuation
+                sender.start(callback)
+            }
+            if isStopping { break }
+            sender.poll(nanoseconds: nil) { token, outcome in
+                open.removeValue(forKey: token)?.resume(returning: outcome)
+            }
+        }
+        sender.close { token, outcome in open.removeValue(forKey: token)?.resume(returning: outcome) }
+    }
+}
+
+let secretBytes = [UInt8](repeating: 7, count: 32)
+
+func delegate(
+    _ url: String, key: DelegateKey = 1, secrets: [[UInt8]] = [secretBytes], timeout: Int = 5, headers: [KeyValue] = []
+) -> WebhookDelegate {
+    WebhookDelegate(
+        app: .default, key: key, id: "dlg_\(key)",
+        settings: WebhookSettings(url: url, headers: headers, timeoutSeconds: timeout), status: .active,
+        secrets: secrets.map(SigningSecret.init(bytes:)), start: 0, createdAt: 0, updatedAt: 0, version: 1)
+}
+
+func event(_ data: String = #"{"n": 1}"#, id: String = "evt_1") -> Event {
+    Event(id: id, type: "order.created", subject: nil, time: 0, data: Array(data.utf8))
+}
+
+extension CallbackOutcome {
+    var status: Int? {
+        if case .answered(let status, _) = verdict { return status }
+        return nil
+    }
+
+    var failure: CallbackFailure? {
+        if case .failed(let failure, _) = verdict { return failure }
+        return nil
+    }
+
+    var detail: String {
+        if case .failed(_, let detail) = verdict { return detail }
+        return ""
+    }
+}
