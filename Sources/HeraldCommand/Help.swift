@@ -1,0 +1,55 @@
+/// What `--help` prints, made from the list of options.
+enum Help {
+    static let overview = """
+        Herald tells everyone who wants to know that something happened.
+
+        Usage: herald COMMAND
+
+        Commands:
+          serve      run the server; `herald serve --help` lists the settings
+          health     say whether a server is healthy: exits 0 when it is, 1 when not
+          version    print the version
+
+        Start with:  herald serve
+        """
+
+    static var serve: String {
+        var text = """
+            Usage: herald serve [FLAGS]
+
+            Runs the server until TERM or INT, then finishes what is in flight and exits 0. A second signal ends it at once.
+            Every flag can be given in the environment instead; a flag wins.
+
+            """
+        for option in Option.all {
+            text += """
+
+                  --\(option.name) \(option.placeholder)
+                      \(option.help)
+                      Default: \(option.defaultText). Environment: \(option.variable).
+                """
+        }
+        return text
+            + """
+
+
+            Exit codes: 0 stopped by a signal; 64 wrong settings; 65 the data can't be read; 69 the address can't be
+            listened on; 73 the data folder can't be used; 74 the disk failed.
+            """
+    }
+
+    static let health = """
+        Usage: herald health [--listen HOST:PORT]
+
+        Asks a running server on this machine for /healthz: exits 0 when it answers, 1 when not. Reads HERALD_LISTEN like
+        `herald serve`.
+        """
+
+    /// The table of the README.
+    static var table: String {
+        "| flag | environment | default | meaning |\n|---|---|---|---|\n"
+            + Option.all.map {
+                "| `--\($0.name)` | `\($0.variable)` | \($0.defaultText) | \($0.help) |".replacing("true|false", with: "true\\|false")
+            }.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,156 @@
+import Glibc
+import HTTPServer
+import Herald
+import HeraldServer
+import Runtime
+import SQLiteStore
+import Webhooks
+
+/// Wires everything together, runs until a signal, and takes it apart in the right order.
+struct Server {
+    private let settings: Settings
+    private let log: Log
+    private let http: HTTPServer
+    private let hub: Hub
+    private let resolver: Resolver
+
+    /// - Returns: the exit code.
+    static func run(_ settings: Settings) -> Int32 {
+        let log = Log(format: settings.logFormat, level: settings.logLevel)
+        // Before any thread exists, so that all of them hold the signals back.
+        let signals = Signals()
+        guard settings.listen.isLoopback || settings.allowAnonymous else {
+            log.error(
+                "not started: there are no access keys yet, so anyone who reaches this address could do everything",
+                [
+                    "listen": settings.listen.description,
+                    "advice": "listen on 127.0.0.1, or set --allow-anonymous true where the network keeps strangers out",
+                ])
+            return ExitCode.usage
+        }
+        do {
+            let server = try Server(settings, log)
+            server.announce()
+            let signal = signals.waitForStop()
+            log.info("stopping", ["signal": signal])
+            _ = try Thread(name: "impatience") {
+                log.warning("stopped at once by a second signal", ["signal": signals.waitForStop()])
+                exit(1)
+            }
+            server.stop()
+            log.info("stopped")
+            return 0
+        } catch {
+            let (code, text) = explain(error)
+            log.error("not started", ["reason": text])
+            return code
+        }
+    }
+
+    private init(_ settings: Settings, _ log: Log) throws {
+        self.settings = settings
+        self.log = log
+        let descriptors = DescriptorLimit.raise()
+        let gate = Gate()
+        http = try HTTPServer(Self.httpConfiguration(settings, descriptors), handler: gate)
+        do {
+            resolver = Resolver()
+            let guardian = Self.addressGuard(settings, port: http.port)
+            var sending = CurlSender.Configuration(version: HeraldCommand.version, addressGuard: guardian)
+            sending.capacity = descriptors.callbacks
+            sending.maxConnections = descriptors.callbacks * 2
+            let configuration = Self.hubConfiguration(settings)
+            hub = try Hub(
+                store: SQLiteStore(folder: settings.data), configuration: configuration,
+                lost: { error in
+                    log.error("stopped: nobody can know what is on disk", ["reason": error.description])
+                    exit(ExitCode.inputOutput)
+                },
+                makeSender: { [resolver] in try CurlSender(sending, resolver: resolver) })
+            var service = HeraldService.Configuration()
+            service.version = HeraldCommand.version
+            service.maxBodyBytes = settings.maxBody
+            service.checkURL = { CallbackURLCheck.check($0, guardian) }
+            service.httpStatistics = { [http] in http.statistics }
+            gate.open(HeraldService(hub: hub, configuration: service))
+        } catch {
+            http.stop()
+            throw error
+        }
+    }
+
+    private func announce() {
+        log.info(
+            "listening",
+            [
+                "address": "http://" + Endpoint(host: settings.listen.host, port: http.port).description,
+                "data": settings.data,
+                "events": String(hub.head),
+                "webhooks": String(hub.registry.count),
+                "loopback_callbacks": settings.listen.isLoopback ? "allowed" : "refused",
+                "private_callbacks": settings.allowNetworks.isEmpty
+                    ? "refused" : settings.allowNetworks.map(\.description).joined(separator: ","),
+                "version": HeraldCommand.version,
+            ])
+        if !settings.listen.isLoopback {
+            log.warning("anyone who reaches this address can do everything", ["listen": settings.listen.description])
+        }
+    }
+
+    /// The order matters: see "Stopping" in Documentation/architecture.md.
+    private func stop() {
+        hub.refusePublications()
+        http.stopAccepting()
+        do throws(SystemError) {
+            try hub.drain()
+        } catch {
+            log.warning("could not wait for the last commit", ["reason": error.description])
+        }
+        http.stop()
+        hub.stop(grace: Int64(settings.graceSeconds) * 1_000_000_000)
+        resolver.close()
+    }
+
+    // MARK: Configurations of the parts
+
+    private static func httpConfiguration(
+        _ settings: Settings, _ descriptors: DescriptorLimit
+    ) -> HTTPServerConfiguration {
+        var http = HTTPServerConfiguration(host: settings.listen.host, port: settings.listen.port)
+        http.loops = settings.threads > 8 ? 2 : 1
+        http.maxBodyBytes = settings.maxBody
+        http.maxConnections = descriptors.connections
+        // Everything on one machine, or behind one proxy, comes from one address.
+        if settings.listen.isLoopback { http.maxConnectionsPerAddress = 0 }
+        http.allowedHosts = settings.allowedHosts ?? (settings.listen.isLoopback ? ["localhost", "127.0.0.1", "[::1]"] : [])
+        return http
+    }
+
+    private static func hubConfiguration(_ settings: Settings) -> Hub.Configuration {
+        var hub = Hub.Configuration()
+        hub.deliveryLoops = max(1, settings.threads - 2)
+        return hub
+    }
+
+    private static func addressGuard(_ settings: Settings, port: UInt16) -> AddressGuard {
+        let own = IPAddress(settings.listen.host == "localhost" ? "127.0.0.1" : settings.listen.host)
+        return AddressGuard(
+            allow: settings.allowNetworks, deny: settings.denyNetworks, allowLoopback: settings.listen.isLoopback,
+            ownAddresses: own.map { [($0, port)] } ?? [], interfaces: IPAddress.ofInterfaces())
+    }
+
+    /// What a failed start means for the operator.
+    private static func explain(_ error: any Error) -> (code: Int32, text: String) {
+        switch error {
+        case let error as StoreError:
+            switch error {
+            case .corrupt, .newer: (ExitCode.data, error.description)
+            case .inUse, .notWritable: (ExitCode.cannotCreate, error.description)
+            case .full, .inputOutput, .syncFailed: (ExitCode.inputOutput, error.description)
+            case .failed: (ExitCode.software, error.description)
+            }
+        case let error as HTTPServerError: (ExitCode.unavailable, error.description)
+        default: (ExitCode.software, "\(error)")
+        }
+    }
+}

@@ -1,0 +1,130 @@
+import Glibc
+import Webhooks
+
+/// How `herald serve` was configured: flags, then the environment, then defaults.
+struct Settings {
+    var listen = Endpoint(host: "127.0.0.1", port: 8080)
+    var data = "./herald-data"
+    var allowNetworks: [NetworkRule] = []
+    var denyNetworks: [NetworkRule] = []
+    /// `nil`: what suits the address.
+    var allowedHosts: [String]?
+    var allowAnonymous = false
+    var threads = min(64, max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
+    var maxBody = 262_144
+    var graceSeconds = 30
+    var logFormat: Log.Format = isatty(2) == 1 ? .human : .json
+    var logLevel = Log.Level.info
+
+    init() {}
+
+    /// - Parameter environment: the variables that begin with `HERALD_`.
+    /// - Throws: the first thing that is wrong, with the key, the value and what is allowed.
+    init(arguments: [String], environment: [String: String]) throws(SettingsError) {
+        let options = Option.all
+        for (variable, text) in environment.sorted(by: { $0.key < $1.key }) {
+            guard let option = options.first(where: { $0.variable == variable }) else {
+                if Self.foreignVariables.contains(variable) { continue }
+                throw .unknown(variable, suggestion: Self.nearest(variable, options.map(\.variable)))
+            }
+            try set(option, text, named: variable)
+        }
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            guard argument.hasPrefix("--") else { throw .notAnOption(argument) }
+            let parts = argument.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let option = options.first(where: { $0.name == parts[0] }) else {
+                throw .unknown(
+                    "--\(parts[0])", suggestion: Self.nearest("--\(parts[0])", options.map { "--" + $0.name }))
+            }
+            guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
+                throw .noValue("--\(option.name)", option.placeholder)
+            }
+            try set(option, value, named: "--\(option.name)")
+        }
+    }
+
+    /// For our own scripts and tests, not for the server.
+    private static let foreignVariables: Set<String> = ["HERALD_BINARY", "HERALD_VENV"]
+
+    private mutating func set(_ option: Option, _ text: String, named name: String) throws(SettingsError) {
+        do throws(Option.Disallowed) {
+            try option.set(text, &self)
+        } catch {
+            throw .disallowed(name, value: text, allowed: error.allowed)
+        }
+    }
+
+    /// The known name that was probably meant.
+    private static func nearest(_ name: String, _ known: [String]) -> String? {
+        let best = known.map { ($0, distance(Array(name.utf8), Array($0.utf8))) }.min { $0.1 < $1.1 }
+        return best.flatMap { $0.1 <= 3 ? $0.0 : nil }
+    }
+
+    /// Levenshtein's edit distance.
+    private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
+        var row = Array(0...right.count)
+        for (index, byte) in left.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            for column in right.indices {
+                let substituted = diagonal + (byte == right[column] ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(substituted, min(row[column], diagonal) + 1)
+            }
+        }
+        return row[right.count]
+    }
+}
+
+enum SettingsError: Error, CustomStringConvertible {
+    case unknown(String, suggestion: String?)
+    case notAnOption(String)
+    case noValue(String, String)
+    case disallowed(String, value: String, allowed: String)
+
+    var description: String {
+        switch self {
+        case .unknown(let name, let suggestion):
+            "\(name) is not a setting" + (suggestion.map { "; did you mean \($0)?" } ?? ".")
+                + " `herald serve --help` lists all."
+        case .notAnOption(let text):
+            "\(text) is not a flag: flags begin with --. `herald serve --help` lists all."
+        case .noValue(let name, let placeholder): "\(name) needs a value: \(name) \(placeholder)"
+        case .disallowed(let name, let value, let allowed): "\(name) is \"\(value)\", but must be \(allowed)."
+        }
+    }
+}
+
+/// An address and a port.
+struct Endpoint: Equatable, CustomStringConvertible {
+    /// Without brackets.
+    let host: String
+    let port: UInt16
+
+    init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    /// `127.0.0.1:8080`, `localhost:8080` or `[::1]:8080`.
+    init?(_ text: String) {
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else { return nil }
+        var host = text[..<colon]
+        if host.hasPrefix("[") && host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+        } else if host.contains(":") {
+            return nil
+        }
+        guard !host.isEmpty else { return nil }
+        self.init(host: String(host), port: port)
+    }
+
+    var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    var isLoopback: Bool { host == "localhost" || IPAddress(host)?.isLoopbackAddress == true }
+}
+
+extension IPAddress {
+    fileprivate var isLoopbackAddress: Bool { description.hasPrefix("127.") || description == "::1" }
+}
