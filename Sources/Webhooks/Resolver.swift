@@ -1,3 +1,4 @@
+import Glibc
 public import Runtime
 import Synchronization
 
@@ -133,6 +134,8 @@ public final class Resolver: Sendable {
 
     /// One thread: takes hosts while there are some, then sleeps on `wakeup`.
     private func run(_ wakeup: Wakeup) {
+        // Nobody joins it: a lookup may hang for longer than the process wants to live.
+        pthread_detach(pthread_self())
         while true {
             enum Step {
                 case work(String)

@@ -1,3 +1,4 @@
+import Glibc
 import Herald
 import Runtime
 import Synchronization
@@ -40,6 +41,8 @@ final class SendingLoop: Sendable {
     }
 
     private func run() {
+        // Nobody joins it: that would block a test.
+        pthread_detach(pthread_self())
         var open: [Int: CheckedContinuation<CallbackOutcome, Never>] = [:]
         while true {
             let (callbacks, isStopping) = inbox.withLock { inbox in

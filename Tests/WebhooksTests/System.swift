@@ -14,7 +14,9 @@ let hostileEnvironment: [String] = {
 func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
 
 /// A child process whose output is read line by line. Blocks: for threads of tests only.
-final class Child {
+///
+/// `@unchecked Sendable`: one thread reads from it and then hands it on.
+final class Child: @unchecked Sendable {
     private let output: UnsafeMutablePointer<FILE>
     let pid: pid_t
 

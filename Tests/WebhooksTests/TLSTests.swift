@@ -13,7 +13,7 @@ import Webhooks
     private func send(to host: String, trusting: Bool, serverOptions: String = "") async throws -> CallbackOutcome {
         let folder = "/tmp/herald-tls-\(getpid())-\(UInt32.random(in: 0 ... .max))"
         defer { _ = Child("rm -rf \(folder)").map { $0.finish() } }
-        let port: UInt16 = try await onThread { () -> UInt16? in
+        let (server, port) = try await onThread { () -> (Child, UInt16)? in
             let extensions = "-addext subjectAltName=DNS:hooks.example"
             Child(
                 "sh -c \"mkdir -m 700 \(folder) && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 "
@@ -24,9 +24,7 @@ import Webhooks
                 "sh -c \"\(answer) | timeout 20 openssl s_server -accept 127.0.0.1:0 -naccept 1 "
                     + "-key \(folder)/key.pem -cert \(folder)/certificate.pem \(serverOptions)\"")
             guard let server, let line = server.line(beginning: "ACCEPT ") else { return nil }
-            // Ends by itself, after its connection or the time limit.
-            _ = Unmanaged.passRetained(server)
-            return line.split(separator: ":").last.flatMap { UInt16($0) }
+            return line.split(separator: ":").last.flatMap { UInt16($0) }.map { (server, $0) }
         }
         let local = try #require(IPAddress("127.0.0.1"))
         let resolver = Resolver { _ in .addresses([local]) }
@@ -37,6 +35,7 @@ import Webhooks
             loop.stop()
             resolver.close()
         }
+        defer { withExtendedLifetime(server) {} }
         return await loop.send(delegate("https://\(host):\(port)/"))
     }
 
