@@ -39,7 +39,9 @@ public struct AddressGuard: Sendable {
             if let rule = deny.first(where: { $0.contains(face) && $0.covers(port: port) }) {
                 return .refused(rule: "denied network \(rule)")
             }
-            if SpecialNetworks.metadata.contains(face), !allow.contains(where: { $0.names(face) && $0.covers(port: port) }) {
+            if SpecialNetworks.metadata.contains(face),
+                !allow.contains(where: { $0.names(face) && $0.covers(port: port) })
+            {
                 return .refused(rule: "metadata address \(face)")
             }
         }

@@ -63,7 +63,9 @@ public struct CallbackURL: Equatable, Sendable {
         guard (1...253).contains(host.utf8.count) else { throw .host }
         let labels = host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         for label in labels {
-            guard (1...63).contains(label.count), label.contains(where: { $0 != UInt8(ascii: "_") }) else { throw .host }
+            guard (1...63).contains(label.count), label.contains(where: { $0 != UInt8(ascii: "_") }) else {
+                throw .host
+            }
             for byte in label {
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"),

@@ -15,7 +15,9 @@ func onBody(
     guard let bytes, let transfer else { return 0 }
     return Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { transfer in
         let room = maxExcerpt - transfer.excerpt.count
-        if room > 0 { transfer.excerpt.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: min(count, room))) }
+        if room > 0 {
+            transfer.excerpt.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: min(count, room)))
+        }
         transfer.bodyCount += count
         return transfer.bodyCount <= maxBody ? count : 0
     }
@@ -91,7 +93,9 @@ func onRequest(
     guard let transfer, let peer else { return CURL_PREREQFUNC_ABORT }
     return Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { transfer in
         // The plain path: the peer is the address that was judged.
-        if let pin = transfer.pin, Int32(pin.port) == peerPort, strcmp(pin.text, peer) == 0 { return CURL_PREREQFUNC_OK }
+        if let pin = transfer.pin, Int32(pin.port) == peerPort, strcmp(pin.text, peer) == 0 {
+            return CURL_PREREQFUNC_OK
+        }
         guard let address = IPAddress(String(cString: peer)), let port = UInt16(exactly: peerPort) else {
             transfer.refusal = "not an internet address"
             return CURL_PREREQFUNC_ABORT
@@ -117,7 +121,8 @@ func onSocket(
 ) -> Int32 {
     if let sender {
         Unmanaged<CurlSender>.fromOpaque(sender)._withUnsafeGuaranteedRef { sender in
-            sender.descriptors.want(descriptor, read: what & CURL_POLL_IN != 0, write: what & CURL_POLL_OUT != 0,
+            sender.descriptors.want(
+                descriptor, read: what & CURL_POLL_IN != 0, write: what & CURL_POLL_OUT != 0,
                 nothing: what == CURL_POLL_REMOVE)
         }
     }

@@ -19,7 +19,8 @@ extension CurlSender {
         guard !isClosed else { return }
         let now = Self.now()
         guard openCount < capacity else {
-            return end(callback, .failed(.stopped, detail: "more callbacks than the sender has room for"), startedAt: now)
+            return end(
+                callback, .failed(.stopped, detail: "more callbacks than the sender has room for"), startedAt: now)
         }
         do {
             let target = try target(for: callback.delegate)
@@ -29,9 +30,10 @@ extension CurlSender {
             if target.reachExpiresAt > now {
                 advance(callback, target, startedAt: now, now)
             } else {
-                lookUp(WaitingCallback(
-                    callback: callback, target: target, startedAt: now,
-                    deadline: now + min(Self.lookupTime, Self.time(for: target))))
+                lookUp(
+                    WaitingCallback(
+                        callback: callback, target: target, startedAt: now,
+                        deadline: now + min(Self.lookupTime, Self.time(for: target))))
             }
         } catch {
             end(callback, .failed(.refused, detail: error.detail), startedAt: now)

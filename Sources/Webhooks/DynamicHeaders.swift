@@ -141,7 +141,8 @@ final class DynamicHeaders {
         return end
     }
 
-    private static func characters(_ text: UnsafeMutableRawBufferPointer, _ start: Int) -> UnsafeMutablePointer<CChar>? {
+    private static func characters(_ text: UnsafeMutableRawBufferPointer, _ start: Int) -> UnsafeMutablePointer<CChar>?
+    {
         text.baseAddress.map { ($0 + start).assumingMemoryBound(to: CChar.self) }
     }
 }

@@ -1,3 +1,4 @@
+import Glibc
 public import Runtime
 import Synchronization
 
@@ -81,7 +82,12 @@ public final class Resolver: Sendable {
     /// The answer if it is known; else `nil`, and it will be posted to `mailbox`. Any thread.
     func resolve(_ host: String, replyTo mailbox: Mailbox<Reply>) -> Entry? {
         let now = clock.monotonic()
-        enum Step { case known(Entry), waiting, wake(Wakeup), start }
+        enum Step {
+            case known(Entry)
+            case waiting
+            case wake(Wakeup)
+            case start
+        }
         let step: Step = state.withLock { state in
             if let entry = state.cache[host], entry.expiresAt > now { return .known(entry) }
             if state.asked[host] != nil {
@@ -128,8 +134,13 @@ public final class Resolver: Sendable {
 
     /// One thread: takes hosts while there are some, then sleeps on `wakeup`.
     private func run(_ wakeup: Wakeup) {
+        // Nobody joins it: a lookup may hang for longer than the process wants to live.
+        pthread_detach(pthread_self())
         while true {
-            enum Step { case work(String), sleep, end }
+            enum Step {
+                case work(String)
+                case sleep, end
+            }
             let step: Step = state.withLock { state in
                 if !state.queue.isEmpty { return .work(state.queue.removeFirst()) }
                 if state.isClosed { return .end }
@@ -148,7 +159,8 @@ public final class Resolver: Sendable {
         var answer = lookup(host)
         if case .addresses(let addresses) = answer {
             answer =
-                addresses.isEmpty ? .failed("the name has no address") : .addresses(Array(addresses.prefix(Self.maxAddresses)))
+                addresses.isEmpty
+                ? .failed("the name has no address") : .addresses(Array(addresses.prefix(Self.maxAddresses)))
         }
         let now = clock.monotonic()
         let life = if case .addresses = answer { Self.answerLife } else { Self.failureLife }

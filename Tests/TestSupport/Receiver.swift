@@ -30,7 +30,9 @@ public final class Receiver: Sendable {
     /// - Parameters:
     ///   - address: an IPv4 address of loopback.
     ///   - script: called on the connection's thread for each complete request.
-    public init(address: String = "127.0.0.1", port: UInt16 = 0, script: @escaping Script = { _ in .status(200) }) throws {
+    public init(address: String = "127.0.0.1", port: UInt16 = 0, script: @escaping Script = { _ in .status(200) })
+        throws
+    {
         (listener, self.port) = try listenOnLoopback(address, port)
         self.address = address
         self.script = script

@@ -4,42 +4,60 @@ import Webhooks
 @Suite struct AddressGuardTests {
     private let plain = AddressGuard()
 
-    private func verdict(_ guardian: AddressGuard, _ text: String, _ port: UInt16 = 443) throws -> AddressGuard.Verdict {
+    private func verdict(_ guardian: AddressGuard, _ text: String, _ port: UInt16 = 443) throws -> AddressGuard.Verdict
+    {
         guardian.judge(address: try #require(IPAddress(text)), port: port)
     }
 
     /// First and last address of each refused range, and their neighbours outside where those are open.
-    @Test("each range is refused from its first address to its last, and its neighbours are not", arguments: [
-        ("this network", "0.0.0.0", "0.255.255.255", nil, "1.0.0.0"),
-        ("private network", "10.0.0.0", "10.255.255.255", "9.255.255.255", "11.0.0.0"),
-        ("shared address space", "100.64.0.0", "100.127.255.255", "100.63.255.255", "100.128.0.0"),
-        ("loopback", "127.0.0.0", "127.255.255.255", "126.255.255.255", "128.0.0.0"),
-        ("metadata", "168.63.129.16", "168.63.129.16", "168.63.129.15", "168.63.129.17"),
-        ("link-local", "169.254.0.0", "169.254.255.255", "169.253.255.255", "169.255.0.0"),
-        ("private network", "172.16.0.0", "172.31.255.255", "172.15.255.255", "172.32.0.0"),
-        ("protocol assignments", "192.0.0.0", "192.0.0.255", "191.255.255.255", "192.0.1.0"),
-        ("documentation", "192.0.2.0", "192.0.2.255", "192.0.1.255", "192.0.3.0"),
-        ("6to4 relays", "192.88.99.0", "192.88.99.255", "192.88.98.255", "192.88.100.0"),
-        ("private network", "192.168.0.0", "192.168.255.255", "192.167.255.255", "192.169.0.0"),
-        ("benchmarking", "198.18.0.0", "198.19.255.255", "198.17.255.255", "198.20.0.0"),
-        ("documentation", "198.51.100.0", "198.51.100.255", "198.51.99.255", "198.51.101.0"),
-        ("documentation", "203.0.113.0", "203.0.113.255", "203.0.112.255", "203.0.114.0"),
-        ("multicast", "224.0.0.0", "239.255.255.255", "223.255.255.255", nil),
-        ("reserved", "240.0.0.0", "255.255.255.255", nil, nil),
-        ("not global unicast", "4000::", "5fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil),
-        ("not global unicast", "100::", "1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, "2000::"),
-        ("not global unicast", "64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff", nil, nil),
-        ("protocol assignments", "2001::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff", "2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:200::"),
-        ("documentation", "2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db9::"),
-        ("6to4", "2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2003::"),
-        ("documentation", "3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff", "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff:1000::"),
-        ("unique local", "fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, nil),
-        ("link-local", "fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, nil),
-        ("not global unicast", "fec0::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, nil),
-        ("multicast", "ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, nil),
-        ("unspecified", "::", "::", nil, nil),
-        ("loopback", "::1", "::1", nil, nil),
-    ] as [(String, String, String, String?, String?)])
+    @Test(
+        "each range is refused from its first address to its last, and its neighbours are not",
+        arguments: [
+            ("this network", "0.0.0.0", "0.255.255.255", nil, "1.0.0.0"),
+            ("private network", "10.0.0.0", "10.255.255.255", "9.255.255.255", "11.0.0.0"),
+            ("shared address space", "100.64.0.0", "100.127.255.255", "100.63.255.255", "100.128.0.0"),
+            ("loopback", "127.0.0.0", "127.255.255.255", "126.255.255.255", "128.0.0.0"),
+            ("metadata", "168.63.129.16", "168.63.129.16", "168.63.129.15", "168.63.129.17"),
+            ("link-local", "169.254.0.0", "169.254.255.255", "169.253.255.255", "169.255.0.0"),
+            ("private network", "172.16.0.0", "172.31.255.255", "172.15.255.255", "172.32.0.0"),
+            ("protocol assignments", "192.0.0.0", "192.0.0.255", "191.255.255.255", "192.0.1.0"),
+            ("documentation", "192.0.2.0", "192.0.2.255", "192.0.1.255", "192.0.3.0"),
+            ("6to4 relays", "192.88.99.0", "192.88.99.255", "192.88.98.255", "192.88.100.0"),
+            ("private network", "192.168.0.0", "192.168.255.255", "192.167.255.255", "192.169.0.0"),
+            ("benchmarking", "198.18.0.0", "198.19.255.255", "198.17.255.255", "198.20.0.0"),
+            ("documentation", "198.51.100.0", "198.51.100.255", "198.51.99.255", "198.51.101.0"),
+            ("documentation", "203.0.113.0", "203.0.113.255", "203.0.112.255", "203.0.114.0"),
+            ("multicast", "224.0.0.0", "239.255.255.255", "223.255.255.255", nil),
+            ("reserved", "240.0.0.0", "255.255.255.255", nil, nil),
+            (
+                "not global unicast", "4000::", "5fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+                "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil
+            ),
+            ("not global unicast", "100::", "1fff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, "2000::"),
+            ("not global unicast", "64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff", nil, nil),
+            (
+                "protocol assignments", "2001::", "2001:1ff:ffff:ffff:ffff:ffff:ffff:ffff",
+                "2000:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:200::"
+            ),
+            (
+                "documentation", "2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff",
+                "2001:db7:ffff:ffff:ffff:ffff:ffff:ffff", "2001:db9::"
+            ),
+            (
+                "6to4", "2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "2001:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
+                "2003::"
+            ),
+            (
+                "documentation", "3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff",
+                "3ffe:ffff:ffff:ffff:ffff:ffff:ffff:ffff", "3fff:1000::"
+            ),
+            ("unique local", "fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, nil),
+            ("link-local", "fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, nil),
+            ("not global unicast", "fec0::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, nil),
+            ("multicast", "ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff", nil, nil),
+            ("unspecified", "::", "::", nil, nil),
+            ("loopback", "::1", "::1", nil, nil),
+        ] as [(String, String, String, String?, String?)])
     func ranges(_ rule: String, _ first: String, _ last: String, _ before: String?, _ after: String?) throws {
         for text in [first, last] {
             guard case .refused(let said) = try verdict(plain, text) else {
@@ -51,9 +69,11 @@ import Webhooks
         for text in [before, after].compactMap(\.self) { #expect(try verdict(plain, text) == .allowed, "\(text)") }
     }
 
-    @Test("IPv6 that stands for IPv4 is judged by the IPv4 inside", arguments: [
-        "::ffff:", "::", "::ffff:0:", "64:ff9b::", "2620:fe::5efe:", "2620:fe::200:5efe:",
-    ])
+    @Test(
+        "IPv6 that stands for IPv4 is judged by the IPv4 inside",
+        arguments: [
+            "::ffff:", "::", "::ffff:0:", "64:ff9b::", "2620:fe::5efe:", "2620:fe::200:5efe:",
+        ])
     func embedded(_ prefix: String) throws {
         #expect(try verdict(plain, prefix + "8.8.8.8") == .allowed)
         for inside in ["10.0.0.1", "127.0.0.1", "169.254.169.254", "255.255.255.255", "192.168.1.1"] {
@@ -62,9 +82,12 @@ import Webhooks
         #expect(try verdict(plain, prefix + "169.254.169.254") == .refused(rule: "metadata address 169.254.169.254"))
     }
 
-    @Test("addresses that are not special are open", arguments: [
-        "1.1.1.1", "8.8.8.8", "192.31.196.1", "192.175.48.1", "192.52.193.1", "2606:4700:4700::1111", "2a00:1450::1",
-    ])
+    @Test(
+        "addresses that are not special are open",
+        arguments: [
+            "1.1.1.1", "8.8.8.8", "192.31.196.1", "192.175.48.1", "192.52.193.1", "2606:4700:4700::1111",
+            "2a00:1450::1",
+        ])
     func open(_ text: String) throws {
         #expect(try verdict(plain, text) == .allowed)
     }
@@ -148,22 +171,28 @@ import Webhooks
         #expect(IPAddress.ofInterfaces().contains(try #require(IPAddress("127.0.0.1"))))
     }
 
-    @Test("rules print as they were written", arguments: [
-        ("10.0.0.0/8", "10.0.0.0/8"), ("10.1.2.3", "10.1.2.3/32"), ("10.1.2.3:80", "10.1.2.3/32:80"),
-        ("0.0.0.0/0", "0.0.0.0/0"), ("fd00::/8", "fd00::/8"), ("[fd00::/8]:443", "[fd00::/8]:443"), ("[::1]", "::1/128"),
-        ("::/0", "::/0"), ("2001:db8:0:0:8000::/65", "2001:db8:0:0:8000::/65"),
-    ])
+    @Test(
+        "rules print as they were written",
+        arguments: [
+            ("10.0.0.0/8", "10.0.0.0/8"), ("10.1.2.3", "10.1.2.3/32"), ("10.1.2.3:80", "10.1.2.3/32:80"),
+            ("0.0.0.0/0", "0.0.0.0/0"), ("fd00::/8", "fd00::/8"), ("[fd00::/8]:443", "[fd00::/8]:443"),
+            ("[::1]", "::1/128"),
+            ("::/0", "::/0"), ("2001:db8:0:0:8000::/65", "2001:db8:0:0:8000::/65"),
+        ])
     func ruleTexts(_ text: String, _ printed: String) throws {
         #expect(try NetworkRule(parsing: text).description == printed)
     }
 
-    @Test("what is no rule is refused with a reason", arguments: [
-        ("", "not a network"), ("example.com", "not a network"), ("10.0.0", "not a network"), ("10.0.0.0/33", "0 to 32"),
-        ("10.0.0.0/", "0 to 32"), ("10.0.0.0/-1", "0 to 32"), ("::/129", "0 to 128"), ("10.0.0.1/8", "10.0.0.0/8"),
-        ("10.0.0.0/8:0", "1 to 65535"), ("10.0.0.0/8:65536", "1 to 65535"), ("10.0.0.0/8:", "1 to 65535"),
-        ("[fd00::/8", "not a network"), ("[fd00::/8]443", "not a network"), ("fe80::1%eth0", "not a network"),
-        ("10.0.0.0/8 ", "0 to 32"), ("010.0.0.0/8", "not a network"),
-    ])
+    @Test(
+        "what is no rule is refused with a reason",
+        arguments: [
+            ("", "not a network"), ("example.com", "not a network"), ("10.0.0", "not a network"),
+            ("10.0.0.0/33", "0 to 32"),
+            ("10.0.0.0/", "0 to 32"), ("10.0.0.0/-1", "0 to 32"), ("::/129", "0 to 128"), ("10.0.0.1/8", "10.0.0.0/8"),
+            ("10.0.0.0/8:0", "1 to 65535"), ("10.0.0.0/8:65536", "1 to 65535"), ("10.0.0.0/8:", "1 to 65535"),
+            ("[fd00::/8", "not a network"), ("[fd00::/8]443", "not a network"), ("fe80::1%eth0", "not a network"),
+            ("10.0.0.0/8 ", "0 to 32"), ("010.0.0.0/8", "not a network"),
+        ])
     func badRules(_ text: String, _ reason: String) {
         do {
             let rule = try NetworkRule(parsing: text)

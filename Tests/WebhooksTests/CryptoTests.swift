@@ -5,7 +5,8 @@ import Testing
     @Test("SHA-256 agrees with the examples of FIPS 180")
     func sha256() {
         #expect(hex(SHA256.hash([])) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
-        #expect(hex(SHA256.hash(Array("abc".utf8))) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+        #expect(
+            hex(SHA256.hash(Array("abc".utf8))) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     }
 
     @Test("HMAC agrees with RFC 4231, and a key serves again and again")
@@ -27,9 +28,11 @@ import Testing
         #expect(Base64.encode(try hmac.finish()) == "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
     }
 
-    @Test("base 64 agrees with RFC 4648 both ways", arguments: zip(
-        ["", "f", "fo", "foo", "foob", "fooba", "foobar"],
-        ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]))
+    @Test(
+        "base 64 agrees with RFC 4648 both ways",
+        arguments: zip(
+            ["", "f", "fo", "foo", "foob", "fooba", "foobar"],
+            ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]))
     func base64(_ plain: String, _ text: String) {
         #expect(Base64.encode(Array(plain.utf8)) == text)
         #expect(Base64.decode(text) == Array(plain.utf8))
@@ -41,9 +44,11 @@ import Testing
         #expect(Base64.decode(Base64.encode(bytes)) == bytes)
     }
 
-    @Test("base 64 in any other form is refused", arguments: [
-        "Zg", "Zg=", "Zh==", "Zm9=", "Z===", "====", "Zg==Zg==", "Zm9v\n", " Zm9v", "Zm-_", "Zm=v", "Zöv=",
-    ])
+    @Test(
+        "base 64 in any other form is refused",
+        arguments: [
+            "Zg", "Zg=", "Zh==", "Zm9=", "Z===", "====", "Zg==Zg==", "Zm9v\n", " Zm9v", "Zm-_", "Zm=v", "Zöv=",
+        ])
     func notBase64(_ text: String) {
         #expect(Base64.decode(text) == nil)
     }

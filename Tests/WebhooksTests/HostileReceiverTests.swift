@@ -32,7 +32,9 @@ import Webhooks
         defer { loop.stop() }
         // The port is free once the listening thread has gone.
         var outcome = await loop.send(delegate(receiver.url()))
-        while outcome.failure == .protocolError || outcome.failure == nil { outcome = await loop.send(delegate(receiver.url())) }
+        while outcome.failure == .protocolError || outcome.failure == nil {
+            outcome = await loop.send(delegate(receiver.url()))
+        }
         #expect(outcome.failure == .connect)
         #expect(outcome.detail.contains("Connection refused"))
     }
@@ -57,7 +59,8 @@ import Webhooks
 
     @Test("a body that drips ends at the timeout, and the status counts")
     func drip() async throws {
-        let outcome = try await outcome(.drip("HTTP/1.1 200 x\r\ncontent-length: 10000\r\n\r\n", milliseconds: 50), timeout: 1)
+        let outcome = try await outcome(
+            .drip("HTTP/1.1 200 x\r\ncontent-length: 10000\r\n\r\n", milliseconds: 50), timeout: 1)
         #expect(outcome.status == 200)
         #expect(outcome.duration < 3_000_000)
     }
@@ -142,7 +145,8 @@ import Webhooks
     @Test(
         "Retry-After is read in both forms, and ignored when it is neither",
         arguments: [
-            ("7", 7), ("0", 0), ("86400", 86_400), ("86401", nil), ("-5", nil), ("1e3", nil), ("99999999999", nil), ("", nil),
+            ("7", 7), ("0", 0), ("86400", 86_400), ("86401", nil), ("-5", nil), ("1e3", nil), ("99999999999", nil),
+            ("", nil),
             ("1.5", nil), ("  12  ", 12), ("Thu, 25 Feb 2021 15:03:10 GMT", 60), ("Thu, 25 Feb 2021 15:01:10 GMT", 0),
             ("Fri, 31 Dec 9999 23:59:59 GMT", nil), ("Thu, 25 Feb 2021 15:03:10 UTC", nil),
             ("Thu, 25 Foo 2021 15:03:10 GMT", nil), ("Sat, 27 Feb 2021 15:02:10 GMT", nil),

@@ -1,3 +1,4 @@
+import Glibc
 import Herald
 import Runtime
 import Synchronization
@@ -18,6 +19,7 @@ final class SendingLoop: Sendable {
         _ addressGuard: AddressGuard = AddressGuard(allowLoopback: true), resolver: Resolver = Resolver(),
         clock: Clock = .system, change: (inout CurlSender.Configuration) -> Void = { _ in }
     ) throws {
+        _ = hostileEnvironment
         var configuration = CurlSender.Configuration(version: "1.2.3", addressGuard: addressGuard)
         change(&configuration)
         sender = try CurlSender(configuration, resolver: resolver, clock: clock)
@@ -39,6 +41,8 @@ final class SendingLoop: Sendable {
     }
 
     private func run() {
+        // Nobody joins it: that would block a test.
+        pthread_detach(pthread_self())
         var open: [Int: CheckedContinuation<CallbackOutcome, Never>] = [:]
         while true {
             let (callbacks, isStopping) = inbox.withLock { inbox in

@@ -16,7 +16,8 @@ import Webhooks
             loop.stop()
         }
         let sent = event(#"{"a":  [1, "ü"]}"#, id: "evt_01")
-        let target = delegate(receiver.url("/hook?x=1"), key: 9, headers: [KeyValue("X-Team", "blue"), KeyValue("X-Empty", "")])
+        let target = delegate(
+            receiver.url("/hook?x=1"), key: 9, headers: [KeyValue("X-Team", "blue"), KeyValue("X-Empty", "")])
         let outcome = await loop.send(target, sent, attempt: 3)
         #expect(outcome.isSuccess)
         #expect(outcome.verdict == .answered(status: 200, retryAfter: nil))
@@ -126,7 +127,8 @@ import Webhooks
         }
         let headers = [
             KeyValue("x-a", "1\r\nx-evil: 1"), KeyValue("x-b", "1\nx-evil: 1"), KeyValue("x-c\r\nx-evil", "1"),
-            KeyValue("x-d", "1\0"), KeyValue("Host", "evil"), KeyValue("Content-Length", "1"), KeyValue("webhook-id", "1"),
+            KeyValue("x-d", "1\0"), KeyValue("Host", "evil"), KeyValue("Content-Length", "1"),
+            KeyValue("webhook-id", "1"),
             KeyValue("x-good", "yes"),
         ]
         #expect(await loop.send(delegate(receiver.url(), headers: headers)).isSuccess)
@@ -192,5 +194,17 @@ import Webhooks
         #expect(await loop.send(delegate(receiver.url(), key: 2)).failure == .stopped)
         gate.open()
         #expect(await first.isSuccess)
+    }
+
+    @Test("proxies of the environment are not asked")
+    func environmentProxies() async throws {
+        let receiver = try Receiver()
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        #expect(hostileEnvironment.allSatisfy { environment($0) == "http://127.0.0.1:1" })
+        #expect(await loop.send(delegate(receiver.url())).isSuccess)
     }
 }
