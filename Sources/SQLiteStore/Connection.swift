@@ -7,7 +7,7 @@ import Runtime
 /// Confined to one thread at a time, so SQLite's own mutexes are off. Closing it never checkpoints, unless
 /// `checkpointOnClose` was called: a connection that only looked at a file leaves its bytes as they were.
 final class Connection {
-    enum Access { case create, readWrite, readOnly }
+    enum Access { case readWrite, readOnly }
 
     /// How long one call of a reader may take.
     static let readSeconds: Int64 = 30
@@ -20,16 +20,14 @@ final class Connection {
     /// Read by SQLite while a statement runs.
     private let deadlineCell: UnsafeMutablePointer<Int64>
 
+    /// Opens what is there: an empty file is an empty database, no file is an error.
+    /// - Parameter path: without symbolic links.
     /// - Throws: `.notWritable` also when the file can only be read and `access` asks for more.
     init(path: String, _ access: Access) throws(StoreError) {
-        var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE
-        switch access {
-        case .create: flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
-        case .readWrite: flags |= SQLITE_OPEN_READWRITE
-        case .readOnly: flags |= SQLITE_OPEN_READONLY
-        }
+        let flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE
         var opened: OpaquePointer?
-        let code = sqlite3_open_v2(path, &opened, flags, nil)
+        let code = sqlite3_open_v2(
+            path, &opened, flags | (access == .readWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY), nil)
         guard let opened else { throw .failed(reason: "no memory for a connection") }
         guard code == SQLITE_OK else {
             let error = StoreError(
@@ -51,7 +49,7 @@ final class Connection {
         try configure(SQLITE_DBCONFIG_DQS_DML, false)
         try configure(SQLITE_DBCONFIG_DQS_DDL, false)
         // SQLite falls back to reading when it may not write.
-        if access != .readOnly, sqlite3_db_readonly(handle, "main") != 0 {
+        if access == .readWrite, sqlite3_db_readonly(handle, "main") != 0 {
             throw .notWritable(path: path, reason: "the file is read-only")
         }
         if access == .readOnly { herald_sqlite_watch_clock(handle, deadlineCell) }

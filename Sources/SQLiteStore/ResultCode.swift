@@ -8,7 +8,8 @@ extension StoreError {
     ///   - code: the extended result code.
     ///   - errno: of the system call that failed, 0 when there was none.
     init(code: Int32, errno systemError: Int32, message: String, path: String) {
-        let reason = systemError == 0 ? message : "\(message) (\(String(cString: strerror(systemError))))"
+        let detail = systemError == 0 ? "SQLite code \(code)" : String(cString: strerror(systemError))
+        let reason = "\(message) (\(detail))"
         switch (code, code & 0xff) {
         case (herald_sqlite_ioerr_fsync(), _), (herald_sqlite_ioerr_dir_fsync(), _):
             self = .syncFailed(reason: reason)
@@ -27,7 +28,7 @@ extension StoreError {
         case (_, SQLITE_INTERRUPT):
             self = .failed(reason: "the read took longer than \(Connection.readSeconds) s and was given up")
         default:
-            self = .failed(reason: "\(reason), SQLite code \(code)")
+            self = .failed(reason: reason)
         }
     }
 }

@@ -13,17 +13,23 @@ struct StoreFolder {
 
     /// Makes the folder if it isn't there, for its owner alone.
     init(_ path: String) throws(StoreError) {
-        self.path = path
         if mkdir(path, 0o700) == 0 {
             // Whatever the umask says.
             chmod(path, 0o700)
-            return
+            try StoreFolder.sync(path + "/..")
+        } else if errno != EEXIST {
+            throw .notWritable(path: path, reason: String(cString: strerror(errno)))
         }
-        let code = errno
-        guard code == EEXIST else { throw .notWritable(path: path, reason: String(cString: strerror(code))) }
         guard let found = StoreFolder.status(path), found.st_mode & S_IFMT == S_IFDIR else {
             throw .notWritable(path: path, reason: "it is not a folder")
         }
+        // SQLite is told to follow no links, and would not follow those on the way to the folder either. An absolute
+        // path also stays right when the process changes its folder.
+        guard let real = realpath(path, nil) else {
+            throw .notWritable(path: path, reason: String(cString: strerror(errno)))
+        }
+        self.path = String(cString: real)
+        free(real)
     }
 
     /// A file's bytes; `nil` when there is none.
@@ -80,7 +86,9 @@ struct StoreFolder {
     }
 
     /// Makes durable which files there are.
-    func sync() throws(StoreError) {
+    func sync() throws(StoreError) { try StoreFolder.sync(path) }
+
+    private static func sync(_ path: String) throws(StoreError) {
         do {
             let descriptor = Int32(try systemCall("open") { Int(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) })
             defer { close(descriptor) }

@@ -19,7 +19,7 @@ final class Writer: StoreTransaction {
     /// 16 MiB of log: a checkpoint costs milliseconds inside a commit, and at 4000 pages it is rare enough not to show
     /// in the 99th percentile (at 1000 it does).
     private static let checkpointPages = 4000
-    /// While a reader holds the log back, another try after this many more.
+    /// While a reader or a full disk holds the log back, another try after this many more.
     private static let retryPages = 1000
     /// 64 MiB: longer than this, the log is cut as soon as no reader needs it.
     private static let longPages = 16384
@@ -112,9 +112,12 @@ final class Writer: StoreTransaction {
     func checkpointIfDue() throws(StoreError) {
         guard connection.logPages >= checkpointAt else { return }
         let pages = connection.logPages
-        let isWhole = try connection.checkpoint(pages > Writer.longPages ? .truncate : .passive)
-        if isWhole { connection.logPages = 0 }
-        checkpointAt = isWhole ? Writer.checkpointPages : pages + Writer.retryPages
+        // Before the attempt, so that one that fails is not made again with each commit.
+        checkpointAt = pages + Writer.retryPages
+        if try connection.checkpoint(pages > Writer.longPages ? .truncate : .passive) {
+            connection.logPages = 0
+            checkpointAt = Writer.checkpointPages
+        }
     }
 
     // MARK: Events

@@ -99,7 +99,9 @@ struct CheckpointConformance {
         #expect(try listed { $0.event = 1 } == [records[2], records[0]])
         #expect(try listed { ($0.event, $0.succeeded) = (1, false) } == [records[0]])
 
-        let page = try reader.attempts({ var query = AttemptQuery(delegate: 1); query.limit = 2; return query }())
+        var query = AttemptQuery(delegate: 1)
+        query.limit = 2
+        let page = try reader.attempts(query)
         #expect(page.map(\.record) == [records[3], records[2]])
         #expect(try listed { $0.before = page.last?.id } == [records[0]])
         #expect(try listed { ($0.before, $0.succeeded) = (page.last?.id, false) } == [records[0]])

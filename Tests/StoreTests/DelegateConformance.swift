@@ -40,7 +40,8 @@ struct DelegateConformance {
         #expect(recovery.delegates.map(\.version) == [2])
     }
 
-    @Test("a deleted delegate is gone with its lane and its retries, and its key is not used again",
+    @Test(
+        "a deleted delegate is gone with its lane and its retries, and its key is not used again",
         arguments: StoreKind.allCases)
     func remove(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

@@ -32,8 +32,9 @@ struct EventConformance {
         let fixture = try StoreFixture(kind)
         let app = AppKey(rawValue: 7)
         let long = String(repeating: "ü", count: 256)
+        let data = #"{"a": "\u00e4 \#(long)\#(long)"}"#
         try fixture.append([
-            event("e-1", type: "auth.logged_in", subject: long, time: -5, data: #"{"a": "\u00e4 \#(long)\#(long)"}"#, app: app),
+            event("e-1", type: "auth.logged_in", subject: long, time: -5, data: data, app: app),
             event("e-2", subject: "", data: "1"),
         ])
         let reader = try fixture.store.makeReader()
@@ -43,7 +44,7 @@ struct EventConformance {
         #expect(first.event.type == "auth.logged_in")
         #expect(first.event.subject == long)
         #expect(first.event.time == -5)
-        #expect(Array(first.event.data) == Array(#"{"a": "\u00e4 \#(long)\#(long)"}"#.utf8))
+        #expect(Array(first.event.data) == Array(data.utf8))
         #expect(try reader.event(app: .default, id: "e-2")?.event.subject == "")
         #expect(try reader.event(app: .default, id: "e-1") == nil, "another app's")
     }

@@ -1,4 +1,7 @@
 import Glibc
+import Herald
+
+@testable import SQLiteStore
 
 // Whole files, for looking at what a store left on the disk.
 
@@ -16,6 +19,12 @@ func write(_ bytes: [UInt8], to path: String) {
     let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
     _ = Glibc.write(descriptor, bytes, bytes.count)
     close(descriptor)
+}
+
+/// A connection to a database without anything in it.
+func newDatabase(_ path: String) throws(StoreError) -> Connection {
+    write([], to: path)
+    return try Connection(path: path, .readWrite)
 }
 
 func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }

@@ -16,7 +16,7 @@ struct MigrationTests {
     @Test("a database of every older version is brought up to date", arguments: 0...Schema.migrations.count)
     func upgrade(from version: Int) throws {
         do {
-            let connection = try Connection(path: path, .create)
+            let connection = try newDatabase(path)
             try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
             try connection.set("journal_mode", "wal")
             try Schema.migrate(connection, Array(Schema.migrations.prefix(version)))
@@ -30,7 +30,7 @@ struct MigrationTests {
 
     @Test("a script that fails in the middle leaves the version before it")
     func failing() throws {
-        let connection = try Connection(path: path, .create)
+        let connection = try newDatabase(path)
         let scripts = ["CREATE TABLE a (x)", "CREATE TABLE b (x); CREATE TABLE a (x)"]
         #expect(throws: StoreError.self) { try Schema.migrate(connection, scripts) }
         #expect(try tables(connection) == ["a"])
@@ -42,14 +42,17 @@ struct MigrationTests {
 
     @Test("a kill in the middle of a script leaves the version before it")
     func kill() throws {
-        let connection = try Connection(path: path, .create)
+        let connection = try newDatabase(path)
         try connection.set("journal_mode", "wal")
         try Schema.migrate(connection, ["CREATE TABLE a (x)"])
         try connection.execute("PRAGMA cache_size = 1")
         try connection.execute("BEGIN IMMEDIATE; CREATE TABLE b (x); PRAGMA user_version = 2")
         // Enough to spill uncommitted pages to the disk.
         try connection.execute(
-            "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 100) INSERT INTO b SELECT randomblob(4000) FROM n")
+            """
+            WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 100)
+            INSERT INTO b SELECT randomblob(4000) FROM n
+            """)
         let copy = folder.path + "/copy"
         copyAsAfterKill(folder.path, to: copy)
 

@@ -67,6 +67,16 @@ struct RefusalTests {
         try SQLiteStore(folder: path).close()
     }
 
+    @Test("not a folder behind a symbolic link")
+    func linkedFolder() throws {
+        try makeDatabase()
+        let link = folder.path + "/link"
+        symlink(path, link)
+        let store = try SQLiteStore(folder: link)
+        #expect(try store.recover().head == 200)
+        store.close()
+    }
+
     @Test("a folder that can't be made or isn't one")
     func folders() throws {
         let missing = folder.path + "/no/such"
@@ -115,7 +125,7 @@ struct RefusalTests {
     func foreign() throws {
         mkdir(path, 0o700)
         do {
-            let connection = try Connection(path: database, .create)
+            let connection = try newDatabase(database)
             try connection.execute("CREATE TABLE things (name TEXT); PRAGMA application_id = 77")
         }
         #expect(corruptReason() == "it belongs to another program (application id 77)")
@@ -137,7 +147,11 @@ struct RefusalTests {
         try makeDatabase()
         let whole = try #require(bytes(database))
         for page in stride(from: 1, to: whole.count / 4096, by: 5) {
-            try overwrite { $0 = whole; $0.replaceSubrange(page * 4096..<page * 4096 + 100, with: repeatElement(0xee, count: 100)) }
+            let damage = page * 4096..<page * 4096 + 100
+            try overwrite { all in
+                all = whole
+                all.replaceSubrange(damage, with: repeatElement(0xee, count: damage.count))
+            }
             #expect(corruptReason() != nil, "page \(page)")
         }
     }

@@ -44,7 +44,8 @@ struct StateConformance {
     func answers(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let answer = StoredAnswer(
-            fingerprint: [1, 2, 3], status: 202, headers: [KeyValue("location", "/v1/events/a")], body: Array("{}".utf8))
+            fingerprint: [1, 2, 3], status: 202, headers: [KeyValue("location", "/v1/events/a")], body: Array("{}".utf8)
+        )
         let empty = StoredAnswer(fingerprint: [], status: 204, headers: [], body: [])
         try fixture.store.transaction { (transaction) throws(StoreError) in
             try transaction.setAnswer(answer, app: .default, key: "k", expiresAt: 100)

@@ -39,12 +39,14 @@ public protocol StoreTransaction: AnyObject {
     /// Forgets some of the answers that expired before `now`: at most `limit`, so that the transaction stays short.
     func removeExpiredAnswers(now: Int64, limit: Int) throws(StoreError)
 
-    /// A new delegate, or the next version of one (same `key`).
+    /// A new delegate, or the next version of one (same `key`). `StoreError.failed` when that was deleted, or when
+    /// another delegate of the app has the URL.
     func setDelegate(_ delegate: WebhookDelegate) throws(StoreError)
     /// Deletes the delegate with its lane and what waits for a retry. Its attempts stay, under its id, without its
     /// secrets and headers.
     func removeDelegate(_ key: DelegateKey, at time: Int64) throws(StoreError)
 
+    /// Lanes and retries of a deleted delegate are passed over: a loop may not have heard yet. Its attempts are kept.
     func write(_ checkpoint: Checkpoint) throws(StoreError)
 }
 
