@@ -46,7 +46,9 @@ extension ServerLoop {
             }
         }
         // A server that is being emptied takes no further requests on old connections.
-        if response.closesConnection || !isAccepting.load(ordering: .relaxed) { herald_mhd_add_field(handle, "Connection", "close") }
+        if response.closesConnection || !isAccepting.load(ordering: .relaxed) {
+            herald_mhd_add_field(handle, "Connection", "close")
+        }
         return herald_mhd_queue(connection.handle, UInt32(status), handle) != 0
     }
 }

@@ -36,7 +36,8 @@ struct HeadRulesTests {
     @Test("a good head is read")
     func good() throws {
         let head = try Self.verdict(
-            "POST", "/a/b?c=d?e", fields: [("Content-Length", "12"), ("X-Empty", ""), ("x-NAME", "First"), ("X-Name", "2")])
+            "POST", "/a/b?c=d?e",
+            fields: [("Content-Length", "12"), ("X-Empty", ""), ("x-NAME", "First"), ("X-Name", "2")])
         #expect(head.method == .post)
         #expect(head.version == .http11)
         #expect(head.path == "/a/b")
@@ -113,14 +114,16 @@ struct HeadRulesTests {
         arguments: [
             ("", RequestFailure.malformed(.host)), ("a b", .malformed(.host)), ("a/b", .malformed(.host)),
             ("localhost:1:2", .malformed(.host)), ("localhost,evil", .malformed(.host)),
-            ("evil", .misdirected), ("localhos", .misdirected), ("localhost.", .misdirected), ("::1", .malformed(.host)),
+            ("evil", .misdirected), ("localhos", .misdirected), ("localhost.", .misdirected),
+            ("::1", .malformed(.host)),
             ("[::2]", .misdirected),
         ])
     func hosts(host: String, failure: RequestFailure) {
         #expect(throws: failure) { try Self.verdict(host: host) }
     }
 
-    @Test("hosts that are ours", arguments: ["localhost", "LocalHost", "localhost:1", "localhost:", "[::1]", "[::1]:80"])
+    @Test(
+        "hosts that are ours", arguments: ["localhost", "LocalHost", "localhost:1", "localhost:", "[::1]", "[::1]:80"])
     func ours(host: String) throws {
         _ = try Self.verdict(host: host)
     }
