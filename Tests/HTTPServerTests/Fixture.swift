@@ -137,7 +137,7 @@ final class Fixture: Sendable {
 
 /// A change of one setting.
 func with<Value: Sendable>(
-    _ setting: WritableKeyPath<HTTPServerConfiguration, Value> & Sendable, _ value: Value
+    _ setting: any WritableKeyPath<HTTPServerConfiguration, Value> & Sendable, _ value: Value
 ) -> @Sendable (inout HTTPServerConfiguration) -> Void {
     { $0[keyPath: setting] = value }
 }
