@@ -4,9 +4,10 @@ internal import Synchronization
 // How a request gets its answer.
 extension ServerLoop {
     /// Any thread. From within `handle` the answer goes out without suspending; otherwise it is mail.
-    func answer(_ connection: Connection, _ request: UInt64, _ response: Response) {
+    /// - Parameter response: nil if the responder was let go.
+    func answer(_ connection: Connection, _ request: UInt64, _ response: Response?) {
         if isOwnThread, connection.request == request, connection.phase == .handling {
-            connection.immediate = response
+            connection.immediate = response ?? failure(.unanswered)
         } else {
             post(.answer(connection, request: request, response))
         }

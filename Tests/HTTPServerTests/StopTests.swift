@@ -65,6 +65,7 @@ struct StopTests {
                 fixture.server.stop()
                 while running.count.load(ordering: .relaxed) > 0 { sched_yield() }
                 #expect(fixture.server.statistics.openConnections == 0)
+                _ = fixture.application.takeHeld()
             }
         }
     }
