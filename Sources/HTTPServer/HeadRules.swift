@@ -72,9 +72,8 @@ extension HeadRules {
             for index in name where !isTokenByte(bytes[index]) { throw .malformed(.fieldName) }
             for index in value where !isValueByte(bytes[index]) { throw .malformed(.fieldValue) }
             guard let unique = Self.unique(bytes, name) else {
-                if version == .http11, RawHead.holds(bytes, name, "expect"), !Self.spells(bytes, value, "100-continue") {
-                    throw .unknownExpectation
-                }
+                let isExpectation = version == .http11 && RawHead.holds(bytes, name, "expect")
+                if isExpectation, !Self.spells(bytes, value, "100-continue") { throw .unknownExpectation }
                 continue
             }
             if !framing.seen.insert(unique).inserted { throw .malformed(.repeatedField) }

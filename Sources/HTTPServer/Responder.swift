@@ -1,6 +1,8 @@
 internal import Synchronization
 
 /// The one answer to a request. May be kept, and used from any thread. Let go without an answer, it answers 500.
+///
+/// It keeps the server's loop, and so the handler: a handler that keeps responders should let them go after `stop`.
 public final class Responder: Sendable {
     private let connection: Connection
     private let request: UInt64
@@ -13,7 +15,7 @@ public final class Responder: Sendable {
 
     deinit {
         if !isUsed.load(ordering: .relaxed) {
-            connection.loop.answer(connection, request, connection.loop.failure(.unanswered))
+            connection.loop.answer(connection, request, nil)
         }
     }
 

@@ -4,9 +4,10 @@ internal import Synchronization
 // How a request gets its answer.
 extension ServerLoop {
     /// Any thread. From within `handle` the answer goes out without suspending; otherwise it is mail.
-    func answer(_ connection: Connection, _ request: UInt64, _ response: Response) {
+    /// - Parameter response: nil if the responder was let go.
+    func answer(_ connection: Connection, _ request: UInt64, _ response: Response?) {
         if isOwnThread, connection.request == request, connection.phase == .handling {
-            connection.immediate = response
+            connection.immediate = response ?? failure(.unanswered)
         } else {
             post(.answer(connection, request: request, response))
         }
@@ -46,7 +47,9 @@ extension ServerLoop {
             }
         }
         // A server that is being emptied takes no further requests on old connections.
-        if response.closesConnection || !isAccepting.load(ordering: .relaxed) { herald_mhd_add_field(handle, "Connection", "close") }
+        if response.closesConnection || !isAccepting.load(ordering: .relaxed) {
+            herald_mhd_add_field(handle, "Connection", "close")
+        }
         return herald_mhd_queue(connection.handle, UInt32(status), handle) != 0
     }
 }

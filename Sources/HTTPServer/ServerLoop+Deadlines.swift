@@ -1,5 +1,5 @@
-import Glibc
 internal import CMicrohttpd
+import Glibc
 
 // Time. The library's own timeout counts inactivity, so that a client which sends a byte a second stays for ever; it is
 // switched off, which also saves its bookkeeping, and every phase of a connection gets an absolute deadline here.

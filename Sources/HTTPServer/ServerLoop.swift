@@ -11,7 +11,8 @@ internal import Synchronization
 /// answer from elsewhere is mail, and is read between two calls of `MHD_run`.
 final class ServerLoop: @unchecked Sendable {
     enum Mail: Sendable {
-        case answer(Connection, request: UInt64, Response)
+        /// Nil: the responder was let go without one.
+        case answer(Connection, request: UInt64, Response?)
         case stopAccepting(done: Wakeup?)
         case stop
     }
@@ -132,7 +133,9 @@ final class ServerLoop: @unchecked Sendable {
     private func read(_ mail: Mail) {
         switch mail {
         case .answer(let connection, let request, let response):
-            if connection.request == request, connection.phase == .waiting { resume(connection, response) }
+            if connection.request == request, connection.phase == .waiting {
+                resume(connection, response ?? failure(.unanswered))
+            }
         case .stopAccepting(let done):
             stopAccepting()
             done?.signal()

@@ -21,7 +21,7 @@ struct AnswerTests {
 
     @Test("an answer from another thread arrives, whoever is faster", arguments: [1, 2])
     func race(loops: Int) async throws {
-        try await Fixture.run { $0.loops = loops } _: { fixture in
+        try await Fixture.run(with(\.loops, loops)) { fixture in
             let clients = try (0..<8).map { _ in try fixture.client() }
             for _ in 0..<100 {
                 for client in clients { client.send(get("/thread")) }

@@ -135,6 +135,13 @@ final class Fixture: Sendable {
     }
 }
 
+/// A change of one setting.
+func with<Value: Sendable>(
+    _ setting: any WritableKeyPath<HTTPServerConfiguration, Value> & Sendable, _ value: Value
+) -> @Sendable (inout HTTPServerConfiguration) -> Void {
+    { $0[keyPath: setting] = value }
+}
+
 func get(_ path: String, _ fields: String = "") -> String {
     "GET \(path) HTTP/1.1\r\nHost: localhost\r\n\(fields)\r\n"
 }

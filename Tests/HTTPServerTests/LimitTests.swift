@@ -7,7 +7,7 @@ import Testing
 struct LimitTests {
     @Test("a body that announces too much gets 413 before it is sent, and the connection closes")
     func announcedTooLarge() async throws {
-        try await Fixture.run { $0.maxBodyBytes = 100 } _: { fixture in
+        try await Fixture.run(with(\.maxBodyBytes, 100)) { fixture in
             let client = try fixture.client()
             client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n")
             #expect(try client.readResponse()?.status == 413)
@@ -29,7 +29,7 @@ struct LimitTests {
 
     @Test("a chunked body that becomes too large gets 413, and the connection closes")
     func countedTooLarge() async throws {
-        try await Fixture.run { $0.maxBodyBytes = 100 } _: { fixture in
+        try await Fixture.run(with(\.maxBodyBytes, 100)) { fixture in
             let client = try fixture.client()
             client.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
             for _ in 0..<11 { client.send("a\r\n0123456789\r\n") }
@@ -42,7 +42,7 @@ struct LimitTests {
 
     @Test("a chunked body without end is cut off")
     func endlessBody() async throws {
-        try await Fixture.run { $0.maxBodyBytes = 100 } _: { fixture in
+        try await Fixture.run(with(\.maxBodyBytes, 100)) { fixture in
             let client = try fixture.client()
             client.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
             let chunk = "1000\r\n" + String(repeating: "x", count: 0x1000) + "\r\n"
@@ -94,7 +94,7 @@ struct LimitTests {
 
     @Test("an address has only so many connections, and gets its place back")
     func perAddress() async throws {
-        try await Fixture.run { $0.maxConnectionsPerAddress = 2 } _: { fixture in
+        try await Fixture.run(with(\.maxConnectionsPerAddress, 2)) { fixture in
             let first = try fixture.client()
             var second: RawHTTPClient? = try fixture.client()
             for client in [first, second] {
@@ -114,7 +114,7 @@ struct LimitTests {
 
     @Test("past the limit of connections a new one waits until another ends")
     func inTotal() async throws {
-        try await Fixture.run { $0.maxConnections = 2 } _: { fixture in
+        try await Fixture.run(with(\.maxConnections, 2)) { fixture in
             let first = try fixture.client()
             var second: RawHTTPClient? = try fixture.client()
             try fixture.settle(first)
@@ -130,7 +130,7 @@ struct LimitTests {
 
     @Test("past the limit of waiting requests one that may wait gets 503 with Retry-After, another is served")
     func waiting() async throws {
-        try await Fixture.run { $0.maxWaiting = 1 } _: { fixture in
+        try await Fixture.run(with(\.maxWaiting, 1)) { fixture in
             let first = try fixture.client()
             first.send(get("/hold"))
             let second = try fixture.client()

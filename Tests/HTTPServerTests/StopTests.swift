@@ -26,7 +26,7 @@ struct StopTests {
 
     @Test("stop answers what waits with 503 and closes everything", arguments: [1, 3])
     func stop(loops: Int) async throws {
-        try await Fixture.run { $0.loops = loops } _: { fixture in
+        try await Fixture.run(with(\.loops, loops)) { fixture in
             let clients = try (0..<10).map { _ in try fixture.client() }
             for client in clients { client.send(get("/hold")) }
             #expect(try fixture.wait { fixture.application.heldCount == 10 })
@@ -65,6 +65,7 @@ struct StopTests {
                 fixture.server.stop()
                 while running.count.load(ordering: .relaxed) > 0 { sched_yield() }
                 #expect(fixture.server.statistics.openConnections == 0)
+                _ = fixture.application.takeHeld()
             }
         }
     }
@@ -88,7 +89,7 @@ struct StopTests {
 
     @Test("loops share one port")
     func loops() async throws {
-        try await Fixture.run { $0.loops = 3 } _: { fixture in
+        try await Fixture.run(with(\.loops, 3)) { fixture in
             for _ in 0..<30 {
                 let client = try fixture.client()
                 client.send(get("/x"))
@@ -99,7 +100,7 @@ struct StopTests {
 
     @Test("addresses of both families can be listened on", arguments: ["127.0.0.1", "::1", "[::1]", "0.0.0.0", "[::]"])
     func hosts(host: String) async throws {
-        try await Fixture.run { $0.host = host } _: { fixture in
+        try await Fixture.run(with(\.host, host)) { fixture in
             #expect(fixture.server.port > 0)
             if host.hasSuffix("::1") || host.hasSuffix("::1]") { return }
             let client = try fixture.client()

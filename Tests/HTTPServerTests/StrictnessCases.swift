@@ -1,0 +1,121 @@
+import Testing
+
+/// A request as raw bytes, and how it must be answered on a connection of its own.
+struct StrictnessCase: CustomTestStringConvertible, Sendable {
+    let name: String
+    let raw: String
+    /// The statuses of all answers.
+    let wanted: [Int]
+    /// Whether the connection takes another request afterwards.
+    let staysOpen: Bool
+
+    var testDescription: String { name }
+
+    static func refused(_ name: String, _ raw: String, _ status: Int = 400) -> StrictnessCase {
+        StrictnessCase(name: name, raw: raw, wanted: [status], staysOpen: false)
+    }
+    static func served(_ name: String, _ raw: String, _ count: Int = 1) -> StrictnessCase {
+        StrictnessCase(name: name, raw: raw, wanted: Array(repeating: 200, count: count), staysOpen: true)
+    }
+
+    private static let smuggled = "GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    private static func post(_ fields: String, _ body: String) -> String {
+        "POST /echo HTTP/1.1\r\nHost: localhost\r\n\(fields)\r\n\(body)"
+    }
+    private static func get(_ fields: String) -> String {
+        "GET /x HTTP/1.1\r\nHost: localhost\r\n\(fields)\r\n"
+    }
+    private static func line(_ line: String) -> String { "\(line)\r\nHost: localhost\r\n\r\n" }
+
+    static let all: [StrictnessCase] = lengths + encodings + chunks + fields + hosts + lines
+
+    private static let lengths: [StrictnessCase] = [
+        .refused("two lengths", post("Content-Length: 3\r\nContent-Length: 46\r\n", "abc" + smuggled)),
+        .refused("two equal lengths", post("Content-Length: 3\r\nContent-Length: 3\r\n", "abc")),
+        .refused("space before the colon of a length", post("Content-Length : 3\r\n", "abc")),
+        .refused("length with plus", post("Content-Length: +3\r\n", "abc")),
+        .refused("negative length", post("Content-Length: -1\r\n", "abc")),
+        .refused("hexadecimal length", post("Content-Length: 0x3\r\n", "abc")),
+        .refused("list of lengths", post("Content-Length: 3, 3\r\n", "abc")),
+        .refused("two numbers", post("Content-Length: 3 4\r\n", "abc")),
+        .refused("empty length", post("Content-Length:\r\n", "abc")),
+        .refused("length of 2^64+3", post("Content-Length: 18446744073709551619\r\n", "abc"), 413),
+        .served("length of zero", post("Content-Length: 0\r\n", "")),
+        .served("leading zeros", post("Content-Length: 003\r\n", "abc")),
+    ]
+
+    private static let encodings: [StrictnessCase] = [
+        .refused("space before the colon of an encoding", post("Transfer-Encoding : chunked\r\n", "0\r\n\r\n")),
+        .refused(
+            "length and encoding", post("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n" + smuggled)),
+        .refused("length and identity", post("Content-Length: 3\r\nTransfer-Encoding: identity\r\n", "abc")),
+        .refused(
+            "encoding in HTTP/1.0",
+            "POST /echo HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+        .refused("xchunked", post("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n")),
+        .refused("gzip, chunked", post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n")),
+        .refused("chunked with a space behind it", post("Transfer-Encoding: chunked \r\n", "0\r\n\r\n")),
+        .refused(
+            "two encodings", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")),
+        .served("chunked", post("Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\n\r\n")),
+    ]
+
+    private static let chunks: [StrictnessCase] = [
+        .refused("chunk of 2^64+3", post("Transfer-Encoding: chunked\r\n", "10000000000000003\r\nabc"), 413),
+        .refused("chunk size 0x3", post("Transfer-Encoding: chunked\r\n", "0x3\r\nabc\r\n0\r\n\r\n")),
+        .refused("chunk size -3", post("Transfer-Encoding: chunked\r\n", "-3\r\nabc\r\n0\r\n\r\n")),
+        .refused("chunk size behind a space", post("Transfer-Encoding: chunked\r\n", " 3\r\nabc\r\n0\r\n\r\n")),
+        .refused("chunk without end of line", post("Transfer-Encoding: chunked\r\n", "3\r\nabcd\r\n0\r\n\r\n")),
+        .served("chunk extension", post("Transfer-Encoding: chunked\r\n", "3;x=y\r\nabc\r\n0\r\n\r\n")),
+    ]
+
+    private static let fields: [StrictnessCase] = [
+        .refused("0x01 in a value", get("X: a\u{1}b\r\n")),
+        .refused("delete in a value", get("X: a\u{7f}b\r\n")),
+        .refused("bare CR in a value", get("X: a\rb\r\n")),
+        .refused("brackets in a name", get("X[]: a\r\n")),
+        .refused("space in a name", get("X Y: a\r\n")),
+        .refused("two authorizations", get("Authorization: a\r\nAuthorization: b\r\n")),
+        .refused("two content types", get("Content-Type: a\r\ncontent-type: b\r\n")),
+        .refused("two idempotency keys", get("Idempotency-Key: a\r\nIdempotency-Key: a\r\n")),
+        .refused("unknown expectation", post("Expect: tea\r\nContent-Length: 3\r\n", "abc"), 417),
+        .served("tab and UTF-8 in a value", get("X: a\tü\r\n")),
+        .served("the same ordinary field twice", get("X: a\r\nX: b\r\n")),
+    ]
+
+    private static let hosts: [StrictnessCase] = [
+        .refused("no Host", "GET /x HTTP/1.1\r\n\r\n"),
+        .refused("two Hosts", get("Host: localhost\r\n")),
+        .refused("empty Host", "GET /x HTTP/1.1\r\nHost:\r\n\r\n"),
+        .refused("Host with user", "GET /x HTTP/1.1\r\nHost: evil@localhost\r\n\r\n"),
+        .refused("foreign Host", "GET /x HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421),
+        .refused("foreign Host that starts like ours", "GET /x HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n", 421),
+        .served("our Host with port in capitals", "GET /x HTTP/1.1\r\nHost: LOCALHOST:8080\r\n\r\n"),
+        .served("our Host as an address", "GET /x HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n"),
+    ]
+
+    private static let lines: [StrictnessCase] = [
+        .refused("absolute target", line("GET http://localhost/x HTTP/1.1")),
+        .refused("CONNECT", line("CONNECT a:80 HTTP/1.1")),
+        .refused("asterisk target", line("OPTIONS * HTTP/1.1")),
+        .refused("target without slash", line("GET x HTTP/1.1")),
+        .refused("fragment", line("GET /x#y HTTP/1.1")),
+        .refused("UTF-8 in the target", line("GET /ü HTTP/1.1")),
+        .refused("control character in the target", line("GET /\u{1} HTTP/1.1")),
+        // The library hangs up without a word.
+        StrictnessCase(
+            name: "space in the target", raw: line("GET /x y HTTP/1.1"), wanted: [], staysOpen: false),
+        .refused("method in small letters", line("get /x HTTP/1.1")),
+        .refused("method with an at sign", line("G@T /x HTTP/1.1")),
+        .refused("unknown method", line("BREW /x HTTP/1.1"), 501),
+        .refused("TRACE", line("TRACE /x HTTP/1.1"), 501),
+        .refused("HTTP/1.2", line("GET /x HTTP/1.2")),
+        .refused("HTTP/9.9", line("GET /x HTTP/9.9"), 505),
+        .refused("FOO/1.1", line("GET /x FOO/1.1")),
+        .refused("HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 505),
+        .served("escapes in the target", line("GET /x%00y%2f..%2fz HTTP/1.1")),
+        .served("query", line("GET /x?a=b&c HTTP/1.1")),
+        .served("three pipelined GETs", get("") + get("") + get(""), 3),
+        .served("a body on GET, then a GET", get("Content-Length: 3\r\n") + "abc" + get(""), 2),
+    ]
+}
