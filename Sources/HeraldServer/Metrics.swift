@@ -100,7 +100,9 @@ struct Metrics: Sendable {
     private func writeHTTP(_ page: inout MetricsPage) {
         guard let http = http() else { return }
         page.gauge("herald_http_connections", "Open connections.", [("", Double(http.openConnections))])
-        page.gauge("herald_http_requests_waiting", "Requests that wait for their answer.", [("", Double(http.waitingRequests))])
+        page.gauge(
+            "herald_http_requests_waiting", "Requests that wait for their answer.", [("", Double(http.waitingRequests))]
+        )
         page.counter(
             "herald_http_responses_total", "Answers, by class of their status.",
             [
@@ -115,7 +117,8 @@ struct Metrics: Sendable {
         defer { fclose(file) }
         var line: [CChar] = Array(repeating: 0, count: 128)
         guard fgets(&line, Int32(line.count), file) != nil else { return 0 }
-        let fields = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self).split(separator: " ")
+        let fields = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self).split(
+            separator: " ")
         return fields.count > 1 ? (Int(fields[1]) ?? 0) * Int(getpagesize()) : 0
     }
 }
@@ -150,7 +153,8 @@ private struct MetricsPage {
     ) {
         header(name, type, help)
         for sample in samples {
-            let value = sample.value.rounded() == sample.value && abs(sample.value) < 1e15
+            let value =
+                sample.value.rounded() == sample.value && abs(sample.value) < 1e15
                 ? String(Int64(sample.value)) : "\(sample.value)"
             text += "\(name)\(sample.labels) \(value)\n"
         }
