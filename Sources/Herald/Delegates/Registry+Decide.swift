@@ -29,7 +29,9 @@ extension Registry {
             var status = old.status
             change(&settings, &status)
             if settings == old.settings && status == old.status { return (.updated(old), nil) }
-            if let other = delegate(write.app, url: settings.url), other.key != old.key { return (.conflict(other), nil) }
+            if let other = delegate(write.app, url: settings.url), other.key != old.key {
+                return (.conflict(other), nil)
+            }
             let delegate = WebhookDelegate(
                 app: old.app, key: old.key, id: old.id, settings: settings, status: status, secrets: old.secrets,
                 start: old.start, createdAt: old.createdAt, updatedAt: newcomer.time, version: old.version + 1)
