@@ -93,9 +93,10 @@ final class DeliveryLoop: EventDelegate {
                 restored: .init(position: lane.position, waiting: lane.waiting, decided: lane.decided))
         }
         var state = RunState()
-        while !state.isOver(open: engine.openTransfers, now: clock.monotonic()) {
+        while true {
             wakeOnce.rearm()
             for message in mailbox.takeAll() { handle(message, engine, &state) }
+            if state.isOver(open: engine.openTransfers, now: clock.monotonic()) { break }
             var next = engine.turn()
             if let deadline = state.deadline { next = min(next ?? deadline, deadline) }
             sender.poll(nanoseconds: next.map { max(0, $0 - clock.monotonic()) }) { engine.finished($0, $1) }
