@@ -290,12 +290,14 @@ struct HubTests {
         var configuration = Hub.Configuration()
         configuration.deliveryLoops = loops
         let callbacks = Recorder<String>()
-        let hub = try Hub(store: MemoryStore(), configuration: configuration, lost: { _ in }) {
-            try MemorySender(capacity: 50) { callback in
-                callbacks.record("\(callback.delegate.key) \(callback.event.id)")
-                return .now(.success)
-            }
-        }
+        let hub = try Hub(
+            store: MemoryStore(), configuration: configuration, lost: { _ in },
+            makeSender: {
+                try MemorySender(capacity: 50) { callback in
+                    callbacks.record("\(callback.delegate.key) \(callback.event.id)")
+                    return .now(.success)
+                }
+            })
         for number in 1...5 {
             let settings = WebhookSettings.made("https://receiver.example/\(number)") { $0.maxInFlight = number * 3 }
             await withCheckedContinuation { continuation in
