@@ -21,9 +21,9 @@ public enum Base64 {
                 UInt32(bytes[input]) << 16 | (left > 1 ? UInt32(bytes[input + 1]) << 8 : 0)
                 | (left > 2 ? UInt32(bytes[input + 2]) : 0)
             text[output] = character(group >> 18)
-            text[output + 1] = character(group >> 12 & 63)
-            text[output + 2] = left > 1 ? character(group >> 6 & 63) : padding
-            text[output + 3] = left > 2 ? character(group & 63) : padding
+            text[output + 1] = character(group >> 12)
+            text[output + 2] = left > 1 ? character(group >> 6) : padding
+            text[output + 3] = left > 2 ? character(group) : padding
             input += 3
             output += 4
         }
@@ -60,15 +60,10 @@ public enum Base64 {
 
     private static let padding = UInt8(ascii: "=")
 
-    private static func character(_ digit: UInt32) -> UInt8 {
-        switch UInt8(truncatingIfNeeded: digit) {
-        case let digit where digit < 26: UInt8(ascii: "A") + digit
-        case let digit where digit < 52: UInt8(ascii: "a") + (digit - 26)
-        case let digit where digit < 62: UInt8(ascii: "0") + (digit - 52)
-        case 62: UInt8(ascii: "+")
-        default: UInt8(ascii: "/")
-        }
-    }
+    private static let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+
+    /// Of the last six bits.
+    private static func character(_ bits: UInt32) -> UInt8 { alphabet.utf8Start[Int(bits & 63)] }
 
     private static func value(_ character: UInt8) -> UInt32? {
         switch character {
