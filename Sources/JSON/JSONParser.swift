@@ -1,7 +1,7 @@
 /// A strict parser for RFC 8259 that keeps its memory from text to text.
 ///
 /// Meant for a thread that parses many texts: once its storage has grown to the size of what comes in, a parse allocates
-/// nothing. A 512-byte event takes well under a microsecond.
+/// nothing, unless an object has more than 16 keys or a key has escapes. A 512-byte event takes about half a microsecond.
 ///
 /// ```swift
 /// var parser = JSONParser()

@@ -24,7 +24,8 @@ enum AppStateEvents {
         var data = Array(event.data)
         // The data is an object that holds `state`, so its last byte but white space is the closing brace.
         guard let brace = data.lastIndex(of: UInt8(ascii: "}")) else { return event }
-        data.replaceSubrange(brace..., with: Array(",\"previous\":".utf8) + (previous ?? Array("null".utf8)) + [data[brace]])
+        data.replaceSubrange(
+            brace..., with: Array(",\"previous\":".utf8) + (previous ?? Array("null".utf8)) + [data[brace]])
         return Event(
             app: event.app, id: event.id, type: event.type, subject: event.subject, time: event.time, data: data)
     }

@@ -3,12 +3,17 @@ import HTTPServer
 import Herald
 import JSON
 import Runtime
+import Synchronization
 
 /// Posting events and reading the log.
 struct EventEndpoints: Sendable {
     static let maxEventsPerPost = 1_000
 
     let hub: Hub
+    /// Reused, since a fresh one allocates 20 KiB: a third of what accepting an event costs.
+    private let parser = SharedParser()
+
+    init(hub: Hub) { self.hub = hub }
 
     var routes: [Route] {
         [
@@ -22,27 +27,35 @@ struct EventEndpoints: Sendable {
 
     private func post(_ call: Call) throws(Problem) {
         if call.request.head.query != nil { _ = try call.query() }
-        let posted = try call.json().root
         let context = EventInput.Context(app: call.app, now: hub.clock.wall(), ids: hub.ids)
-        var errors: [FieldError] = []
-        var drafts: [EventDraft] = []
-        let isArray = posted.kind == .array
-        if isArray {
-            guard (1...Self.maxEventsPerPost).contains(posted.count) else {
-                throw .invalid([FieldError("", "must be one event, or an array of 1 to \(Self.maxEventsPerPost) events")])
-            }
-            for (index, element) in posted.elements.enumerated() {
-                if let draft = EventInput.read(element, at: "/\(index)", context, &errors) { drafts.append(draft) }
-            }
-        } else if let draft = EventInput.read(posted, context, &errors) {
-            drafts.append(draft)
+        let (drafts, isArray) = try parser.parse(call.request.body) { posted throws(Problem) in
+            try Self.drafts(posted, context)
         }
-        guard errors.isEmpty else { throw .invalid(errors) }
         let idempotency: Idempotency<[PostedEvent]>? = try call.idempotency { Self.answer($0, isArray: isArray) }
         hub.publish(
             Publication(app: call.app, drafts: drafts, idempotency: idempotency) { result in
                 call.send(result) { Self.answer($0, isArray: isArray) }
             })
+    }
+
+    private static func drafts(
+        _ posted: JSONValue, _ context: EventInput.Context
+    ) throws(Problem) -> (drafts: [EventDraft], isArray: Bool) {
+        var errors: [FieldError] = []
+        guard posted.kind == .array else {
+            guard let draft = EventInput.read(posted, context, &errors) else { throw .invalid(errors) }
+            return ([draft], false)
+        }
+        guard (1...maxEventsPerPost).contains(posted.count) else {
+            throw .invalid([FieldError("", "must be one event, or an array of 1 to \(maxEventsPerPost) events")])
+        }
+        var drafts: [EventDraft] = []
+        drafts.reserveCapacity(posted.count)
+        for (index, element) in posted.elements.enumerated() {
+            if let draft = EventInput.read(element, at: "/\(index)", context, &errors) { drafts.append(draft) }
+        }
+        guard errors.isEmpty else { throw .invalid(errors) }
+        return (drafts, true)
     }
 
     /// 202 once it is durable; 200 when all of it had been posted before.
@@ -106,6 +119,26 @@ struct EventEndpoints: Sendable {
                 }
             }
             call.send(etaggedByContent: json.bytes)
+        }
+    }
+}
+
+/// One parser for all loops. The lock is held for the parsing of one body: about a microsecond for an event of 512 bytes.
+private final class SharedParser: Sendable {
+    private let parser = Mutex(JSONParser())
+
+    /// - Parameter read: must not keep the value, whose memory serves the next body.
+    func parse<Result: Sendable>(
+        _ body: [UInt8], _ read: (JSONValue) throws(Problem) -> Result
+    ) throws(Problem) -> Result {
+        try parser.withLock { parser throws(Problem) in
+            let value: JSONValue
+            do throws(JSONError) {
+                value = try parser.parse(body)
+            } catch {
+                throw Problem.malformedJSON(error)
+            }
+            return try read(value)
         }
     }
 }
