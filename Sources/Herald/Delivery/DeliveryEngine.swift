@@ -66,6 +66,7 @@ final class DeliveryEngine {
     private var freeTransfers: [Int] = []
     private(set) var openTransfers = 0
     private var timers = TimerQueue<Timer>()
+    var waitingTimers: Int { timers.count }
     /// About so many timers belong to lanes that are gone.
     private var deadTimers = 0
     /// Lanes that have work and may start some of it, in the order of their turns.

@@ -69,6 +69,10 @@ public enum EventInput {
             guard let state = AppStateEvents.read(type, data: data, &errors) else { return .none }
             return .appState(state: state)
         }
+        if type == AuthEvents.statusChanged, data?["cause"] != nil {
+            // The projection of auth status trusts it.
+            errors.append(FieldError("/data/cause", "is added by the service and can't be given"))
+        }
         guard type.hasPrefix("auth."), let told = AuthEvents.read(type, subject: subject, data: data, &errors) else {
             return .none
         }
