@@ -124,9 +124,11 @@ struct FaultTests {
         #expect(Set(try await next.get("/v1/events?limit=200").data.compactMap { $0["id"]?.string }) == acknowledged)
     }
 
+    /// Not the second sync: that is SQLite's of the folder, of which it ignores how it ended. Herald has synced the folder
+    /// itself at the start.
     @Test(
         "a failed sync ends the process with 74 and one clear line, and nothing acknowledged is lost",
-        .enabled("needs strace", hasStrace), arguments: [1, 2, 7, 20])
+        .enabled("needs strace", hasStrace), arguments: [1, 3, 7, 20])
     func syncError(number: Int) async throws {
         let herald = try await HeraldProcess.start()
         let strace = try await attach(herald, "fdatasync", "error=EIO:when=\(number)")
