@@ -44,8 +44,10 @@ struct CommandTests {
     @Test(
         "a wrong value names the key, the value and what is allowed",
         arguments: [
-            ("listen", "8080", "127.0.0.1:8080"), ("listen", "127.0.0.1:99999", "127.0.0.1:8080"), ("listen", ":80", "address"),
-            ("data", "", "folder"), ("allow-networks", "10.0.0.0/33", "networks"), ("deny-networks", "everything", "networks"),
+            ("listen", "8080", "127.0.0.1:8080"), ("listen", "127.0.0.1:99999", "127.0.0.1:8080"),
+            ("listen", ":80", "address"),
+            ("data", "", "folder"), ("allow-networks", "10.0.0.0/33", "networks"),
+            ("deny-networks", "everything", "networks"),
             ("allow-anonymous", "yes", "true or false"), ("threads", "0", "1 to 64"), ("threads", "many", "1 to 64"),
             ("max-body", "1", "1024 to 16777216"), ("grace", "-1", "0 to 600"), ("log-format", "xml", "human or json"),
             ("log-level", "loud", "debug, info, warning or error"),
@@ -94,7 +96,9 @@ struct CommandTests {
     func anonymous() async throws {
         let folder = TemporaryFolder()
         for listen in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
-            let result = try await Binary.run(["serve", "--listen", listen, "--data", folder.path, "--log-format", "json"])
+            let result = try await Binary.run([
+                "serve", "--listen", listen, "--data", folder.path, "--log-format", "json",
+            ])
             #expect(result.end == .exited(64))
             #expect(result.text.contains("--allow-anonymous true"), "\(result.text)")
         }
@@ -131,7 +135,9 @@ struct CommandTests {
         let good = try await Binary.run(["health", "--listen", listen])
         #expect(good.end == .exited(0))
         #expect(good.text == "ok")
-        #expect(try await Binary.run(["health"], environment: ["HERALD_LISTEN": "0.0.0.0:\(herald.port)"]).end == .exited(0))
+        #expect(
+            try await Binary.run(["health"], environment: ["HERALD_LISTEN": "0.0.0.0:\(herald.port)"]).end == .exited(0)
+        )
         try await herald.stop()
         let bad = try await Binary.run(["health", "--listen", listen])
         #expect(bad.end == .exited(1))

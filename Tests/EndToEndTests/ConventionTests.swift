@@ -30,7 +30,9 @@ struct ConventionTests {
 
     @Test(
         "a body that is not strict JSON is a 400",
-        arguments: ["", "{", "{\"type\":\"a\",}", "{\"type\":\"a\",\"type\":\"b\"}", "{} {}", "\u{FEFF}{}", "{\"n\":NaN}"])
+        arguments: [
+            "", "{", "{\"type\":\"a\",}", "{\"type\":\"a\",\"type\":\"b\"}", "{} {}", "\u{FEFF}{}", "{\"n\":NaN}",
+        ])
     func malformedJSON(body: String) async throws {
         let herald = try await HeraldProcess.start()
         let answer = try await herald.post("/v1/events", body)
@@ -51,7 +53,8 @@ struct ConventionTests {
         #expect(answer.problem == "validation")
         #expect(
             Set(answer.errors) == [
-                "/events/0", "/events/2", "/max_in_flight", "/timeout_seconds", "/retry_schedule/1", "/headers/Webhook-Id",
+                "/events/0", "/events/2", "/max_in_flight", "/timeout_seconds", "/retry_schedule/1",
+                "/headers/Webhook-Id",
                 "/metadata/k", "/secret",
             ])
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.isEmpty)

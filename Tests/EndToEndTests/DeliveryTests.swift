@@ -10,7 +10,9 @@ struct DeliveryTests {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
         defer { receiver.close() }
-        let id = try await herald.register(receiver.url("/hook?a=b"), #""headers": {"X-Token": "t 1", "Authorization": "Basic x"}"#).id
+        let id = try await herald.register(
+            receiver.url("/hook?a=b"), #""headers": {"X-Token": "t 1", "Authorization": "Basic x"}"#
+        ).id
         let event = try await herald.publish()
         let request = try #require(await receiver.requests(1).first)
         #expect(request.method == "POST")
@@ -37,10 +39,12 @@ struct DeliveryTests {
         defer { receiver.close() }
         _ = try await herald.register(receiver.url())
         let data = #"{ "z": 1.0, "a": [1e3, 0.10, 12345678901234567890], "é": "\u00e9\/" , "": null }"#
-        try await herald.publish("a.b", #""subject": "s \"1\"""#, #""time": "2026-01-02T03:04:05Z""#, #""data": \#(data)"#)
+        try await herald.publish(
+            "a.b", #""subject": "s \"1\"""#, #""time": "2026-01-02T03:04:05Z""#, #""data": \#(data)"#)
         let request = try #require(await receiver.requests(1).first)
         #expect(
-            request.text == #"{"type":"a.b","timestamp":"2026-01-02T03:04:05.000Z","data":\#(data),"subject":"s \"1\""}"#)
+            request.text
+                == #"{"type":"a.b","timestamp":"2026-01-02T03:04:05.000Z","data":\#(data),"subject":"s \"1\""}"#)
     }
 
     @Test("openssl and Python's standardwebhooks both find the signature right, and an altered body wrong")

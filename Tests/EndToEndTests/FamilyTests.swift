@@ -51,16 +51,19 @@ struct FamilyTests {
     @Test("PUT of an auth status is the same as posting the event")
     func putAuth() async throws {
         let herald = try await HeraldProcess.start()
-        let put = try await herald.send("PUT", "/v1/auth/a%20b", #"{"status": "logged_in", "user": {"id": "a b", "x": 1}}"#)
+        let put = try await herald.send(
+            "PUT", "/v1/auth/a%20b", #"{"status": "logged_in", "user": {"id": "a b", "x": 1}}"#)
         #expect(put.status == 200)
         #expect(put.string("user_id") == "a b")
         #expect(put.string("status") == "logged_in")
         let types = try await herald.get("/v1/events").data.map { $0["type"]?.string }
         #expect(types == ["auth.status_changed", "auth.logged_in"])
-        #expect(try await herald.send("PUT", "/v1/auth/1", #"{"status": "logged_in", "user": {"id": 2}}"#).status == 422)
+        #expect(
+            try await herald.send("PUT", "/v1/auth/1", #"{"status": "logged_in", "user": {"id": 2}}"#).status == 422)
         #expect(try await herald.send("PUT", "/v1/auth/1", #"{"status": "dancing"}"#).errors == ["/status"])
         #expect(try await herald.send("PUT", "/v1/auth/1", #"{"state": "logged_in"}"#).errors == ["/state"])
-        #expect(try await herald.send("PUT", "/v1/auth/1", #"{"status": "logged_out"}"#).string("status") == "logged_out")
+        #expect(
+            try await herald.send("PUT", "/v1/auth/1", #"{"status": "logged_out"}"#).string("status") == "logged_out")
     }
 
     @Test("the app state is what was set last; every assignment tells what it was before")
@@ -70,7 +73,8 @@ struct FamilyTests {
         defer { receiver.close() }
         _ = try await herald.register(receiver.url(), #""events": ["app_state.*"]"#)
         #expect(try await herald.get("/v1/app-state")["state"]?.isNull == true)
-        #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": {"authentication": "active"}}"#).status == 200)
+        #expect(
+            try await herald.send("PUT", "/v1/app-state", #"{"state": {"authentication": "active"}}"#).status == 200)
         #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#).string("state") == "idle")
         #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#).status == 200)
         // Not a change, so nobody is told.
@@ -80,7 +84,9 @@ struct FamilyTests {
 
         let bodies = try await receiver.requests(4).map { try JSONDocument(parsing: $0.body) }
         let told = bodies.map { body in
-            String(decoding: (body["data"]?["previous"]?.bytes ?? []) + [62] + (body["data"]?["state"]?.bytes ?? []), as: UTF8.self)
+            String(
+                decoding: (body["data"]?["previous"]?.bytes ?? []) + [62] + (body["data"]?["state"]?.bytes ?? []),
+                as: UTF8.self)
         }
         #expect(
             Set(told) == [
@@ -88,7 +94,9 @@ struct FamilyTests {
                 #""idle">{"ready": false}"#,
             ])
         #expect(try await herald.get("/v1/events?type=app_state.changed").data.count == 4)
-        #expect(try await herald.post("/v1/events", #"{"type": "app_state.changed", "data": {}}"#).errors == ["/data/state"])
+        #expect(
+            try await herald.post("/v1/events", #"{"type": "app_state.changed", "data": {}}"#).errors == ["/data/state"]
+        )
     }
 
     @Test("status and state survive a restart")

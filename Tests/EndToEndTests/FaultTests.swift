@@ -97,7 +97,9 @@ struct FaultTests {
         #expect(try await herald.stop() == .exited(0))
     }
 
-    @Test("an I/O error on write: 503, nothing acknowledged, and it goes on by itself", .enabled("needs strace", hasStrace))
+    @Test(
+        "an I/O error on write: 503, nothing acknowledged, and it goes on by itself",
+        .enabled("needs strace", hasStrace))
     func writeError() async throws {
         let herald = try await HeraldProcess.start()
         let strace = try await attach(herald, "pwrite64", "error=EIO:when=20..23")
@@ -144,10 +146,14 @@ struct FaultTests {
         try await expect(result.acknowledged, in: try await herald.restart())
     }
 
-    @Test("killed at any system call that writes, it has everything that it acknowledged", .enabled("needs strace", hasStrace))
+    @Test(
+        "killed at any system call that writes, it has everything that it acknowledged",
+        .enabled("needs strace", hasStrace))
     func killedAtSystemCalls() async throws {
         var (acknowledged, kills) = (0, 0)
-        for (call, moments) in [("fdatasync", [1, 2, 3, 5, 8, 13, 21]), ("pwrite64", [1, 2, 3, 4, 5, 6, 7, 20, 50])] {
+        for (call, moments) in [
+            ("fdatasync", [1, 2, 3, 5, 8, 13, 21, 100]), ("pwrite64", [1, 2, 3, 4, 5, 6, 7, 20, 50, 500]),
+        ] {
             for number in moments {
                 let herald = try await HeraldProcess.start()
                 let strace = try await attach(herald, call, "signal=KILL:when=\(number)")
@@ -172,7 +178,9 @@ struct FaultTests {
             for number in moments {
                 let folder = TemporaryFolder()
                 let prefix = Self.strace(folder, call, "signal=KILL:when=\(number)")
-                if let herald = try? await HeraldProcess.start(folder: folder, prefix: prefix) { try await herald.kill() }
+                if let herald = try? await HeraldProcess.start(folder: folder, prefix: prefix) {
+                    try await herald.kill()
+                }
                 let next = try await HeraldProcess.start(folder: folder)
                 try await next.publish()
                 #expect(try await next.get("/v1/events").data.count == 1, "\(call) \(number)")

@@ -41,7 +41,8 @@ struct KillTests {
         let all = try await herald.register(receiver.url("/all")).id
         // One at a time, so that it is behind, and every fourth event only.
         let some = try await herald.register(
-            receiver.url("/some"), #""max_in_flight": 1"#, #""subjects": ["some"]"#).id
+            receiver.url("/some"), #""max_in_flight": 1"#, #""subjects": ["some"]"#
+        ).id
 
         var acknowledged: Set<String> = []
         var unanswered = 0
@@ -88,7 +89,8 @@ struct KillTests {
         book.all.values.flatMap { times in
             zip(times, times.dropFirst()).map { first, second in
                 let between = kills.filter { $0.time - $0.window <= first && $0.time <= second }
-                let age = kills.filter { $0.time <= second }.map { $0.time - first }.min { abs($0) < abs($1) } ?? .infinity
+                let age =
+                    kills.filter { $0.time <= second }.map { $0.time - first }.min { abs($0) < abs($1) } ?? .infinity
                 return Duplicate(age: age, isExplained: !between.isEmpty)
             }
         }

@@ -73,7 +73,8 @@ struct PagingTests {
         #expect(webhooks.flatMap { $0 } == ids.reversed())
         let inMemory = try await herald.get("/v1/delegates?kind=in_memory").data
         #expect(!inMemory.isEmpty)
-        #expect(inMemory.allSatisfy { $0["kind"]?.string == "in_memory" && $0["description"]?.string?.isEmpty == false })
+        #expect(
+            inMemory.allSatisfy { $0["kind"]?.string == "in_memory" && $0["description"]?.string?.isEmpty == false })
         let all = try await allPages(herald, "/v1/delegates?limit=3").flatMap { $0 }
         #expect(all.count == ids.count + inMemory.count)
         #expect(Set(all).count == all.count)

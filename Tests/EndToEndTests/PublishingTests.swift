@@ -48,7 +48,8 @@ struct PublishingTests {
     func allOrNothing() async throws {
         let herald = try await HeraldProcess.start()
         let posted = try await herald.post(
-            "/v1/events", #"[{"type": "a"}, {"type": "B"}, {"subject": ""}, {"type": "c", "id": "no.stop", "time": "now"}, 5]"#)
+            "/v1/events",
+            #"[{"type": "a"}, {"type": "B"}, {"subject": ""}, {"type": "c", "id": "no.stop", "time": "now"}, 5]"#)
         #expect(posted.status == 422)
         #expect(Set(posted.errors) == ["/1/type", "/2/type", "/2/subject", "/3/id", "/3/time", "/4"])
         #expect(try await herald.get("/v1/events").data.isEmpty)
@@ -62,7 +63,9 @@ struct PublishingTests {
     func limits() async throws {
         let herald = try await HeraldProcess.start()
         func text(_ count: Int) -> String { String(repeating: "a", count: count) }
-        func status(_ members: String) async throws -> Int { try await herald.post("/v1/events", "{\(members)}").status }
+        func status(_ members: String) async throws -> Int {
+            try await herald.post("/v1/events", "{\(members)}").status
+        }
         #expect(try await status(#""type": "\#(text(128))""#) == 202)
         #expect(try await status(#""type": "\#(text(129))""#) == 422)
         #expect(try await status(#""type": "a", "subject": "\#(text(256))""#) == 202)
@@ -119,7 +122,10 @@ struct PublishingTests {
         #expect(other.problem == "idempotency-key-reused")
         #expect(try await herald.get("/v1/events").data.count == 1)
 
-        let restarted = try await { try await herald.stop(); return try await herald.restart() }()
+        let restarted = try await {
+            try await herald.stop()
+            return try await herald.restart()
+        }()
         let late = try await restarted.post("/v1/events", #"{"type": "a"}"#, key)
         #expect(late.body == first.body)
         #expect(late.header("idempotent-replayed") == "true")

@@ -101,7 +101,8 @@ struct RegistrationTests {
     func refusedAddresses() async throws {
         let herald = try await HeraldProcess.start()
         for url in [
-            "http://169.254.169.254/latest/meta-data", "http://10.0.0.1/", "http://192.168.1.1:8080/", "http://172.16.0.1/",
+            "http://169.254.169.254/latest/meta-data", "http://10.0.0.1/", "http://192.168.1.1:8080/",
+            "http://172.16.0.1/",
             "http://0.0.0.0/", "http://100.64.0.1/", "http://[fd00:ec2::254]/", "http://[::ffff:10.0.0.1]/",
             "http://0x0a000001/", "http://2852039166/", "http://127.0.0.1:\(herald.port)/v1/events",
         ] {
@@ -114,7 +115,9 @@ struct RegistrationTests {
 
     @Test("--allow-networks opens what it names and no more; --deny-networks closes loopback")
     func networks() async throws {
-        let herald = try await HeraldProcess.start(["--allow-networks", "10.1.0.0/16", "--deny-networks", "127.0.0.0/8"])
+        let herald = try await HeraldProcess.start([
+            "--allow-networks", "10.1.0.0/16", "--deny-networks", "127.0.0.0/8",
+        ])
         func status(_ url: String) async throws -> Int {
             try await herald.post("/v1/delegates", #"{"url": "\#(url)"}"#).status
         }

@@ -122,7 +122,9 @@ struct RestartTests {
         let load = Load(port: herald.port, prefix: "r")
         let book = Mutex<Set<String>>([])
         let receiver = try Receiver { request in
-            if request.path == "/" + (request.header("webhook-id") ?? "") { book.withLock { _ = $0.insert(request.path) } }
+            if request.path == "/" + (request.header("webhook-id") ?? "") {
+                book.withLock { _ = $0.insert(request.path) }
+            }
             return .status(200)
         }
         defer { receiver.close() }

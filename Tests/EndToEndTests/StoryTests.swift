@@ -49,7 +49,10 @@ struct StoryTests {
         let herald = try await HeraldProcess.start()
         let count = Mutex(0)
         let receiver = try Receiver { _ in
-            let number = count.withLock { $0 += 1; return $0 }
+            let number = count.withLock {
+                $0 += 1
+                return $0
+            }
             return number < 3 ? .status(503, body: "try \(number)") : .status(200, body: "thanks")
         }
         defer { receiver.close() }

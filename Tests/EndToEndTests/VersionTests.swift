@@ -44,7 +44,8 @@ struct VersionTests {
         let created = try await herald.register("http://127.0.0.1:9/")
         let event = try await herald.publish("elsewhere.happened")
         #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#).status == 200)
-        #expect(try await herald.send("PUT", "/v1/auth/42", #"{"status": "logged_in", "user": {"id": 42}}"#).status == 200)
+        #expect(
+            try await herald.send("PUT", "/v1/auth/42", #"{"status": "logged_in", "user": {"id": 42}}"#).status == 200)
         _ = event
         for path in ["/v1/delegates/\(created.id)", "/v1/app-state", "/v1/auth/42", "/v1/auth/nobody"] {
             let tag = try #require(try await herald.get(path).header("etag"), "\(path)")

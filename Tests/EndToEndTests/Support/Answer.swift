@@ -33,7 +33,9 @@ struct Answer: Sendable {
 
     /// What the answer says is wrong, by pointer or parameter.
     var errors: [String] {
-        (json["errors"].map { Array($0.elements) } ?? []).map { $0["pointer"]?.string ?? $0["parameter"]?.string ?? "?" }
+        (json["errors"].map { Array($0.elements) } ?? []).map {
+            $0["pointer"]?.string ?? $0["parameter"]?.string ?? "?"
+        }
     }
 
     /// The last segment of a problem's type.

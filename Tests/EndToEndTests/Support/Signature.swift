@@ -36,13 +36,17 @@ enum Signature {
         // As text, since the output is gathered by lines.
         let command = (["openssl"] + arguments).joined(separator: " ") + " | od -An -v -tx1 | tr -d ' \\n'"
         let result = try await ChildProcess.run("sh", ["-c", command], input: input)
-        guard result.end == .exited(0), !result.text.isEmpty else { throw HeraldFailure(what: "openssl: \(result.text)") }
+        guard result.end == .exited(0), !result.text.isEmpty else {
+            throw HeraldFailure(what: "openssl: \(result.text)")
+        }
         return result.text
     }
 
     private static func base64(_ hex: String) async throws -> String {
         let digits = Array(hex)
-        let bytes = stride(from: 0, to: digits.count, by: 2).compactMap { UInt8(String(digits[$0...($0 + 1)]), radix: 16) }
+        let bytes = stride(from: 0, to: digits.count, by: 2).compactMap {
+            UInt8(String(digits[$0...($0 + 1)]), radix: 16)
+        }
         return try await ChildProcess.run("openssl", ["base64", "-A"], input: bytes).text
     }
 }
