@@ -45,7 +45,8 @@ struct HubTests {
             await bench.publish(
                 [EventDraft(event: Event("a.x", id: id), mayExist: false)],
                 idempotency: Idempotency(key: IdempotencyKey(key: "k", fingerprint: [fingerprint])) { posted in
-                    StoredAnswer(fingerprint: [fingerprint], status: 202, headers: [], body: Array(posted[0].event.id.utf8))
+                    StoredAnswer(
+                        fingerprint: [fingerprint], status: 202, headers: [], body: Array(posted[0].event.id.utf8))
                 })
         }
         guard case .done = await post("e1", fingerprint: 1) else { return #expect(Bool(false), "not done") }
@@ -95,7 +96,8 @@ struct HubTests {
         let bench = try HubBench()
         let first = try #require(await bench.register())
         func update(_ version: Int64?, _ description: String) async -> WriteResult<RegistryWrite.Outcome> {
-            await bench.change(.update(id: first.id, ifVersion: version) { settings, _ in settings.description = description })
+            await bench.change(
+                .update(id: first.id, ifVersion: version) { settings, _ in settings.description = description })
         }
         guard case .done(.updated(let second)) = await update(1, "x") else { return #expect(Bool(false)) }
         #expect(second.version == 2 && second.settings.description == "x" && second.key == first.key)
@@ -233,12 +235,10 @@ struct HubTests {
     @Test("a stop finishes what is in flight and answers everybody; a restart repeats nothing")
     func stop() async throws {
         let store = RefusingStore()
-        let bench = try HubBench(store: store) { _ in .manual }
+        let bench = try HubBench(store: store) { _ in .after(nanoseconds: 1_000_000, .success) }
         await bench.register()
-        _ = try await bench.post("a.x", id: "e1")
-        await bench.callbacks.first(1)
         let answers = Recorder<Bool>()
-        for number in 2...200 {
+        for number in 1...200 {
             bench.hub.publish(
                 Publication(drafts: [EventDraft(event: Event("b.x", id: "e\(number)"), mayExist: false)]) { result in
                     if case .done = result { answers.record(true) } else { answers.record(false) }
@@ -247,13 +247,8 @@ struct HubTests {
         bench.hub.refusePublications()
         await #expect(throws: WriteRefusal.self) { try await bench.post("a.x") }
         await offPool { try! bench.hub.drain() }
-        #expect(answers.items.count == 199)
-        async let stopped: Void = bench.stop()
-        for callback in bench.sender.open { bench.sender.finish(callback.token, .success) }
-        // Those that started since then end as well, now or at the deadline.
-        let finisher = Finisher(bench.sender)
-        await stopped
-        finisher.end()
+        #expect(answers.items.count == 200)
+        await bench.stop()
         let delivered = store.memory.read { $0.attempts.count }
         let again = try HubBench(store: store)
         #expect(await again.callbacks.first(200 - delivered).count == 200 - delivered)
@@ -261,28 +256,6 @@ struct HubTests {
         let events = Set(store.memory.read { $0.attempts.map(\.record.event) })
         #expect(events == Set(1...200))
         #expect(store.memory.read { $0.attempts.count } == 200)
-    }
-
-    /// Ends whatever is open, over and over, on a thread of its own.
-    private final class Finisher: Sendable {
-        private let thread: Thread?
-        init(_ sender: MemorySender) {
-            let isOver = Flag()
-            flag = isOver
-            thread = try? Thread(name: "finisher") {
-                while !isOver.isSet { for callback in sender.open { sender.finish(callback.token, .success) } }
-            }
-        }
-        private let flag: Flag
-        private final class Flag: Sendable {
-            private let value = Atomic<Bool>(false)
-            var isSet: Bool { value.load(ordering: .sequentiallyConsistent) }
-            func set() { value.store(true, ordering: .sequentiallyConsistent) }
-        }
-        func end() {
-            flag.set()
-            thread?.join()
-        }
     }
 
     @Test("a stop that the attempts outlast ends at the deadline, and the restart delivers them")
@@ -317,12 +290,14 @@ struct HubTests {
         var configuration = Hub.Configuration()
         configuration.deliveryLoops = loops
         let callbacks = Recorder<String>()
-        let hub = try Hub(store: MemoryStore(), configuration: configuration, lost: { _ in }) {
-            try MemorySender(capacity: 50) { callback in
-                callbacks.record("\(callback.delegate.key) \(callback.event.id)")
-                return .now(.success)
-            }
-        }
+        let hub = try Hub(
+            store: MemoryStore(), configuration: configuration, lost: { _ in },
+            makeSender: {
+                try MemorySender(capacity: 50) { callback in
+                    callbacks.record("\(callback.delegate.key) \(callback.event.id)")
+                    return .now(.success)
+                }
+            })
         for number in 1...5 {
             let settings = WebhookSettings.made("https://receiver.example/\(number)") { $0.maxInFlight = number * 3 }
             await withCheckedContinuation { continuation in

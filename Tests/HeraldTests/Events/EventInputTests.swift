@@ -69,7 +69,10 @@ struct EventInputTests {
     @Test("lengths are counted in characters of the field: type 128, id 64, subject 256")
     func lengths() {
         func json(_ type: Int, _ id: Int, _ subject: Int) -> String {
-            let (t, i, s) = (String(repeating: "t", count: type), String(repeating: "i", count: id), String(repeating: "ü", count: subject))
+            let (t, i, s) = (
+                String(repeating: "t", count: type), String(repeating: "i", count: id),
+                String(repeating: "ü", count: subject)
+            )
             return #"{"type": "\#(t)", "id": "\#(i)", "subject": "\#(s)"}"#
         }
         #expect(read(json(128, 64, 256)).errors.isEmpty)
@@ -119,7 +122,7 @@ struct EventInputTests {
         #expect(pointers(#"{"type": "auth.status_changed"}"#) == ["/data/user/id", "/data/status"])
         #expect(
             pointers(#"{"type": "auth.status_changed", "data": {"user_id": [], "status": "on", "cause": "e1"}}"#)
-                == ["/data/user_id", "/data/status", "/data/cause"])
+                == ["/data/cause", "/data/user_id", "/data/status"])
         let (draft, errors) = read(
             #"{"type": "auth.status_changed", "data": {"user_id": 42, "status": "logged_out"}}"#)
         #expect(errors.isEmpty)

@@ -28,13 +28,18 @@ struct NamesTests {
     func ulids() {
         let ids = ULIDGenerator()
         var made: [String] = []
-        for time: Int64 in [1_760_000_000_000, 1_760_000_000_001, 1_760_000_000_001, 1_759_999_999_000, 1_760_000_000_002] {
+        for time: Int64 in [
+            1_760_000_000_000, 1_760_000_000_001, 1_760_000_000_001, 1_759_999_999_000, 1_760_000_000_002,
+        ] {
             for _ in 0..<200 { made.append(ids.next("evt_", time: time)) }
         }
         #expect(made == made.sorted())
         #expect(Set(made).count == made.count)
         let digits = Set("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
-        #expect(made.allSatisfy { $0.hasPrefix("evt_") && $0.utf8.count == 30 && $0.dropFirst(4).allSatisfy(digits.contains) })
+        #expect(
+            made.allSatisfy {
+                $0.hasPrefix("evt_") && $0.utf8.count == 30 && $0.dropFirst(4).allSatisfy(digits.contains)
+            })
     }
 
     @Test("the digits are those of the specification")

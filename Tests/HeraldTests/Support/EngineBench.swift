@@ -69,7 +69,8 @@ final class EngineBench {
 
     /// Ends the attempts that are open (of one delegate, or of one event only).
     @discardableResult
-    func finish(_ delegate: DelegateKey? = nil, event: Sequence? = nil, with outcome: CallbackOutcome = .success) -> Int {
+    func finish(_ delegate: DelegateKey? = nil, event: Sequence? = nil, with outcome: CallbackOutcome = .success) -> Int
+    {
         let ending = sender.open.filter {
             let attempt = Attempt($0)
             return delegate.map { $0 == attempt.delegate } ?? true && event.map { $0 == attempt.event } ?? true
