@@ -28,7 +28,11 @@ extension Registry {
             if let version, version != old.version { return (.versionMismatch(old), nil) }
             var settings = old.settings
             var status = old.status
-            change(&settings, &status)
+            do throws(RegistryWrite.InvalidSettings) {
+                try change(&settings, &status)
+            } catch {
+                return (.invalid(error.errors), nil)
+            }
             if settings == old.settings && status == old.status { return (.updated(old), nil) }
             if let other = delegate(write.app, url: settings.url), other.key != old.key {
                 return (.conflict(other), nil)

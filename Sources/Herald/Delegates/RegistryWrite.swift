@@ -6,7 +6,7 @@ public struct RegistryWrite: Sendable {
         /// Changes settings and status. `ifVersion`: only this version of the delegate.
         case update(
             id: String, ifVersion: Int64?,
-            change: @Sendable (inout WebhookSettings, inout WebhookDelegate.Status) -> Void)
+            change: @Sendable (inout WebhookSettings, inout WebhookDelegate.Status) throws(InvalidSettings) -> Void)
         case remove(id: String, ifVersion: Int64?)
         case removeAll
     }
@@ -22,6 +22,14 @@ public struct RegistryWrite: Sendable {
         case notFound
         /// It has changed since `ifVersion`.
         case versionMismatch(WebhookDelegate)
+        /// What would come out of the change is not allowed.
+        case invalid([FieldError])
+    }
+
+    /// A change finds that it does not fit the settings that are there.
+    public struct InvalidSettings: Error {
+        public let errors: [FieldError]
+        public init(_ errors: [FieldError]) { self.errors = errors }
     }
 
     public let app: AppKey

@@ -42,7 +42,11 @@ struct DelegateEndpoints: Sendable {
     private func change(_ call: Call) throws(Problem) {
         _ = try call.query()
         let patch = try DelegateInput.patch(call.json(), checkURL)
-        try change(call, .update(id: call.parameters[0], ifVersion: version(call)) { settings, _ in patch(&settings) })
+        try change(
+            call,
+            .update(id: call.parameters[0], ifVersion: version(call)) { settings, _ throws(RegistryWrite.InvalidSettings) in
+                try patch(&settings)
+            })
     }
 
     private func setStatus(_ status: WebhookDelegate.Status, _ call: Call) throws(Problem) {
@@ -87,6 +91,7 @@ struct DelegateEndpoints: Sendable {
         case .conflict(let delegate): return Problem.conflict(delegate).response(requestID: call.requestID)
         case .notFound: return Self.notFound(call).response(requestID: call.requestID)
         case .versionMismatch: return Problem.preconditionFailed.response(requestID: call.requestID)
+        case .invalid(let errors): return Problem.invalid(errors).response(requestID: call.requestID)
         case .removed(let delegates):
             guard call.parameters.isEmpty else { return Response(status: 204) }
             var json = JSONWriter()

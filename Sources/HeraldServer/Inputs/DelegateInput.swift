@@ -41,15 +41,17 @@ struct DelegateInput {
     /// - Throws: 422 with every wrong field.
     static func patch(
         _ document: JSONDocument, _ checkURL: @escaping URLCheck
-    ) throws(Problem) -> @Sendable (inout WebhookSettings) -> Void {
+    ) throws(Problem) -> @Sendable (inout WebhookSettings) throws(RegistryWrite.InvalidSettings) -> Void {
         var input = DelegateInput(checkURL)
         input.errors = document.errors(unlessObjectOf: patchFields)
         var probe = WebhookSettings(url: "")
         for (key, value) in document.root.members { input.read(key, value, into: &probe) }
         guard input.errors.isEmpty else { throw .invalid(input.errors) }
-        return { settings in
+        return { settings throws(RegistryWrite.InvalidSettings) in
             var input = DelegateInput(checkURL)
             for (key, value) in document.root.members { input.read(key, value, into: &settings) }
+            // Together with what is there it may be too much.
+            if !input.errors.isEmpty { throw RegistryWrite.InvalidSettings(input.errors) }
         }
     }
 
@@ -64,8 +66,10 @@ struct DelegateInput {
         case "subjects": settings.subjects = value.isNull ? defaults.subjects : subjects(value)
         case "description":
             settings.description = value.isNull ? "" : text(value, "/description", maxCharacters: 256)
-        case "metadata": merge(value, "/metadata", into: &settings.metadata, maxPairs: 32, check: checkMetadata)
-        case "headers": merge(value, "/headers", into: &settings.headers, maxPairs: 16, check: checkHeader)
+        case "metadata":
+            merge(value, "/metadata", into: &settings.metadata, maxPairs: 32, name: { $0 }, check: checkMetadata)
+        case "headers":
+            merge(value, "/headers", into: &settings.headers, maxPairs: 16, name: { $0.lowercased() }, check: checkHeader)
         case "max_in_flight":
             settings.maxInFlight = value.isNull ? defaults.maxInFlight : integer(value, "/max_in_flight", 1...256)
         case "timeout_seconds":
@@ -172,8 +176,9 @@ struct DelegateInput {
     }
 
     /// Pairs of a JSON object, merged into those that are there: `null` removes one, or all of them.
+    /// - Parameter name: what is the same for two keys that mean the same.
     private mutating func merge(
-        _ value: JSONValue, _ pointer: String, into pairs: inout [KeyValue], maxPairs: Int,
+        _ value: JSONValue, _ pointer: String, into pairs: inout [KeyValue], maxPairs: Int, name: (String) -> String,
         check: (String, String) -> String?
     ) {
         if value.isNull {
@@ -183,10 +188,15 @@ struct DelegateInput {
         guard value.kind == .object else {
             return errors.append(FieldError(pointer, "must be an object of strings"))
         }
+        var given: Set<String> = []
         for (key, member) in value.members {
-            pairs.removeAll { $0.key.lowercased() == key.lowercased() }
-            if member.isNull { continue }
             let place = JSONPointer.child(pointer, key)
+            guard given.insert(name(key)).inserted else {
+                errors.append(FieldError(place, "is given twice: upper and lower case make no difference here"))
+                continue
+            }
+            pairs.removeAll { name($0.key) == name(key) }
+            if member.isNull { continue }
             guard let text = member.string else {
                 errors.append(FieldError(place, "must be a string"))
                 continue

@@ -48,7 +48,7 @@ struct RouteTable: Sendable {
         let (segments, parameters) = try Self.split(path)
         let candidates = parametric.filter { route in
             route.segments.count == segments.count
-                && zip(route.segments, segments).allSatisfy { $0 == .parameter || $0 == .literal($1) }
+                && zip(route.segments, segments).allSatisfy { $0 == .parameter ? !$1.isEmpty : $0 == .literal($1) }
         }
         guard let first = candidates.first else { return .unknownPath }
         let places = first.segments.indices.filter { first.segments[$0] == .parameter }

@@ -1,0 +1,146 @@
+import JSON
+import TestSupport
+import Testing
+
+@testable import HeraldCommand
+
+@Suite("The command", .serialized)
+struct CommandTests {
+    @Test("--help lists every setting as flag and variable, with its default")
+    func help() async throws {
+        for arguments in [["serve", "--help"], ["help", "serve"], ["serve", "-h"]] {
+            let help = try await Binary.run(arguments)
+            #expect(help.end == .exited(0))
+            for option in Option.all {
+                #expect(help.text.contains("--\(option.name) \(option.placeholder)\n"))
+                #expect(help.text.contains("Default: \(option.defaultText). Environment: \(option.variable)."))
+            }
+        }
+        let overview = try await Binary.run(["--help"])
+        #expect(overview.end == .exited(0))
+        for command in ["serve", "health", "version"] { #expect(overview.text.contains("\n  \(command) ")) }
+        #expect(try await Binary.run(["health", "--help"]).text.hasPrefix("Usage: herald health"))
+    }
+
+    @Test("the version is told")
+    func version() async throws {
+        for arguments in [["--version"], ["-V"], ["version"]] {
+            let version = try await Binary.run(arguments)
+            #expect(version.end == .exited(0))
+            #expect(version.text == "herald \(HeraldCommand.version)")
+        }
+    }
+
+    @Test("without a command, or with an unknown one, it says what there is")
+    func noCommand() async throws {
+        let none = try await Binary.run([])
+        #expect(none.end == .exited(64))
+        #expect(none.text.contains("Usage: herald COMMAND"))
+        let unknown = try await Binary.run(["sevre"])
+        #expect(unknown.end == .exited(64))
+        #expect(unknown.text.contains("sevre") && unknown.text.contains("herald --help"))
+    }
+
+    @Test(
+        "a wrong value names the key, the value and what is allowed",
+        arguments: [
+            ("listen", "8080", "127.0.0.1:8080"), ("listen", "127.0.0.1:99999", "127.0.0.1:8080"),
+            ("listen", ":80", "address"),
+            ("data", "", "folder"), ("allow-networks", "10.0.0.0/33", "networks"),
+            ("deny-networks", "everything", "networks"),
+            ("allow-anonymous", "yes", "true or false"), ("threads", "0", "1 to 64"), ("threads", "many", "1 to 64"),
+            ("max-body", "1", "1024 to 16777216"), ("grace", "-1", "0 to 600"), ("log-format", "xml", "human or json"),
+            ("log-level", "loud", "debug, info, warning or error"),
+        ])
+    func wrongValues(name: String, value: String, allowed: String) async throws {
+        let variable = "HERALD_" + name.uppercased().split(separator: "-").joined(separator: "_")
+        let results = [
+            ("--\(name)", try await Binary.run(["serve", "--\(name)", value])),
+            ("--\(name)", try await Binary.run(["serve", "--\(name)=\(value)"])),
+            (variable, try await Binary.run(["serve"], environment: [variable: value])),
+        ]
+        for (key, result) in results {
+            #expect(result.end == .exited(64))
+            #expect(result.text.contains("\(key) is \"\(value)\""), "\(result.text)")
+            #expect(result.text.contains(allowed), "\(result.text)")
+            #expect(result.text.split(separator: "\n").count == 1)
+        }
+    }
+
+    @Test("an unknown flag or variable is refused, with a suggestion when it is nearly one")
+    func unknownSettings() async throws {
+        for (arguments, environment, wanted) in [
+            (["serve", "--lissten", "127.0.0.1:0"], [:], "--lissten is not a setting; did you mean --listen?"),
+            (["serve", "--grease=3"], [:], "--grease is not a setting; did you mean --grace?"),
+            (["serve", "--zzzzzzzz", "1"], [:], "--zzzzzzzz is not a setting."),
+            (["serve", "extra"], [:], "extra is not a flag"), (["serve", "--listen"], [:], "--listen needs a value"),
+            (["serve"], ["HERALD_LISTN": "127.0.0.1:0"], "HERALD_LISTN is not a setting; did you mean HERALD_LISTEN?"),
+        ] as [([String], [String: String], String)] {
+            let result = try await Binary.run(arguments, environment: environment)
+            #expect(result.end == .exited(64))
+            #expect(result.text.contains(wanted), "\(result.text)")
+        }
+    }
+
+    @Test("a flag wins over the environment")
+    func precedence() async throws {
+        let herald = try await HeraldProcess.start(
+            ["--max-body", "2048"], environment: ["HERALD_MAX_BODY": "4096", "HERALD_LOG_LEVEL": "info"])
+        let body = #"{"type": "a", "data": "\#(String(repeating: "x", count: 3000))"}"#
+        #expect(try await herald.post("/v1/events", body).status == 413)
+        let other = try await HeraldProcess.start(environment: ["HERALD_MAX_BODY": "4096"])
+        #expect(try await other.post("/v1/events", body).status == 202)
+    }
+
+    @Test("an address that others can reach is refused without --allow-anonymous")
+    func anonymous() async throws {
+        let folder = TemporaryFolder()
+        for listen in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
+            let result = try await Binary.run([
+                "serve", "--listen", listen, "--data", folder.path, "--log-format", "json",
+            ])
+            #expect(result.end == .exited(64))
+            #expect(result.text.contains("--allow-anonymous true"), "\(result.text)")
+        }
+    }
+
+    @Test("the first line says where it listens and what callbacks may reach, in JSON or for people")
+    func logs() async throws {
+        let herald = try await HeraldProcess.start(["--allow-networks", "10.0.0.0/8"])
+        let first = try #require(herald.process.lines.first.flatMap { try? JSONDocument(parsing: $0) })
+        #expect(first["level"]?.string == "info")
+        #expect(first["time"]?.timestamp != nil)
+        #expect(first["address"]?.string == "http://127.0.0.1:\(herald.port)")
+        #expect(first["loopback_callbacks"]?.string == "allowed")
+        #expect(first["private_callbacks"]?.string == "10.0.0.0/8")
+        // Normal traffic is not logged.
+        try await herald.publish()
+        _ = try await herald.get("/v1/nothing")
+        #expect(try await herald.stop() == .exited(0))
+        #expect(herald.process.lines.count == 3)
+        #expect(herald.log("stopping").first?["signal"]?.string == "TERM")
+
+        let folder = TemporaryFolder()
+        let human = try ChildProcess(
+            try Binary.path(), ["serve", "--listen", "127.0.0.1:0", "--data", folder.path, "--log-format", "human"])
+        try await eventually("herald listens") { human.text.contains("info  listening  address=http://127.0.0.1:") }
+        human.signal(15)
+        #expect(try await human.ended() == .exited(0))
+    }
+
+    @Test("health says whether a server answers")
+    func health() async throws {
+        let herald = try await HeraldProcess.start()
+        let listen = "127.0.0.1:\(herald.port)"
+        let good = try await Binary.run(["health", "--listen", listen])
+        #expect(good.end == .exited(0))
+        #expect(good.text == "ok")
+        #expect(
+            try await Binary.run(["health"], environment: ["HERALD_LISTEN": "0.0.0.0:\(herald.port)"]).end == .exited(0)
+        )
+        try await herald.stop()
+        let bad = try await Binary.run(["health", "--listen", listen])
+        #expect(bad.end == .exited(1))
+        #expect(bad.text.contains(listen))
+    }
+}

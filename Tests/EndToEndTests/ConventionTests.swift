@@ -1,0 +1,234 @@
+import JSON
+import TestSupport
+import Testing
+
+@Suite("What every answer has in common", .serialized)
+struct ConventionTests {
+    @Test("every answer has a request id, and a problem repeats it")
+    func requestIDs() async throws {
+        let herald = try await HeraldProcess.start()
+        let good = try await herald.get("/v1/events")
+        let bad = try await herald.get("/v1/nothing")
+        let id = try #require(bad.header("request-id"))
+        #expect(good.header("request-id")?.hasPrefix("req_") == true)
+        #expect(good.header("request-id") != id)
+        #expect(bad.string("request_id") == id)
+        #expect(good.header("cache-control") == "no-store")
+        #expect(good.header("content-type") == "application/json")
+    }
+
+    @Test("a problem says what is wrong in the form of RFC 9457")
+    func problemShape() async throws {
+        let herald = try await HeraldProcess.start()
+        let answer = try await herald.get("/v1/nothing")
+        #expect(answer.status == 404)
+        #expect(answer.problem == "not-found")
+        #expect(answer.integer("status") == 404)
+        #expect(answer.string("title")?.isEmpty == false)
+        #expect(answer.string("detail")?.isEmpty == false)
+    }
+
+    @Test(
+        "a body that is not strict JSON is a 400",
+        arguments: [
+            "", "{", "{\"type\":\"a\",}", "{\"type\":\"a\",\"type\":\"b\"}", "{} {}", "\u{FEFF}{}", "{\"n\":NaN}",
+        ])
+    func malformedJSON(body: String) async throws {
+        let herald = try await HeraldProcess.start()
+        let answer = try await herald.post("/v1/events", body)
+        #expect(answer.status == 400)
+        #expect(answer.problem == "malformed-json")
+    }
+
+    @Test("all wrong fields of a registration are named at once, and nothing is registered")
+    func allErrors() async throws {
+        let herald = try await HeraldProcess.start()
+        let answer = try await herald.post(
+            "/v1/delegates",
+            """
+            {"url": "http://127.0.0.1:9/", "events": ["Not.Valid", "ok.fine", ""], "max_in_flight": 0, "timeout_seconds": 61,
+             "retry_schedule": [1, -1], "headers": {"Webhook-Id": "x", "X-Fine": "y"}, "metadata": {"k": 1}, "secret": "whsec_"}
+            """)
+        #expect(answer.status == 422)
+        #expect(answer.problem == "validation")
+        #expect(
+            Set(answer.errors) == [
+                "/events/0", "/events/2", "/max_in_flight", "/timeout_seconds", "/retry_schedule/1",
+                "/headers/Webhook-Id",
+                "/metadata/k", "/secret",
+            ])
+        #expect(try await herald.get("/v1/delegates?kind=webhook").data.isEmpty)
+    }
+
+    @Test(
+        "a field whose feature is not there is refused as unknown",
+        arguments: [
+            "filter", "format", "ordering", "rate_limit", "lease_seconds", "start", "replay_current_state",
+            "verification", "signature", "http_version", "typo", "id", "status",
+        ])
+    func unknownFields(name: String) async throws {
+        let herald = try await HeraldProcess.start()
+        let answer = try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/", "\#(name)": null}"#)
+        #expect(answer.status == 422)
+        #expect(answer.errors == ["/" + name])
+    }
+
+    @Test("an unknown member of an event, or a pointer's special characters in its name, are reported by pointer")
+    func unknownMembers() async throws {
+        let herald = try await HeraldProcess.start()
+        let answer = try await herald.post("/v1/events", #"[{"type": "a"}, {"type": "b", "a/b~c": 1}]"#)
+        #expect(answer.status == 422)
+        #expect(answer.errors == ["/1/a~1b~0c"])
+    }
+
+    @Test("an unknown, repeated or wrong query parameter is named")
+    func parameters() async throws {
+        let herald = try await HeraldProcess.start()
+        for (query, name) in [
+            ("typ=a", "typ"), ("limit=0", "limit"), ("limit=201", "limit"), ("limit=1&limit=2", "limit"),
+            ("cursor=x", "cursor"), ("since=yesterday", "since"), ("type=Not", "type"),
+        ] {
+            let answer = try await herald.get("/v1/events?" + query)
+            #expect(answer.status == 422, "\(query)")
+            #expect(answer.errors == [name], "\(query)")
+        }
+        #expect(try await herald.get("/v1/events?type=%zz").status == 400)
+    }
+
+    @Test("HEAD answers like GET without a body")
+    func head() async throws {
+        let herald = try await HeraldProcess.start()
+        let head = try await herald.send("HEAD", "/healthz")
+        let get = try await herald.get("/healthz")
+        #expect(head.status == 200)
+        #expect(head.body.isEmpty)
+        #expect(head.header("content-length") == get.header("content-length"))
+        #expect(head.header("content-type") == get.header("content-type"))
+    }
+
+    @Test("OPTIONS tells the methods, and another method is refused with them")
+    func methods() async throws {
+        let herald = try await HeraldProcess.start()
+        for (path, allowed) in [
+            ("/v1/events", "POST, GET, HEAD, OPTIONS"), ("/v1/delegates/x", "GET, PATCH, DELETE, HEAD, OPTIONS"),
+            ("/healthz", "GET, HEAD, OPTIONS"), ("/v1/delegates/x/pause", "POST, OPTIONS"),
+            ("/v1/app-state", "GET, PUT, HEAD, OPTIONS"),
+        ] {
+            let options = try await herald.send("OPTIONS", path)
+            #expect(options.status == 204)
+            #expect(options.header("allow") == allowed)
+        }
+        let refused = try await herald.send("DELETE", "/v1/events")
+        #expect(refused.status == 405)
+        #expect(refused.problem == "method-not-allowed")
+        #expect(refused.header("allow") == "POST, GET, HEAD, OPTIONS")
+        #expect(try await herald.send("BREW", "/v1/events").status == 501)
+        #expect(try await herald.send("OPTIONS", "/v1/nothing").status == 404)
+    }
+
+    @Test("an Accept header without JSON is a 406, and a body that does not say it is JSON a 415")
+    func negotiation() async throws {
+        let herald = try await HeraldProcess.start()
+        for accept in ["text/html", "application/json;q=0", "image/*"] {
+            let answer = try await herald.get("/v1/events", ["Accept": accept])
+            #expect(answer.status == 406, "\(accept)")
+            #expect(answer.problem == "not-acceptable")
+        }
+        for accept in ["*/*", "text/html, application/*;q=0.1", "application/json; charset=utf-8"] {
+            #expect(try await herald.get("/v1/events", ["Accept": accept]).status == 200, "\(accept)")
+        }
+        for type in ["text/plain", "application/x-www-form-urlencoded", ""] {
+            let answer = try await herald.post("/v1/events", #"{"type": "a"}"#, ["Content-Type": type])
+            #expect(answer.status == 415, "\(type)")
+        }
+        #expect(
+            try await herald.post("/v1/events", #"{"type": "a"}"#, ["Content-Type": "Application/JSON; charset=utf-8"])
+                .status == 202)
+    }
+
+    @Test("a body over the limit is a 413, whether its length is told or not, and one at the limit is taken")
+    func bodySize() async throws {
+        let herald = try await HeraldProcess.start(["--max-body", "2048"])
+        func event(_ bytes: Int) -> String {
+            let head = #"{"type": "a", "data": ""#
+            return head + String(repeating: "x", count: bytes - head.utf8.count - 2) + "\"}"
+        }
+        #expect(try await herald.post("/v1/events", event(2048)).status == 202)
+        let told = try await herald.post("/v1/events", event(2049))
+        #expect(told.status == 413)
+        #expect(told.problem == "body-too-large")
+        #expect(told.header("connection")?.lowercased() == "close")
+        let chunk = String(repeating: " ", count: 0x900)
+        let chunked = try await herald.sendRaw(
+            "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                + "Transfer-Encoding: chunked\r\n\r\n900\r\n\(chunk)\r\n0\r\n\r\n")
+        #expect(chunked.status == 413)
+        #expect(try await herald.get("/v1/events").data.count == 1)
+    }
+
+    @Test("a foreign Host is a 421")
+    func host() async throws {
+        let herald = try await HeraldProcess.start()
+        let answer = try await herald.get("/healthz", ["Host": "evil.example"])
+        #expect(answer.status == 421)
+        #expect(answer.problem == "misdirected-request")
+        for host in ["localhost", "127.0.0.1:1", "LOCALHOST:80", "[::1]:8080"] {
+            #expect(try await herald.get("/healthz", ["Host": host]).status == 200, "\(host)")
+        }
+    }
+
+    @Test("headers that are too large or too many are a 431, and a target that is too long a 414")
+    func largeHeads() async throws {
+        let herald = try await HeraldProcess.start()
+        #expect(try await herald.get("/healthz", ["X-Large": String(repeating: "x", count: 40_000)]).status == 431)
+        let many = (0..<500).map { "X-\($0): y\r\n" }.joined()
+        #expect(try await herald.sendRaw("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\(many)\r\n").status == 431)
+        #expect(try await herald.get("/v1/events?type=" + String(repeating: "x", count: 40_000)).status == 414)
+    }
+
+    @Test(
+        "a path that could be read in two ways is a 400",
+        arguments: [
+            "/v1/delegates/%2e%2e", "/v1/delegates/..", "/v1/delegates/a%2fb", "/v1/delegates/a%5Cb",
+            "/v1/delegates/a%00b", "/v1/delegates/a%zz", "/v1/delegates/%ff",
+        ])
+    func doubtfulPaths(path: String) async throws {
+        let herald = try await HeraldProcess.start()
+        #expect(try await herald.get(path).status == 400)
+    }
+
+    @Test(
+        "a path that only looks like one that is there is a 404",
+        arguments: ["/v1/events/", "//v1/events", "/V1/events", "/v1/delegates//pause", "/v1/%65vents", "/", "/v1"])
+    func otherPaths(path: String) async throws {
+        let herald = try await HeraldProcess.start()
+        #expect(try await herald.get(path).status == 404)
+    }
+
+    @Test("health, readiness, metrics and the description of the API are there")
+    func system() async throws {
+        let herald = try await HeraldProcess.start()
+        #expect(try await herald.get("/healthz").string("status") == "ok")
+        #expect(try await herald.get("/readyz").string("status") == "ready")
+        let metrics = try await herald.get("/metrics")
+        #expect(metrics.header("content-type") == "text/plain; version=0.0.4; charset=utf-8")
+        #expect(metrics.text.contains("# TYPE herald_events_published_total counter"))
+        #expect(try await herald.get("/openapi.yaml").text.contains("\nopenapi: 3."))
+        #expect(try await herald.get("/openapi.json").string("openapi")?.hasPrefix("3.") == true)
+    }
+
+    @Test("requests one after the other, and several at once, work on one connection")
+    func connectionReuse() async throws {
+        let herald = try await HeraldProcess.start()
+        let statuses = try await RawHTTP.onThread { [port = herald.port] in
+            let client = try RawHTTPClient(port: port)
+            let request = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+            client.send(request)
+            var statuses = [try client.readResponse()?.status]
+            client.send(request + request + request)
+            for _ in 0..<3 { statuses.append(try client.readResponse()?.status) }
+            return statuses
+        }
+        #expect(statuses == [200, 200, 200, 200])
+    }
+}

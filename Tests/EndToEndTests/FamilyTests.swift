@@ -1,0 +1,114 @@
+import JSON
+import TestSupport
+import Testing
+
+@Suite("Auth status and app state", .serialized)
+struct FamilyTests {
+    @Test("logging in and out changes the status, and a change of status is posted with it")
+    func auth() async throws {
+        let herald = try await HeraldProcess.start()
+        let unknown = try await herald.get("/v1/auth/42")
+        #expect(unknown.status == 200)
+        #expect(unknown.string("status") == "unknown")
+
+        let login = try await herald.publish("auth.logged_in", #""data": {"user": {"id": 42, "name": "Ada"}}"#)
+        let status = try await herald.get("/v1/auth/42")
+        #expect(status.string("status") == "logged_in")
+        #expect(status["user"]?.bytes == Array(#"{"id": 42, "name": "Ada"}"#.utf8))
+        #expect(status.string("event_id") == login)
+        // The same again: no change of status.
+        try await herald.publish("auth.logged_in", #""data": {"user": {"id": "42"}}"#)
+        let logout = try await herald.publish("auth.logged_out", #""subject": "user:42""#)
+        #expect(try await herald.get("/v1/auth/42").string("status") == "logged_out")
+
+        let changes = try await herald.get("/v1/events?type=auth.status_changed").data
+        #expect(changes.map { $0["data"]?["status"]?.string } == ["logged_out", "logged_in"])
+        #expect(changes.map { $0["data"]?["cause"]?.string } == [logout, login])
+        #expect(changes.allSatisfy { $0["subject"]?.string == "user:42" && $0["data"]?["user_id"]?.string == "42" })
+        let logins = try await herald.get("/v1/events?type=auth.logged_in").data
+        #expect(logins.allSatisfy { $0["subject"]?.string == "user:42" })
+    }
+
+    @Test("auth events without a user are refused")
+    func badAuth() async throws {
+        let herald = try await HeraldProcess.start()
+        for (body, pointer) in [
+            (#"{"type": "auth.logged_in"}"#, "/data/user"),
+            (#"{"type": "auth.logged_in", "subject": "user:1"}"#, "/data/user"),
+            (#"{"type": "auth.logged_in", "data": {"user": "ada"}}"#, "/data/user"),
+            (#"{"type": "auth.logged_in", "data": {"user": {"id": ""}}}"#, "/data/user/id"),
+            (#"{"type": "auth.logged_in", "data": {"user": {"id": 1.5}}}"#, "/data/user/id"),
+            (#"{"type": "auth.logged_out"}"#, "/data/user/id"),
+            (#"{"type": "auth.status_changed", "subject": "user:1"}"#, "/data/status"),
+        ] {
+            let answer = try await herald.post("/v1/events", body)
+            #expect(answer.status == 422, "\(body)")
+            #expect(answer.errors == [pointer], "\(body)")
+        }
+        #expect(try await herald.get("/v1/events").data.isEmpty)
+    }
+
+    @Test("PUT of an auth status is the same as posting the event")
+    func putAuth() async throws {
+        let herald = try await HeraldProcess.start()
+        let put = try await herald.send(
+            "PUT", "/v1/auth/a%20b", #"{"status": "logged_in", "user": {"id": "a b", "x": 1}}"#)
+        #expect(put.status == 200)
+        #expect(put.string("user_id") == "a b")
+        #expect(put.string("status") == "logged_in")
+        let types = try await herald.get("/v1/events").data.map { $0["type"]?.string }
+        #expect(types == ["auth.status_changed", "auth.logged_in"])
+        #expect(
+            try await herald.send("PUT", "/v1/auth/1", #"{"status": "logged_in", "user": {"id": 2}}"#).status == 422)
+        #expect(try await herald.send("PUT", "/v1/auth/1", #"{"status": "dancing"}"#).errors == ["/status"])
+        #expect(try await herald.send("PUT", "/v1/auth/1", #"{"state": "logged_in"}"#).errors == ["/state"])
+        #expect(
+            try await herald.send("PUT", "/v1/auth/1", #"{"status": "logged_out"}"#).string("status") == "logged_out")
+    }
+
+    @Test("the app state is what was set last; every assignment tells what it was before")
+    func appState() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url(), #""events": ["app_state.*"]"#)
+        #expect(try await herald.get("/v1/app-state")["state"]?.isNull == true)
+        #expect(
+            try await herald.send("PUT", "/v1/app-state", #"{"state": {"authentication": "active"}}"#).status == 200)
+        #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#).string("state") == "idle")
+        #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#).status == 200)
+        // Not a change, so nobody is told.
+        #expect(try await herald.send("PUT", "/v1/app-state?if_changed=true", #"{"state": "idle"}"#).status == 200)
+        try await herald.publish("app_state.changed", #""data": {"state": {"ready": false}}"#)
+        #expect(try await herald.get("/v1/app-state")["state"]?.bytes == Array(#"{"ready": false}"#.utf8))
+
+        let bodies = try await receiver.requests(4).map { try JSONDocument(parsing: $0.body) }
+        let told = bodies.map { body in
+            String(
+                decoding: (body["data"]?["previous"]?.bytes ?? []) + [62] + (body["data"]?["state"]?.bytes ?? []),
+                as: UTF8.self)
+        }
+        #expect(
+            Set(told) == [
+                #"null>{"authentication": "active"}"#, #"{"authentication": "active"}>"idle""#, #""idle">"idle""#,
+                #""idle">{"ready": false}"#,
+            ])
+        #expect(try await herald.get("/v1/events?type=app_state.changed").data.count == 4)
+        #expect(
+            try await herald.post("/v1/events", #"{"type": "app_state.changed", "data": {}}"#).errors == ["/data/state"]
+        )
+    }
+
+    @Test("status and state survive a restart")
+    func restart() async throws {
+        let herald = try await HeraldProcess.start()
+        try await herald.publish("auth.logged_in", #""data": {"user": {"id": 7}}"#)
+        let state = try await herald.send("PUT", "/v1/app-state", #"{"state": {"data_retrieval": "success"}}"#)
+        try await herald.kill()
+        let next = try await herald.restart()
+        #expect(try await next.get("/v1/auth/7").string("status") == "logged_in")
+        let after = try await next.get("/v1/app-state")
+        #expect(after.body == state.body)
+        #expect(after.header("etag") == state.header("etag"))
+    }
+}

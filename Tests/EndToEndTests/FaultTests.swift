@@ -1,0 +1,202 @@
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+@Suite("Faults of the disk", .serialized)
+struct FaultTests {
+    private static func hasStrace() -> Bool { ChildProcess.exists("strace") }
+
+    /// Whether a file system can be mounted where nobody else sees it.
+    private static func mayMount() async -> Bool {
+        let mount = ["-m", "mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", "/mnt"]
+        return (try? await ChildProcess.run("unshare", mount).end) == .exited(0)
+    }
+
+    /// Runs a server from its start so that a system call fails. `-D`: the server is our child, not strace's.
+    private static func strace(_ folder: TemporaryFolder, _ call: String, _ inject: String) -> [String] {
+        ["strace", "-D"] + options(folder, call, inject)
+    }
+
+    private static func options(_ folder: TemporaryFolder, _ call: String, _ inject: String) -> [String] {
+        ["-f", "-qq", "-o", folder.path + "/strace", "-e", "trace=\(call)", "-e", "inject=\(call):\(inject)"]
+    }
+
+    /// Makes a system call of a server that runs fail. Each thread counts its own calls from here on.
+    private func attach(_ herald: HeraldProcess, _ call: String, _ inject: String) async throws -> ChildProcess {
+        let id = herald.process.id
+        let strace = try ChildProcess("strace", Self.options(herald.folder, call, inject) + ["-p", "\(id)"])
+        try await eventually("strace is attached") {
+            if strace.end != nil { throw HeraldFailure(what: "strace: \(strace.text)") }
+            let tasks = try Files.names(in: "/proc/\(id)/task")
+            return try tasks.allSatisfy { task in
+                !String(decoding: try Files.read("/proc/\(id)/task/\(task)/status"), as: UTF8.self)
+                    .contains("TracerPid:\t0\n")
+            }
+        }
+        return strace
+    }
+
+    @Test(
+        "a full disk: publishers get 503, reads and deliveries go on, and it recovers without a restart",
+        .enabled("needs to be root, to mount a small file system", mayMount))
+    func diskFull() async throws {
+        let folder = TemporaryFolder()
+        let data = folder.path + "/data"
+        mkdir(data, 0o700)
+        let mount = #"mount -t tmpfs -o size=80m tmpfs "$0" && exec "$@""#
+        let herald = try await HeraldProcess.start(
+            folder: folder, data: data, prefix: ["unshare", "-m", "sh", "-c", mount, data])
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url())
+        var acknowledged: Set<String> = []
+        for _ in 0..<5 { acknowledged.insert(try await herald.publish()) }
+
+        // The file system of the server, seen through it.
+        let filler = "/proc/\(herald.process.id)/root\(data)/filler"
+        for _ in 1...3 {
+            try Files.fillDisk(filler)
+            let large = #""data": "\#(String(repeating: "x", count: 20_000))""#
+            var refused: Answer?
+            for _ in 0..<50 where refused == nil {
+                let answer = try await herald.post("/v1/events", "{\"type\": \"a.b\", \(large)}")
+                if answer.status == 202 { acknowledged.insert(answer.id) } else { refused = answer }
+            }
+            let problem = try #require(refused)
+            #expect(problem.status == 503)
+            #expect(problem.problem == "storage-full")
+            #expect(problem.header("retry-after") != nil)
+            #expect(try await herald.get("/v1/events").status == 200)
+            #expect(try await herald.get("/healthz").status == 200)
+            let ready = try await herald.get("/readyz")
+            #expect(ready.status == 503)
+            #expect(ready.problem == "storage-full")
+
+            #expect(unlink(filler) == 0)
+            // By itself, within 5 s.
+            let port = herald.port
+            let id: String = try await eventually("posting works again", within: 5) {
+                let client = try RawHTTPClient(port: port)
+                let body = #"{"type": "a.b", "data": "\#(String(repeating: "x", count: 20_000))"}"#
+                client.send(
+                    "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                        + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+                guard let answer = try client.readResponse().map(Answer.init), answer.status == 202 else { return nil }
+                return answer.id
+            }
+            acknowledged.insert(id)
+            #expect(try await herald.get("/readyz").status == 200)
+        }
+        #expect(herald.process.end == nil)
+        #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
+        for event in acknowledged { _ = try await herald.deliveries(of: event, "delivered") }
+        let told = receiver.requests.compactMap { $0.header("webhook-id") }
+        #expect(Set(told) == acknowledged, "what was refused is told to nobody")
+        #expect(told.count == acknowledged.count)
+        #expect(try await herald.stop() == .exited(0))
+    }
+
+    @Test(
+        "an I/O error on write: 503, nothing acknowledged, and it goes on by itself",
+        .enabled("needs strace", hasStrace))
+    func writeError() async throws {
+        let herald = try await HeraldProcess.start()
+        let strace = try await attach(herald, "pwrite64", "error=EIO:when=20..23")
+        defer { strace.signal(SIGTERM) }
+        var acknowledged: Set<String> = []
+        var refused: Set<String> = []
+        for number in 0..<60 {
+            let answer = try await herald.post("/v1/events", #"{"type": "a.b", "id": "w\#(number)"}"#)
+            if answer.status == 202 {
+                acknowledged.insert("w\(number)")
+            } else {
+                #expect(answer.status == 503)
+                #expect(answer.problem == "storage-unavailable")
+                #expect(answer.header("retry-after") != nil)
+                refused.insert("w\(number)")
+            }
+        }
+        #expect(!refused.isEmpty, "the fault was not met")
+        #expect(acknowledged.contains("w59"))
+        let listed = Set(try await herald.get("/v1/events?limit=200").data.compactMap { $0["id"]?.string })
+        #expect(listed == acknowledged)
+        #expect(try await herald.stop() == .exited(0))
+        let next = try await herald.restart()
+        #expect(Set(try await next.get("/v1/events?limit=200").data.compactMap { $0["id"]?.string }) == acknowledged)
+    }
+
+    /// Not the second sync: that is SQLite's of the folder, of which it ignores how it ended. Herald has synced the folder
+    /// itself at the start.
+    @Test(
+        "a failed sync ends the process with 74 and one clear line, and nothing acknowledged is lost",
+        .enabled("needs strace", hasStrace), arguments: [1, 3, 7, 20])
+    func syncError(number: Int) async throws {
+        let herald = try await HeraldProcess.start()
+        let strace = try await attach(herald, "fdatasync", "error=EIO:when=\(number)")
+        defer { strace.signal(SIGTERM) }
+        let load = Load(port: herald.port, prefix: "f")
+        #expect(try await herald.process.ended() == .exited(74))
+        let result = try await load.stop()
+        #expect(Set(result.refused.keys).isSubset(of: [503]))
+        let errors = herald.process.lines.filter { $0.contains(#""level":"error""#) }
+        #expect(errors.count == 1)
+        #expect(errors.first?.contains("nobody can know what is on disk") == true)
+        #expect(herald.process.lines.count == 2, "listening, and why it stopped: \(herald.process.text)")
+        try await expect(result.acknowledged, in: try await herald.restart())
+    }
+
+    @Test(
+        "killed at any system call that writes, it has everything that it acknowledged",
+        .enabled("needs strace", hasStrace))
+    func killedAtSystemCalls() async throws {
+        var (acknowledged, kills) = (0, 0)
+        for (call, moments) in [
+            ("fdatasync", [1, 2, 3, 5, 8, 13, 21, 100]), ("pwrite64", [1, 2, 3, 4, 5, 6, 7, 20, 50, 500]),
+        ] {
+            for number in moments {
+                let herald = try await HeraldProcess.start()
+                let strace = try await attach(herald, call, "signal=KILL:when=\(number)")
+                defer { strace.signal(SIGTERM) }
+                let load = Load(port: herald.port, publishers: 2, prefix: "c")
+                #expect(try await herald.process.ended() == .killed(signal: SIGKILL))
+                let result = try await load.stop()
+                try await expect(result.acknowledged, in: try await herald.restart())
+                acknowledged += result.acknowledged.count
+                kills += 1
+            }
+        }
+        print("killed at \(kills) system calls: \(acknowledged) events acknowledged, all there after the restart")
+    }
+
+    @Test("killed at any moment of its first start, the next start works", .enabled("needs strace", hasStrace))
+    func killedAtFirstStart() async throws {
+        for (call, moments) in [
+            ("fdatasync", [1, 2, 3, 4]), ("pwrite64", [1, 2, 3, 5, 10, 20, 40]), ("fsync", [1, 2, 3]), ("rename", [1]),
+            ("ftruncate", [1, 2]), ("unlink", [1, 2]),
+        ] {
+            for number in moments {
+                let folder = TemporaryFolder()
+                let prefix = Self.strace(folder, call, "signal=KILL:when=\(number)")
+                if let herald = try? await HeraldProcess.start(folder: folder, prefix: prefix) {
+                    try await herald.kill()
+                }
+                let next = try await HeraldProcess.start(folder: folder)
+                try await next.publish()
+                #expect(try await next.get("/v1/events").data.count == 1, "\(call) \(number)")
+            }
+        }
+    }
+
+    private func expect(_ acknowledged: Set<String>, in herald: HeraldProcess) async throws {
+        var there: Set<String> = []
+        var path = "/v1/events?limit=200"
+        while true {
+            let page = try await herald.get(path)
+            there.formUnion(page.data.compactMap { $0["id"]?.string })
+            guard let cursor = page.string("next_cursor") else { break }
+            path = "/v1/events?limit=200&cursor=\(cursor)"
+        }
+        #expect(acknowledged.subtracting(there).isEmpty)
+    }
+}

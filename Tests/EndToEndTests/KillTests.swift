@@ -1,0 +1,108 @@
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+@Suite("kill -9 under load", .serialized)
+struct KillTests {
+    /// Activity is gathered for this long before it is written.
+    private static let checkpointInterval = 0.1
+
+    private struct Kill {
+        let time: Double
+        /// The slowest post that was acknowledged before it: how long a commit may take on this machine now.
+        let slowestPost: Double
+
+        /// What was delivered earlier before the kill than this must have been written down. A checkpoint may have been on
+        /// its way when the delivery ended; the next one gathers, and is committed.
+        var window: Double { KillTests.checkpointInterval + 2 * slowestPost + 0.05 }
+    }
+
+    private struct Duplicate {
+        /// From the earlier delivery to the kill.
+        let age: Double
+        let isExplained: Bool
+    }
+
+    /// `HERALD_KILL_CYCLES`, 10 unless told.
+    private static var cycles: Int {
+        getenv("HERALD_KILL_CYCLES").flatMap { Int(String(cString: $0)) } ?? 10
+    }
+
+    @Test("nothing acknowledged is lost, and twice comes only what the last checkpoint before a kill could not know")
+    func cycles() async throws {
+        let (book, late) = (Book(), Book())
+        let receiver = try Receiver { request in
+            (request.path == "/all" ? book : late).note(request)
+            return .status(200)
+        }
+        defer { receiver.close() }
+        var herald = try await HeraldProcess.start()
+        let all = try await herald.register(receiver.url("/all")).id
+        // One at a time, so that it is behind, and every fourth event only.
+        let some = try await herald.register(
+            receiver.url("/some"), #""max_in_flight": 1"#, #""subjects": ["some"]"#
+        ).id
+
+        var acknowledged: Set<String> = []
+        var unanswered = 0
+        var kills: [Kill] = []
+        for cycle in 0..<Self.cycles {
+            let load = Load(port: herald.port, prefix: "k\(cycle)") { $0 % 4 == 0 ? #","subject":"some""# : "" }
+            try await Self.wait(milliseconds: Int.random(in: 50...600))
+            let time = monotonicSeconds()
+            try await herald.kill()
+            let result = try await load.stop()
+            acknowledged.formUnion(result.acknowledged)
+            unanswered += result.unanswered.count
+            kills.append(Kill(time: time, slowestPost: result.slowest))
+            #expect(result.refused.isEmpty, "\(result.refused)")
+            herald = try await herald.restart()
+        }
+        let (expected, expectedOfSome) = (acknowledged, acknowledged.filter(Self.hasSubject))
+        // When it is too late, the count below tells what is missing.
+        try? await eventually("everything arrives", within: 60) {
+            expected.isSubset(of: book.ids) && expectedOfSome.isSubset(of: late.ids)
+        }
+        for id in [all, some] {
+            _ = try await herald.get("/v1/delegates/\(id)") {
+                let lag = $0["lag"]
+                return lag?["events"]?.integer == 0 && lag?["in_flight"]?.integer == 0 && lag?["retrying"]?.integer == 0
+            }
+        }
+        let lost = acknowledged.subtracting(book.ids).count + expectedOfSome.subtracting(late.ids).count
+        let duplicates = Self.duplicates(book, kills) + Self.duplicates(late, kills)
+        let oldest = duplicates.map(\.age).max() ?? 0
+        print(
+            """
+            \(kills.count) × kill -9 under load: \(acknowledged.count) events acknowledged, \(unanswered) posts without an \
+            answer, \(book.ids.count + late.ids.count) deliveries expected, \(lost) lost, \(duplicates.count) made twice, \
+            \(duplicates.count { !$0.isExplained }) of them unexplained, the oldest \(Int(oldest * 1000)) ms before its \
+            kill, the slowest post \(Int((kills.map(\.slowestPost).max() ?? 0) * 1000)) ms
+            """)
+        #expect(lost == 0)
+        #expect(duplicates.count { !$0.isExplained } == 0)
+        #expect(acknowledged.count > kills.count * 20, "too little load to mean anything")
+    }
+
+    private static func duplicates(_ book: Book, _ kills: [Kill]) -> [Duplicate] {
+        book.all.values.flatMap { times in
+            zip(times, times.dropFirst()).map { first, second in
+                let between = kills.filter { $0.time - $0.window <= first && $0.time <= second }
+                let age =
+                    kills.filter { $0.time <= second }.map { $0.time - first }.min { abs($0) < abs($1) } ?? .infinity
+                return Duplicate(age: age, isExplained: !between.isEmpty)
+            }
+        }
+    }
+
+    /// Not for something to happen, but for the kill to come at any moment.
+    private static func wait(milliseconds: Int) async throws {
+        _ = try await RawHTTP.onThread { usleep(UInt32(milliseconds) * 1000) }
+    }
+
+    /// Every fourth event of a publisher has one.
+    private static func hasSubject(_ id: String) -> Bool {
+        (id.split(separator: "-").last.flatMap { Int($0) } ?? 1) % 4 == 0
+    }
+}

@@ -1,0 +1,155 @@
+import JSON
+import TestSupport
+import Testing
+
+@Suite("Posting events", .serialized)
+struct PublishingTests {
+    @Test("one event is answered with its head, and can be read with its data, byte for byte")
+    func one() async throws {
+        let herald = try await HeraldProcess.start()
+        let data = #"{"a": 1.0,  "big": 12345678901234567890.123, "u": "\u00e9é", "n": null, "e": [1e3, -0]}"#
+        let posted = try await herald.post(
+            "/v1/events",
+            #"{"type": "order.paid", "subject": "order:7", "time": "2026-01-02T03:04:05.678Z", "data": \#(data)}"#)
+        #expect(posted.status == 202)
+        #expect(posted.id.hasPrefix("evt_"))
+        #expect(posted.string("type") == "order.paid")
+        #expect(posted.string("subject") == "order:7")
+        #expect(posted.string("time") == "2026-01-02T03:04:05.678Z")
+        #expect(posted["data"] == nil)
+        let read = try await herald.get("/v1/events/\(posted.id)")
+        #expect(read["data"]?.bytes == Array(data.utf8))
+        #expect(read["deliveries"]?.count == 0)
+    }
+
+    @Test("an event needs no more than a type")
+    func least() async throws {
+        let herald = try await HeraldProcess.start()
+        let posted = try await herald.post("/v1/events", #"{"type": "a"}"#)
+        #expect(posted.status == 202)
+        #expect(posted["subject"]?.isNull == true)
+        #expect(posted["time"]?.timestamp != nil)
+        #expect(try await herald.get("/v1/events/\(posted.id)")["data"]?.isNull == true)
+        #expect(try await herald.get("/v1/events/evt_0").status == 404)
+    }
+
+    @Test("an array is answered in its order")
+    func array() async throws {
+        let herald = try await HeraldProcess.start()
+        let events = (0..<1000).map { #"{"type": "a.b", "id": "e\#($0)"}"# }.joined(separator: ",")
+        let posted = try await herald.post("/v1/events", "[\(events)]")
+        #expect(posted.status == 202)
+        #expect(posted.data.map { $0["id"]?.string } == (0..<1000).map { "e\($0)" })
+        let listed = try await herald.get("/v1/events?limit=2").data.map { $0["id"]?.string }
+        #expect(listed == ["e999", "e998"])
+    }
+
+    @Test("an array with one wrong event posts none, and names everything that is wrong")
+    func allOrNothing() async throws {
+        let herald = try await HeraldProcess.start()
+        let posted = try await herald.post(
+            "/v1/events",
+            #"[{"type": "a"}, {"type": "B"}, {"subject": ""}, {"type": "c", "id": "no.stop", "time": "now"}, 5]"#)
+        #expect(posted.status == 422)
+        #expect(Set(posted.errors) == ["/1/type", "/2/type", "/2/subject", "/3/id", "/3/time", "/4"])
+        #expect(try await herald.get("/v1/events").data.isEmpty)
+        #expect(try await herald.post("/v1/events", "[]").status == 422)
+        let many = Array(repeating: #"{"type":"a"}"#, count: 1001).joined(separator: ",")
+        #expect(try await herald.post("/v1/events", "[\(many)]").status == 422)
+        #expect(try await herald.get("/v1/events").data.isEmpty)
+    }
+
+    @Test("limits are where they are said to be")
+    func limits() async throws {
+        let herald = try await HeraldProcess.start()
+        func text(_ count: Int) -> String { String(repeating: "a", count: count) }
+        func status(_ members: String) async throws -> Int {
+            try await herald.post("/v1/events", "{\(members)}").status
+        }
+        #expect(try await status(#""type": "\#(text(128))""#) == 202)
+        #expect(try await status(#""type": "\#(text(129))""#) == 422)
+        #expect(try await status(#""type": "a", "subject": "\#(text(256))""#) == 202)
+        #expect(try await status(#""type": "a", "subject": "\#(text(257))""#) == 422)
+        #expect(try await status(#""type": "a", "subject": "\#(String(repeating: "é", count: 256))""#) == 202)
+        #expect(try await status(#""type": "a", "id": "\#(text(64))""#) == 202)
+        #expect(try await status(#""type": "a", "id": "\#(text(65))""#) == 422)
+        #expect(try await status(#""type": "a", "id": """#) == 422)
+        for type in ["", ".a", "a.", "a..b", "A", "a-b", "ä", "herald.test"] {
+            #expect(try await status(#""type": "\#(type)""#) == 422, "\(type)")
+        }
+        let depth = String(repeating: "[", count: 62) + String(repeating: "]", count: 62)
+        #expect(try await status(#""type": "a", "data": \#(depth)"#) == 202)
+        #expect(try await status(#""type": "a", "data": [[[\#(depth)]]]"#) == 400)
+    }
+
+    @Test("an id that a client brings makes posting safe to repeat: the first answer, and nobody is told twice")
+    func duplicateIDs() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url())
+        let first = try await herald.post("/v1/events", #"{"type": "a", "id": "mine", "data": 1}"#)
+        let second = try await herald.post("/v1/events", #"{"type": "b", "id": "mine", "data": 2}"#)
+        #expect(first.status == 202)
+        #expect(second.status == 200)
+        #expect(second.body == first.body)
+        let mixed = try await herald.post(
+            "/v1/events", #"[{"type": "a", "id": "mine"}, {"type": "a", "id": "new"}, {"type": "a", "id": "new"}]"#)
+        #expect(mixed.status == 202)
+        #expect(mixed.data.map { $0["id"]?.string } == ["mine", "new", "new"])
+        let all = try await herald.post("/v1/events", #"[{"type": "a", "id": "new"}]"#)
+        #expect(all.status == 200)
+        let last = try await herald.publish()
+        _ = try await herald.deliveries(of: last, "delivered")
+        #expect(receiver.requests.compactMap { $0.header("webhook-id") }.sorted() == [last, "mine", "new"].sorted())
+        #expect(try await herald.get("/v1/events").data.count == 3)
+    }
+
+    @Test("an idempotency key replays the first answer, and posts nothing again")
+    func idempotency() async throws {
+        let herald = try await HeraldProcess.start()
+        let key = ["Idempotency-Key": "0f8fad5b-d9cb-469f-a165-70867728950e"]
+        let first = try await herald.post("/v1/events", #"{"type": "a"}"#, key)
+        #expect(first.status == 202)
+        #expect(first.header("idempotent-replayed") == nil)
+        let again = try await herald.post("/v1/events", #"{"type": "a"}"#, key)
+        #expect(again.status == 202)
+        #expect(again.body == first.body)
+        #expect(again.header("idempotent-replayed") == "true")
+        #expect(again.header("request-id") != first.header("request-id"))
+        let other = try await herald.post("/v1/events", #"{"type": "b"}"#, key)
+        #expect(other.status == 422)
+        #expect(other.problem == "idempotency-key-reused")
+        #expect(try await herald.get("/v1/events").data.count == 1)
+
+        let restarted = try await {
+            try await herald.stop()
+            return try await herald.restart()
+        }()
+        let late = try await restarted.post("/v1/events", #"{"type": "a"}"#, key)
+        #expect(late.body == first.body)
+        #expect(late.header("idempotent-replayed") == "true")
+    }
+
+    @Test("a refused request does not use up its idempotency key")
+    func refusedWithKey() async throws {
+        let herald = try await HeraldProcess.start()
+        let key = ["Idempotency-Key": "k"]
+        #expect(try await herald.post("/v1/events", #"{"type": "A"}"#, key).status == 422)
+        #expect(try await herald.post("/v1/events", #"{"type": "a"}"#, key).status == 202)
+        #expect(try await herald.post("/v1/events", #"{"type": "a"}"#, ["Idempotency-Key": "with space"]).status == 422)
+    }
+
+    @Test("the same key at the same time posts once")
+    func concurrentKey() async throws {
+        let herald = try await HeraldProcess.start()
+        let ids = try await withThrowingTaskGroup(of: String.self) { group in
+            for _ in 0..<16 {
+                group.addTask { try await herald.post("/v1/events", #"{"type": "a"}"#, ["Idempotency-Key": "race"]).id }
+            }
+            return try await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(ids.count == 1)
+        #expect(try await herald.get("/v1/events").data.count == 1)
+    }
+}

@@ -1,0 +1,142 @@
+import JSON
+import TestSupport
+import Testing
+
+@Suite("Registering delegates", .serialized)
+struct RegistrationTests {
+    @Test("a registration answers with all settings, its address, and this once the secret")
+    func register() async throws {
+        let herald = try await HeraldProcess.start()
+        let created = try await herald.register("http://127.0.0.1:9/hook")
+        #expect(created.id.hasPrefix("dlg_"))
+        #expect(created.header("location") == "/v1/delegates/\(created.id)")
+        #expect(created.string("kind") == "webhook")
+        #expect(created.string("status") == "active")
+        #expect(created["status_reason"]?.isNull == true)
+        #expect(created.string("url") == "http://127.0.0.1:9/hook")
+        #expect(created["events"]?.bytes == Array(#"["*"]"#.utf8))
+        #expect(created.integer("max_in_flight") == 32)
+        #expect(created.integer("timeout_seconds") == 15)
+        #expect(created["retry_schedule"]?.count == 9)
+        #expect(created["lag"]?["events"]?.integer == 0)
+        #expect(created["created_at"]?.timestamp != nil)
+        #expect(created.string("secret")?.hasPrefix("whsec_") == true)
+
+        let shown = try await herald.get("/v1/delegates/\(created.id)")
+        #expect(shown.status == 200)
+        #expect(shown["secret"] == nil)
+        #expect(shown.string("created_at") == created.string("created_at"))
+    }
+
+    @Test("a secret and header values are never shown again, wherever one looks")
+    func secrecy() async throws {
+        let herald = try await HeraldProcess.start()
+        let secret = "whsec_" + "QUJDREVGR0hJSktMTU5PUFFSU1RVVldY"
+        let created = try await herald.register(
+            "http://127.0.0.1:9/", #""secret": "\#(secret)""#, #""headers": {"Authorization": "Bearer hush-hush"}"#,
+            #""retry_schedule": []"#)
+        #expect(created.string("secret") == secret)
+        #expect(created["header_names"]?.bytes == Array(#"["Authorization"]"#.utf8))
+        let id = created.id
+        let event = try await herald.publish()
+        _ = try await herald.deliveries(of: event, "exhausted")
+        for path in [
+            "/v1/delegates", "/v1/delegates/\(id)", "/v1/delegates/\(id)/attempts", "/v1/events/\(event)", "/metrics",
+        ] {
+            let answer = try await herald.get(path)
+            #expect(!answer.text.contains("hush-hush") && !answer.text.contains(secret), "\(path)")
+        }
+        for body in [#"{"description": "x"}"#, #"{"headers": {"X-Other": "y"}}"#] {
+            let changed = try await herald.send("PATCH", "/v1/delegates/\(id)", body)
+            #expect(!changed.text.contains("hush-hush") && !changed.text.contains(secret))
+        }
+        let conflict = try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/"}"#)
+        #expect(conflict.status == 409)
+        #expect(!conflict.text.contains("hush-hush"))
+        #expect(!herald.process.text.contains("hush-hush") && !herald.process.text.contains(secret))
+    }
+
+    @Test("the same URL again is a no-op with the same settings, and a conflict that names the delegate with others")
+    func again() async throws {
+        let herald = try await HeraldProcess.start()
+        let created = try await herald.register("http://127.0.0.1:9/a", #""events": ["auth.*"]"#)
+        let same = try await herald.post("/v1/delegates", #"{"events": ["auth.*"], "url": "http://127.0.0.1:9/a"}"#)
+        #expect(same.status == 200)
+        #expect(same.id == created.id)
+        #expect(same["secret"] == nil)
+        let other = try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/a"}"#)
+        #expect(other.status == 409)
+        #expect(other.problem == "conflict")
+        #expect(other.errors == ["/url"])
+        #expect(other.string("detail")?.contains(created.id) == true)
+        #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
+    }
+
+    @Test("URLs are compared in the form that libcurl prints")
+    func normalisedURLs() async throws {
+        let herald = try await HeraldProcess.start()
+        let created = try await herald.register("HTTP://LocalHost:80/a/../b?q=1")
+        #expect(created.string("url") == "http://localhost/b?q=1")
+        let same = try await herald.post("/v1/delegates", #"{"url": "http://localhost/b?q=1"}"#)
+        #expect(same.status == 200)
+        #expect(same.id == created.id)
+    }
+
+    @Test(
+        "a URL that is none, or that has what callbacks don't need, is refused",
+        arguments: [
+            "", "nonsense", "ftp://127.0.0.1/", "file:///etc/passwd", "http://user@127.0.0.1/", "http://u:p@127.0.0.1/",
+            "http://127.0.0.1/#f", "http:///x", "http://127.0.0.1:0/", "http://127.0.0.1:65536/", "http://a..b/",
+            "http://127.0.0.1/\\", "javascript:alert(1)", "//127.0.0.1/",
+        ])
+    func badURLs(url: String) async throws {
+        let herald = try await HeraldProcess.start()
+        let escaped = url.split(separator: "\\", omittingEmptySubsequences: false).joined(separator: "\\\\")
+        let answer = try await herald.post("/v1/delegates", #"{"url": "\#(escaped)"}"#)
+        #expect(answer.status == 422, "\(answer.text)")
+        #expect(answer.errors == ["/url"])
+    }
+
+    @Test("an address that callbacks must not reach is refused, and the answer says why and what opens it")
+    func refusedAddresses() async throws {
+        let herald = try await HeraldProcess.start()
+        for url in [
+            "http://169.254.169.254/latest/meta-data", "http://10.0.0.1/", "http://192.168.1.1:8080/",
+            "http://172.16.0.1/",
+            "http://0.0.0.0/", "http://100.64.0.1/", "http://[fd00:ec2::254]/", "http://[::ffff:10.0.0.1]/",
+            "http://0x0a000001/", "http://2852039166/", "http://127.0.0.1:\(herald.port)/v1/events",
+        ] {
+            let answer = try await herald.post("/v1/delegates", #"{"url": "\#(url)"}"#)
+            #expect(answer.status == 422, "\(url)")
+            #expect(answer.errors == ["/url"], "\(url)")
+            #expect(answer.text.contains("--allow-networks"), "\(url)")
+        }
+    }
+
+    @Test("--allow-networks opens what it names and no more; --deny-networks closes loopback")
+    func networks() async throws {
+        let herald = try await HeraldProcess.start([
+            "--allow-networks", "10.1.0.0/16", "--deny-networks", "127.0.0.0/8",
+        ])
+        func status(_ url: String) async throws -> Int {
+            try await herald.post("/v1/delegates", #"{"url": "\#(url)"}"#).status
+        }
+        #expect(try await status("http://10.1.2.3/") == 201)
+        #expect(try await status("http://10.2.0.1/") == 422)
+        #expect(try await status("http://127.0.0.1:9/") == 422)
+        #expect(try await status("http://169.254.169.254/") == 422)
+    }
+
+    @Test("an idempotency key makes a registration safe to repeat, with the secret")
+    func idempotency() async throws {
+        let herald = try await HeraldProcess.start()
+        let body = #"{"url": "http://127.0.0.1:9/"}"#
+        let first = try await herald.post("/v1/delegates", body, ["Idempotency-Key": "k1"])
+        let again = try await herald.post("/v1/delegates", body, ["Idempotency-Key": "k1"])
+        #expect(first.status == 201)
+        #expect(again.status == 201)
+        #expect(again.header("idempotent-replayed") == "true")
+        #expect(again.header("location") == first.header("location"))
+        #expect(again.body == first.body)
+    }
+}

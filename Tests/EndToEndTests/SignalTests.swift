@@ -1,0 +1,96 @@
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+@Suite("Signals", .serialized)
+struct SignalTests {
+    @Test("HUP changes nothing")
+    func hangUp() async throws {
+        let herald = try await HeraldProcess.start()
+        for _ in 0..<3 { herald.process.signal(SIGHUP) }
+        try await herald.publish()
+        #expect(herald.process.end == nil)
+        #expect(try await herald.stop() == .exited(0))
+    }
+
+    @Test("INT ends it like TERM")
+    func interrupt() async throws {
+        let herald = try await HeraldProcess.start()
+        herald.process.signal(SIGINT)
+        #expect(try await herald.process.ended() == .exited(0))
+        #expect(herald.log("stopping").first?["signal"]?.string == "INT")
+        #expect(herald.log("stopped").count == 1)
+    }
+
+    @Test("TERM waits for what is in flight, and writes down how it ended")
+    func drain() async throws {
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        defer { receiver.close() }
+        let herald = try await HeraldProcess.start()
+        _ = try await herald.register(receiver.url())
+        let event = try await herald.publish()
+        _ = await receiver.requests(1)
+        herald.process.signal(SIGTERM)
+        try await eventually("it is stopping") { herald.log("stopping").count == 1 }
+        try await eventually("no new connection is taken") { (try? RawHTTPClient(port: herald.port)) == nil }
+        #expect(herald.process.end == nil)
+        gate.open()
+        #expect(try await herald.process.ended() == .exited(0))
+        let next = try await herald.restart()
+        _ = try await next.deliveries(of: event, "delivered")
+        #expect(receiver.requests.count == 1)
+    }
+
+    @Test("after the grace it ends although a callback is still open, which is made again after the restart")
+    func grace() async throws {
+        let gate = ReceiverGate()
+        let receiver = try Receiver { request in .held(gate) }
+        defer { receiver.close() }
+        let herald = try await HeraldProcess.start(["--grace", "1"])
+        _ = try await herald.register(receiver.url())
+        let event = try await herald.publish()
+        _ = await receiver.requests(1)
+        #expect(try await herald.stop(within: 10) == .exited(0))
+        gate.open()
+        let next = try await herald.restart()
+        _ = try await next.deliveries(of: event, "delivered")
+        #expect(receiver.requests.map { $0.header("herald-attempt") } == ["1", "1"])
+    }
+
+    @Test("a second TERM ends it at once, safely")
+    func impatience() async throws {
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        defer { receiver.close() }
+        defer { gate.open() }
+        let herald = try await HeraldProcess.start(["--grace", "600"])
+        _ = try await herald.register(receiver.url())
+        let event = try await herald.publish()
+        _ = await receiver.requests(1)
+        herald.process.signal(SIGTERM)
+        try await eventually("it is stopping") { herald.log("stopping").count == 1 }
+        herald.process.signal(SIGTERM)
+        #expect(try await herald.process.ended(within: 10) == .exited(1))
+        #expect(herald.log("stopped at once by a second signal").count == 1)
+        let next = try await herald.restart()
+        _ = await receiver.requests(2)
+        #expect(receiver.requests.map { $0.header("webhook-id") } == [event, event])
+        gate.open()
+        _ = try await next.deliveries(of: event, "delivered")
+    }
+
+    @Test("stopped and continued by the terminal, it goes on")
+    func suspended() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let herald = try await HeraldProcess.start()
+        _ = try await herald.register(receiver.url())
+        herald.process.signal(SIGSTOP)
+        async let posted = herald.publish()
+        herald.process.signal(SIGCONT)
+        _ = try await herald.deliveries(of: try await posted, "delivered")
+        #expect(receiver.requests.count == 1)
+    }
+}

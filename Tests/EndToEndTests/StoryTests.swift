@@ -1,0 +1,114 @@
+import JSON
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Why did this arrive, and where did it not?", .serialized)
+struct StoryTests {
+    @Test("an event tells every delegate's state: pending, retrying, delivered, exhausted")
+    func states() async throws {
+        let herald = try await HeraldProcess.start()
+        let gate = ReceiverGate()
+        let receiver = try Receiver { request in
+            switch request.path {
+            case "/pending": .held(gate)
+            case "/retrying", "/exhausted": .status(500, body: "no luck")
+            default: .status(204)
+            }
+        }
+        defer { receiver.close() }
+        defer { gate.open() }
+        let pending = try await herald.register(receiver.url("/pending"))
+        let retrying = try await herald.register(receiver.url("/retrying"), #""retry_schedule": [3600]"#)
+        let delivered = try await herald.register(receiver.url("/delivered"))
+        let exhausted = try await herald.register(receiver.url("/exhausted"), #""retry_schedule": [0.05]"#)
+        _ = try await herald.register(receiver.url("/unconcerned"), #""events": ["other.*"]"#)
+
+        let event = try await herald.publish()
+        let story = try await herald.deliveries(of: event, "pending", "retrying", "delivered", "exhausted")
+        #expect(story.map { $0["delegate"]?.string } == [pending.id, retrying.id, delivered.id, exhausted.id])
+        #expect(story.map { $0["url"]?.string } == [pending, retrying, delivered, exhausted].map { $0.string("url") })
+        #expect(story.map { $0["attempts"]?.integer } == [0, 1, 1, 2])
+        #expect(story.map { $0["status_code"]?.integer } == [nil, 500, 204, 500])
+        #expect(story[0]["first_attempt_at"]?.isNull == true)
+        let next = try #require(story[1]["next_attempt_at"]?.timestamp)
+        let first = try #require(story[1]["first_attempt_at"]?.timestamp)
+        // An hour, 20 % more or less.
+        #expect((2880_000...4330_000).contains(next.milliseconds - first.milliseconds))
+        #expect(story[3]["next_attempt_at"]?.isNull == true)
+        #expect(try await herald.get("/v1/delegates/\(retrying.id)")["lag"]?["retrying"]?.integer == 1)
+
+        gate.open()
+        _ = try await herald.deliveries(of: event, "delivered", "retrying", "delivered", "exhausted")
+        #expect(try await herald.send("DELETE", "/v1/delegates/\(retrying.id)").status == 204)
+        _ = try await herald.deliveries(of: event, "delivered", "dropped", "delivered", "exhausted")
+    }
+
+    @Test("attempts are listed newest first, with number, outcome, status, excerpt and event, and can be filtered")
+    func attempts() async throws {
+        let herald = try await HeraldProcess.start()
+        let count = Mutex(0)
+        let receiver = try Receiver { _ in
+            let number = count.withLock {
+                $0 += 1
+                return $0
+            }
+            return number < 3 ? .status(503, body: "try \(number)") : .status(200, body: "thanks")
+        }
+        defer { receiver.close() }
+        let id = try await herald.register(receiver.url(), #""retry_schedule": [0.05, 0.05]"#).id
+        let event = try await herald.publish()
+        _ = try await herald.deliveries(of: event, "delivered")
+        let other = try await herald.publish()
+        _ = try await herald.deliveries(of: other, "delivered")
+        let path = "/v1/delegates/\(id)/attempts"
+        let all = try await herald.get(path)
+        #expect(all.data.map { $0["attempt"]?.integer } == [1, 3, 2, 1])
+        #expect(all.data.map { $0["event"]?.string } == [other, event, event, event])
+        #expect(all.data.map { $0["outcome"]?.string } == ["succeeded", "succeeded", "failed", "failed"])
+        #expect(all.data.map { $0["status_code"]?.integer } == [200, 200, 503, 503])
+        #expect(all.data.map { $0["response_excerpt"]?.string } == ["thanks", "thanks", "try 2", "try 1"])
+        #expect(all.data.allSatisfy { ($0["duration_ms"]?.double ?? -1) >= 0 && $0["started_at"]?.timestamp != nil })
+        #expect(Set(all.data.compactMap { $0["id"]?.string }).count == 4)
+        #expect(try await herald.get(path + "?outcome=failed").data.count == 2)
+        #expect(try await herald.get(path + "?outcome=succeeded&event=\(event)").data.count == 1)
+        #expect(try await herald.get(path + "?outcome=maybe").errors == ["outcome"])
+        #expect(try await herald.get(path + "?event=evt_0").status == 404)
+        let page = try await herald.get(path + "?limit=3")
+        let cursor = try #require(page.string("next_cursor"))
+        #expect(try await herald.get(path + "?limit=3&cursor=\(cursor)").data.map { $0["attempt"]?.integer } == [1])
+    }
+
+    @Test("why there was no answer is named")
+    func failures() async throws {
+        let herald = try await HeraldProcess.start()
+        let gate = ReceiverGate()
+        defer { gate.open() }
+        let receiver = try Receiver { request in
+            switch request.path {
+            case "/reset": .reset
+            case "/nonsense": .thenClose(.raw("What?\r\n\r\n"))
+            case "/redirect": .status(302, headers: [("location", "http://127.0.0.1:9/")])
+            case "/gone": .status(410)
+            case "/silent": .held(gate)
+            default: .status(200)
+            }
+        }
+        defer { receiver.close() }
+        for (url, error, status) in [
+            (receiver.url("/reset"), "protocol_error", nil), (receiver.url("/nonsense"), "protocol_error", nil),
+            (receiver.url("/redirect"), nil, 302), (receiver.url("/gone"), nil, 410),
+            ("http://127.0.0.1:9/closed", "connection_failed", nil), ("http://name.invalid/", "name_not_resolved", nil),
+            (receiver.url("/silent"), "timeout", nil),
+        ] as [(String, String?, Int64?)] {
+            let id = try await herald.register(url, #""retry_schedule": []"#, #""timeout_seconds": 1"#).id
+            let event = try await herald.publish()
+            let delivery = try #require(try await herald.deliveries(of: event, "exhausted").first)
+            #expect(delivery["error"]?.string == error, "\(url)")
+            #expect(delivery["status_code"]?.integer == status, "\(url)")
+            let attempt = try await herald.get("/v1/delegates/\(id)/attempts").data.first
+            #expect(attempt?["detail"]?.string?.isEmpty == false, "\(url)")
+            #expect(try await herald.send("DELETE", "/v1/delegates/\(id)").status == 204)
+        }
+    }
+}

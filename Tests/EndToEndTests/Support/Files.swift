@@ -1,0 +1,48 @@
+import Glibc
+
+/// Files as bytes, for tests that damage them.
+enum Files {
+    static func read(_ path: String) throws -> [UInt8] {
+        guard let file = fopen(path, "r") else { throw HeraldFailure(what: "\(path) can't be read") }
+        defer { fclose(file) }
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = fread(&buffer, 1, buffer.count, file)
+            if count == 0 { return bytes }
+            bytes += buffer[..<count]
+        }
+    }
+
+    static func write(_ bytes: [UInt8], to path: String) throws {
+        guard let file = fopen(path, "w") else { throw HeraldFailure(what: "\(path) can't be written") }
+        defer { fclose(file) }
+        if fwrite(bytes, 1, bytes.count, file) != bytes.count { throw HeraldFailure(what: "\(path) can't be written") }
+    }
+
+    static func names(in folder: String) throws -> [String] {
+        guard let stream = opendir(folder) else { throw HeraldFailure(what: "\(folder) can't be read") }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) {
+                $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+            }
+            if !name.hasPrefix(".") { names.append(name) }
+        }
+        return names
+    }
+
+    /// Writes zeros until the disk is full.
+    static func fillDisk(_ path: String) throws {
+        let descriptor = open(path, O_WRONLY | O_CREAT, 0o600)
+        guard descriptor >= 0 else { throw HeraldFailure(what: "\(path) can't be written") }
+        defer { close(descriptor) }
+        // The last bytes too.
+        for size in [65_536, 4096, 1] {
+            let zeros = [UInt8](repeating: 0, count: size)
+            while Glibc.write(descriptor, zeros, size) > 0 {}
+        }
+        guard errno == ENOSPC else { throw HeraldFailure(what: "the disk is not full") }
+    }
+}

@@ -1,0 +1,189 @@
+import Glibc
+import JSON
+import TestSupport
+
+/// The real binary, serving on a port of its own, with a folder of its own.
+final class HeraldProcess: Sendable {
+    let process: ChildProcess
+    let port: UInt16
+    let folder: TemporaryFolder
+
+    /// Starts `herald serve` and waits until it listens.
+    /// - Parameters:
+    ///   - folder: of an earlier process, to go on with its data.
+    ///   - data: the data folder, when it is not the folder itself.
+    ///   - prefix: a program and its arguments that run the server, such as `strace`.
+    static func start(
+        folder: TemporaryFolder = TemporaryFolder(), data: String? = nil, _ arguments: [String] = [],
+        environment: [String: String] = [:], prefix: [String] = []
+    ) async throws -> HeraldProcess {
+        let all =
+            prefix + [
+                try Binary.path(), "serve", "--listen", "127.0.0.1:0", "--data", data ?? folder.path + "/data",
+                "--log-format", "json",
+            ] + arguments
+        let process = try ChildProcess(all[0], Array(all.dropFirst()), environment: environment)
+        do {
+            let port: UInt16 = try await eventually("herald listens") {
+                if let port = Self.port(process.lines) { return port }
+                if process.end != nil { throw HeraldFailure(what: "herald did not start: \(process.text)") }
+                return nil
+            }
+            return HeraldProcess(process, port, folder)
+        } catch {
+            process.signal(SIGKILL)
+            throw error
+        }
+    }
+
+    private init(_ process: ChildProcess, _ port: UInt16, _ folder: TemporaryFolder) {
+        self.process = process
+        self.port = port
+        self.folder = folder
+    }
+
+    deinit { process.signal(SIGKILL) }
+
+    private static func port(_ lines: [String]) -> UInt16? {
+        for line in lines {
+            guard let entry = try? JSONDocument(parsing: line), entry["message"]?.string == "listening",
+                let address = entry["address"]?.string, let colon = address.lastIndex(of: ":")
+            else { continue }
+            return UInt16(address[address.index(after: colon)...])
+        }
+        return nil
+    }
+
+    // MARK: Its end
+
+    /// TERM.
+    @discardableResult
+    func stop(within seconds: Double = 60) async throws -> ChildProcess.End {
+        process.signal(SIGTERM)
+        return try await process.ended(within: seconds)
+    }
+
+    /// `kill -9`.
+    func kill() async throws {
+        process.signal(SIGKILL)
+        try await process.ended()
+    }
+
+    /// The same data, another process.
+    func restart(_ arguments: [String] = []) async throws -> HeraldProcess {
+        try await HeraldProcess.start(folder: folder, arguments)
+    }
+
+    /// The entries of the log with this message.
+    func log(_ message: String) -> [JSONDocument] {
+        process.lines.compactMap { try? JSONDocument(parsing: $0) }.filter { $0["message"]?.string == message }
+    }
+
+    // MARK: Requests
+
+    /// One request on a connection of its own.
+    func send(
+        _ method: String, _ path: String, _ body: String? = nil, _ headers: [String: String] = [:]
+    ) async throws -> Answer {
+        var lines = ["Host": "127.0.0.1:\(port)"]
+        if let body {
+            lines["Content-Type"] = "application/json"
+            lines["Content-Length"] = "\(body.utf8.count)"
+        }
+        lines.merge(headers) { $1 }
+        let head = lines.map { "\($0.key): \($0.value)\r\n" }.sorted().joined()
+        return try await sendRaw("\(method) \(path) HTTP/1.1\r\n\(head)\r\n\(body ?? "")", isHead: method == "HEAD")
+    }
+
+    /// These bytes, on a connection of its own.
+    func sendRaw(_ text: String, isHead: Bool = false) async throws -> Answer {
+        try await RawHTTP.onThread { [port] in
+            let client = try RawHTTPClient(port: port, timeoutSeconds: 20)
+            client.send(text)
+            guard let response = try client.readResponse(isToHead: isHead) else {
+                throw HeraldFailure(what: "no answer to \(text.prefix(80))")
+            }
+            return Answer(response)
+        }
+    }
+
+    func get(_ path: String, _ headers: [String: String] = [:]) async throws -> Answer {
+        try await send("GET", path, nil, headers)
+    }
+
+    func post(_ path: String, _ body: String, _ headers: [String: String] = [:]) async throws -> Answer {
+        try await send("POST", path, body, headers)
+    }
+
+    // MARK: What most tests do
+
+    /// Registers a webhook.
+    /// - Parameter fields: more members of the registration, such as `"retry_schedule": [1]`.
+    func register(_ url: String, _ fields: String...) async throws -> Answer {
+        let members = ["\"url\": \"\(url)\""] + fields
+        let answer = try await post("/v1/delegates", "{\(members.joined(separator: ", "))}")
+        guard answer.status == 201 else { throw HeraldFailure(what: "not registered: \(answer.text)") }
+        return answer
+    }
+
+    /// Posts an event.
+    /// - Returns: its id.
+    @discardableResult
+    func publish(_ type: String = "test.happened", _ fields: String...) async throws -> String {
+        let members = ["\"type\": \"\(type)\""] + fields
+        let answer = try await post("/v1/events", "{\(members.joined(separator: ", "))}")
+        guard answer.status == 202 else { throw HeraldFailure(what: "not posted: \(answer.text)") }
+        return answer.id
+    }
+
+    /// Waits until the answer to a GET is as it should be.
+    func get(
+        _ path: String, within seconds: Double = 20, until isThere: @escaping @Sendable (Answer) -> Bool
+    ) async throws -> Answer {
+        try await eventually("GET \(path) is as expected", within: seconds) { [port] in
+            let client = try RawHTTPClient(port: port)
+            client.send("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            guard let response = try client.readResponse() else { return nil }
+            let answer = Answer(response)
+            return isThere(answer) ? answer : nil
+        }
+    }
+
+    /// Waits until the deliveries of an event have these states, in the order of the delegates' registration.
+    func deliveries(of event: String, _ states: String..., within seconds: Double = 20) async throws -> [JSONValue] {
+        let answer = try await get("/v1/events/\(event)", within: seconds) {
+            ($0["deliveries"].map { Array($0.elements) } ?? []).map { $0["state"]?.string } == states
+        }
+        return answer["deliveries"].map { Array($0.elements) } ?? []
+    }
+}
+
+/// Where the binary is.
+enum Binary {
+    /// `HERALD_BINARY`, or what was built beside the tests.
+    static func path() throws -> String {
+        if let path = getenv("HERALD_BINARY") { return String(cString: path) }
+        for configuration in ["release", "debug"] {
+            let path = root + ".build/\(configuration)/herald"
+            if access(path, X_OK) == 0 { return path }
+        }
+        throw HeraldFailure(what: "there is no herald: run script/build, or set HERALD_BINARY")
+    }
+
+    /// The package's folder, from this file's place in it.
+    private static var root: String {
+        #filePath.split(separator: "/").dropLast(4).reduce("/") { $0 + $1 + "/" }
+    }
+
+    /// Runs the binary to its end.
+    static func run(
+        _ arguments: [String], environment: [String: String] = [:]
+    ) async throws -> (end: ChildProcess.End, text: String) {
+        try await ChildProcess.run(try path(), arguments, environment: environment)
+    }
+}
+
+/// What the tests need did not work.
+struct HeraldFailure: Error {
+    let what: String
+}

@@ -1,0 +1,92 @@
+import Synchronization
+import TestSupport
+
+/// Publishers that post as fast as they are answered, each on a thread and a connection of its own, until they are
+/// stopped or the server is gone. They remember what was acknowledged: every event has an id of its own.
+final class Load: Sendable {
+    struct Result: Sendable {
+        /// Ids that were answered 202, in no order.
+        var acknowledged: Set<String> = []
+        /// Ids that were posted and never answered, because the connection broke.
+        var unanswered: Set<String> = []
+        /// Answers other than 202, by status.
+        var refused: [Int: Int] = [:]
+        /// Seconds that the slowest acknowledged post took.
+        var slowest = 0.0
+    }
+
+    private struct State {
+        var result = Result()
+        var running: Int
+        var isStopped = false
+    }
+
+    private let state: Mutex<State>
+
+    /// - Parameters:
+    ///   - prefix: of the ids.
+    ///   - fields: more members of the event with this number, each with a comma in front.
+    init(
+        port: UInt16, publishers: Int = 4, prefix: String, fields: @escaping @Sendable (Int) -> String = { _ in "" }
+    ) {
+        state = Mutex(State(running: publishers))
+        for publisher in 0..<publishers {
+            RawHTTP.start { [self] in
+                publish(port, "\(prefix)-\(publisher)-", fields)
+                state.withLock { $0.running -= 1 }
+            }
+        }
+    }
+
+    var result: Result { state.withLock { $0.result } }
+
+    /// Waits until the publishers have ended.
+    func stop() async throws -> Result {
+        state.withLock { $0.isStopped = true }
+        try await eventually("the publishers end", within: 30) { self.state.withLock { $0.running == 0 } }
+        return result
+    }
+
+    private func publish(_ port: UInt16, _ prefix: String, _ fields: @Sendable (Int) -> String) {
+        guard let client = try? RawHTTPClient(port: port) else { return }
+        var number = 0
+        while !state.withLock({ $0.isStopped }) {
+            number += 1
+            let id = prefix + String(number)
+            let body = "{\"type\":\"load.test\",\"id\":\"\(id)\",\"data\":{\"n\":\(number)}\(fields(number))}"
+            let started = monotonicSeconds()
+            client.send(
+                "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                    + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+            guard let answer = try? client.readResponse() else {
+                state.withLock { _ = $0.result.unanswered.insert(id) }
+                return
+            }
+            let took = monotonicSeconds() - started
+            state.withLock { state in
+                if answer.status == 202 {
+                    state.result.acknowledged.insert(id)
+                    state.result.slowest = max(state.result.slowest, took)
+                } else {
+                    state.result.refused[answer.status, default: 0] += 1
+                }
+            }
+        }
+    }
+}
+
+/// A receiver's book: when each event arrived, every time.
+final class Book: Sendable {
+    private let arrivals = Mutex<[String: [Double]]>([:])
+
+    func note(_ request: ReceivedRequest) {
+        let now = monotonicSeconds()
+        let id = request.header("webhook-id") ?? ""
+        arrivals.withLock { $0[id, default: []].append(now) }
+    }
+
+    var all: [String: [Double]] { arrivals.withLock { $0 } }
+    var ids: Set<String> { Set(arrivals.withLock { $0.keys }) }
+    /// Arrivals beyond the first of each event.
+    var duplicates: Int { arrivals.withLock { $0.values.reduce(0) { $0 + $1.count - 1 } } }
+}

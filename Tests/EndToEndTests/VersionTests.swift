@@ -1,0 +1,72 @@
+import JSON
+import TestSupport
+import Testing
+
+@Suite("Versions: ETag, If-Match, If-None-Match", .serialized)
+struct VersionTests {
+    @Test("a change on an outdated version is a 412 and changes nothing")
+    func lostUpdate() async throws {
+        let herald = try await HeraldProcess.start()
+        let created = try await herald.register("http://127.0.0.1:9/")
+        let path = try #require(created.header("location"))
+        let first = try #require(created.header("etag"))
+        #expect(try await herald.get(path).header("etag") == first)
+
+        let changed = try await herald.send("PATCH", path, #"{"description": "one"}"#, ["If-Match": first])
+        #expect(changed.status == 200)
+        let second = try #require(changed.header("etag"))
+        #expect(second != first)
+
+        for (method, body) in [("PATCH", #"{"description": "two"}"#), ("DELETE", nil)] {
+            let late = try await herald.send(method, path, body, ["If-Match": first])
+            #expect(late.status == 412)
+            #expect(late.problem == "precondition-failed")
+        }
+        #expect(try await herald.get(path).string("description") == "one")
+        #expect(try await herald.send("PATCH", path, "{}", ["If-Match": "W/\(second)"]).status == 412)
+        #expect(try await herald.send("PATCH", path, "{}", ["If-Match": "nonsense"]).status == 412)
+        #expect(try await herald.send("PATCH", path, "{}", ["If-Match": "*"]).status == 200)
+        #expect(try await herald.send("DELETE", path, nil, ["If-Match": second]).status == 204)
+    }
+
+    @Test("a change that changes nothing keeps the version")
+    func idleChange() async throws {
+        let herald = try await HeraldProcess.start()
+        let created = try await herald.register("http://127.0.0.1:9/", #""description": "same""#)
+        let changed = try await herald.send("PATCH", "/v1/delegates/\(created.id)", #"{"description": "same"}"#)
+        #expect(changed.header("etag") == created.header("etag"))
+        #expect(changed.string("updated_at") == created.string("updated_at"))
+    }
+
+    @Test("what the client has already is a 304 without a body")
+    func notModified() async throws {
+        let herald = try await HeraldProcess.start()
+        let created = try await herald.register("http://127.0.0.1:9/")
+        let event = try await herald.publish("elsewhere.happened")
+        #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#).status == 200)
+        #expect(
+            try await herald.send("PUT", "/v1/auth/42", #"{"status": "logged_in", "user": {"id": 42}}"#).status == 200)
+        _ = event
+        for path in ["/v1/delegates/\(created.id)", "/v1/app-state", "/v1/auth/42", "/v1/auth/nobody"] {
+            let tag = try #require(try await herald.get(path).header("etag"), "\(path)")
+            let again = try await herald.get(path, ["If-None-Match": "\"other\", \(tag)"])
+            #expect(again.status == 304, "\(path)")
+            #expect(again.body.isEmpty)
+            #expect(again.header("etag") == tag)
+            #expect(try await herald.get(path, ["If-None-Match": "\"other\""]).status == 200)
+        }
+    }
+
+    @Test("two clients that set the app state from the same version: one wins")
+    func appState() async throws {
+        let herald = try await HeraldProcess.start()
+        let first = try await herald.send("PUT", "/v1/app-state", #"{"state": "one"}"#)
+        let tag = try #require(first.header("etag"))
+        let winner = try await herald.send("PUT", "/v1/app-state", #"{"state": "two"}"#, ["If-Match": tag])
+        let loser = try await herald.send("PUT", "/v1/app-state", #"{"state": "three"}"#, ["If-Match": tag])
+        #expect(winner.status == 200)
+        #expect(loser.status == 412)
+        #expect(try await herald.get("/v1/app-state").string("state") == "two")
+        #expect(try await herald.get("/v1/events?type=app_state.changed").data.count == 2)
+    }
+}

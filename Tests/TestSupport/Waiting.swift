@@ -1,0 +1,39 @@
+import Glibc
+
+/// What did not happen in time.
+public struct TooLate: Error, CustomStringConvertible {
+    public let description: String
+}
+
+/// Waits until the closure returns something, and returns that. It is asked every few milliseconds on a thread of its own,
+/// so that the cooperative pool stays free.
+/// - Throws: `TooLate` after the deadline, or what the closure throws.
+public func eventually<Value: Sendable>(
+    _ what: String, within seconds: Double = 20, _ condition: @escaping @Sendable () throws -> Value?
+) async throws -> Value {
+    try await RawHTTP.onThread {
+        let deadline = monotonicSeconds() + seconds
+        while true {
+            if let value = try condition() { return value }
+            guard monotonicSeconds() < deadline else { throw TooLate(description: "not within \(seconds) s: \(what)") }
+            usleep(5_000)
+        }
+    }
+}
+
+/// Waits until the closure returns `true`.
+public func eventually(
+    _ what: String, within seconds: Double = 20, _ condition: @escaping @Sendable () throws -> Bool
+) async throws {
+    let _: Bool = try await eventually(what, within: seconds) { try condition() ? true : nil }
+}
+
+/// Time that only goes forward.
+public func monotonicSeconds() -> Double {
+    var time = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+}
+
+/// A fifth of a millisecond: for threads that look again and again.
+public func briefPause() { usleep(200) }
