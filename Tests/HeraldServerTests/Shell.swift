@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import TestSupport
 
 /// Runs shell scripts for tests, off the cooperative pool.
@@ -18,7 +19,7 @@ enum Shell {
             let process = Process()
             process.executableURL = URL(filePath: "/usr/bin/env")
             let prelude = "set -eu\ntrap 'kill -9 $(jobs -p) 2>/dev/null || true' EXIT\n"
-            process.arguments = ["timeout", "60", "bash", "-c", prelude + script]
+            process.arguments = ["timeout", "--kill-after=5", "60", "bash", "-c", prelude + script]
             process.currentDirectoryURL = URL(filePath: folder)
             process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
             // Into files: a process in the background that holds a pipe open would never let us see its end.
@@ -29,6 +30,10 @@ enum Shell {
             process.standardInput = FileHandle.nullDevice
             process.standardOutput = try FileHandle(forWritingTo: output)
             process.standardError = try FileHandle(forWritingTo: errors)
+            // Threads of the cooperative pool hold signals back, and so would the script, whose `kill` had no effect then.
+            var none = sigset_t()
+            sigemptyset(&none)
+            pthread_sigmask(SIG_SETMASK, &none, nil)
             try process.run()
             process.waitUntilExit()
             defer {
