@@ -118,21 +118,27 @@ public final class Hub: Sendable {
         guard delegates.addDelegate(delegate) else { return }
         let now = clock.wall()
         let entry = InMemoryDelegate(
-            id: ids.next("dlg_", time: now), description: description, createdAt: now, delegate: delegate)
+            id: ids.next("dlg_", time: now), description: description, createdAt: now,
+            identity: ObjectIdentifier(delegate), delegate: delegate)
+        _ = inMemoryDelegates
         inMemory.withLock { $0.append(entry) }
     }
 
     public func removeDelegate(_ delegate: any EventDelegate) {
         delegates.removeDelegate(delegate)
-        inMemory.withLock { $0.removeAll { $0.delegate === delegate } }
+        let identity = ObjectIdentifier(delegate)
+        inMemory.withLock { $0.removeAll { $0.identity == identity } }
     }
 
     /// The objects of the process that are told, in the order of their registration.
     public var inMemoryDelegates: [InMemoryDelegate] {
-        inMemory.withLock { entries in
-            entries.removeAll { $0.delegate == nil }
-            return entries
-        }
+        // To ask whether one lives takes a reference for a moment, and that may turn out to be the last: its deinit, which
+        // may want to remove itself, must not run under the lock.
+        let entries = inMemory.withLock { $0 }
+        let released = Set(entries.lazy.filter { $0.delegate == nil }.map(\.id))
+        if released.isEmpty { return entries }
+        inMemory.withLock { $0.removeAll { released.contains($0.id) } }
+        return entries.filter { !released.contains($0.id) }
     }
 
     // MARK: Writing

@@ -12,9 +12,10 @@ extension Registry {
     /// Decides on a change against what is registered; changes nothing. The writer's thread.
     func decide(_ write: RegistryWrite, _ newcomer: Newcomer) -> (RegistryWrite.Outcome, RegistryEffect?) {
         switch write.action {
-        case .register(let settings, let secret):
+        case .register(let settings, let secret, let isOwn):
             if let existing = delegate(write.app, url: settings.url) {
-                return (existing.settings == settings ? .existed(existing) : .conflict(existing), nil)
+                let isSame = existing.settings == settings && (!isOwn || existing.secrets.first == secret)
+                return (isSame ? .existed(existing) : .conflict(existing), nil)
             }
             let delegate = WebhookDelegate(
                 app: write.app, key: newcomer.key, id: newcomer.makeID(), settings: settings, status: .active,

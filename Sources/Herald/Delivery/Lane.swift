@@ -78,14 +78,18 @@ struct Lane {
         subjects = Set(delegate.settings.subjects)
     }
 
-    /// The same lane with the delegate's new settings.
+    /// The same lane with the delegate's new settings. Somebody who gives it another address, or resumes it, thinks that
+    /// it works: it need not wait for a probe.
     init(_ lane: Lane, changedTo delegate: WebhookDelegate) {
         self.delegate = delegate
         subjects = Set(delegate.settings.subjects)
         next = lane.next
         inFlight = lane.inFlight
         retriesInFlight = lane.retriesInFlight
-        health = lane.health
+        let isMended =
+            delegate.settings.url != lane.delegate.settings.url
+            || (lane.delegate.status == .paused && delegate.status == .active)
+        health = isMended ? .working(failures: 0) : lane.health
         waiting = lane.waiting
         held = lane.held
         position = lane.position
@@ -191,6 +195,16 @@ struct Lane {
         waiting -= 1
     }
 
+    /// An attempt was not made after all; its delivery waits.
+    mutating func returned(_ sequence: Sequence, isRetry: Bool) {
+        if isRetry {
+            retriesInFlight -= 1
+        } else if let index = inFlight.firstIndex(of: sequence) {
+            inFlight.remove(at: index)
+            waiting += 1
+        }
+    }
+
     /// An attempt has ended.
     /// - Parameters:
     ///   - attempts: how many were made before it.
@@ -244,36 +258,5 @@ struct Lane {
             }
             return true
         }
-    }
-}
-
-/// A delivery that has failed and waits for its next attempt.
-struct Retry: Equatable, Sendable {
-    let delegate: DelegateKey
-    let event: Sequence
-    /// How many attempts were made.
-    let attempts: Int
-}
-
-/// Retries in the order in which they came due. Taking the first costs the same however many wait.
-struct RetryLine {
-    private var retries: [Retry] = []
-    private var start = 0
-
-    var isEmpty: Bool { start == retries.count }
-    var count: Int { retries.count - start }
-    var first: Retry? { isEmpty ? nil : retries[start] }
-
-    mutating func append(_ retry: Retry) { retries.append(retry) }
-
-    /// - Precondition: it isn't empty.
-    mutating func removeFirst() -> Retry {
-        let first = retries[start]
-        start += 1
-        if start >= 64 && start * 2 >= retries.count || isEmpty {
-            retries.removeFirst(start)
-            start = 0
-        }
-        return first
     }
 }
