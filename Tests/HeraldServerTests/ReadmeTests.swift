@@ -37,7 +37,7 @@ struct ReadmeTests {
     func metrics() throws {
         let section = try #require(readme.section("Metrics"))
         let shown = Set(section.matches(of: #/`((?:herald|process)_[a-z_]+)/#).map { String($0.1) })
-        let source = try Repository.text("Sources/HeraldServer/Metrics.swift")
+        let source = try Repository.text("Sources/HeraldServer/Metrics/Metrics.swift")
         let made = Set(source.matches(of: #/"((?:herald|process)_[a-z_]+)"/#).map { String($0.1) })
         #expect(shown == made)
     }
