@@ -100,11 +100,11 @@ class Ingest(Program):
 class Pipeline(Program):
     """The reference of the whole path."""
 
-    def __init__(self, folder, receiver, delegates):
+    def __init__(self, folder, receiver):
+        """Each port of the receiver is a delegate."""
         port = free_port()
         database = os.path.join(fresh(folder), "events.db")
-        command = [os.path.join(BUILD, "pipeline"), str(port), database, str(receiver.port), str(delegates)]
-        super().__init__(command, port)
+        super().__init__([os.path.join(BUILD, "pipeline"), str(port), database, *map(str, receiver.ports)], port)
 
 
 class Herald(Program):
@@ -137,11 +137,11 @@ class Herald(Program):
 
 
 class Receiver(Program):
-    """Answers callbacks and counts them."""
+    """Answers callbacks and counts them. Several ports are several hosts to who sends them."""
 
-    def __init__(self):
-        port = free_port()
-        super().__init__([os.path.join(BUILD, "receiver"), str(port)], port)
+    def __init__(self, ports=1):
+        self.ports = [free_port() for _ in range(ports)]
+        super().__init__([os.path.join(BUILD, "receiver"), *map(str, self.ports)], self.ports[0])
 
     def stats(self):
         return json.loads(self.request("GET", "/stats")[1])
@@ -150,7 +150,7 @@ class Receiver(Program):
         self.request("GET", "/reset")
 
     def url(self, number, query=""):
-        return f"http://127.0.0.1:{self.port}/hook/{number}{query}"
+        return f"http://127.0.0.1:{self.ports[(number - 1) % len(self.ports)]}/hook/{number}{query}"
 
     def wait(self, wanted, seconds):
         """Waits until so many different deliveries have arrived, or until the time is over."""

@@ -12,6 +12,9 @@ from programs import publish
 SETTLING = 0.3
 DRAIN = 60
 
+# The share of the machine that others may take without making a round worthless.
+DISTURBED = 0.10
+
 
 def children_seconds():
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -74,8 +77,13 @@ class Rounds:
     def __init__(self):
         self.samples = {}
 
-    def add(self, variant, figures):
-        self.samples.setdefault(variant, []).append(figures)
+    @property
+    def count(self):
+        return max(map(len, self.samples.values()), default=0)
+
+    def add(self, figures):
+        for variant, sample_figures in figures.items():
+            self.samples.setdefault(variant, []).append(sample_figures)
 
     def values(self, variant, figure):
         return [x[figure] for x in self.samples[variant]]
@@ -93,14 +101,33 @@ class Rounds:
 
 
 def interleave(bench, variants, take):
-    """`variants`: name → a function that makes the server; `take`: what to do with one that runs."""
+    """`variants`: name → a function that makes the server from a folder; `take`: takes a sample of it, once it runs."""
+    def sample_fresh(name, make):
+        folder = bench.folder()
+        with make(folder) as server:
+            figures = take(server, name)
+        shutil.rmtree(folder, ignore_errors=True)
+        return figures
+
+    return _rounds(bench, variants, sample_fresh)
+
+
+def take_turns(bench, servers, take):
+    """The same with servers that run already."""
+    return _rounds(bench, servers, lambda _, server: take(server))
+
+
+def _rounds(bench, variants, take):
+    """A round that others disturbed is repeated, while there is patience."""
     rounds = Rounds()
-    for number in range(bench.rounds):
-        for name, make in variants.items():
-            bench.progress(f"{name}, round {number + 1} of {bench.rounds}")
-            folder = bench.folder()
+    while rounds.count < bench.rounds:
+        began, figures = time.monotonic(), {}
+        for name, variant in variants.items():
+            bench.progress(f"{name}, round {rounds.count + 1} of {bench.rounds}")
             bench.patience.wait()
-            with make(folder) as server:
-                rounds.add(name, take(server, name))
-            shutil.rmtree(folder, ignore_errors=True)
+            figures[name] = take(name, variant)
+        if max(x["foreign_cpu"] for x in figures.values()) > DISTURBED and bench.patience.left > 0:
+            bench.patience.left -= time.monotonic() - began
+            continue
+        rounds.add(figures)
     return rounds

@@ -4,7 +4,7 @@ import time
 
 from programs import Failed, Herald, Ingest, Pipeline, Receiver, publish
 from report import Goal
-from sampling import Rounds, interleave, sample
+from sampling import interleave, sample, take_turns
 
 IN_FLIGHT = 64
 
@@ -36,15 +36,9 @@ def many_connections(bench):
     if bench.quick:
         return
     title, counts = "durable publish, many connections", (64, 128, 256, 384, 1000)
-    rounds = Rounds()
-    for _ in range(bench.rounds):
-        for connections in counts:
-            bench.progress(f"{title}: {connections}")
-            folder = bench.folder()
-            bench.patience.wait()
-            with Herald(folder) as server:
-                rounds.add(str(connections), sample(server, c=connections, d=1))
-            shutil.rmtree(folder, ignore_errors=True)
+    rounds = interleave(
+        bench, {str(connections): Herald for connections in counts},
+        lambda server, connections: sample(server, c=int(connections), d=1))
     bench.keep(title, rounds)
     for connections in counts[1:]:
         bench.compare(title, f"accepted per second at {connections}", rounds, "events_per_s", "64",
@@ -52,14 +46,14 @@ def many_connections(bench):
 
 
 def whole_path(bench, delegates, events):
-    with Receiver() as receiver:
+    with Receiver(delegates) as receiver:
         def herald(folder):
             return WithDelegates(folder, [
                 {"url": receiver.url(number), "max_in_flight": IN_FLIGHT} for number in range(1, delegates + 1)])
 
         rounds = interleave(
             bench,
-            {"pipeline": lambda folder: Pipeline(folder, receiver, delegates), "herald": herald},
+            {"pipeline": lambda folder: Pipeline(folder, receiver), "herald": herald},
             lambda server, _: complete(sample(
                 server, receiver, delegates, c=64, d=bench.seconds * 2, n=events if not bench.quick else events // 2)))
     title = f"whole path, {delegates} delegate{'s' if delegates > 1 else ''}"
@@ -86,7 +80,7 @@ def idle_latency(bench):
         rounds = interleave(
             bench,
             {
-                "pipeline": lambda folder: Pipeline(folder, receiver, 1),
+                "pipeline": lambda folder: Pipeline(folder, receiver),
                 "herald": lambda folder: WithDelegates(folder, [{"url": receiver.url(1)}]),
             },
             lambda server, _: complete(sample(server, receiver, 1, c=1, r=100, d=bench.seconds)))
@@ -99,7 +93,7 @@ def idle_latency(bench):
 def many_delegates(bench):
     """An event that 3 delegates want, with and without 10,000 others."""
     others, title = 10_000, "3 delegates of 10,003"
-    folder, rounds = bench.folder(), Rounds()
+    folder = bench.folder()
     with Receiver() as receiver:
         wanted = [{"url": receiver.url(n), "max_in_flight": IN_FLIGHT, "events": ["order.created"]} for n in (1, 2, 3)]
         unwanted = [{"url": receiver.url(100 + n), "events": [f"other.kind_{n}"]} for n in range(others)]
@@ -110,11 +104,9 @@ def many_delegates(bench):
             many.register_many(unwanted)
             time.sleep(1)
             grown = (many.memory() - before) / others
-            for number in range(bench.rounds):
-                for name, server in {"3 of 3": few, "3 of 10,003": many}.items():
-                    bench.progress(f"{name}, round {number + 1} of {bench.rounds}")
-                    bench.patience.wait()
-                    rounds.add(name, complete(sample(server, receiver, 3, c=64, d=bench.seconds, n=10_000)))
+            rounds = take_turns(
+                bench, {"3 of 3": few, "3 of 10,003": many},
+                lambda server: complete(sample(server, receiver, 3, c=64, d=bench.seconds, n=10_000)))
     shutil.rmtree(folder, ignore_errors=True)
     bench.keep(title, rounds)
     bench.compare(title, "CPU µs per event", rounds, "cpu_us_per_event", "3 of 3", Goal(most=1.2, aim=1.1),
@@ -125,17 +117,15 @@ def many_delegates(bench):
 def dead_neighbours(bench):
     """A fast delegate alone, and beside 20 that never answer, under the same even load."""
     dead, title = 20, "beside 20 that never answer"
-    folder, rounds = bench.folder(), Rounds()
-    with Receiver() as receiver, Receiver() as silent:
+    folder = bench.folder()
+    with Receiver() as receiver, Receiver(dead) as silent:
         fast = [{"url": receiver.url(1), "max_in_flight": IN_FLIGHT}]
         hanging = [{"url": silent.url(number, "?hang=1")} for number in range(1, dead + 1)]
         with WithDelegates(folder, fast) as alone, WithDelegates(folder, fast + hanging) as beside:
-            for number in range(bench.rounds):
-                for name, server in {"alone": alone, "beside the dead": beside}.items():
-                    bench.progress(f"a fast delegate {name}, round {number + 1} of {bench.rounds}")
-                    bench.patience.wait()
-                    rounds.add(name, complete(sample(
-                        server, receiver, 1, beside=(silent,), warm_up=0, c=8, r=500, d=bench.seconds * 1.5)))
+            rounds = take_turns(
+                bench, {"alone": alone, "beside the dead": beside},
+                lambda server: complete(sample(
+                    server, receiver, 1, beside=(silent,), warm_up=0, c=8, r=500, d=bench.seconds * 1.5)))
             hung = silent.stats()["hanging"]
     if hung < dead:
         raise Failed(f"only {hung} callbacks hung: the dead delegates were not dead")

@@ -1,7 +1,9 @@
 /* The least that the whole path can cost, in C: accept an event, store it with its deliveries, answer 202, post it signed
  * to each delegate, store that it was delivered.
  *
- *   pipeline PORT DATABASE RECEIVER_PORT DELEGATES     delivers to http://127.0.0.1:RECEIVER_PORT/hook/1 and so on
+ *   pipeline PORT DATABASE RECEIVER_PORT...
+ *
+ * Each receiver's port is one delegate: http://127.0.0.1:RECEIVER_PORT/hook/1 and so on.
  *
  * Three threads: libmicrohttpd; SQLite, which commits all that waits in one transaction; libcurl, with 64 transfers at a
  * time, whose descriptors stay in epoll between two transfers. There are no retries and no limits.
@@ -404,18 +406,18 @@ static void *send_deliveries(void *unused) {
 }
 
 int main(int argc, char **argv) {
-    if (argc != 5) {
-        fprintf(stderr, "usage: pipeline PORT DATABASE RECEIVER_PORT DELEGATES\n");
+    if (argc < 4) {
+        fprintf(stderr, "usage: pipeline PORT DATABASE RECEIVER_PORT...\n");
         return 64;
     }
     signal(SIGPIPE, SIG_IGN);
     curl_global_init(CURL_GLOBAL_DEFAULT);
     uint16_t port = (uint16_t)atoi(argv[1]);
     database = argv[2];
-    delegates = atoi(argv[4]);
+    delegates = argc - 3;
     urls = calloc((size_t)delegates, sizeof *urls);
     for (int i = 0; i < delegates; i++)
-        if (asprintf(&urls[i], "http://127.0.0.1:%s/hook/%d", argv[3], i + 1) < 0) return 1;
+        if (asprintf(&urls[i], "http://127.0.0.1:%s/hook/%d", argv[3 + i], i + 1) < 0) return 1;
     sender_wakeup = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     server_wakeup = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     struct sockaddr_in address = {

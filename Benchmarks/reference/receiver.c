@@ -1,6 +1,6 @@
 /* A receiver of callbacks: counts them, and measures how long after its posting each event arrived.
  *
- *   receiver PORT        on 127.0.0.1
+ *   receiver PORT...     on 127.0.0.1; a client of several ports sees several hosts
  *
  * It answers 204 at once. By the query of its URL it can be a bad one: /hook/7?hang=1 never answers,
  * /hook/7?delay_ms=50 answers late. What it counts as received is what it answers.
@@ -28,6 +28,7 @@ enum { INPUT = 64 * 1024, EVENTS = 256 };
 
 struct connection {
     int fd;
+    bool listens;
     bool waits;                    /* for the end of its delay, or for ever */
     uint64_t due;
     struct connection *next_due;   /* delayed answers, soonest first */
@@ -222,19 +223,26 @@ static void answer_delayed(void) {
     }
 }
 
+static void listen_on(int port) {
+    struct connection *listener = calloc(1, sizeof *listener);
+    int one = 1;
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    if (!listener) fail("calloc");
+    listener->listens = true;
+    listener->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(listener->fd, (struct sockaddr *)&address, sizeof address) || listen(listener->fd, 4096)) fail("listen");
+    watch(listener, EPOLLIN, EPOLL_CTL_ADD);
+}
+
 int main(int argc, char **argv) {
-    if (argc != 2) {
-        fprintf(stderr, "usage: receiver PORT\n");
+    if (argc < 2) {
+        fprintf(stderr, "usage: receiver PORT...\n");
         return 64;
     }
-    int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), one = 1;
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_port = htons((uint16_t)atoi(argv[1])), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(listener, (struct sockaddr *)&address, sizeof address) || listen(listener, 4096)) fail("listen");
     poller = epoll_create1(EPOLL_CLOEXEC);
-    struct epoll_event event = { .events = EPOLLIN, .data.ptr = NULL };
-    if (epoll_ctl(poller, EPOLL_CTL_ADD, listener, &event)) fail("epoll_ctl");
+    for (int i = 1; i < argc; i++) listen_on(atoi(argv[i]));
 
     for (;;) {
         struct epoll_event events[EVENTS];
@@ -243,7 +251,7 @@ int main(int argc, char **argv) {
         int ready = epoll_wait(poller, events, EVENTS, timeout);
         for (int i = 0; i < ready; i++) {
             struct connection *connection = events[i].data.ptr;
-            if (!connection) accept_all(listener);
+            if (connection->listens) accept_all(connection->fd);
             else if (events[i].events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) close_connection(connection);
             else readable(connection);
         }
