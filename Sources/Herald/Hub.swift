@@ -36,6 +36,7 @@ public final class Hub: Sendable {
     private let writer: LogWriter
     private let readers: ReaderPool
     private let loops: [DeliveryLoop]
+    private let isStopped = Atomic<Bool>(false)
 
     /// Recovers what the store holds and starts the threads.
     /// - Parameters:
@@ -55,7 +56,7 @@ public final class Hub: Sendable {
         readers = try ReaderPool(store: store, threads: max(1, configuration.readers))
         var loops: [DeliveryLoop] = []
         for _ in 0..<max(1, configuration.deliveryLoops) {
-            loops.append(DeliveryLoop(sender: try makeSender(), tail: tail, clock: clock))
+            loops.append(try DeliveryLoop(sender: try makeSender(), tail: tail, clock: clock))
         }
         self.loops = loops
         let registry = self.registry
@@ -117,21 +118,27 @@ public final class Hub: Sendable {
         guard delegates.addDelegate(delegate) else { return }
         let now = clock.wall()
         let entry = InMemoryDelegate(
-            id: ids.next("dlg_", time: now), description: description, createdAt: now, delegate: delegate)
+            id: ids.next("dlg_", time: now), description: description, createdAt: now,
+            identity: ObjectIdentifier(delegate), delegate: delegate)
+        _ = inMemoryDelegates
         inMemory.withLock { $0.append(entry) }
     }
 
     public func removeDelegate(_ delegate: any EventDelegate) {
         delegates.removeDelegate(delegate)
-        inMemory.withLock { $0.removeAll { $0.delegate === delegate } }
+        let identity = ObjectIdentifier(delegate)
+        inMemory.withLock { $0.removeAll { $0.identity == identity } }
     }
 
     /// The objects of the process that are told, in the order of their registration.
     public var inMemoryDelegates: [InMemoryDelegate] {
-        inMemory.withLock { entries in
-            entries.removeAll { $0.delegate == nil }
-            return entries
-        }
+        // To ask whether one lives takes a reference for a moment, and that may turn out to be the last: its deinit, which
+        // may want to remove itself, must not run under the lock.
+        let entries = inMemory.withLock { $0 }
+        let released = Set(entries.lazy.filter { $0.delegate == nil }.map(\.id))
+        if released.isEmpty { return entries }
+        inMemory.withLock { $0.removeAll { released.contains($0.id) } }
+        return entries.filter { !released.contains($0.id) }
     }
 
     // MARK: Writing
@@ -201,13 +208,16 @@ public final class Hub: Sendable {
     /// Finishes what is in flight, writes the last checkpoint, and closes the store. Waits; the last call.
     /// - Parameter grace: nanoseconds that attempts in flight get.
     public func stop(grace: Int64) {
+        if isStopped.exchange(true, ordering: .acquiringAndReleasing) { return }
         refusePublications()
         let deadline = clock.monotonic() + grace
         for loop in loops { loop.stop(deadline: deadline) }
-        for loop in loops { loop.join() }
+        for loop in loops { loop.waitUntilFlushed() }
         intake.end()
         writer.join()
         readers.stop()
+        // Writer and readers wake loops: a sender is closed when both are gone.
+        for loop in loops { loop.close() }
         store.close()
     }
 }
@@ -218,10 +228,10 @@ extension [DeliveryLoop] {
 }
 
 extension Recovery {
-    fileprivate static func loop(of key: DelegateKey, among count: Int) -> Int { Int(key % Int64(count)) }
+    static func loop(of key: DelegateKey, among count: Int) -> Int { Int(key % Int64(count)) }
 
     /// The lanes that one of the loops owns, as they were.
-    fileprivate func lanes(of loop: Int, among count: Int) -> [DeliveryLoop.RestoredLane] {
+    func lanes(of loop: Int, among count: Int) -> [DeliveryLoop.RestoredLane] {
         var lanes: [DelegateKey: DeliveryLoop.RestoredLane] = [:]
         var order: [DelegateKey] = []
         for delegate in delegates where Self.loop(of: delegate.key, among: count) == loop {

@@ -8,7 +8,10 @@ enum CallbackURLCheck {
             let url = try CallbackURL(text)
             if case .refused(let rule) = addressGuard.judge(url) {
                 return .failure(
-                    FieldError("/url", "is an address that callbacks must not reach: \(rule). An operator can open it with --allow-networks"))
+                    FieldError(
+                        "/url",
+                        "is an address that callbacks must not reach: \(rule). An operator can open it with --allow-networks"
+                    ))
             }
             return .success(url.text)
         } catch {

@@ -49,7 +49,8 @@ enum Help {
     static var table: String {
         "| flag | environment | default | meaning |\n|---|---|---|---|\n"
             + Option.all.map {
-                "| `--\($0.name)` | `\($0.variable)` | \($0.defaultText) | \($0.help) |".replacing("true|false", with: "true\\|false")
+                "| `--\($0.name)` | `\($0.variable)` | \($0.defaultText) | \($0.help) |".replacing(
+                    "true|false", with: "true\\|false")
             }.joined(separator: "\n")
     }
 }

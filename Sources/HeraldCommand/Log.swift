@@ -32,8 +32,12 @@ struct Log: Sendable {
     let level: Level
 
     func info(_ message: StaticString, _ fields: KeyValuePairs<String, String> = [:]) { write(.info, message, fields) }
-    func warning(_ message: StaticString, _ fields: KeyValuePairs<String, String> = [:]) { write(.warning, message, fields) }
-    func error(_ message: StaticString, _ fields: KeyValuePairs<String, String> = [:]) { write(.error, message, fields) }
+    func warning(_ message: StaticString, _ fields: KeyValuePairs<String, String> = [:]) {
+        write(.warning, message, fields)
+    }
+    func error(_ message: StaticString, _ fields: KeyValuePairs<String, String> = [:]) {
+        write(.error, message, fields)
+    }
 
     private func write(_ level: Level, _ message: StaticString, _ fields: KeyValuePairs<String, String>) {
         guard level.rawValue >= self.level.rawValue else { return }

@@ -48,7 +48,8 @@ extension Option {
             help: "Networks that callbacks must not reach, whatever else holds."
         ) { text, settings throws(Disallowed) in settings.denyNetworks = try networks(text) },
         Option(
-            name: "allowed-hosts", placeholder: "LIST", defaultText: "localhost,127.0.0.1,[::1]; any when not on loopback",
+            name: "allowed-hosts", placeholder: "LIST",
+            defaultText: "localhost,127.0.0.1,[::1]; any when not on loopback",
             help: "Names that a request's Host may carry; others are answered 421."
         ) { text, settings throws(Disallowed) in
             let hosts = list(text)

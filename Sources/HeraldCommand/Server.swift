@@ -24,7 +24,8 @@ struct Server {
                 "not started: there are no access keys yet, so anyone who reaches this address could do everything",
                 [
                     "listen": settings.listen.description,
-                    "advice": "listen on 127.0.0.1, or set --allow-anonymous true where the network keeps strangers out",
+                    "advice":
+                        "listen on 127.0.0.1, or set --allow-anonymous true where the network keeps strangers out",
                 ])
             return ExitCode.usage
         }
@@ -122,7 +123,8 @@ struct Server {
         http.maxConnections = descriptors.connections
         // Everything on one machine, or behind one proxy, comes from one address.
         if settings.listen.isLoopback { http.maxConnectionsPerAddress = 0 }
-        http.allowedHosts = settings.allowedHosts ?? (settings.listen.isLoopback ? ["localhost", "127.0.0.1", "[::1]"] : [])
+        http.allowedHosts =
+            settings.allowedHosts ?? (settings.listen.isLoopback ? ["localhost", "127.0.0.1", "[::1]"] : [])
         return http
     }
 

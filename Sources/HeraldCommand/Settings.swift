@@ -24,7 +24,7 @@ struct Settings {
         let options = Option.all
         for (variable, text) in environment.sorted(by: { $0.key < $1.key }) {
             guard let option = options.first(where: { $0.variable == variable }) else {
-                if Self.foreignVariables.contains(variable) { continue }
+                if Self.isForeign(variable) { continue }
                 throw .unknown(variable, suggestion: Self.nearest(variable, options.map(\.variable)))
             }
             try set(option, text, named: variable)
@@ -44,8 +44,11 @@ struct Settings {
         }
     }
 
-    /// For our own scripts and tests, not for the server.
-    private static let foreignVariables: Set<String> = ["HERALD_BINARY", "HERALD_VENV"]
+    /// Variables that others set: our scripts and tests, and Kubernetes for a service that is named `herald`.
+    private static func isForeign(_ variable: String) -> Bool {
+        ["HERALD_BINARY", "HERALD_VENV", "HERALD_KILL_CYCLES", "HERALD_PORT"].contains(variable)
+            || variable.hasPrefix("HERALD_PORT_") || variable.hasPrefix("HERALD_SERVICE_")
+    }
 
     private mutating func set(_ option: Option, _ text: String, named name: String) throws(SettingsError) {
         do throws(Option.Disallowed) {
@@ -109,7 +112,9 @@ struct Endpoint: Equatable, CustomStringConvertible {
 
     /// `127.0.0.1:8080`, `localhost:8080` or `[::1]:8080`.
     init?(_ text: String) {
-        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else { return nil }
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
+            return nil
+        }
         var host = text[..<colon]
         if host.hasPrefix("[") && host.hasSuffix("]") {
             host = host.dropFirst().dropLast()

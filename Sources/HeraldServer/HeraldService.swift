@@ -59,7 +59,8 @@ public struct HeraldService: RequestHandler {
             case .unknownPath: throw Self.unknownPath
             }
         } catch {
-            Call(request: request, responder: responder, requestID: requestID, parameters: [], app: .default).send(error)
+            Call(request: request, responder: responder, requestID: requestID, parameters: [], app: .default).send(
+                error)
         }
     }
 

@@ -2,14 +2,16 @@
 enum RetryAfter {
     static let most = 86_400
 
-    /// Seconds from `now` (seconds since 1970), 0–86,400; `nil` when the text is neither a number in that range nor an
-    /// HTTP date at most a day ahead. A date that is past asks for 0.
+    /// Seconds from `now` (seconds since 1970), capped at a day; `nil` when the text is neither a whole number nor an HTTP
+    /// date. A date that is past asks for 0.
     static func parse(_ text: some Collection<UInt8>, now: Int64) -> Int? {
         let text = String(decoding: text, as: UTF8.self)
-        if let seconds = Int(decimal: text) { return seconds <= most ? seconds : nil }
+        if !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
+            // More digits than a number has ask for more than a day.
+            return min(Int(decimal: text) ?? most, most)
+        }
         guard let time = date(text) else { return nil }
-        let seconds = max(time - now, 0)
-        return seconds <= most ? Int(seconds) : nil
+        return Int(min(max(time - now, 0), Int64(most)))
     }
 
     /// Seconds since 1970 of an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`: the one form that HTTP still writes.

@@ -143,13 +143,13 @@ import Webhooks
     }
 
     @Test(
-        "Retry-After is read in both forms, and ignored when it is neither",
+        "Retry-After is read in both forms, capped at a day, and ignored when it is neither",
         arguments: [
-            ("7", 7), ("0", 0), ("86400", 86_400), ("86401", nil), ("-5", nil), ("1e3", nil), ("99999999999", nil),
-            ("", nil),
+            ("7", 7), ("0", 0), ("86400", 86_400), ("86401", 86_400), ("-5", nil), ("1e3", nil),
+            ("99999999999999999999", 86_400), ("", nil),
             ("1.5", nil), ("  12  ", 12), ("Thu, 25 Feb 2021 15:03:10 GMT", 60), ("Thu, 25 Feb 2021 15:01:10 GMT", 0),
-            ("Fri, 31 Dec 9999 23:59:59 GMT", nil), ("Thu, 25 Feb 2021 15:03:10 UTC", nil),
-            ("Thu, 25 Foo 2021 15:03:10 GMT", nil), ("Sat, 27 Feb 2021 15:02:10 GMT", nil),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 86_400), ("Thu, 25 Feb 2021 15:03:10 UTC", nil),
+            ("Thu, 25 Foo 2021 15:03:10 GMT", nil), ("Sat, 27 Feb 2021 15:02:10 GMT", 86_400),
         ] as [(String, Int?)])
     func retryAfter(_ text: String, _ seconds: Int?) async throws {
         let receiver = try Receiver { _ in .status(429, headers: [("Retry-After", text)]) }

@@ -14,5 +14,6 @@ public struct InMemoryDelegate: Sendable {
     public let description: String
     /// Milliseconds since 1970 UTC.
     public let createdAt: Int64
+    let identity: ObjectIdentifier
     weak let delegate: (any EventDelegate)?
 }

@@ -12,9 +12,10 @@ extension Registry {
     /// Decides on a change against what is registered; changes nothing. The writer's thread.
     func decide(_ write: RegistryWrite, _ newcomer: Newcomer) -> (RegistryWrite.Outcome, RegistryEffect?) {
         switch write.action {
-        case .register(let settings, let secret):
+        case .register(let settings, let secret, let isOwn):
             if let existing = delegate(write.app, url: settings.url) {
-                return (existing.settings == settings ? .existed(existing) : .conflict(existing), nil)
+                let isSame = existing.settings == settings && (!isOwn || existing.secrets.first == secret)
+                return (isSame ? .existed(existing) : .conflict(existing), nil)
             }
             let delegate = WebhookDelegate(
                 app: write.app, key: newcomer.key, id: newcomer.makeID(), settings: settings, status: .active,
@@ -29,7 +30,9 @@ extension Registry {
             var status = old.status
             change(&settings, &status)
             if settings == old.settings && status == old.status { return (.updated(old), nil) }
-            if let other = delegate(write.app, url: settings.url), other.key != old.key { return (.conflict(other), nil) }
+            if let other = delegate(write.app, url: settings.url), other.key != old.key {
+                return (.conflict(other), nil)
+            }
             let delegate = WebhookDelegate(
                 app: old.app, key: old.key, id: old.id, settings: settings, status: status, secrets: old.secrets,
                 start: old.start, createdAt: old.createdAt, updatedAt: newcomer.time, version: old.version + 1)

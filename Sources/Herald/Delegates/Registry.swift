@@ -43,7 +43,8 @@ public final class Registry: Sendable {
     ///   - before: only those with a smaller id.
     ///   - limit: how many at most.
     public func list(
-        _ app: AppKey, before: String? = nil, limit: Int = .max, where accepts: (WebhookDelegate) -> Bool = { _ in true }
+        _ app: AppKey, before: String? = nil, limit: Int = .max,
+        where accepts: (WebhookDelegate) -> Bool = { _ in true }
     ) -> [WebhookDelegate] {
         // A copy of references; the filter runs outside the lock.
         let (ids, byID) = entries.withLock { ($0.ids, $0.byID) }

@@ -1,7 +1,8 @@
 /// A change of the registry: what is asked for, and who waits for it.
 public struct RegistryWrite: Sendable {
     public enum Action: Sendable {
-        case register(WebhookSettings, secret: SigningSecret)
+        /// `isOwn`: the client brought the secret, so that another one makes another registration.
+        case register(WebhookSettings, secret: SigningSecret, isOwn: Bool = false)
         /// Changes settings and status. `ifVersion`: only this version of the delegate.
         case update(
             id: String, ifVersion: Int64?,

@@ -56,6 +56,7 @@ struct CheckpointBuilder {
     mutating func wait(_ key: DeliveryKey, attempts: Int, dueAt: Int64, now: Int64) {
         waiting[key] = WaitingDelivery(
             delegate: key.delegate, event: key.event, attempts: attempts, dueAt: dueAt, state: .retrying)
+        ended.remove(key)
         changed(now: now)
     }
 

@@ -6,7 +6,9 @@ public final class DeliveryCounters: Sendable {
     public let failed = Atomic<Int>(0)
     public let gaveUp = Atomic<Int>(0)
     /// Attempts by duration: upper bounds in seconds, and how many were not longer, not cumulative.
-    public static let bounds: [Double] = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+    public static let bounds: [Double] = [
+        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
+    ]
     private let durations = Mutex<(buckets: [Int], sum: Double)>((Array(repeating: 0, count: bounds.count + 1), 0))
 
     public init() {}

@@ -59,11 +59,16 @@ final class DeliveryEngine {
     private var recent: RecentEvents
     private var pages = PageCache()
     private var routingWaitsForPage = false
+    /// Where the tail began when it had no longer what this loop was to route next.
+    private var tailBegins: Sequence = 0
 
     private var transfers: [Transfer?] = []
     private var freeTransfers: [Int] = []
     private(set) var openTransfers = 0
     private var timers = TimerQueue<Timer>()
+    var waitingTimers: Int { timers.count }
+    /// About so many timers belong to lanes that are gone.
+    private var deadTimers = 0
     /// Lanes that have work and may start some of it, in the order of their turns.
     private var ready = RoundRobin()
     private var checkpoints: CheckpointBuilder
@@ -74,13 +79,17 @@ final class DeliveryEngine {
 
     /// - Parameters:
     ///   - settled: the common position of lanes without a row.
-    init(ports: Ports, settled: Sequence, counters: DeliveryCounters = DeliveryCounters(), board: LaneBoard = LaneBoard()) {
+    ///   - recentEvents: how many of the last events lanes find here.
+    init(
+        ports: Ports, settled: Sequence, counters: DeliveryCounters = DeliveryCounters(),
+        board: LaneBoard = LaneBoard(), recentEvents: Int = 8192
+    ) {
         self.ports = ports
         self.counters = counters
         self.board = board
         now = ports.clock.monotonic()
         routed = settled
-        recent = RecentEvents(after: settled, maxEvents: 8192, maxBytes: 16 << 20)
+        recent = RecentEvents(after: settled, maxEvents: recentEvents, maxBytes: 16 << 20)
         checkpoints = CheckpointBuilder(settled: settled)
         board.settled = settled
     }
@@ -95,7 +104,9 @@ final class DeliveryEngine {
     }
 
     /// Adds a lane, or gives it the delegate's new settings.
-    func set(_ delegate: WebhookDelegate, restored: Restored = Restored()) {
+    /// - Parameter restored: of a delegate from before the start; `nil`: it has just been registered.
+    func set(_ delegate: WebhookDelegate, restored: Restored? = nil) {
+        now = ports.clock.monotonic()
         if let index = indices[delegate.key], let lane = lanes[index] {
             router.remove(index, lane.delegate.settings.events)
             router.insert(index, delegate.settings.events)
@@ -103,16 +114,25 @@ final class DeliveryEngine {
             pauseOrResume(index)
             return
         }
-        let next = restored.position.map { $0.cursor + 1 }
-        let lane = Lane(
-            delegate, next: next, position: restored.position?.position ?? routed, waiting: restored.waiting.count,
-            decided: restored.decided)
-        let index = insert(lane)
+        let index = insert(restored.map { restore(delegate, $0) } ?? newLane(delegate))
         indices[delegate.key] = index
         router.insert(index, delegate.settings.events)
-        if restored.position != nil { checkpoints.hasRow(delegate.key) }
-        for waiting in restored.waiting { schedule(waiting) }
+        for waiting in restored?.waiting ?? [] { schedule(waiting) }
         pauseOrResume(index)
+    }
+
+    private func restore(_ delegate: WebhookDelegate, _ restored: Restored) -> Lane {
+        if restored.position != nil { checkpoints.hasRow(delegate.key) }
+        return Lane(
+            delegate, next: restored.position.map { $0.cursor + 1 }, position: restored.position?.position ?? routed,
+            waiting: restored.waiting.count, decided: restored.decided)
+    }
+
+    private func newLane(_ delegate: WebhookDelegate) -> Lane {
+        // The writer gave it a row, in the transaction of its registration.
+        checkpoints.hasRow(delegate.key)
+        // Events that came after the registration may have been routed before the news of it arrived here.
+        return Lane(delegate, next: delegate.start < routed ? delegate.start + 1 : nil, position: delegate.start)
     }
 
     /// Ends a lane. What is open ends by itself; what waits is gone.
@@ -124,6 +144,19 @@ final class DeliveryEngine {
         ready.remove(index)
         checkpoints.forget(key)
         board.remove(key)
+        deadTimers += lane.waiting
+        if deadTimers > 1024 && deadTimers > timers.count / 2 { forgetDeadTimers() }
+    }
+
+    private func forgetDeadTimers() {
+        deadTimers = 0
+        timers.removeAll { timer in
+            switch timer {
+            case .retry(let retry): indices[retry.delegate] == nil
+            case .probe(let key): indices[key] == nil
+            case .readAgain: false
+            }
+        }
     }
 
     private func insert(_ lane: Lane) -> Int {
@@ -185,6 +218,11 @@ final class DeliveryEngine {
         !isStopping && openTransfers < ports.sender.capacity && !checkpoints.isFull
     }
 
+    /// There is room for one more when each lane in line has got its turn: who keeps up doesn't push in.
+    private var hasRoomBesidesLine: Bool {
+        hasRoom && openTransfers + ready.count < ports.sender.capacity
+    }
+
     // MARK: Routing
 
     /// Returns whether the end of the log was reached, or only a page from the store can bring the next events.
@@ -195,7 +233,8 @@ final class DeliveryEngine {
         case .events(let batch):
             route(batch)
             return batch.events.count < Self.turnBudget
-        case .gone:
+        case .gone(let first):
+            tailBegins = first
             if routingWaitsForPage { return true }
             // After a restart, or when this loop was slower than the tail is long: the store has them.
             routingWaitsForPage = true
@@ -220,7 +259,7 @@ final class DeliveryEngine {
         // Lanes are changed in place: taking one out of the array would copy its arrays.
         guard lanes[index]?.next == nil, lanes[index]?.wants(event, sequence) == true else { return }
         if lanes[index]?.held.isEmpty == true, lanes[index]?.mayStart(now: now) == true,
-            lanes[index]?.mayTakeNewEvent == true, hasRoom
+            lanes[index]?.mayTakeNewEvent == true, hasRoomBesidesLine
         {
             start(event, sequence, lane: index)
         } else {
@@ -338,13 +377,15 @@ final class DeliveryEngine {
         // Not an attempt: the event is delivered after the restart.
         if case .failed(.stopped, _) = outcome.verdict { return }
         now = ports.clock.monotonic()
-        let record = AttemptRecord(transfer.attempts + 1, transfer.delegate, transfer.sequence, transfer.startedAt, outcome)
+        let record = AttemptRecord(
+            transfer.attempts + 1, transfer.delegate, transfer.sequence, transfer.startedAt, outcome)
         checkpoints.add(record, now: now)
         counters.count(outcome)
 
         let index = transfer.lane
         guard lanes[index]?.delegate.key == transfer.delegate else { return }
         let key = DeliveryKey(delegate: transfer.delegate, event: transfer.sequence)
+        let health = lanes[index]?.health
         let settlement = lanes[index]?.finished(
             transfer.sequence, isRetry: transfer.isRetry, attempts: transfer.attempts, outcome: outcome, now: now,
             random: ports.random())
@@ -360,9 +401,12 @@ final class DeliveryEngine {
             checkpoints.giveUp(key, attempts: attempts, at: ports.clock.wall(), now: now)
         case .held:
             lanes[index]?.hold(Retry(delegate: key.delegate, event: key.event, attempts: transfer.attempts))
+            if !transfer.isRetry {
+                checkpoints.wait(key, attempts: transfer.attempts, dueAt: ports.clock.wall(), now: now)
+            }
         case nil: break
         }
-        if case .failing(_, let probeAt, _)? = lanes[index]?.health, !outcome.isSuccess {
+        if case .failing(_, let probeAt, _)? = lanes[index]?.health, health != lanes[index]?.health {
             timers.insert(.probe(transfer.delegate), due: probeAt)
         }
         touched(index)
@@ -373,17 +417,20 @@ final class DeliveryEngine {
 
     /// The page after a position was read; `nil` when it could not be.
     func pageArrived(after: Sequence, _ page: EventBatch?) {
+        now = ports.clock.monotonic()
         guard let page else {
             timers.insert(.readAgain(after: after), due: now + Self.readPause)
             return
         }
         if routingWaitsForPage && after == routed {
             routingWaitsForPage = false
-            if !page.events.isEmpty {
-                // Retention may have removed what lay between.
-                if page.first != routed + 1 { recent.reset(after: page.first - 1) }
-                route(page)
+            // Retention may have removed what lay between, or all that lay before the tail.
+            let first = page.events.isEmpty ? tailBegins : page.first
+            if first > routed + 1 {
+                recent.reset(after: first - 1)
+                routed = first - 1
             }
+            route(page)
         }
         let (delegates, readNext) = pages.arrived(after: after, page)
         if let readNext { ports.readPage(readNext) }
@@ -396,7 +443,8 @@ final class DeliveryEngine {
 
     /// Events that are no longer in the log are passed over.
     private func skipMissing(_ index: Int, after: Sequence, _ page: EventBatch) {
-        let firstThere = page.events.isEmpty ? routed + 1 : page.first
+        // What came since the page was read is among the recent ones.
+        let firstThere = page.events.isEmpty ? recent.first : page.first
         guard firstThere > after + 1 else { return }
         if let next = lanes[index]?.next, next == after + 1 { lanes[index]?.pass(firstThere - 1) }
         if let retry = lanes[index]?.held.first, retry.event == after + 1 {

@@ -21,8 +21,12 @@ final class DeliveryLoop: EventDelegate {
     private let mailbox: Mailbox<Message>
     private let wakeOnce: WakeOnce
     private let thread = Mutex<Thread?>(nil)
+    private let hasFlushed: Semaphore
+    private let mayClose: Semaphore
 
-    init(sender: any CallbackSender, tail: Tail, clock: Clock) {
+    init(sender: any CallbackSender, tail: Tail, clock: Clock) throws(SystemError) {
+        hasFlushed = try Semaphore()
+        mayClose = try Semaphore()
         self.sender = sender
         self.tail = tail
         self.clock = clock
@@ -59,10 +63,17 @@ final class DeliveryLoop: EventDelegate {
     func remove(_ key: DelegateKey) { mailbox.post(.remove(key)) }
 
     /// Ends the loop once what is in flight is finished, or the deadline (monotonic nanoseconds) has come, and its last
-    /// checkpoint is written. Returns at once; `join` waits.
+    /// checkpoint is written. Returns at once; `waitUntilFlushed` waits.
     func stop(deadline: Int64) { mailbox.post(.stop(deadline: deadline)) }
 
-    func join() { thread.withLock { $0.take() }?.join() }
+    /// Waits for the last checkpoint. After `stop`; once.
+    func waitUntilFlushed() { hasFlushed.wait() }
+
+    /// Lets the loop close its sender, and waits for its end. To be called when nobody is left who could wake it.
+    func close() {
+        mayClose.signal()
+        thread.withLock { $0.take() }?.join()
+    }
 
     // MARK: The loop's thread
 
@@ -91,13 +102,21 @@ final class DeliveryLoop: EventDelegate {
             if let deadline = state.deadline { next = min(next ?? deadline, deadline) }
             sender.poll(nanoseconds: next.map { max(0, $0 - clock.monotonic()) }) { engine.finished($0, $1) }
         }
-        // The last checkpoint. When the store refuses it, the restart delivers again.
-        while !engine.flush() && state.refusals < 2 {
-            sender.poll(nanoseconds: nil) { engine.finished($0, $1) }
+        flush(engine, &state)
+        hasFlushed.signal()
+        mayClose.wait()
+        sender.close { _, _ in }
+    }
+
+    /// Writes the last checkpoint. When the store refuses it, the restart delivers again.
+    private func flush(_ engine: DeliveryEngine, _ state: inout RunState) {
+        while true {
+            // First of all: the answer must wake the poll, also when an earlier wake has been used up.
             wakeOnce.rearm()
             for message in mailbox.takeAll() { handle(message, engine, &state) }
+            if engine.flush() || state.refusals >= 2 { return }
+            sender.poll(nanoseconds: nil) { engine.finished($0, $1) }
         }
-        sender.close { _, _ in }
     }
 
     private struct RunState {

@@ -21,7 +21,7 @@ struct Lane {
         /// Try again after so many nanoseconds; it counts as `attempts`.
         case retry(after: Int64, attempts: Int)
         case exhausted(attempts: Int)
-        /// The delegate as a whole is failing: the delivery waits for the next probe with the attempts it had.
+        /// The delegate as a whole is failing: the delivery waits for a later probe with the attempts it had.
         case held
     }
 
@@ -46,41 +46,55 @@ struct Lane {
     /// Deliveries whose next attempt waits for time, for room or for a probe: rows of the store.
     private(set) var waiting = 0
     /// Retries that are due but could not start yet.
-    private(set) var held: [Retry] = []
+    private(set) var held = RetryLine()
     /// The last event that was started or passed over by reading.
     private(set) var position: Sequence
     /// It has changed since the last checkpoint.
     var isTouched = false
     private var window = firstWindow
     private var retryIsNext = false
+    /// While failing: so many probes go to deliveries that failed already before the next one is a new event. Each round
+    /// is longer than the one before, so that an outage costs few rows, and an event that always fails bars no other.
+    private var probesBeforeNew = 0
+    /// Up to here everything is settled, also when the router's position is behind it after a restart.
+    private let floor: Sequence
     /// After a restart: events beyond the cursor that were settled before it.
     private var decided: Set<Sequence>
     private let subjects: Set<String>
 
     /// - Parameters:
     ///   - next: where to read from, `nil` when the router's position is the lane's.
+    ///   - position: the last event that was looked at; those of `decided` were as well.
     ///   - waiting: how many deliveries wait for a retry.
     init(
         _ delegate: WebhookDelegate, next: Sequence?, position: Sequence, waiting: Int = 0, decided: Set<Sequence> = []
     ) {
         self.delegate = delegate
         self.next = next
-        self.position = position
+        self.position = max(position, decided.max() ?? position)
         self.waiting = waiting
         self.decided = decided
+        floor = max(delegate.start, next.map { $0 - 1 } ?? 0)
         subjects = Set(delegate.settings.subjects)
     }
 
     /// The same lane with the delegate's new settings.
     init(_ lane: Lane, changedTo delegate: WebhookDelegate) {
-        self.init(
-            delegate, next: lane.next, position: lane.position, waiting: lane.waiting, decided: lane.decided)
+        self.delegate = delegate
+        subjects = Set(delegate.settings.subjects)
+        next = lane.next
         inFlight = lane.inFlight
         retriesInFlight = lane.retriesInFlight
         health = lane.health
+        waiting = lane.waiting
         held = lane.held
+        position = lane.position
         isTouched = lane.isTouched
         window = lane.window
+        retryIsNext = lane.retryIsNext
+        probesBeforeNew = lane.probesBeforeNew
+        floor = lane.floor
+        decided = lane.decided
     }
 
     var isPaused: Bool { delegate.status == .paused }
@@ -98,7 +112,7 @@ struct Lane {
 
     /// Whether this delegate is to be told of this event, by its settings of the moment.
     mutating func wants(_ event: Event, _ sequence: Sequence) -> Bool {
-        guard sequence > delegate.start, event.app == delegate.app else { return false }
+        guard sequence > floor, event.app == delegate.app else { return false }
         if !subjects.isEmpty {
             guard let subject = event.subject, subjects.contains(subject) else { return false }
         }
@@ -122,8 +136,9 @@ struct Lane {
     /// Whether what starts next is to be a retry; retries and first tries take turns.
     var prefersRetry: Bool {
         guard !held.isEmpty else { return false }
-        if case .failing = health { return true }
-        return retryIsNext || next == nil || waiting >= Self.maxWaiting
+        if next == nil || !mayTakeNewEvent { return true }
+        if case .failing = health { return probesBeforeNew > 0 }
+        return retryIsNext
     }
 
     var mayTakeNewEvent: Bool { waiting < Self.maxWaiting }
@@ -135,16 +150,18 @@ struct Lane {
         if next == nil { next = sequence }
     }
 
-    /// The lane has looked at this event, the one after its position.
+    /// The lane has looked at this event, and at all before it.
     mutating func pass(_ sequence: Sequence) {
         next = sequence + 1
-        position = sequence
+        // After a restart it comes by events again that it had looked at.
+        position = max(position, sequence)
     }
 
     /// The end of the log is reached: from here on the router offers.
     mutating func catchUp() {
+        // After a restart the router may be behind the lane: what was settled beyond it stays so.
+        if !decided.isEmpty, let next { decided = decided.filter { $0 >= next } }
         next = nil
-        if decided.count > 0 { decided = [] }
     }
 
     // MARK: Attempts
@@ -153,6 +170,7 @@ struct Lane {
         inFlight.append(sequence)
         position = max(position, sequence)
         retryIsNext = true
+        probesBeforeNew = held.count + 1
     }
 
     /// A retry is due; it starts as soon as it may.
@@ -163,6 +181,7 @@ struct Lane {
     mutating func startHeldRetry() -> Retry {
         retriesInFlight += 1
         retryIsNext = false
+        probesBeforeNew = max(0, probesBeforeNew - 1)
         return held.removeFirst()
     }
 
@@ -190,8 +209,10 @@ struct Lane {
             if isRetry { waiting -= 1 }
             return .delivered
         }
-        let wasFailing = noteFailure(now: now)
-        if isRetry && wasFailing { return .held }
+        if noteFailure(now: now) {
+            if !isRetry { waiting += 1 }
+            return .held
+        }
         guard
             let delay = RetrySchedule.delay(
                 delegate.settings.retrySchedule, attempts: attempts + 1, after: outcome, random: random)
@@ -211,6 +232,7 @@ struct Lane {
             health = .working(failures: failures + 1)
             return false
         case .working:
+            probesBeforeNew = 1
             health = .failing(since: now, probeAt: now + Self.firstPause, pause: Self.firstPause)
             window = 1
             return false
@@ -223,12 +245,4 @@ struct Lane {
             return true
         }
     }
-}
-
-/// A delivery that has failed and waits for its next attempt.
-struct Retry: Equatable, Sendable {
-    let delegate: DelegateKey
-    let event: Sequence
-    /// How many attempts were made.
-    let attempts: Int
 }

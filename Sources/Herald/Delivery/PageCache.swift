@@ -11,9 +11,19 @@ struct PageCache {
     /// Oldest first.
     private var pages: [EventBatch] = []
     /// Who waits for the events after a position. The positions are being read, or wait for a read to end.
-    private var waiters: [Sequence: [DelegateKey]] = [:]
+    private var waiters: [Sequence: Waiters] = [:]
     private var reading: Set<Sequence> = []
     private var queued: [Sequence] = []
+
+    /// In the order in which they came, each once.
+    private struct Waiters {
+        private(set) var delegates: [DelegateKey] = []
+        private var known: Set<DelegateKey> = []
+
+        mutating func append(_ delegate: DelegateKey) {
+            if known.insert(delegate).inserted { delegates.append(delegate) }
+        }
+    }
 
     /// The event, when its page is here.
     mutating func event(_ sequence: Sequence) -> Event? {
@@ -34,8 +44,7 @@ struct PageCache {
     /// - Returns: the position after which to read now, when a read is to be started.
     mutating func want(_ sequence: Sequence, for delegate: DelegateKey) -> Sequence? {
         let after = sequence - 1
-        if waiters[after, default: []].contains(delegate) { return nil }
-        waiters[after, default: []].append(delegate)
+        waiters[after, default: Waiters()].append(delegate)
         if reading.contains(after) || queued.contains(after) { return nil }
         if reading.count >= Self.maxReads {
             queued.append(after)
@@ -53,7 +62,7 @@ struct PageCache {
             if pages.count >= Self.maxPages { pages.removeFirst() }
             pages.append(page)
         }
-        let delegates = waiters.removeValue(forKey: after) ?? []
+        let delegates = waiters.removeValue(forKey: after)?.delegates ?? []
         guard !queued.isEmpty else { return (delegates, nil) }
         let next = queued.removeFirst()
         reading.insert(next)

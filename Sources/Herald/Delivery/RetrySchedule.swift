@@ -1,8 +1,5 @@
 /// When a failed delivery is tried again. Pure: randomness comes from outside.
 enum RetrySchedule {
-    /// A timeout or a gateway's timeout says that the receiver is overloaded: it gets at least this long, in seconds.
-    static let overloadPause: Double = 60
-
     /// Seconds until the next attempt, or `nil` when the schedule is used up.
     /// - Parameters:
     ///   - schedule: seconds before the second, third, … attempt.

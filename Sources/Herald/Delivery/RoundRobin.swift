@@ -4,6 +4,9 @@ struct RoundRobin {
     private var start = 0
     private var queued: Set<Int> = []
 
+    /// How many stand in it.
+    var count: Int { queued.count }
+
     mutating func append(_ lane: Int) {
         if queued.insert(lane).inserted { queue.append(lane) }
     }

@@ -22,13 +22,18 @@ struct TimerQueue<Payload> {
         let last = heap.removeLast()
         if !heap.isEmpty {
             heap[0] = last
-            sinkFirst()
+            sink(0)
         }
         return first.payload
     }
 
-    private mutating func sinkFirst() {
-        var parent = 0
+    mutating func removeAll(where isRemoved: (Payload) -> Bool) {
+        heap.removeAll { isRemoved($0.payload) }
+        for parent in stride(from: heap.count / 2 - 1, through: 0, by: -1) { sink(parent) }
+    }
+
+    private mutating func sink(_ first: Int) {
+        var parent = first
         while true {
             var smallest = parent
             for child in [2 * parent + 1, 2 * parent + 2] where child < heap.count {

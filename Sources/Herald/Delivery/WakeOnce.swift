@@ -13,5 +13,8 @@ final class WakeOnce: Sendable {
     }
 
     /// The loop's thread, before it looks at what has come: a wake after this ends its next sleep.
-    func rearm() { isAwake.store(false, ordering: .releasing) }
+    func rearm() {
+        // An exchange, not a store: it must also see what was posted before a wake that it overwrites.
+        _ = isAwake.exchange(false, ordering: .acquiringAndReleasing)
+    }
 }

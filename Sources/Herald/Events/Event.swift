@@ -51,9 +51,10 @@ public final class Event: Sendable {
             self.init(copied)
         } else {
             let bytes = Array(data)
-            self.init(bytes.withUnsafeBufferPointer {
-                Event(app: app, id: id, type: type, subject: subject, time: time, data: $0)
-            })
+            self.init(
+                bytes.withUnsafeBufferPointer {
+                    Event(app: app, id: id, type: type, subject: subject, time: time, data: $0)
+                })
         }
     }
 

@@ -69,6 +69,10 @@ public enum EventInput {
             guard let state = AppStateEvents.read(type, data: data, &errors) else { return .none }
             return .appState(state: state)
         }
+        if type == AuthEvents.statusChanged, data?["cause"] != nil {
+            // The projection of auth status trusts it.
+            errors.append(FieldError("/data/cause", "is added by the service and can't be given"))
+        }
         guard type.hasPrefix("auth."), let told = AuthEvents.read(type, subject: subject, data: data, &errors) else {
             return .none
         }
@@ -132,20 +136,5 @@ public enum EventInput {
     ) -> Result {
         if let data { return data.withBytes(body) }
         return Array("null".utf8).withUnsafeBufferPointer(body)
-    }
-}
-
-/// RFC 6901.
-public enum JSONPointer {
-    public static func child(_ parent: String, _ key: String) -> String {
-        var escaped = parent + "/"
-        for character in key.unicodeScalars {
-            switch character {
-            case "~": escaped += "~0"
-            case "/": escaped += "~1"
-            default: escaped.unicodeScalars.append(character)
-            }
-        }
-        return escaped
     }
 }

@@ -7,16 +7,16 @@ enum AppStateEvents {
     /// The JSON of the new state; `nil` for other types. What is wrong is added to `errors`.
     static func read(_ type: String, data: JSONValue?, _ errors: inout [FieldError]) -> [UInt8]? {
         guard type == changed else { return nil }
-        guard let data, data.kind == .object, let state = data["state"] else {
+        let state = data?["state"]
+        if state == nil {
             errors.append(
                 FieldError("/data/state", "is required, such as {\"data_retrieval\": \"success\"} or \"idle\""))
-            return nil
         }
-        if data["previous"] != nil {
+        if data?["previous"] != nil {
             errors.append(FieldError("/data/previous", "is added by the service and can't be given"))
             return nil
         }
-        return state.bytes
+        return state?.bytes
     }
 
     /// The event with `data.previous`, the state before it (`null` when there was none); else byte for byte as it came.
@@ -24,7 +24,8 @@ enum AppStateEvents {
         var data = Array(event.data)
         // The data is an object that holds `state`, so its last byte but white space is the closing brace.
         guard let brace = data.lastIndex(of: UInt8(ascii: "}")) else { return event }
-        data.replaceSubrange(brace..., with: Array(",\"previous\":".utf8) + (previous ?? Array("null".utf8)) + [data[brace]])
+        data.replaceSubrange(
+            brace..., with: Array(",\"previous\":".utf8) + (previous ?? Array("null".utf8)) + [data[brace]])
         return Event(
             app: event.app, id: event.id, type: event.type, subject: event.subject, time: event.time, data: data)
     }

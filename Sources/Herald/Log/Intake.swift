@@ -49,7 +49,8 @@ final class Intake: Sendable {
     private func add(_ submission: Submission, events: Int, bytes: Int) -> WriteRefusal? {
         let (refusal, first) = queue.withLock { queue -> (WriteRefusal?, Bool) in
             guard queue.acceptsPublications else { return (.stopping, false) }
-            guard queue.events + events <= maxEvents || queue.events == 0, queue.bytes + bytes <= maxBytes || queue.bytes == 0
+            guard queue.events + events <= maxEvents || queue.events == 0,
+                queue.bytes + bytes <= maxBytes || queue.bytes == 0
             else { return (.busy, false) }
             queue.events += events
             queue.bytes += bytes
@@ -65,17 +66,21 @@ final class Intake: Sendable {
         append(.checkpoint(checkpoint, loop: loop, answer: answer))
     }
 
-    private func append(_ submission: Submission) {
-        let first = queue.withLock { queue in
+    /// Returns `false` when the writer takes nothing more.
+    @discardableResult
+    private func append(_ submission: Submission) -> Bool {
+        let (taken, first) = queue.withLock { queue in
+            if queue.isEnded { return (false, false) }
             queue.submissions.append(submission)
-            return queue.submissions.count == 1
+            return (true, queue.submissions.count == 1)
         }
         if first { wakeup.signal() }
+        return taken
     }
 
-    /// Calls back once everything that was submitted before is committed and answered.
+    /// Calls back once everything that was submitted before is committed and answered; at once after `end`.
     func barrier(_ reached: @escaping @Sendable () -> Void) {
-        append(.barrier(reached))
+        if !append(.barrier(reached)) { reached() }
     }
 
     /// Takes nothing more but checkpoints.

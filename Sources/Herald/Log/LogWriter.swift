@@ -34,7 +34,8 @@ final class LogWriter: Sendable {
 
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
-        auth: AuthProjection, appState: AppStateProjection, registry: Registry, ids: ULIDGenerator, clock: Clock, hooks: Hooks
+        auth: AuthProjection, appState: AppStateProjection, registry: Registry, ids: ULIDGenerator, clock: Clock,
+        hooks: Hooks
     ) {
         self.store = store
         self.intake = intake
@@ -50,7 +51,7 @@ final class LogWriter: Sendable {
     func start(_ start: Start) throws(SystemError) {
         let started = try Thread(name: "store-writer") { [self] in
             var state = State(start)
-            while let batch = intake.take() { write(batch, &state) }
+            while writeNext(&state) {}
         }
         thread.withLock { $0 = started }
     }
@@ -60,11 +61,19 @@ final class LogWriter: Sendable {
 
     // MARK: The writer's thread
 
-    private struct State {
-        var settledByLoop: [Sequence]
-        var nextDelegateKey: DelegateKey
-        var head: Sequence
-        var nextCleaning: Int64 = 0
+    /// Commits what waits next; waits until there is something.
+    /// - Returns: `false` when the intake has ended.
+    func writeNext(_ state: inout State) -> Bool {
+        guard let batch = intake.take() else { return false }
+        write(batch, &state)
+        return true
+    }
+
+    struct State {
+        fileprivate var settledByLoop: [Sequence]
+        fileprivate var nextDelegateKey: DelegateKey
+        fileprivate var head: Sequence
+        fileprivate var nextCleaning: Int64 = 0
 
         init(_ start: Start) {
             settledByLoop = start.settledByLoop
@@ -179,7 +188,8 @@ final class LogWriter: Sendable {
             plan.families.set(next)
             try transaction.setAuthStatus(next)
             if event.type != AuthEvents.statusChanged, current?.isLoggedIn != isLoggedIn {
-                let id = ids.next("evt_", time: event.time)
+                // Not the event's time: a client chose that, and ids count on from the latest one.
+                let id = ids.next("evt_", time: clock.wall())
                 try append(AuthEvents.statusChanged(next, id: id, cause: event), transaction, &plan)
             }
             return PostedEvent(event: event, fate: .accepted)
@@ -211,7 +221,9 @@ final class LogWriter: Sendable {
         let (outcome, effect) = registry.decide(
             write, .init(key: state.nextDelegateKey, start: head, time: now) { [ids] in ids.next("dlg_", time: now) })
         switch effect {
-        case .set(let delegate): try transaction.setDelegate(delegate)
+        case .set(let delegate):
+            try transaction.setDelegate(delegate)
+            if case .registered = outcome { try transaction.write(Self.firstRow(of: delegate)) }
         case .remove(let delegates):
             for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
         case nil: break
@@ -221,6 +233,14 @@ final class LogWriter: Sendable {
             try remember(answer, idempotency.key, write.app, transaction)
         }
         plan.answers.append { completion(.done(outcome)) }
+    }
+
+    /// A lane has a row until its loop has written a checkpoint that knows it: a common position from before must not
+    /// count for it.
+    private static func firstRow(of delegate: WebhookDelegate) -> Checkpoint {
+        var checkpoint = Checkpoint()
+        checkpoint.lanes = [LanePosition(delegate: delegate.key, cursor: delegate.start, position: delegate.start)]
+        return checkpoint
     }
 
     // MARK: Idempotency

@@ -5,6 +5,7 @@ struct RecentEvents {
     private var events: [Event] = []
     private var start = 0
     private var bytes = 0
+    private var droppedBytes = 0
     /// The sequence of the oldest event here, or of the next one to come.
     private(set) var first: Sequence
     private let maxEvents: Int
@@ -23,12 +24,14 @@ struct RecentEvents {
         bytes += event.body.count
         while events.count - start > maxEvents || (bytes > maxBytes && start < events.count) {
             bytes -= events[start].body.count
+            droppedBytes += events[start].body.count
             start += 1
             first += 1
         }
-        if start >= 512 && start * 4 > events.count {
+        if start >= 512 && start * 4 > events.count || droppedBytes > maxBytes / 4 {
             events.removeFirst(start)
             start = 0
+            droppedBytes = 0
         }
     }
 
@@ -40,6 +43,7 @@ struct RecentEvents {
         events.removeAll()
         start = 0
         bytes = 0
+        droppedBytes = 0
         first = head + 1
     }
 

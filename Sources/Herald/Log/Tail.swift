@@ -25,13 +25,13 @@ public final class Tail: EventDelegate {
         case events(EventBatch)
         /// The position is the end of the log.
         case end
-        /// They have been dropped: the store has them.
-        case gone
+        /// They have been dropped: the store has them. `first`: what the tail begins with.
+        case gone(first: Sequence)
     }
 
     func slice(after sequence: Sequence, limit: Int) -> Slice {
         recent.withLock { recent in
-            if sequence + 1 < recent.first { return .gone }
+            if sequence + 1 < recent.first { return .gone(first: recent.first) }
             if sequence >= recent.last { return .end }
             return .events(recent.slice(after: sequence, limit: limit))
         }

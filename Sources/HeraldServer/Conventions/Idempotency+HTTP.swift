@@ -34,7 +34,9 @@ extension StoredAnswer {
     private static let names: [StaticString] = ["Content-Type", "Location", "ETag"]
 
     fileprivate init(fingerprint: [UInt8], _ response: Response) {
-        let headers = response.headers.filter { field in Self.names.contains { $0.description == field.name.description } }
+        let headers = response.headers.filter { field in
+            Self.names.contains { $0.description == field.name.description }
+        }
         self.init(
             fingerprint: fingerprint, status: response.status,
             headers: headers.map { KeyValue($0.name.description, $0.value) }, body: response.body)

@@ -117,7 +117,8 @@ extension Problem {
         Problem(
             status: 422, name: "validation", title: "Some fields are not valid",
             detail: items.count == 1
-                ? "One field is not valid; nothing was changed." : "\(items.count) fields are not valid; nothing was changed.",
+                ? "One field is not valid; nothing was changed."
+                : "\(items.count) fields are not valid; nothing was changed.",
             items: items)
     }
 
@@ -153,7 +154,8 @@ extension Problem {
         switch error {
         case .full:
             self = .unavailable(
-                "storage-full", "The disk is full", "Nothing was done. The service goes on by itself when there is room.",
+                "storage-full", "The disk is full",
+                "Nothing was done. The service goes on by itself when there is room.",
                 retryAfter: 5)
         default:
             self = .unavailable(

@@ -69,7 +69,9 @@ enum PercentEncoding {
         while let byte = rest.popFirst() {
             switch byte {
             case UInt8(ascii: "%"):
-                guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else { return nil }
+                guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
+                    return nil
+                }
                 let decoded = high << 4 | low
                 guard decoded != 0 else { return nil }
                 bytes.append(decoded)

@@ -28,7 +28,7 @@ struct DelegateEndpoints: Sendable {
         _ = try call.query()
         let (settings, brought) = try DelegateInput.registration(call.object(DelegateInput.fields), checkURL)
         let secret = if let brought { brought } else { try newSecret() }
-        try change(call, .register(settings, secret: secret), showing: secret)
+        try change(call, .register(settings, secret: secret, isOwn: brought != nil), showing: secret)
     }
 
     private func newSecret() throws(Problem) -> SigningSecret {
@@ -194,7 +194,6 @@ struct DelegateEndpoints: Sendable {
         }
     }
 }
-
 
 /// Which delegates a list shows.
 private struct DelegateFilter {

@@ -143,7 +143,9 @@ struct StateEndpoints: Sendable {
         guard let draft = EventInput.read(document.root, context, &errors) else {
             // The client sent what became the data.
             throw .invalid(
-                errors.map { FieldError($0.pointer.hasPrefix("/data") ? String($0.pointer.dropFirst(5)) : $0.pointer, $0.detail) })
+                errors.map {
+                    FieldError($0.pointer.hasPrefix("/data") ? String($0.pointer.dropFirst(5)) : $0.pointer, $0.detail)
+                })
         }
         return draft
     }

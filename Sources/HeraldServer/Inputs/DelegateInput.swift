@@ -27,7 +27,9 @@ struct DelegateInput {
     ) throws(Problem) -> (WebhookSettings, SigningSecret?) {
         var input = DelegateInput(checkURL)
         var settings = WebhookSettings(url: "")
-        if document["url"] == nil { input.errors.append(FieldError("/url", "is required: where to send the callbacks")) }
+        if document["url"] == nil {
+            input.errors.append(FieldError("/url", "is required: where to send the callbacks"))
+        }
         for (key, value) in document.root.members where key != "secret" { input.read(key, value, into: &settings) }
         let secret = input.secret(document["secret"])
         guard input.errors.isEmpty else { throw .invalid(input.errors) }
@@ -65,7 +67,8 @@ struct DelegateInput {
         case "max_in_flight":
             settings.maxInFlight = value.isNull ? defaults.maxInFlight : integer(value, "/max_in_flight", 1...256)
         case "timeout_seconds":
-            settings.timeoutSeconds = value.isNull ? defaults.timeoutSeconds : integer(value, "/timeout_seconds", 1...60)
+            settings.timeoutSeconds =
+                value.isNull ? defaults.timeoutSeconds : integer(value, "/timeout_seconds", 1...60)
         case "retry_schedule":
             settings.retrySchedule = value.isNull ? defaults.retrySchedule : schedule(value)
         default: break
@@ -94,7 +97,8 @@ struct DelegateInput {
         for (index, element) in value.elements.enumerated() {
             guard let pattern = element.string.flatMap(EventPattern.init) else {
                 errors.append(
-                    FieldError("/events/\(index)", "must be a type such as auth.logged_in, a prefix such as auth.*, or *"))
+                    FieldError(
+                        "/events/\(index)", "must be a type such as auth.logged_in, a prefix such as auth.*, or *"))
                 continue
             }
             if !patterns.contains(pattern) { patterns.append(pattern) }
@@ -170,7 +174,10 @@ struct DelegateInput {
         _ value: JSONValue, _ pointer: String, into pairs: inout [KeyValue], maxPairs: Int,
         check: (String, String) -> String?
     ) {
-        if value.isNull { return pairs = [] }
+        if value.isNull {
+            pairs = []
+            return
+        }
         guard value.kind == .object else {
             return errors.append(FieldError(pointer, "must be an object of strings"))
         }

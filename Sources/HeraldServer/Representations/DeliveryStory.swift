@@ -38,7 +38,9 @@ struct DeliveryStory: Sendable {
     /// The delegate will be told, but its lane is not there yet.
     private static func isPending(_ logged: LoggedEvent, _ delegate: WebhookDelegate, _ hub: Hub) -> Bool {
         guard logged.sequence > delegate.start, delegate.settings.wants(logged.event) else { return false }
-        guard let cursor = hub.lane(of: delegate.key)?.cursor else { return hub.isOnItsWay(logged.sequence, to: delegate.key) }
+        guard let cursor = hub.lane(of: delegate.key)?.cursor else {
+            return hub.isOnItsWay(logged.sequence, to: delegate.key)
+        }
         return logged.sequence > cursor
     }
 

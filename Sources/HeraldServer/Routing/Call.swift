@@ -82,7 +82,10 @@ struct Call: Sendable {
         let unknown = document.root.members.filter { !known.contains($0.key) }
         if !unknown.isEmpty {
             throw .invalid(
-                unknown.map { FieldError(JSONPointer.child("", $0.key), "is not a field here; known: " + known.joined(separator: ", ")) })
+                unknown.map {
+                    FieldError(
+                        JSONPointer.child("", $0.key), "is not a field here; known: " + known.joined(separator: ", "))
+                })
         }
         return document
     }

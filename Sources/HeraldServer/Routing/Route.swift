@@ -70,7 +70,8 @@ struct RouteTable: Sendable {
         var decoded: [String] = []
         for segment in raw {
             guard let text = PercentEncoding.decode(segment) else {
-                throw .malformedPath("The path has an escape that is not % and two hexadecimal digits of UTF-8, or %00.")
+                throw .malformedPath(
+                    "The path has an escape that is not % and two hexadecimal digits of UTF-8, or %00.")
             }
             guard text != ".", text != "..", !text.contains("/"), !text.contains("\\") else {
                 throw .malformedPath("The path must not contain . or .. segments, %2F or %5C.")

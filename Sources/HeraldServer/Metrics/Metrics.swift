@@ -3,33 +3,6 @@ import HTTPServer
 import Herald
 import Synchronization
 
-/// Counts the events that were published, by family: a delegate of the multicast like any other.
-final class EventMetrics: EventDelegate {
-    private let auth = Atomic<Int>(0)
-    private let appState = Atomic<Int>(0)
-    private let other = Atomic<Int>(0)
-
-    func published(_ batch: EventBatch) {
-        for event in batch.events {
-            if event.type.hasPrefix("auth.") {
-                auth.add(1, ordering: .relaxed)
-            } else if event.type.hasPrefix("app_state.") {
-                appState.add(1, ordering: .relaxed)
-            } else {
-                other.add(1, ordering: .relaxed)
-            }
-        }
-    }
-
-    /// A label for each family, and its count. The set never grows with what is posted.
-    var counts: [(family: String, count: Int)] {
-        [
-            ("auth", auth.load(ordering: .relaxed)), ("app_state", appState.load(ordering: .relaxed)),
-            ("other", other.load(ordering: .relaxed)),
-        ]
-    }
-}
-
 /// `/metrics` in the text format of Prometheus, 0.0.4. All counters start at 0 with the process.
 struct Metrics: Sendable {
     let events = EventMetrics()
@@ -100,7 +73,9 @@ struct Metrics: Sendable {
     private func writeHTTP(_ page: inout MetricsPage) {
         guard let http = http() else { return }
         page.gauge("herald_http_connections", "Open connections.", [("", Double(http.openConnections))])
-        page.gauge("herald_http_requests_waiting", "Requests that wait for their answer.", [("", Double(http.waitingRequests))])
+        page.gauge(
+            "herald_http_requests_waiting", "Requests that wait for their answer.", [("", Double(http.waitingRequests))]
+        )
         page.counter(
             "herald_http_responses_total", "Answers, by class of their status.",
             [
@@ -115,48 +90,8 @@ struct Metrics: Sendable {
         defer { fclose(file) }
         var line: [CChar] = Array(repeating: 0, count: 128)
         guard fgets(&line, Int32(line.count), file) != nil else { return 0 }
-        let fields = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self).split(separator: " ")
+        let fields = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self).split(
+            separator: " ")
         return fields.count > 1 ? (Int(fields[1]) ?? 0) * Int(getpagesize()) : 0
-    }
-}
-
-/// Appends metrics in the text format.
-private struct MetricsPage {
-    private(set) var text = ""
-
-    mutating func counter(_ name: String, _ help: String, _ samples: [(labels: String, value: Double)]) {
-        write(name, "counter", help, samples)
-    }
-
-    mutating func gauge(_ name: String, _ help: String, _ samples: [(labels: String, value: Double)]) {
-        write(name, "gauge", help, samples)
-    }
-
-    mutating func histogram(
-        _ name: String, _ help: String, _ bounds: [Double], _ parts: [(buckets: [Int], sum: Double)]
-    ) {
-        header(name, "histogram", help)
-        var total = 0
-        for bucket in 0...bounds.count {
-            total += parts.reduce(0) { $0 + $1.buckets[bucket] }
-            let bound = bucket < bounds.count ? "\(bounds[bucket])" : "+Inf"
-            text += "\(name)_bucket{le=\"\(bound)\"} \(total)\n"
-        }
-        text += "\(name)_sum \(parts.reduce(0) { $0 + $1.sum })\n\(name)_count \(total)\n"
-    }
-
-    private mutating func write(
-        _ name: String, _ type: String, _ help: String, _ samples: [(labels: String, value: Double)]
-    ) {
-        header(name, type, help)
-        for sample in samples {
-            let value = sample.value.rounded() == sample.value && abs(sample.value) < 1e15
-                ? String(Int64(sample.value)) : "\(sample.value)"
-            text += "\(name)\(sample.labels) \(value)\n"
-        }
-    }
-
-    private mutating func header(_ name: String, _ type: String, _ help: String) {
-        text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
     }
 }

@@ -1,0 +1,30 @@
+/// A delivery that has failed and waits for its next attempt.
+struct Retry: Equatable, Sendable {
+    let delegate: DelegateKey
+    let event: Sequence
+    /// How many attempts were made.
+    let attempts: Int
+}
+
+/// Retries in the order in which they came due. Taking the first costs the same however many wait.
+struct RetryLine {
+    private var retries: [Retry] = []
+    private var start = 0
+
+    var isEmpty: Bool { start == retries.count }
+    var count: Int { retries.count - start }
+    var first: Retry? { isEmpty ? nil : retries[start] }
+
+    mutating func append(_ retry: Retry) { retries.append(retry) }
+
+    /// - Precondition: it isn't empty.
+    mutating func removeFirst() -> Retry {
+        let first = retries[start]
+        start += 1
+        if start >= 64 && start * 2 >= retries.count || isEmpty {
+            retries.removeFirst(start)
+            start = 0
+        }
+        return first
+    }
+}

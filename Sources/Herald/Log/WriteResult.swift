@@ -1,0 +1,17 @@
+/// Why a request that writes was not carried out. Nothing of it was.
+public enum WriteRefusal: Error, Sendable {
+    /// Too much waits for the disk already; worth another try after a second.
+    case busy
+    case stopping
+    case store(StoreError)
+    /// The idempotency key was used for another request.
+    case keyReused
+}
+
+/// How a write ended.
+public enum WriteResult<Outcome: Sendable>: Sendable {
+    case done(Outcome)
+    /// The same request was carried out before: this was its answer.
+    case replayed(StoredAnswer)
+    case refused(WriteRefusal)
+}

@@ -1,0 +1,111 @@
+/// One finished attempt, as a delivery loop reports it.
+public struct AttemptRecord: Equatable, Sendable {
+    public let delegate: DelegateKey
+    public let event: Sequence
+    /// 1 for the first.
+    public let number: Int
+    /// Milliseconds since 1970 UTC.
+    public let startedAt: Int64
+    /// Microseconds.
+    public let duration: Int64
+    /// The answer's status, `nil` when none came.
+    public let status: Int?
+    /// Why no answer came, `nil` when one did.
+    public let failure: CallbackFailure?
+    /// The failure in words; empty when there is nothing to add.
+    public let detail: String
+    public let excerpt: [UInt8]
+
+    public init(
+        delegate: DelegateKey, event: Sequence, number: Int, startedAt: Int64, duration: Int64, status: Int?,
+        failure: CallbackFailure?, detail: String, excerpt: [UInt8]
+    ) {
+        self.delegate = delegate
+        self.event = event
+        self.number = number
+        self.startedAt = startedAt
+        self.duration = duration
+        self.status = status
+        self.failure = failure
+        self.detail = detail
+        self.excerpt = excerpt
+    }
+
+    public var succeeded: Bool { status.map { (200...299).contains($0) } ?? false }
+}
+
+/// An attempt as the log has it: `id` increases in the order in which attempts were recorded.
+public struct StoredAttempt: Equatable, Sendable {
+    public let id: Int64
+    public let record: AttemptRecord
+    public init(id: Int64, record: AttemptRecord) {
+        self.id = id
+        self.record = record
+    }
+}
+
+/// A delivery that has failed so far.
+public struct WaitingDelivery: Equatable, Sendable {
+    public enum State: Int, Sendable {
+        /// There will be another attempt at `dueAt`.
+        case retrying = 1
+        /// The schedule is used up.
+        case exhausted = 2
+    }
+    public let delegate: DelegateKey
+    public let event: Sequence
+    /// How many were made.
+    public let attempts: Int
+    /// Milliseconds since 1970 UTC; of an exhausted delivery, when it was given up.
+    public let dueAt: Int64
+    public let state: State
+
+    public init(delegate: DelegateKey, event: Sequence, attempts: Int, dueAt: Int64, state: State) {
+        self.delegate = delegate
+        self.event = event
+        self.attempts = attempts
+        self.dueAt = dueAt
+        self.state = state
+    }
+}
+
+/// Names a delivery.
+public struct DeliveryKey: Hashable, Sendable {
+    public let delegate: DelegateKey
+    public let event: Sequence
+    public init(delegate: DelegateKey, event: Sequence) {
+        self.delegate = delegate
+        self.event = event
+    }
+}
+
+/// Where a lane stands while it is not at the common position.
+public struct LanePosition: Equatable, Sendable {
+    public let delegate: DelegateKey
+    /// Everything up to here is settled: delivered, given up, waiting in a row of its own, or not wanted.
+    public let cursor: Sequence
+    /// Everything after this one has not been looked at. Between the two, some are in flight and others delivered.
+    public let position: Sequence
+    public init(delegate: DelegateKey, cursor: Sequence, position: Sequence) {
+        self.delegate = delegate
+        self.cursor = cursor
+        self.position = position
+    }
+}
+
+/// What the delivery loops have done since their last checkpoint. Its size grows with the activity, not with the number
+/// of delegates.
+public struct Checkpoint: Sendable {
+    /// Every lane without a row of its own is settled up to here. `nil`: as before.
+    public var settled: Sequence?
+    public var attempts: [AttemptRecord] = []
+    /// Rows to write or to overwrite.
+    public var waiting: [WaitingDelivery] = []
+    /// Rows to delete: delivered in the end, or dropped.
+    public var ended: [DeliveryKey] = []
+    /// Rows to write or to overwrite.
+    public var lanes: [LanePosition] = []
+    /// Lanes whose row goes: they are at the common position.
+    public var caughtUp: [DelegateKey] = []
+    public init() {}
+}

@@ -1,0 +1,21 @@
+/// What a store held when the process started.
+public struct Recovery: Sendable {
+    /// The last event of the log, 0 when it is empty.
+    public var head: Sequence = 0
+    /// The first event that is still there; `head + 1` when none is.
+    public var first: Sequence = 1
+    /// The common position of all lanes without a row.
+    public var settled: Sequence = 0
+    /// In the order of their keys.
+    public var delegates: [WebhookDelegate] = []
+    /// The key for the next delegate: larger than any that was ever used.
+    public var nextDelegateKey: DelegateKey = 1
+    public var lanes: [LanePosition] = []
+    /// Those in state `retrying`.
+    public var waiting: [WaitingDelivery] = []
+    /// Deliveries beyond their lane's cursor (its row's, or the common one) that need nothing more: delivered, waiting
+    /// in a row, or exhausted. So that a restart skips them.
+    public var decided: [DeliveryKey] = []
+    public var appStates: [AppState] = []
+    public init() {}
+}

@@ -1,0 +1,35 @@
+/// What can go wrong with a store. The texts are for operators.
+public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// Another process has it open; `holder` says which.
+    case inUse(path: String, holder: String)
+    case notWritable(path: String, reason: String)
+    /// Not a file of ours, or damaged. It was left untouched.
+    case corrupt(path: String, reason: String)
+    /// Written by a later version of Herald.
+    case newer(path: String, found: Int, supported: Int)
+    /// No room. Nothing was written; may succeed later.
+    case full
+    /// The device refused a read or write. Nothing was written; may succeed later.
+    case inputOutput(reason: String)
+    /// Flushing to the device failed: what was reported durable may not be. The process has to stop.
+    case syncFailed(reason: String)
+    /// Anything else, a defect of ours included.
+    case failed(reason: String)
+
+    public var description: String {
+        switch self {
+        case .inUse(let path, let holder):
+            "\(path) is in use by \(holder). Stop that process first, or choose another folder with --data."
+        case .notWritable(let path, let reason):
+            "\(path) can't be written: \(reason). Check the owner and the permissions, or choose another folder with --data."
+        case .corrupt(let path, let reason):
+            "\(path) is not a readable Herald database: \(reason). It was left untouched; restore it from a backup."
+        case .newer(let path, let found, let supported):
+            "\(path) has schema version \(found), this Herald knows up to \(supported). Run the newer Herald again."
+        case .full: "The disk is full."
+        case .inputOutput(let reason): "The disk reported an error: \(reason)."
+        case .syncFailed(let reason): "Flushing to the disk failed: \(reason)."
+        case .failed(let reason): "The store failed: \(reason)."
+        }
+    }
+}

@@ -1,0 +1,29 @@
+import Herald
+import Synchronization
+
+/// Counts the events that were published, by family: a delegate of the multicast like any other.
+final class EventMetrics: EventDelegate {
+    private let auth = Atomic<Int>(0)
+    private let appState = Atomic<Int>(0)
+    private let other = Atomic<Int>(0)
+
+    func published(_ batch: EventBatch) {
+        for event in batch.events {
+            if event.type.hasPrefix("auth.") {
+                auth.add(1, ordering: .relaxed)
+            } else if event.type.hasPrefix("app_state.") {
+                appState.add(1, ordering: .relaxed)
+            } else {
+                other.add(1, ordering: .relaxed)
+            }
+        }
+    }
+
+    /// A label for each family, and its count. The set never grows with what is posted.
+    var counts: [(family: String, count: Int)] {
+        [
+            ("auth", auth.load(ordering: .relaxed)), ("app_state", appState.load(ordering: .relaxed)),
+            ("other", other.load(ordering: .relaxed)),
+        ]
+    }
+}

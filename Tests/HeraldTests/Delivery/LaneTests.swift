@@ -1,0 +1,173 @@
+import Testing
+
+@testable import Herald
+
+@Suite("Lane")
+struct LaneTests {
+    private let second: Int64 = 1_000_000_000
+
+    private func lane(_ change: (inout WebhookSettings) -> Void = { _ in }) -> Lane {
+        Lane(WebhookDelegate(1, change), next: nil, position: 0)
+    }
+
+    private func finish(
+        _ lane: inout Lane, _ event: Sequence = 1, isRetry: Bool = false, attempts: Int = 0,
+        with outcome: CallbackOutcome = .success, now: Int64 = 0
+    ) -> Lane.Settlement {
+        lane.finished(event, isRetry: isRetry, attempts: attempts, outcome: outcome, now: now, random: 0.5)
+    }
+
+    /// How many may be open at once.
+    private func window(_ lane: Lane) -> Int {
+        var lane = lane
+        var count = 0
+        while lane.mayStart(now: 0) && count < 1_000 {
+            count += 1
+            lane.started(Sequence(count))
+        }
+        return count
+    }
+
+    @Test("the window doubles with each success up to the delegate's limit, and halves with each failure down to one")
+    func window() {
+        var lane = lane { $0.maxInFlight = 20 }
+        #expect(window(lane) == 4)
+        for expected in [8, 16, 20, 20] {
+            #expect(finish(&lane) == .delivered)
+            #expect(window(lane) == expected)
+        }
+        for expected in [10, 5, 2, 1] {
+            _ = finish(&lane, with: .failure)
+            #expect(window(lane) == expected)
+        }
+        #expect(finish(&lane) == .delivered)
+        #expect(window(lane) == 2)
+    }
+
+    @Test("a lower limit holds at once")
+    func limit() {
+        var lane = lane { $0.maxInFlight = 3 }
+        #expect(window(lane) == 3)
+        lane = Lane(lane, changedTo: WebhookDelegate(1) { $0.maxInFlight = 1 })
+        #expect(window(lane) == 1)
+    }
+
+    @Test("five failures in a row stop it, four and a success do not")
+    func stops() {
+        var lane = lane()
+        for _ in 1...4 { _ = finish(&lane, with: .failure) }
+        _ = finish(&lane)
+        for _ in 1...4 { _ = finish(&lane, with: .failure, now: 7) }
+        #expect(lane.health == .working(failures: 4))
+        _ = finish(&lane, with: .failure, now: 7)
+        #expect(lane.health == .failing(since: 7, probeAt: 7 + 5 * second, pause: 5 * second))
+        #expect(!lane.mayStart(now: 5 * second))
+        #expect(lane.mayStart(now: 7 + 5 * second))
+    }
+
+    @Test("probes come after 5 seconds, doubling to 5 minutes; a success ends it")
+    func probes() {
+        var lane = lane()
+        for _ in 1...5 { _ = finish(&lane, with: .failure) }
+        var now: Int64 = 0
+        for pause: Int64 in [5, 10, 20, 40, 80, 160, 300, 300] {
+            #expect(!lane.mayStart(now: now + pause * second - 1))
+            now += pause * second
+            #expect(lane.mayStart(now: now))
+            lane.started(9)
+            #expect(!lane.mayStart(now: now))
+            #expect(finish(&lane, 9, with: .failure, now: now) == .held)
+        }
+        #expect(finish(&lane, now: now) == .delivered)
+        #expect(lane.health == .working(failures: 0))
+        #expect(lane.mayStart(now: now))
+    }
+
+    @Test("attempts that were open when the lane stopped don't move the probe")
+    func lateFailures() {
+        var lane = lane()
+        for _ in 1...5 { _ = finish(&lane, with: .failure) }
+        let health = lane.health
+        for _ in 1...10 { #expect(finish(&lane, with: .failure, now: 5 * second - 1) == .held) }
+        #expect(lane.health == health)
+    }
+
+    @Test("a failing retry keeps the attempts it had")
+    func held() {
+        var lane = lane { $0.retrySchedule = [1] }
+        for _ in 1...5 { _ = finish(&lane, with: .failure) }
+        #expect(lane.waiting == 5)
+        lane.hold(Retry(delegate: 1, event: 3, attempts: 1))
+        let retry = lane.startHeldRetry()
+        #expect(finish(&lane, 3, isRetry: true, attempts: retry.attempts, with: .failure, now: 5 * second) == .held)
+        #expect(lane.waiting == 5)
+    }
+
+    @Test("with 10,000 deliveries waiting it takes no new event")
+    func maxWaiting() {
+        var lane = Lane(WebhookDelegate(1), next: 5, position: 4, waiting: Lane.maxWaiting)
+        #expect(!lane.mayTakeNewEvent)
+        lane.hold(Retry(delegate: 1, event: 3, attempts: 1))
+        #expect(lane.prefersRetry)
+        _ = lane.startHeldRetry()
+        _ = finish(&lane, 3, isRetry: true, attempts: 1)
+        #expect(lane.mayTakeNewEvent)
+    }
+
+    @Test("retries and new events take turns")
+    func turns() {
+        var lane = Lane(WebhookDelegate(1), next: 5, position: 4, waiting: 2)
+        lane.hold(Retry(delegate: 1, event: 3, attempts: 1))
+        lane.hold(Retry(delegate: 1, event: 4, attempts: 1))
+        #expect(!lane.prefersRetry)
+        lane.started(5)
+        #expect(lane.prefersRetry)
+        #expect(lane.startHeldRetry().event == 3)
+        #expect(!lane.prefersRetry)
+    }
+
+    @Test("a paused lane starts nothing, whatever it has")
+    func paused() {
+        var lane = Lane(WebhookDelegate(1, status: .paused), next: 1, position: 0)
+        lane.hold(Retry(delegate: 1, event: 1, attempts: 1))
+        #expect(!lane.mayStart(now: .max))
+    }
+
+    @Test("the cursor is the settled prefix")
+    func cursor() {
+        var lane = lane()
+        for event: Sequence in 1...3 { lane.started(event) }
+        _ = finish(&lane, 2)
+        #expect(lane.cursor == 0)
+        _ = finish(&lane, 1)
+        #expect(lane.cursor == 2)
+        lane.fallBehind(from: 9)
+        #expect(lane.cursor == 2)
+        _ = finish(&lane, 3)
+        #expect(lane.cursor == 8)
+        lane.pass(9)
+        #expect(lane.cursor == 9)
+        lane.catchUp()
+        #expect(lane.isSettled)
+    }
+
+    @Test("waiting retries come out in their order, however many")
+    func line() {
+        var line = RetryLine()
+        var expected = 0
+        for number in 0..<10_000 {
+            line.append(Retry(delegate: 1, event: Sequence(number), attempts: 1))
+            if number % 3 == 0 {
+                #expect(line.removeFirst().event == Sequence(expected))
+                expected += 1
+            }
+        }
+        #expect(line.count == 10_000 - expected)
+        while !line.isEmpty {
+            #expect(line.first?.event == Sequence(expected))
+            #expect(line.removeFirst().event == Sequence(expected))
+            expected += 1
+        }
+        #expect(expected == 10_000)
+    }
+}
