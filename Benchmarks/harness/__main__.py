@@ -35,9 +35,9 @@ class Bench:
     def keep(self, scenario, rounds):
         self.samples[scenario] = rounds.samples
 
-    def compare(self, scenario, what, rounds, figure, variant, goal=None, *, herald="herald", reference=None, scale=1):
-        self.lines.append(
-            report.line(scenario, what, rounds, figure, variant, goal, herald, reference, scale))
+    def compare(self, scenario, what, rounds, figure, variant, goal=None, *, herald="herald", reference=None,
+                scale=1):
+        self.lines.append(report.line(scenario, what, rounds, figure, variant, goal, herald, reference, scale))
 
     def single(self, scenario, what, value, goal):
         self.lines.append(report.Line(scenario, what, "", None, value, None, None, None, goal, None))
@@ -56,10 +56,10 @@ def main():
     parser = argparse.ArgumentParser(
         prog="Benchmarks/run", description="Measures this clone's Herald beside references in C, and prints a table.",
         epilog="Scenarios: " + ", ".join(scenarios.ALL) + ". Writes Benchmarks/results/latest.md and latest.json.")
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: about two minutes instead of six")
-    parser.add_argument("--rounds", type=int, metavar="N", help="rounds of each comparison (default 5, 3 when quick)")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: about two minutes, not six")
+    parser.add_argument("--rounds", type=int, metavar="N", help="of each comparison (default 5, 3 when quick)")
     parser.add_argument("--only", metavar="LIST", help="these scenarios, separated by commas")
-    parser.add_argument("--data", default=".", metavar="FOLDER", help="where data is written, on a disk (default: here)")
+    parser.add_argument("--data", default=".", metavar="FOLDER", help="where to write data, on a disk (default: here)")
     options = parser.parse_args()
     chosen = options.only.split(",") if options.only else list(scenarios.ALL)
     for name in chosen:
@@ -69,7 +69,8 @@ def main():
         print("Benchmarks/run: this folder is in memory: what is durable costs nothing here", file=sys.stderr)
 
     # A signal unwinds like an error does, so that what was started is stopped, and what was written is removed.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _: sys.exit(128 + received))
     began, failed = time.monotonic(), False
     with tempfile.TemporaryDirectory(prefix=".herald-benchmark-", dir=options.data) as folder:
         bench = Bench(options, folder)

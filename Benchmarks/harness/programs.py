@@ -43,6 +43,7 @@ class Program:
     def start(self):
         self.process = subprocess.Popen(
             self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            start_new_session=True,  # Ctrl-C is for us, who then stop it.
             env={name: value for name, value in os.environ.items() if not name.startswith("HERALD_")})
         try:
             deadline = time.monotonic() + 30
@@ -83,7 +84,8 @@ class Program:
 
     def request(self, method, path, body=None, connection=None):
         connection = connection or http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
-        connection.request(method, path, body and json.dumps(body), {"Content-Type": "application/json"} if body else {})
+        headers = {"Content-Type": "application/json"} if body else {}
+        connection.request(method, path, body and json.dumps(body), headers)
         answer = connection.getresponse()
         return answer.status, answer.read()
 

@@ -50,7 +50,8 @@ class Line:
             "" if self.foreign_cpu is None else f"{self.foreign_cpu:.0%}"]
 
 
-HEADS = ["scenario", "what", "ratio (least–most)", "goal", "holds", "Herald", "reference", "reference is", "foreign CPU"]
+HEADS = [
+    "scenario", "what", "ratio (least–most)", "goal", "holds", "Herald", "reference", "reference is", "foreign CPU"]
 
 
 def number(value):

@@ -27,8 +27,8 @@ def own_seconds():
 
 
 def sample(server, receiver=None, per_event=0, beside=(), warm_up=0.3, **load):
-    """Publishes, waits for the deliveries of it, `per_event` of each, and returns figures. `beside` are other programs of
-    ours whose CPU time is not a disturbance."""
+    """Publishes, waits for the deliveries of it, `per_event` of each event, and returns figures. `beside` are other
+    programs of ours, whose CPU time is not a disturbance."""
     if warm_up:
         done = publish(server, **{"c": load.get("c", 64), "d": warm_up, "n": 1000})
         if receiver:

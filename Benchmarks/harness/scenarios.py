@@ -24,7 +24,8 @@ def durable_publish(bench):
         many = connections > 1
         bench.compare(title, "CPU µs per event", rounds, "cpu_us_per_event", "durable",
                       Goal(most=1.35, aim=1.1) if many else None)
-        bench.compare(title, "accepted per second", rounds, "events_per_s", "bare", Goal(least=0.30, aim=0.42) if many else None)
+        bench.compare(title, "accepted per second", rounds, "events_per_s", "bare",
+                      Goal(least=0.30, aim=0.42) if many else None)
         bench.compare(title, "accepted per second", rounds, "events_per_s", "durable")
         bench.compare(title, "answered after, p50 µs", rounds, "accepted_p50_us", "durable")
         bench.compare(title, "answered after, p99 µs", rounds, "accepted_p99_us", "durable")
@@ -160,7 +161,8 @@ def resident(bench):
             server.stop()
         server.start()
     shutil.rmtree(folder, ignore_errors=True)
-    bench.single("start with 100,000 events, 1,000 delegates", "ready after, s", sorted(times)[1], Goal(most=2, aim=0.5))
+    title = "start with 100,000 events, 1,000 delegates"
+    bench.single(title, "ready after, s", sorted(times)[1], Goal(most=2, aim=0.5))
 
 
 class WithDelegates(Herald):

@@ -75,7 +75,8 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *connection, c
     return MHD_YES;
 }
 
-static void completed(void *unused, struct MHD_Connection *connection, void **context, enum MHD_RequestTerminationCode code) {
+static void completed(void *unused, struct MHD_Connection *connection, void **context,
+                      enum MHD_RequestTerminationCode code) {
     (void)unused; (void)connection; (void)code;
     free(*context);
     *context = NULL;
@@ -135,8 +136,9 @@ int main(int argc, char **argv) {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     struct MHD_Daemon *daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, port, NULL, NULL, handle, NULL,
-        MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_CONNECTION_TIMEOUT, 30u,
-        MHD_OPTION_CONNECTION_LIMIT, 4096u, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)8192,
+        MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
+        MHD_OPTION_CONNECTION_TIMEOUT, 30u, MHD_OPTION_CONNECTION_LIMIT, 4096u,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)8192,
         MHD_OPTION_LISTEN_BACKLOG_SIZE, 1024u, MHD_OPTION_END);
     pthread_t writer;
     if (!daemon || (database && pthread_create(&writer, NULL, write_batches, NULL))) return 1;

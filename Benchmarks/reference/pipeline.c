@@ -1,12 +1,12 @@
-/* The least that the whole path can cost, in C: accept an event, store it with its deliveries, answer 202, post it signed
- * to each delegate, store that it was delivered.
+/* The least that the whole path can cost, in C: accept an event, store it with its deliveries, answer 202, post it
+ * signed to each delegate, store that it was delivered.
  *
  *   pipeline PORT DATABASE RECEIVER_PORT...
  *
  * Each receiver's port is one delegate: http://127.0.0.1:RECEIVER_PORT/hook/1 and so on.
  *
- * Three threads: libmicrohttpd; SQLite, which commits all that waits in one transaction; libcurl, with 64 transfers at a
- * time, whose descriptors stay in epoll between two transfers. There are no retries and no limits.
+ * Three threads: libmicrohttpd; SQLite, which commits all that waits in one transaction; libcurl, with 64 transfers at
+ * a time, whose descriptors stay in epoll between two transfers. There are no retries and no limits.
  */
 #define _GNU_SOURCE
 #define OPENSSL_API_COMPAT 0x10100000L
@@ -124,7 +124,8 @@ static enum MHD_Result handle(void *unused, struct MHD_Connection *connection, c
     return MHD_YES;
 }
 
-static void completed(void *unused, struct MHD_Connection *connection, void **context, enum MHD_RequestTerminationCode code) {
+static void completed(void *unused, struct MHD_Connection *connection, void **context,
+                      enum MHD_RequestTerminationCode code) {
     (void)unused; (void)connection; (void)code;
     if (*context) release(*context);
     *context = NULL;
@@ -424,11 +425,13 @@ int main(int argc, char **argv) {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     struct MHD_Daemon *daemon = MHD_start_daemon(
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, port, NULL, NULL, handle, NULL,
-        MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL, MHD_OPTION_CONNECTION_TIMEOUT, 30u,
-        MHD_OPTION_CONNECTION_LIMIT, 4096u, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)8192,
+        MHD_OPTION_SOCK_ADDR, &address, MHD_OPTION_NOTIFY_COMPLETED, completed, NULL,
+        MHD_OPTION_CONNECTION_TIMEOUT, 30u, MHD_OPTION_CONNECTION_LIMIT, 4096u,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)8192,
         MHD_OPTION_LISTEN_BACKLOG_SIZE, 1024u, MHD_OPTION_END);
     pthread_t writer, sender;
-    if (!daemon || pthread_create(&writer, NULL, write_batches, NULL) || pthread_create(&sender, NULL, send_deliveries, NULL))
-        return 1;
+    if (!daemon) return 1;
+    if (pthread_create(&writer, NULL, write_batches, NULL)) return 1;
+    if (pthread_create(&sender, NULL, send_deliveries, NULL)) return 1;
     serve(daemon);
 }

@@ -57,13 +57,15 @@ static void fail(const char *what) {
 static void make_request(void) {
     char body[REQUEST / 2];
     int size = snprintf(body, sizeof body,
-        "{\"type\":\"order.created\",\"subject\":\"customer-17\",\"data\":{\"benchmark_id\":%20d,\"sent_ns\":%20d,"
+        "{\"type\":\"order.created\",\"subject\":\"customer-17\",\"data\":{"
+        "\"benchmark_id\":%20d,\"sent_ns\":%20d,"
         "\"order\":\"A-1001\",\"amount\":1299,\"currency\":\"EUR\",\"paid\":true,"
         "\"items\":[{\"sku\":\"X1\",\"quantity\":2},{\"sku\":\"Y2\",\"quantity\":1}],\"note\":\"", 0, 0);
     while (size < body_size - 3 && size < (int)sizeof body - 4) body[size++] = 'x';
     size += sprintf(body + size, "\"}}");
     request_size = (size_t)snprintf(request, sizeof request,
-        "POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+        "POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+        "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
         port, size, body);
     id_field = strstr(request, "\"benchmark_id\":") + 15;
     time_field = strstr(request, "\"sent_ns\":") + 10;

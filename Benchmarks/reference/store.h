@@ -1,4 +1,4 @@
-/* How the references store: one row for an event, one for each of its deliveries, in SQLite's WAL with FULL synchronisation. */
+/* How the references store: one row for an event, one for each of its deliveries; SQLite's WAL, synchronised FULL. */
 #ifndef STORE_H
 #define STORE_H
 #include <sqlite3.h>
@@ -41,13 +41,15 @@ static inline void store_open(struct store *store, const char *path) {
         NULL, NULL, NULL));
     store->begin = store_prepare(store, "BEGIN IMMEDIATE");
     store->commit = store_prepare(store, "COMMIT");
-    store->add_event = store_prepare(store, "INSERT INTO events(key, type, time_ms, body) VALUES (?, 'order.created', ?, ?)");
+    store->add_event = store_prepare(store,
+        "INSERT INTO events(key, type, time_ms, body) VALUES (?, 'order.created', ?, ?)");
     store->add_delivery = store_prepare(store,
         "INSERT INTO deliveries(event, delegate, state, attempts, due_ms) VALUES (?, ?, 0, 0, ?)");
     store->end_delivery = store_prepare(store, "UPDATE deliveries SET state = 2, attempts = 1 WHERE id = ?");
 }
 
-static inline int64_t store_add_event(struct store *store, const char *key, int64_t time_ms, const void *body, size_t size) {
+static inline int64_t store_add_event(struct store *store, const char *key, int64_t time_ms, const void *body,
+                                      size_t size) {
     sqlite3_bind_text(store->add_event, 1, key, -1, SQLITE_STATIC);
     sqlite3_bind_int64(store->add_event, 2, time_ms);
     sqlite3_bind_blob(store->add_event, 3, body, (int)size, SQLITE_STATIC);
