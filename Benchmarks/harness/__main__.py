@@ -20,7 +20,7 @@ class Bench:
         self.quick = options.quick
         self.rounds = options.rounds or (3 if options.quick else 5)
         self.seconds = 1 if options.quick else 2
-        self.patience = Patience(15 if options.quick else 60)
+        self.patience = Patience(0)
         self.lines, self.samples = [], {}
         self._folder = folder
 
@@ -58,6 +58,8 @@ def main():
         epilog="Scenarios: " + ", ".join(scenarios.ALL) + ". Writes Benchmarks/results/latest.md and latest.json.")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: about two minutes, not six")
     parser.add_argument("--rounds", type=int, metavar="N", help="of each comparison (default 5, 3 when quick)")
+    parser.add_argument("--patience", type=float, metavar="SECONDS",
+                        help="how long to wait in all for others to leave the machine alone (default 60, 15 when quick)")
     parser.add_argument("--only", metavar="LIST", help="these scenarios, separated by commas")
     parser.add_argument("--data", default=".", metavar="FOLDER", help="where to write data, on a disk (default: here)")
     options = parser.parse_args()
@@ -74,7 +76,9 @@ def main():
     began, failed = time.monotonic(), False
     with tempfile.TemporaryDirectory(prefix=".herald-benchmark-", dir=options.data) as folder:
         bench = Bench(options, folder)
+        patience = (15 if options.quick else 60) if options.patience is None else options.patience
         for name in chosen:
+            bench.patience.left = max(0, bench.patience.left) + patience / len(chosen)
             try:
                 scenarios.ALL[name](bench)
             except Failed as error:
