@@ -59,7 +59,7 @@ def main():
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: about two minutes, not six")
     parser.add_argument("--rounds", type=int, metavar="N", help="of each comparison (default 5, 3 when quick)")
     parser.add_argument("--patience", type=float, metavar="SECONDS",
-                        help="how long to wait in all for others to leave the machine alone (default 60, 15 when quick)")
+                        help="to wait, in all, for others to leave the machine alone (default 60, 15 when quick)")
     parser.add_argument("--only", metavar="LIST", help="these scenarios, separated by commas")
     parser.add_argument("--data", default=".", metavar="FOLDER", help="where to write data, on a disk (default: here)")
     options = parser.parse_args()
