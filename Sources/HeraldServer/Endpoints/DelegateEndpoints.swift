@@ -44,7 +44,8 @@ struct DelegateEndpoints: Sendable {
         let patch = try DelegateInput.patch(call.object(DelegateInput.patchFields), checkURL)
         try change(
             call,
-            .update(id: call.parameters[0], ifVersion: version(call)) { settings, _ throws(RegistryWrite.InvalidSettings) in
+            .update(id: call.parameters[0], ifVersion: version(call)) {
+                settings, _ throws(RegistryWrite.InvalidSettings) in
                 try patch(&settings)
             })
     }

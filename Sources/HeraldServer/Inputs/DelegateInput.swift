@@ -67,7 +67,8 @@ struct DelegateInput {
         case "metadata":
             merge(value, "/metadata", into: &settings.metadata, maxPairs: 32, name: { $0 }, check: checkMetadata)
         case "headers":
-            merge(value, "/headers", into: &settings.headers, maxPairs: 16, name: { $0.lowercased() }, check: checkHeader)
+            merge(
+                value, "/headers", into: &settings.headers, maxPairs: 16, name: { $0.lowercased() }, check: checkHeader)
         case "max_in_flight":
             settings.maxInFlight = value.isNull ? defaults.maxInFlight : integer(value, "/max_in_flight", 1...256)
         case "timeout_seconds":
