@@ -32,7 +32,8 @@ COPY --from=build /herald/.build/release/herald /usr/local/bin/
 
 USER 10001:10001
 WORKDIR /data
-ENV HERALD_DATA=/data HERALD_LISTEN=0.0.0.0:8080
+# A container is reached from outside only, and there are no access keys yet: publish the port where strangers can't come.
+ENV HERALD_DATA=/data HERALD_LISTEN=0.0.0.0:8080 HERALD_ALLOW_ANONYMOUS=true
 VOLUME /data
 EXPOSE 8080
 # `herald serve` drains on TERM, within HERALD_GRACE (30 s): give `docker stop` more time than that.

@@ -71,6 +71,11 @@ let package = Package(
         tests("WebhooksTests", ["Webhooks", "Crypto", "Herald", "Runtime"]),
         tests("StoreTests", ["SQLiteStore", "Herald", "Runtime"]),
         tests("HeraldTests", ["Herald", "Delegation", "JSON", "Runtime"]),
+        tests(
+            "HeraldServerTests",
+            [
+                "HeraldServer", "HeraldCommand", "Herald", "HTTPServer", "JSON", "Runtime", "SQLiteStore", "Webhooks",
+            ]),
         tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "JSON"]),
     ]
 )

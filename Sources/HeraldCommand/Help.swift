@@ -45,7 +45,17 @@ enum Help {
         `herald serve`.
         """
 
-    /// The table of the README.
+    /// What `herald help TOPIC` prints.
+    static func text(for topic: String?) -> String {
+        switch topic {
+        case "serve": serve
+        case "health": health
+        case "table": table
+        default: overview
+        }
+    }
+
+    /// The table of the README; `herald help table` prints it.
     static var table: String {
         "| flag | environment | default | meaning |\n|---|---|---|---|\n"
             + Option.all.map {

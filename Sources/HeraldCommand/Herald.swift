@@ -15,7 +15,7 @@ struct HeraldCommand {
         switch command {
         case "serve": serve(arguments)
         case "health": health(arguments)
-        case "--help", "-h", "help": print(arguments.first == "serve" ? Help.serve : Help.overview)
+        case "--help", "-h", "help": print(Help.text(for: arguments.first))
         case "--version", "-V", "version": print("herald \(version)")
         default:
             complain("There is no command \(command). `herald --help` lists what there is.")

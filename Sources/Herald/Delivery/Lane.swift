@@ -78,14 +78,18 @@ struct Lane {
         subjects = Set(delegate.settings.subjects)
     }
 
-    /// The same lane with the delegate's new settings.
+    /// The same lane with the delegate's new settings. Somebody who gives it another address, or resumes it, thinks that
+    /// it works: it need not wait for a probe.
     init(_ lane: Lane, changedTo delegate: WebhookDelegate) {
         self.delegate = delegate
         subjects = Set(delegate.settings.subjects)
         next = lane.next
         inFlight = lane.inFlight
         retriesInFlight = lane.retriesInFlight
-        health = lane.health
+        let isMended =
+            delegate.settings.url != lane.delegate.settings.url
+            || (lane.delegate.status == .paused && delegate.status == .active)
+        health = isMended ? .working(failures: 0) : lane.health
         waiting = lane.waiting
         held = lane.held
         position = lane.position
@@ -189,6 +193,16 @@ struct Lane {
     mutating func abandonRetry() {
         retriesInFlight -= 1
         waiting -= 1
+    }
+
+    /// An attempt was not made after all; its delivery waits.
+    mutating func returned(_ sequence: Sequence, isRetry: Bool) {
+        if isRetry {
+            retriesInFlight -= 1
+        } else if let index = inFlight.firstIndex(of: sequence) {
+            inFlight.remove(at: index)
+            waiting += 1
+        }
     }
 
     /// An attempt has ended.

@@ -26,7 +26,7 @@ struct DelegateEndpoints: Sendable {
 
     private func register(_ call: Call) throws(Problem) {
         _ = try call.query()
-        let (settings, brought) = try DelegateInput.registration(call.object(DelegateInput.fields), checkURL)
+        let (settings, brought) = try DelegateInput.registration(call.json(), checkURL)
         let secret = if let brought { brought } else { try newSecret() }
         try change(call, .register(settings, secret: secret, isOwn: brought != nil), showing: secret)
     }
@@ -41,7 +41,7 @@ struct DelegateEndpoints: Sendable {
 
     private func change(_ call: Call) throws(Problem) {
         _ = try call.query()
-        let patch = try DelegateInput.patch(call.object(DelegateInput.patchFields), checkURL)
+        let patch = try DelegateInput.patch(call.json(), checkURL)
         try change(
             call,
             .update(id: call.parameters[0], ifVersion: version(call)) {
@@ -52,7 +52,10 @@ struct DelegateEndpoints: Sendable {
 
     private func setStatus(_ status: WebhookDelegate.Status, _ call: Call) throws(Problem) {
         _ = try call.query()
-        if !call.request.body.isEmpty { _ = try call.object([]) }
+        if !call.request.body.isEmpty {
+            let errors = try call.json().errors(unlessObjectOf: [])
+            guard errors.isEmpty else { throw .invalid(errors) }
+        }
         try change(call, .update(id: call.parameters[0], ifVersion: version(call)) { $1 = status })
     }
 

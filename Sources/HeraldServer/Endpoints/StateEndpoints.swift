@@ -41,13 +41,12 @@ struct StateEndpoints: Sendable {
     private func setAuth(_ call: Call) throws(Problem) {
         _ = try call.query()
         let userID = try userID(call)
-        let document = try call.object(["status", "user"])
-        let type: String
-        switch document["status"]?.string {
-        case "logged_in": type = "auth.logged_in"
-        case "logged_out": type = "auth.logged_out"
-        default: throw .invalid([FieldError("/status", "must be \"logged_in\" or \"logged_out\"")])
-        }
+        let document = try call.json()
+        var errors = document.errors(unlessObjectOf: ["status", "user"])
+        let types = ["logged_in": "auth.logged_in", "logged_out": "auth.logged_out"]
+        let type = document["status"]?.string.flatMap { types[$0] }
+        if type == nil { errors.append(FieldError("/status", "must be \"logged_in\" or \"logged_out\"")) }
+        guard let type, errors.isEmpty else { throw .invalid(errors) }
         // The same as posting the event: one place checks both.
         let event = try posted(call, type) { data in
             if let user = document["user"], !user.isNull {
@@ -104,10 +103,12 @@ struct StateEndpoints: Sendable {
 
     private func setAppState(_ call: Call) throws(Problem) {
         let onlyIfChanged = try call.query("if_changed").flag("if_changed")
-        let document = try call.object(["state"])
-        guard let state = document["state"] else {
-            throw .invalid([FieldError("/state", "is required, such as {\"data_retrieval\": \"success\"} or \"idle\"")])
+        let document = try call.json()
+        var errors = document.errors(unlessObjectOf: ["state"])
+        if document["state"] == nil {
+            errors.append(FieldError("/state", "is required, such as {\"data_retrieval\": \"success\"} or \"idle\""))
         }
+        guard let state = document["state"], errors.isEmpty else { throw .invalid(errors) }
         let event = try posted(call, "app_state.changed") { $0.member("state", state) }
         let ifMatch = try call.ifMatch()
         let draft = EventDraft(

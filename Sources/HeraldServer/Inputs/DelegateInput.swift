@@ -26,6 +26,7 @@ struct DelegateInput {
         _ document: JSONDocument, _ checkURL: @escaping URLCheck
     ) throws(Problem) -> (WebhookSettings, SigningSecret?) {
         var input = DelegateInput(checkURL)
+        input.errors = document.errors(unlessObjectOf: fields)
         var settings = WebhookSettings(url: "")
         if document["url"] == nil {
             input.errors.append(FieldError("/url", "is required: where to send the callbacks"))
@@ -42,6 +43,7 @@ struct DelegateInput {
         _ document: JSONDocument, _ checkURL: @escaping URLCheck
     ) throws(Problem) -> @Sendable (inout WebhookSettings) throws(RegistryWrite.InvalidSettings) -> Void {
         var input = DelegateInput(checkURL)
+        input.errors = document.errors(unlessObjectOf: patchFields)
         var probe = WebhookSettings(url: "")
         for (key, value) in document.root.members { input.read(key, value, into: &probe) }
         guard input.errors.isEmpty else { throw .invalid(input.errors) }

@@ -75,21 +75,6 @@ struct Call: Sendable {
         }
     }
 
-    /// The body as a JSON object with no other members than these.
-    func object(_ known: [String]) throws(Problem) -> JSONDocument {
-        let document = try json()
-        guard document.root.kind == .object else { throw .invalid([FieldError("", "must be an object")]) }
-        let unknown = document.root.members.filter { !known.contains($0.key) }
-        if !unknown.isEmpty {
-            throw .invalid(
-                unknown.map {
-                    FieldError(
-                        JSONPointer.child("", $0.key), "is not a field here; known: " + known.joined(separator: ", "))
-                })
-        }
-        return document
-    }
-
     /// The version that `If-Match` asks for; `nil`: any.
     func ifMatch() throws(Problem) -> String? {
         guard let text = request.head.value(of: "If-Match"), text != "*" else { return nil }

@@ -407,10 +407,29 @@ struct EngineTests {
         bench.engine.set(WebhookDelegate(1))
         bench.publish()
         bench.turn()
+        bench.engine.stopStarting()
         bench.sender.close { bench.engine.finished($0, $1) }
         let checkpoint = try #require(bench.checkpoint())
         #expect(checkpoint.attempts.isEmpty)
         #expect(checkpoint.lanes == [LanePosition(delegate: 1, cursor: 0, position: 1)])
+    }
+
+    @Test("an attempt that the sender could not make is made a second later, and counts as none")
+    func notMade() throws {
+        let bench = try EngineBench()
+        bench.engine.set(WebhookDelegate(1))
+        bench.publish()
+        bench.turn()
+        bench.finish(with: CallbackOutcome(verdict: .failed(.stopped, detail: "out of memory"), duration: 0))
+        let checkpoint = try #require(bench.checkpoint())
+        #expect(checkpoint.attempts.isEmpty)
+        #expect(checkpoint.waiting.map(\.attempts) == [0])
+        #expect(bench.open.isEmpty)
+        bench.clock.advance(nanoseconds: 1_000_000_000)
+        bench.turn()
+        #expect(bench.open == [.init(1, 1, 1)])
+        bench.deliverAll()
+        #expect(bench.checkpoint()?.ended == [DeliveryKey(delegate: 1, event: 1)])
     }
 
     @Test("timers of removed delegates don't pile up")

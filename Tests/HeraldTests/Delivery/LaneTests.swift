@@ -92,6 +92,18 @@ struct LaneTests {
         #expect(lane.health == health)
     }
 
+    @Test("a failing delegate that gets another address, or is resumed, need not wait for a probe")
+    func mended() {
+        var lane = lane()
+        for _ in 1...5 { _ = finish(&lane, with: .failure) }
+        #expect(!lane.mayStart(now: 0))
+        #expect(!Lane(lane, changedTo: WebhookDelegate(1) { $0.description = "other" }).mayStart(now: 0))
+        #expect(Lane(lane, changedTo: WebhookDelegate(1) { $0.url += "/new" }).mayStart(now: 0))
+        let paused = Lane(lane, changedTo: WebhookDelegate(1, status: .paused))
+        #expect(!paused.mayStart(now: 0))
+        #expect(Lane(paused, changedTo: WebhookDelegate(1)).mayStart(now: 0))
+    }
+
     @Test("a failing retry keeps the attempts it had")
     func held() {
         var lane = lane { $0.retrySchedule = [1] }

@@ -1,0 +1,46 @@
+import Runtime
+
+/// What has changed goes to the store.
+extension DeliveryEngine {
+    func touched(_ index: Int) {
+        guard lanes[index]?.isTouched == false else { return }
+        lanes[index]?.isTouched = true
+        touchedLanes.append(index)
+        checkpoints.touch(now: now)
+    }
+
+    func submitCheckpoint() {
+        if let again = checkpoints.takeFailed() {
+            ports.submit(again)
+            return
+        }
+        var places: [(DelegateKey, CheckpointBuilder.Place)] = []
+        places.reserveCapacity(touchedLanes.count)
+        for index in touchedLanes where lanes[index]?.isTouched == true {
+            lanes[index]?.isTouched = false
+            guard let lane = lanes[index] else { continue }
+            board.update(lane.delegate.key, lane)
+            places.append((lane.delegate.key, lane.isSettled ? .settled : .at(lane.cursor, lane.position)))
+        }
+        touchedLanes.removeAll(keepingCapacity: true)
+        ports.submit(checkpoints.take(settled: routed, lanes: places))
+    }
+
+    func checkpointEnded(succeeded: Bool) {
+        if let settled = checkpoints.ended(succeeded: succeeded, now: ports.clock.monotonic()) {
+            board.settled = settled
+        }
+    }
+
+    /// Starts nothing from here on.
+    func stopStarting() { isStopping = true }
+
+    /// Hands over what has not been checkpointed. Called until nothing is left.
+    /// - Returns: whether everything has been written.
+    func flush() -> Bool {
+        if checkpoints.isWriting { return false }
+        guard checkpoints.hasChanges else { return true }
+        submitCheckpoint()
+        return false
+    }
+}

@@ -1,0 +1,13 @@
+import Herald
+import JSON
+
+extension JSONDocument {
+    /// What is wrong with a body that must be an object with no other members than these: a typo is never silent.
+    func errors(unlessObjectOf known: [String]) -> [FieldError] {
+        guard root.kind == .object else { return [FieldError("", "must be an object")] }
+        let list = known.isEmpty ? "none" : known.joined(separator: ", ")
+        return root.members.filter { !known.contains($0.key) }.map {
+            FieldError(JSONPointer.child("", $0.key), "is not a field here; known: \(list)")
+        }
+    }
+}

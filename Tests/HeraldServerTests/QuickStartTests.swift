@@ -1,0 +1,80 @@
+import Foundation
+import Glibc
+import TestSupport
+import Testing
+
+/// Runs the quick start of README.md word for word, in a folder of its own, and compares what is printed.
+///
+/// What the words don't say: `script/server` runs the binary of `HERALD_BINARY`, and where something else holds one of the
+/// ports 8080 and 9000, another one takes its place everywhere in the text. Ids, secrets and times are masked, and the
+/// lines of an output may come in another order, since callbacks do.
+@Suite("The quick start of README.md", .enabled(if: Shell.herald != nil))
+struct QuickStartTests {
+    @Test("runs as it is written", .timeLimit(.minutes(2)))
+    func quickStart() async throws {
+        let section = String(try #require(try Repository.text("README.md").section("Quick start")))
+        let ports = [(8080, try freePort(8080)), (9000, try freePort(9000))]
+        let text = ports.reduce(section) { $0.replacing("\($1.0)", with: "\($1.1)") }
+        let steps = Step.all(in: CodeBlock.all(in: text))
+        #expect(steps.count >= 8)
+
+        let folder = TemporaryFolder()
+        try prepare(folder.path)
+        // A line that no output has, after each step.
+        let mark = "--- \(UUID())"
+        let answer = try await Shell.run(
+            steps.map { $0.script + "echo '\(mark)'\n" }.joined(), in: folder.path,
+            environment: ["HERALD_LISTEN": "127.0.0.1:\(ports[0].1)"])
+        let log = (try? String(contentsOfFile: folder.path + "/herald.log", encoding: .utf8)) ?? ""
+        #expect(answer.status == 0, "\(answer.errors)\(log)")
+
+        let outputs = answer.output.components(separatedBy: mark + "\n")
+        #expect(outputs.count == steps.count + 1, "\(answer.output)")
+        for (step, output) in zip(steps, outputs) {
+            #expect(Self.comparable(output) == Self.comparable(step.output), "after:\n\(step.script)")
+        }
+    }
+
+    private struct Step {
+        let script: String
+        var output = ""
+
+        /// A block of shell, and the block after it when that is no shell: its output.
+        static func all(in blocks: [CodeBlock]) -> [Step] {
+            var steps: [Step] = []
+            for block in blocks {
+                if block.language == "sh" {
+                    steps.append(Step(script: block.text))
+                } else if !steps.isEmpty {
+                    steps[steps.count - 1].output = block.text
+                }
+            }
+            return steps
+        }
+    }
+
+    private func prepare(_ folder: String) throws {
+        let files = FileManager.default
+        try files.createDirectory(atPath: folder + "/script", withIntermediateDirectories: true)
+        let server = "#!/bin/sh\nexec '\(Shell.herald ?? "")' serve \"$@\"\n"
+        try server.write(toFile: folder + "/script/server", atomically: true, encoding: .utf8)
+        try files.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder + "/script/server")
+        try files.createSymbolicLink(
+            atPath: folder + "/script/receiver",
+            withDestinationPath: Repository.root.appending(path: "script/receiver").path)
+    }
+
+    /// The port itself, or another one when it is taken.
+    private func freePort(_ wanted: UInt16) throws -> UInt16 {
+        let (socket, port) = try (try? listenOnLoopback("127.0.0.1", wanted)) ?? listenOnLoopback()
+        close(socket)
+        return port
+    }
+
+    private static func comparable(_ output: String) -> [String] {
+        let masked = output.replacing(#/(evt|dlg|att)_[0-9A-Z]{26}/#) { "\($0.1)_…" }
+            .replacing(#/whsec_[A-Za-z0-9+\/=]+/#, with: "whsec_…")
+            .replacing(#/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/#, with: "…")
+        return masked.split(separator: "\n").map(String.init).sorted()
+    }
+}

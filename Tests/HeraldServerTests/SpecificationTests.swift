@@ -1,0 +1,127 @@
+import Foundation
+import HTTPServer
+import Herald
+import JSON
+import Testing
+import Webhooks
+
+@testable import HeraldCommand
+@testable import HeraldServer
+
+@Suite("openapi.yaml says what the server does")
+struct SpecificationTests {
+    private let specification: JSONDocument
+
+    init() throws { specification = try Repository.specification() }
+
+    @Test("the specification and the routes are the same, in both directions")
+    func routes() throws {
+        let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
+        let served = Set(HeraldService(hub: hub).table.routes.map { "\($0.method.rawValue) \($0.template)" })
+        hub.stop(grace: 0)
+
+        var described: Set<String> = []
+        for (path, item) in try #require(specification["paths"]).members {
+            for (method, _) in item.members where method != "parameters" {
+                described.insert("\(method.uppercased()) \(path)")
+            }
+        }
+        #expect(described.subtracting(served) == [], "described, but not served")
+        #expect(served.subtracting(described) == [], "served, but not described")
+    }
+
+    @Test("every operation has a name of its own, a tag, an example, and says what it can't do")
+    func operations() throws {
+        var names: Set<String> = []
+        for (path, item) in try #require(specification["paths"]).members {
+            for (method, operation) in item.members where method != "parameters" {
+                let place: Comment = "\(method) \(path)"
+                let name = try #require(operation["operationId"]?.string, place)
+                #expect(names.insert(name).inserted, place)
+                #expect(operation["tags"]?.count == 1, place)
+                #expect(operation["summary"]?.string?.isEmpty == false, place)
+                let responses = try #require(operation["responses"], place)
+                #expect(responses["503"] != nil && responses["default"] != nil, place)
+                for (_, type) in operation["requestBody"]?["content"]?.members ?? responses.members {
+                    if let content = type["content"] {
+                        #expect(content.members.allSatisfy { $0.value["examples"] != nil }, place)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("every example of a post is one that the server takes")
+    func events() throws {
+        let context = EventInput.Context(app: .default, now: 0, ids: ULIDGenerator())
+        let examples = try examples(of: "/v1/events", "post")
+        #expect(!examples.isEmpty)
+        for (name, example) in examples {
+            var errors: [FieldError] = []
+            for event in example.kind == .array ? Array(example.elements) : [example] {
+                #expect(EventInput.read(event, context, &errors) != nil, "\(name)")
+            }
+            #expect(errors == [], "\(name)")
+        }
+    }
+
+    @Test("every example of a registration or a change of a delegate is one that the server takes")
+    func delegates() throws {
+        let check: DelegateInput.URLCheck = { CallbackURLCheck.check($0, AddressGuard()) }
+        let registrations = try examples(of: "/v1/delegates", "post")
+        #expect(!registrations.isEmpty)
+        for (name, example) in registrations {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { _ = try DelegateInput.registration(document, check) }
+            #expect(example.members.allSatisfy { DelegateInput.fields.contains($0.key) }, "\(name)")
+        }
+        for (name, example) in try examples(of: "/v1/delegates/{id}", "patch") {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { _ = try DelegateInput.patch(document, check) }
+            #expect(example.members.allSatisfy { DelegateInput.patchFields.contains($0.key) }, "\(name)")
+        }
+    }
+
+    @Test("the fields of a delegate are those that the server reads")
+    func fields() throws {
+        let schemas = try #require(specification["components"]?["schemas"])
+        let settings = try #require(schemas["DelegateSettings"]?["properties"]).members.map(\.key)
+        let registration = try #require(schemas["DelegateRegistration"]?["properties"]).members.map(\.key)
+        #expect(Set(settings + registration) == Set(DelegateInput.fields))
+        let patch = try #require(schemas["DelegatePatch"]?["properties"]).members.map(\.key)
+        #expect(Set(patch) == Set(DelegateInput.patchFields))
+    }
+
+    @Test("the problems are those of the code")
+    func problems() throws {
+        let problem = try #require(specification["components"]?["schemas"]?["Problem"])
+        let listed = try #require(problem["properties"]?["type"]?["enum"]).elements.compactMap(\.string)
+        #expect(listed == listed.sorted())
+        // Where a name stands in the code: as an argument, in the call for a 503, in the list by status, and in the
+        // answer of the gate, which is there before the service is.
+        let inService = try names(
+            "Sources/HeraldServer/Conventions/Problem.swift",
+            [#/name: "([a-z-]+)"/#, #/unavailable\(\s*"([a-z-]+)"/#, #/[:?] \("([a-z-]+)", "/#])
+        let inEndpoints = try names(
+            "Sources/HeraldServer/Endpoints/DelegateEndpoints.swift", [#/unavailable\(\s*"([a-z-]+)"/#])
+        let inGate = try names("Sources/HeraldCommand/Gate.swift", [#/problems\/([a-z-]+)/#])
+        #expect(Set(listed) == Set((inService + inEndpoints + inGate).map { "/problems/" + $0 }))
+    }
+
+    private func names(_ file: String, _ patterns: [Regex<(Substring, Substring)>]) throws -> [String] {
+        let text = try Repository.text(file)
+        return patterns.flatMap { text.matches(of: $0).map { String($0.1) } }
+    }
+
+    /// The examples of an operation's body, as JSON.
+    private func examples(of path: String, _ method: String) throws -> [(name: String, value: JSONValue)] {
+        let body = try #require(specification["paths"]?[path]?[method]?["requestBody"])
+        var examples: [(String, JSONValue)] = []
+        for (_, content) in try #require(body["content"]).members {
+            for (name, example) in try #require(content["examples"]).members {
+                examples.append((name, try #require(example["value"])))
+            }
+        }
+        return examples
+    }
+}
