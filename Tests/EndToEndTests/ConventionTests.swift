@@ -73,6 +73,42 @@ struct ConventionTests {
         #expect(answer.errors == ["/" + name])
     }
 
+    @Test("a parameter, an address or a content type whose feature is not there is refused, and nothing is posted")
+    func unbuiltFeatures() async throws {
+        let herald = try await HeraldProcess.start()
+        let id = try await herald.register("http://127.0.0.1:9/").id
+        #expect(try await herald.post("/v1/events?dry_run=true", #"{"type": "a"}"#).errors == ["dry_run"])
+        #expect(try await herald.get("/v1/app-state?wait=30").errors == ["wait"])
+        #expect(try await herald.send("DELETE", "/v1/delegates?all=true&kind=webhook").errors == ["kind"])
+        for action in ["test", "secret/rotate", "renew", "replay"] {
+            #expect(try await herald.post("/v1/delegates/\(id)/\(action)", "{}").status == 404, "\(action)")
+        }
+        for type in ["application/cloudevents+json", "application/cloudevents-batch+json"] {
+            let answer = try await herald.post("/v1/events", #"{"type": "a"}"#, ["Content-Type": type])
+            #expect(answer.status == 415, "\(type)")
+        }
+        #expect(try await herald.get("/v1/events").data.isEmpty)
+        #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
+    }
+
+    @Test("a client that waits for 100 Continue gets it, and one that announces too much gets the refusal instead")
+    func expectContinue() async throws {
+        let herald = try await HeraldProcess.start()
+        let statuses = try await RawHTTP.onThread { [port = herald.port] in
+            let head = "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            let patient = try RawHTTPClient(port: port)
+            patient.send(head + "Content-Length: 12\r\nExpect: 100-continue\r\n\r\n")
+            var statuses = [try patient.readResponse()?.status]
+            patient.send(#"{"type":"a"}"#)
+            statuses.append(try patient.readResponse()?.status)
+            let greedy = try RawHTTPClient(port: port)
+            greedy.send(head + "Content-Length: 300000\r\nExpect: 100-continue\r\n\r\n")
+            statuses.append(try greedy.readResponse()?.status)
+            return statuses
+        }
+        #expect(statuses == [100, 202, 413])
+    }
+
     @Test("an unknown member of an event, or a pointer's special characters in its name, are reported by pointer")
     func unknownMembers() async throws {
         let herald = try await HeraldProcess.start()

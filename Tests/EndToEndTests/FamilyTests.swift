@@ -61,7 +61,8 @@ struct FamilyTests {
         #expect(
             try await herald.send("PUT", "/v1/auth/1", #"{"status": "logged_in", "user": {"id": 2}}"#).status == 422)
         #expect(try await herald.send("PUT", "/v1/auth/1", #"{"status": "dancing"}"#).errors == ["/status"])
-        #expect(try await herald.send("PUT", "/v1/auth/1", #"{"state": "logged_in"}"#).errors == ["/state"])
+        let wrong = try await herald.send("PUT", "/v1/auth/1", #"{"state": "logged_in"}"#)
+        #expect(Set(wrong.errors) == ["/state", "/status"])
         #expect(
             try await herald.send("PUT", "/v1/auth/1", #"{"status": "logged_out"}"#).string("status") == "logged_out")
     }

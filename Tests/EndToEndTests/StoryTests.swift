@@ -111,4 +111,23 @@ struct StoryTests {
             #expect(try await herald.send("DELETE", "/v1/delegates/\(id)").status == 204)
         }
     }
+
+    @Test("a name is judged by its address when it is dialled, and the attempt names the rule")
+    func refusedAddress() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let herald = try await HeraldProcess.start(["--deny-networks", "127.0.0.0/8:\(receiver.port)"])
+        // Refused by the list, and because it is the service itself.
+        for (port, rule) in [(receiver.port, "denied network 127.0.0.0/8"), (herald.port, "own address")] {
+            let id = try await herald.register("http://localhost:\(port)/v1/events", #""retry_schedule": []"#).id
+            let event = try await herald.publish()
+            let delivery = try #require(try await herald.deliveries(of: event, "exhausted").first)
+            #expect(delivery["error"]?.string == "address_refused")
+            let attempt = try await herald.get("/v1/delegates/\(id)/attempts").data.first
+            #expect(attempt?["detail"]?.string?.contains(rule) == true)
+            #expect(try await herald.send("DELETE", "/v1/delegates/\(id)").status == 204)
+        }
+        #expect(receiver.connectionCount == 0)
+        #expect(try await herald.get("/v1/events").data.count == 2)
+    }
 }

@@ -11,7 +11,7 @@ final class Load: Sendable {
         var unanswered: Set<String> = []
         /// Answers other than 202, by status.
         var refused: [Int: Int] = [:]
-        /// Seconds that the slowest acknowledged post took.
+        /// Seconds that the slowest post took, until it was acknowledged or the connection broke.
         var slowest = 0.0
     }
 
@@ -58,11 +58,15 @@ final class Load: Sendable {
             client.send(
                 "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                     + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
-            guard let answer = try? client.readResponse() else {
-                state.withLock { _ = $0.result.unanswered.insert(id) }
+            let answer = try? client.readResponse()
+            let took = monotonicSeconds() - started
+            guard let answer else {
+                state.withLock { state in
+                    state.result.unanswered.insert(id)
+                    state.result.slowest = max(state.result.slowest, took)
+                }
                 return
             }
-            let took = monotonicSeconds() - started
             state.withLock { state in
                 if answer.status == 202 {
                     state.result.acknowledged.insert(id)

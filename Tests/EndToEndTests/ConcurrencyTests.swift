@@ -1,0 +1,128 @@
+import JSON
+import Synchronization
+import TestSupport
+import Testing
+
+@Suite("Many at once", .serialized)
+struct ConcurrencyTests {
+    @Test("pausing, resuming and changing under load loses nothing and repeats nothing")
+    func changesUnderLoad() async throws {
+        let herald = try await HeraldProcess.start()
+        let book = Book()
+        let receiver = try Receiver { request in
+            book.note(request)
+            return .status(200)
+        }
+        defer { receiver.close() }
+        let path = "/v1/delegates/" + (try await herald.register(receiver.url()).id)
+        let load = Load(port: herald.port, prefix: "p")
+        for round in 1...40 {
+            #expect(try await herald.send("POST", path + "/pause").status == 200)
+            #expect(try await herald.send("PATCH", path, #"{"max_in_flight": \#(round)}"#).status == 200)
+            #expect(try await herald.send("POST", path + "/resume").status == 200)
+        }
+        let acknowledged = try await load.stop().acknowledged
+        try await eventually("everything arrives") { acknowledged.isSubset(of: book.ids) }
+        let last = try await herald.publish()
+        _ = try await herald.deliveries(of: last, "delivered")
+        #expect(book.duplicates == 0)
+        #expect(acknowledged.count > 100)
+    }
+
+    @Test("receivers that fail now and then get everything, each once with success")
+    func flaky() async throws {
+        let herald = try await HeraldProcess.start()
+        let book = Book()
+        let count = Mutex(0)
+        let receiver = try Receiver { request in
+            let number = count.withLock { count in
+                count += 1
+                return count
+            }
+            switch number % 6 {
+            case 0: return .status(500)
+            case 3: return .close
+            default:
+                book.note(request)
+                return .status(200)
+            }
+        }
+        defer { receiver.close() }
+        _ = try await herald.register(
+            receiver.url(), #""retry_schedule": [0.01, 0.02, 0.05, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1]"#)
+        let load = Load(port: herald.port, prefix: "f")
+        try await eventually("there is load") { load.result.acknowledged.count >= 500 }
+        let acknowledged = try await load.stop().acknowledged
+        try await eventually("everything arrives", within: 60) { acknowledged.isSubset(of: book.ids) }
+        #expect(book.duplicates == 0)
+    }
+
+    @Test("after DELETE is answered, no more comes than what was in flight")
+    func deleteUnderLoad() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let id = try await herald.register(receiver.url(), #""max_in_flight": 4"#).id
+        let load = Load(port: herald.port, prefix: "d")
+        _ = await receiver.requests(50)
+        #expect(try await herald.send("DELETE", "/v1/delegates/\(id)").status == 204)
+        let count = receiver.requests.count
+        let before = load.result.acknowledged.count
+        try await eventually("there is more load") { load.result.acknowledged.count > before + 200 }
+        _ = try await load.stop()
+        #expect(receiver.requests.count <= count + 8)
+    }
+
+    @Test("the same registration by many at once makes one delegate")
+    func sameRegistration() async throws {
+        let herald = try await HeraldProcess.start()
+        let answers = try await withThrowingTaskGroup(of: Answer.self) { group in
+            for _ in 0..<16 {
+                group.addTask { try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/"}"#) }
+            }
+            return try await group.reduce(into: [Answer]()) { $0.append($1) }
+        }
+        #expect(answers.map(\.status).sorted() == Array(repeating: 200, count: 15) + [201])
+        #expect(Set(answers.map(\.id)).count == 1)
+        #expect(answers.count { $0["secret"] != nil } == 1)
+    }
+
+    @Test("overlapping patterns tell a delegate once, and several delegates each once")
+    func overlap() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url("/1"), #""events": ["*", "a.*", "a.b", "a.b.*"]"#)
+        _ = try await herald.register(receiver.url("/2"), #""events": ["a.*", "a.b"]"#)
+        let events = (0..<500).map { _ in #"{"type": "a.b"}"# }.joined(separator: ",")
+        #expect(try await herald.post("/v1/events", "[\(events)]").status == 202)
+        let last = try await herald.publish("a.b.c")
+        _ = try await herald.deliveries(of: last, "delivered", "delivered")
+        let requests = await receiver.requests(1002)
+        #expect(requests.count == 1002)
+        for path in ["/1", "/2"] {
+            let ids = requests.filter { $0.path == path }.compactMap { $0.header("webhook-id") }
+            #expect(ids.count == 501)
+            #expect(Set(ids).count == 501)
+        }
+    }
+
+    @Test("clients that go away in the middle harm nobody")
+    func rudeClients() async throws {
+        let herald = try await HeraldProcess.start()
+        _ = try await RawHTTP.onThread { [port = herald.port] in
+            let body = #"{"type": "rude.test"}"#
+            let request =
+                "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+            for number in 0..<200 {
+                let client = try RawHTTPClient(port: port)
+                client.send(Array(request.utf8.prefix(number % 2 == 0 ? request.utf8.count : number)))
+                client.reset()
+            }
+        }
+        try await herald.publish()
+        #expect(try await herald.get("/readyz").status == 200)
+        #expect(try await herald.stop() == .exited(0))
+    }
+}

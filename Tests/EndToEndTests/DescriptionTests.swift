@@ -1,0 +1,67 @@
+import JSON
+import TestSupport
+import Testing
+
+@Suite("What the service says of itself", .serialized)
+struct DescriptionTests {
+    @Test("every operation of the OpenAPI document is there, and no other on its paths")
+    func operations() async throws {
+        let herald = try await HeraldProcess.start()
+        let document = try await herald.get("/openapi.json")
+        let paths = try #require(document["paths"])
+        #expect(paths.count > 10)
+        for (template, item) in paths.members {
+            let path = template.split(separator: "/", omittingEmptySubsequences: false)
+                .map { $0.hasPrefix("{") ? "x" : String($0) }.joined(separator: "/")
+            let answer = try await herald.send("OPTIONS", path)
+            #expect(answer.status == 204, "\(template)")
+            let allowed = Set((answer.header("allow") ?? "").split(separator: ",").map { $0.filter { $0 != " " } })
+            let described = item.members.map { $0.key.uppercased() }.filter {
+                ["GET", "PUT", "POST", "PATCH", "DELETE"].contains($0)
+            }
+            #expect(allowed.subtracting(["HEAD", "OPTIONS"]) == Set(described), "\(template)")
+        }
+    }
+
+    @Test("the metrics are well-formed, and count what happened")
+    func metrics() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { $0.path == "/bad" ? .status(500) : .status(200) }
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url("/good"))
+        _ = try await herald.register(receiver.url("/bad"), #""retry_schedule": []"#)
+        try await herald.publish("auth.logged_in", #""data": {"user": {"id": 1}}"#)
+        let last = try await herald.publish()
+        _ = try await herald.deliveries(of: last, "delivered", "exhausted")
+        let page = try await herald.get("/metrics") {
+            $0.text.contains("herald_attempts_total{outcome=\"failed\"} 3\n")
+        }.text
+        for line in [
+            "herald_events_published_total{family=\"auth\"} 2", "herald_events_published_total{family=\"other\"} 1",
+            "herald_attempts_total{outcome=\"succeeded\"} 3", "herald_deliveries_exhausted_total 3",
+            "herald_delegates{kind=\"webhook\"} 2", "herald_attempt_duration_seconds_bucket{le=\"+Inf\"} 6",
+            "herald_attempt_duration_seconds_count 6", "herald_log_head 3",
+        ] {
+            #expect(page.contains("\n\(line)\n"), "\(line)")
+        }
+        var named: Set<String> = []
+        var samples: Set<String> = []
+        for line in page.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            if line.hasPrefix("# TYPE ") {
+                #expect(named.insert(String(words[2])).inserted, "\(line)")
+            } else if !line.hasPrefix("#") {
+                let sample = line[..<(line.lastIndex(of: " ") ?? line.endIndex)]
+                #expect(samples.insert(String(sample)).inserted, "\(line)")
+                #expect(words.last.flatMap { Double($0) } != nil, "\(line)")
+                let name = sample.prefix { $0 != "{" }
+                #expect(
+                    named.contains(String(name))
+                        || ["_bucket", "_sum", "_count"].contains {
+                            name.hasSuffix($0) && named.contains(String(name.dropLast($0.count)))
+                        }, "\(line)")
+            }
+        }
+        #expect(!page.contains("127.0.0.1"))
+    }
+}

@@ -1,0 +1,83 @@
+import Glibc
+import JSON
+import TestSupport
+import Testing
+
+@Suite("Limits of a delegate's settings", .serialized)
+struct LimitTests {
+    @Test("metadata keys differ by case, header names don't, and none is dropped silently")
+    func caseOfNames() async throws {
+        let herald = try await HeraldProcess.start()
+        let created = try await herald.register("http://127.0.0.1:9/", #""metadata": {"a": "1", "A": "2"}"#)
+        #expect(created["metadata"]?.bytes == Array(#"{"a":"1","A":"2"}"#.utf8))
+        let twice = try await herald.post(
+            "/v1/delegates", #"{"url": "http://127.0.0.1:9/2", "headers": {"X-A": "1", "x-a": "2"}}"#)
+        #expect(twice.status == 422)
+        #expect(twice.errors == ["/headers/x-a"])
+        let path = "/v1/delegates/\(created.id)"
+        #expect(try await herald.send("PATCH", path, #"{"headers": {"X-A": "1"}}"#).status == 200)
+        let replaced = try await herald.send("PATCH", path, #"{"headers": {"x-a": "2"}}"#)
+        #expect(replaced["header_names"]?.bytes == Array(#"["x-a"]"#.utf8))
+    }
+
+    @Test("a PATCH can't grow headers and metadata beyond their limits")
+    func growth() async throws {
+        let herald = try await HeraldProcess.start()
+        func pairs(_ prefix: String, _ count: Int) -> String {
+            (0..<count).map { "\"\(prefix)\($0)\": \"x\"" }.joined(separator: ",")
+        }
+        let id = try await herald.register(
+            "http://127.0.0.1:9/", #""headers": {\#(pairs("X-A", 16))}"#, #""metadata": {\#(pairs("a", 32))}"#
+        ).id
+        let path = "/v1/delegates/\(id)"
+        let before = try await herald.get(path)
+        let grown = try await herald.send("PATCH", path, #"{"headers": {"X-B": "y"}, "metadata": {"b": "y"}}"#)
+        #expect(grown.status == 422)
+        #expect(Set(grown.errors) == ["/headers", "/metadata"])
+        #expect(try await herald.get(path).body == before.body)
+        let swapped = try await herald.send("PATCH", path, #"{"headers": {"X-B": "y", "X-A0": null}}"#)
+        #expect(swapped.status == 200)
+        #expect(swapped["header_names"]?.count == 16)
+    }
+
+    @Test("each limit holds to the last unit")
+    func edges() async throws {
+        let herald = try await HeraldProcess.start()
+        func text(_ count: Int) -> String { String(repeating: "x", count: count) }
+        func list(_ count: Int, _ element: (Int) -> String) -> String {
+            "[" + (0..<count).map(element).joined(separator: ",") + "]"
+        }
+        let base = "http://127.0.0.1:9/"
+        for (number, (member, allowed)) in [
+            ("\"url\": \"\(base)\(text(2048 - base.utf8.count))\"", true),
+            ("\"url\": \"\(base)\(text(2049 - base.utf8.count))\"", false),
+            ("\"events\": \(list(64) { "\"e\($0)\"" })", true), ("\"events\": \(list(65) { "\"e\($0)\"" })", false),
+            ("\"events\": []", false), ("\"subjects\": \(list(1000) { "\"s\($0)\"" })", true),
+            ("\"subjects\": \(list(1001) { "\"s\($0)\"" })", false), ("\"description\": \"\(text(256))\"", true),
+            ("\"description\": \"\(text(257))\"", false), ("\"retry_schedule\": \(list(20) { "\($0)" })", true),
+            ("\"retry_schedule\": \(list(21) { "\($0)" })", false), ("\"max_in_flight\": 256", true),
+            ("\"max_in_flight\": 257", false), ("\"max_in_flight\": 1.0", false), ("\"timeout_seconds\": 60", true),
+            ("\"timeout_seconds\": 0", false), ("\"headers\": {\"X\": \"\(text(500))\"}", true),
+            ("\"headers\": {\"X\": \"\(text(501))\"}", false), ("\"headers\": {\"X\": \"a\\nb\"}", false),
+            ("\"headers\": {\"X Y\": \"a\"}", false), ("\"headers\": {\"Host\": \"a\"}", false),
+            ("\"secret\": \"whsec_\(text(32))\"", true), ("\"secret\": \"whsec_\(text(28))\"", false),
+        ].enumerated() {
+            let url = member.hasPrefix("\"url\"") ? "" : "\"url\": \"\(base)\(number)\", "
+            let answer = try await herald.post("/v1/delegates", "{\(url)\(member)}")
+            #expect(answer.status == (allowed ? 201 : 422), "\(member.prefix(60)): \(answer.text.prefix(200))")
+        }
+    }
+
+    @Test("few descriptors: what is refused is refused, and it recovers", .timeLimit(.minutes(1)))
+    func fewDescriptors() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let herald = try await HeraldProcess.start(prefix: ["sh", "-c", "ulimit -n 100 && exec \"$0\" \"$@\""])
+        _ = try await herald.register(receiver.url())
+        let port = herald.port
+        let held = try await RawHTTP.onThread { (0..<200).compactMap { _ in try? RawHTTPClient(port: port) }.count }
+        #expect(held == 200)
+        let event = try await herald.publish()
+        _ = try await herald.deliveries(of: event, "delivered")
+    }
+}
