@@ -44,7 +44,7 @@ struct FaultTests {
         let folder = TemporaryFolder()
         let data = folder.path + "/data"
         mkdir(data, 0o700)
-        let mount = #"mount -t tmpfs -o size=80m tmpfs "$0" && exec "$@""#
+        let mount = #"mount -t tmpfs -o size=128m tmpfs "$0" && exec "$@""#
         let herald = try await HeraldProcess.start(
             folder: folder, data: data, prefix: ["unshare", "-m", "sh", "-c", mount, data])
         let receiver = try Receiver()

@@ -55,7 +55,7 @@ struct Problem: Error, Sendable {
 extension Problem {
     static func malformedJSON(_ error: JSONError) -> Problem {
         switch error.reason {
-        case .keyTooLong, .tooDeep, .tooManyValues, .tooLarge:
+        case .keyTooLong, .tooManyValues, .tooLarge:
             // It is JSON, but more than is taken.
             return .invalid([FieldError("", "is too much: \(error)")])
         default: break
