@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 
 // Enumerators arrive in Swift as closed enums; plain integers are what epoll_event.events takes.
 static inline unsigned herald_epollin(void) { return EPOLLIN; }

@@ -98,7 +98,8 @@ static inline struct MHD_Daemon *herald_mhd_start(struct herald_mhd *mhd) {
         {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)herald_mhd_keep_escapes, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, mhd->connection_limit, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)mhd->memory_limit, NULL},
-        {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
+        // Our own rules are stricter, and answer once: the library's 400 for a missing Host has two heads on the wire.
+        {MHD_OPTION_STRICT_FOR_CLIENT, 0, NULL},
         {MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, NULL},
         {MHD_OPTION_END, 0, NULL},
     };

@@ -108,7 +108,10 @@ public struct HeraldService: RequestHandler {
     private func answer(_ problem: Problem) -> Response {
         let requestID = newRequestID()
         var response = problem.response(requestID: requestID)
-        response.headers += [.init("Request-Id", requestID), .init("Cache-Control", "no-store")]
+        response.headers += [
+            .init("Request-Id", requestID), .init("Cache-Control", "no-store"),
+            .init("X-Content-Type-Options", "nosniff"),
+        ]
         return response
     }
 }

@@ -29,8 +29,12 @@ final class LockFile {
         try write(logInUse: logWasInUse)
     }
 
-    /// Lets go of the lock. The file stays: removing it would let two processes each hold "the" lock.
-    deinit { close(descriptor) }
+    /// Lets go of the lock, also when a child that is just being started still has a copy of the descriptor. The file
+    /// stays: removing it would let two processes each hold "the" lock.
+    deinit {
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     /// Whether the last holder died while its commits were in the log.
     var logWasInUse: Bool { LockFile.lines(descriptor).dropFirst().first == LockFile.logInUse }

@@ -8,6 +8,7 @@ extension DeliveryEngine {
         transfers[token] = nil
         freeTransfers.append(token)
         openTransfers -= 1
+        young.end(token)
         now = ports.clock.monotonic()
         if case .failed(.stopped, _) = outcome.verdict {
             comeBack(to: transfer)
@@ -24,7 +25,7 @@ extension DeliveryEngine {
         let health = lanes[index]?.health
         let settlement = lanes[index]?.finished(
             transfer.sequence, isRetry: transfer.isRetry, attempts: transfer.attempts, outcome: outcome, now: now,
-            random: ports.random())
+            random: outcome.isSuccess ? 0 : ports.random())
         switch settlement {
         case .delivered:
             if transfer.isRetry { checkpoints.end(key, now: now) }

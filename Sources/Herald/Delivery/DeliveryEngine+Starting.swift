@@ -94,6 +94,7 @@ extension DeliveryEngine {
             token = transfers.count - 1
         }
         openTransfers += 1
+        young.start(token, now: now)
         ports.sender.start(Callback(token: token, delegate: delegate, event: event, attempt: attempts + 1))
     }
 }

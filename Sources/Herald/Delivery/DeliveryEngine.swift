@@ -70,6 +70,7 @@ final class DeliveryEngine {
     var transfers: [Transfer?] = []
     var freeTransfers: [Int] = []
     var openTransfers = 0
+    var young = YoungTransfers()
     var timers = TimerQueue<Timer>()
     var waitingTimers: Int { timers.count }
     /// About so many timers belong to lanes that are gone.
@@ -106,12 +107,14 @@ final class DeliveryEngine {
     ///   something or wakes.
     func turn() -> Int64? {
         now = ports.clock.monotonic()
+        young.grow(now: now)
         fireTimers()
         let routedAll = routeNewEvents()
         let pumpedAll = pump()
         if let due = checkpoints.due, due <= now { submitCheckpoint() }
         if !routedAll || !pumpedAll { return now }
-        return [timers.nextDue, checkpoints.due].compactMap { $0 }.min()
+        let room = young.isFull && !ready.isEmpty ? young.nextOld : nil
+        return [timers.nextDue, checkpoints.due, room].compactMap { $0 }.min()
     }
 
     func fireTimers() {
@@ -130,11 +133,12 @@ final class DeliveryEngine {
     }
 
     var hasRoom: Bool {
-        !isStopping && openTransfers < ports.sender.capacity && !checkpoints.isFull
+        !isStopping && openTransfers < ports.sender.capacity && !young.isFull && !checkpoints.isFull
     }
 
     /// There is room for one more when each lane in line has got its turn: who keeps up doesn't push in.
     var hasRoomBesidesLine: Bool {
         hasRoom && openTransfers + ready.count < ports.sender.capacity
+            && young.count + ready.count < YoungTransfers.limit
     }
 }

@@ -79,7 +79,7 @@ final class DeliveryLoop: EventDelegate {
 
     private func run(settled: Sequence, lanes: [RestoredLane], services: Services) {
         let mailbox = self.mailbox
-        var random = SystemRandomNumberGenerator()
+        var random = RandomBlock()
         let engine = DeliveryEngine(
             ports: .init(
                 sender: sender, tail: tail, clock: clock,

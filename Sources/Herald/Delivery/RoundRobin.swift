@@ -7,6 +7,8 @@ struct RoundRobin {
     /// How many stand in it.
     var count: Int { queued.count }
 
+    var isEmpty: Bool { queued.isEmpty }
+
     mutating func append(_ lane: Int) {
         if queued.insert(lane).inserted { queue.append(lane) }
     }

@@ -1,3 +1,4 @@
+import Runtime
 import Synchronization
 
 /// Makes identifiers that sort by time: a prefix and 26 characters of Crockford's base 32
@@ -9,6 +10,7 @@ public final class ULIDGenerator: Sendable {
         var time: Int64 = -1
         var high: UInt16 = 0
         var low: UInt64 = 0
+        var random = RandomBlock()
     }
     private let state = Mutex(State())
 
@@ -22,9 +24,8 @@ public final class ULIDGenerator: Sendable {
             if time > state.time {
                 state.time = time
                 // 79 bits, so that the increments below can't overflow within one millisecond.
-                var random = SystemRandomNumberGenerator()
-                state.high = UInt16.random(in: 0...0x7fff, using: &random)
-                state.low = random.next()
+                state.high = UInt16(truncatingIfNeeded: state.random.next() & 0x7fff)
+                state.low = state.random.next()
             } else {
                 // The same millisecond, or a clock that went back: the time stays, the random part counts up.
                 let (sum, overflow) = state.low.addingReportingOverflow(1)

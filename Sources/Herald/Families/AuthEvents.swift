@@ -18,7 +18,7 @@ public enum AuthEvents {
 
     public static let maxUserIDBytes = 251  // so that the subject `user:<id>` has at most 256
 
-    static func subject(ofUser id: String) -> String { "user:" + id }
+    public static func subject(ofUser id: String) -> String { "user:" + id }
 
     static func userID(ofSubject subject: String) -> String {
         subject.hasPrefix("user:") ? String(subject.dropFirst(5)) : subject
@@ -57,6 +57,9 @@ public enum AuthEvents {
             case "logged_out": isLoggedIn = false
             default: errors.append(FieldError("/data/status", "must be \"logged_in\" or \"logged_out\""))
             }
+        }
+        if let subject, subject.hasPrefix("user:"), let userID, subject != self.subject(ofUser: userID) {
+            errors.append(FieldError("/subject", "names another user than the data does, \(userID)"))
         }
         guard errors.count == before, let userID else { return nil }
         return Told(userID: userID, isLoggedIn: isLoggedIn, user: user.flatMap { $0.kind == .object ? $0.bytes : nil })

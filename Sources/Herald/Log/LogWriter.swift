@@ -88,7 +88,8 @@ final class LogWriter: Sendable {
         var first: Sequence?
         var families: FamilyState
         var effect: RegistryEffect?
-        /// In the order of the submissions.
+        var posted: [(publication: Publication, events: [PostedEvent])] = []
+        /// To all others, in the order of their submissions.
         var answers: [() -> Void] = []
         var settledByLoop: [Sequence]
     }
@@ -118,6 +119,7 @@ final class LogWriter: Sendable {
             if case .set(let delegate) = effect { state.nextDelegateKey = max(state.nextDelegateKey, delegate.key + 1) }
             hooks.changed(effect)
         }
+        for (publication, events) in plan.posted { publication.completion(.done(events)) }
         for answer in plan.answers { answer() }
     }
 
@@ -154,7 +156,7 @@ final class LogWriter: Sendable {
         if let idempotency = publication.idempotency, let answer = idempotency.answer(posted) {
             try remember(answer, idempotency.key, publication.app, transaction)
         }
-        plan.answers.append { completion(.done(posted)) }
+        plan.posted.append((publication, posted))
     }
 
     private func post(
@@ -170,7 +172,9 @@ final class LogWriter: Sendable {
             return PostedEvent(event: event, fate: .accepted)
         case .appState(let state, let onlyIfChanged, let ifMatch):
             let current = plan.families.appState(event.app)
-            if let ifMatch, ifMatch != current?.eventID { return PostedEvent(event: event, fate: .preconditionFailed) }
+            if let ifMatch, ifMatch != current?.eventID ?? AppState.unknownVersion {
+                return PostedEvent(event: event, fate: .preconditionFailed)
+            }
             if onlyIfChanged, let current, current.state == state { return PostedEvent(event: event, fate: .unchanged) }
             let completed = AppStateEvents.withPrevious(event, current?.state)
             try append(completed, transaction, &plan)
@@ -181,7 +185,9 @@ final class LogWriter: Sendable {
         case .auth(let userID, let isLoggedIn, let user, let ifMatch):
             var current = plan.families.authStatus(event.app, userID)
             if current == nil { current = try transaction.authStatus(app: event.app, userID: userID) }
-            if let ifMatch, ifMatch != current?.eventID { return PostedEvent(event: event, fate: .preconditionFailed) }
+            if let ifMatch, ifMatch != current?.version ?? AuthStatus.unknownVersion {
+                return PostedEvent(event: event, fate: .preconditionFailed)
+            }
             try append(event, transaction, &plan)
             let next = AuthStatus.next(
                 after: current, userID: userID, isLoggedIn: isLoggedIn, user: user, event: event)

@@ -4,7 +4,7 @@ public struct EventDraft: Sendable {
     public enum Family: Sendable {
         case none
         /// A login, a logout, or a status told by a client. `user`: the JSON object, when there was one.
-        /// `ifMatch`: only if this event made the current status.
+        /// `ifMatch`: only if this is the version of the current status.
         case auth(userID: String, isLoggedIn: Bool, user: [UInt8]?, ifMatch: String? = nil)
         /// `state`: a JSON value. The service adds what it was before. `ifMatch`: only if this event made the current one.
         case appState(state: [UInt8], onlyIfChanged: Bool = false, ifMatch: String? = nil)
@@ -36,6 +36,11 @@ public struct PostedEvent: Sendable {
     }
     public let event: Event
     public let fate: Fate
+
+    public init(event: Event, fate: Fate) {
+        self.event = event
+        self.fate = fate
+    }
 }
 
 /// Events that are posted together, all or none, and who waits for them.

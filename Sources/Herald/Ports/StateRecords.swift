@@ -34,6 +34,18 @@ public struct AuthStatus: Equatable, Sendable {
     }
 }
 
+extension AuthStatus {
+    /// Names the status as it is now, for `ETag` and `If-Match`: it changes with all that is shown, the user's data included.
+    public var version: String {
+        // FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): two versions of one user must differ, no more.
+        let hash = user.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
+        return eventID + "-" + String(hash, radix: 36)
+    }
+
+    /// The version while nobody has told whether the user is logged in.
+    public static let unknownVersion = "unknown"
+}
+
 /// The last app state that was posted.
 public struct AppState: Equatable, Sendable {
     public let app: AppKey
@@ -41,7 +53,12 @@ public struct AppState: Equatable, Sendable {
     public let state: [UInt8]
     /// Milliseconds since 1970 UTC.
     public let since: Int64
+    /// The event that set it; names it, for `ETag` and `If-Match`.
     public let eventID: String
+
+    /// The version while nobody has set one.
+    public static let unknownVersion = "unknown"
+
     public init(app: AppKey, state: [UInt8], since: Int64, eventID: String) {
         self.app = app
         self.state = state

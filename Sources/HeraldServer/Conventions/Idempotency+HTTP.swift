@@ -15,7 +15,10 @@ extension Call {
         let head = request.head.method.rawValue + " " + request.head.path + "?" + (request.head.query ?? "") + "\n"
         let fingerprint = SHA256.hash(Array(head.utf8) + request.body)
         return Idempotency(key: IdempotencyKey(key: key, fingerprint: fingerprint)) { outcome in
-            answer(outcome).map { StoredAnswer(fingerprint: fingerprint, $0) }
+            // A refusal changed nothing: the request may be repeated when its cause is gone.
+            answer(outcome).flatMap {
+                (200...299).contains($0.status) ? StoredAnswer(fingerprint: fingerprint, $0) : nil
+            }
         }
     }
 

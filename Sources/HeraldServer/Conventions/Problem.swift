@@ -54,7 +54,13 @@ struct Problem: Error, Sendable {
 
 extension Problem {
     static func malformedJSON(_ error: JSONError) -> Problem {
-        Problem(
+        switch error.reason {
+        case .keyTooLong, .tooDeep, .tooManyValues, .tooLarge:
+            // It is JSON, but more than is taken.
+            return .invalid([FieldError("", "is too much: \(error)")])
+        default: break
+        }
+        return Problem(
             status: 400, name: "malformed-json", title: "The body is not valid JSON",
             detail: "The body can't be read as JSON: \(error).")
     }

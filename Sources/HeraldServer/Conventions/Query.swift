@@ -7,20 +7,21 @@ struct Query {
     /// - Throws: 400 when it is not properly escaped, 422 when a name is unknown or appears twice: a typo is never silent.
     init(_ text: String?, known: [String]) throws(Problem) {
         var parameters: [(name: String, value: String)] = []
+        var wrong: [Problem.Item] = []
         for pair in (text ?? "").split(separator: "&") {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = PercentEncoding.decode(parts[0], plusIsSpace: true),
                 let value = PercentEncoding.decode(parts.count > 1 ? parts[1] : "", plusIsSpace: true)
             else { throw .malformedPath("The query has an escape that is not % and two hexadecimal digits of UTF-8.") }
-            guard known.contains(name) else {
+            if !known.contains(name) {
                 let list = known.isEmpty ? "none" : known.joined(separator: ", ")
-                throw .invalidParameter(name, "is not a parameter here; known: \(list)")
-            }
-            guard !parameters.contains(where: { $0.name == name }) else {
-                throw .invalidParameter(name, "is given twice")
+                wrong.append(.init(place: .parameter(name), detail: "is not a parameter here; known: \(list)"))
+            } else if parameters.contains(where: { $0.name == name }) {
+                wrong.append(.init(place: .parameter(name), detail: "is given twice"))
             }
             parameters.append((name, value))
         }
+        guard wrong.isEmpty else { throw .validation(wrong) }
         self.parameters = parameters
     }
 

@@ -130,6 +130,9 @@ struct DelegateEndpoints: Sendable {
         let limit = try query.limit()
         let filter = try DelegateFilter(query)
         let before = query["cursor"]
+        if let before, !before.hasPrefix("dlg_") || before.utf8.count != 30 {
+            throw .invalidParameter("cursor", "must be a next_cursor of an earlier page")
+        }
         var entries: [Entry] = []
         if filter.kind != "in_memory" {
             let found = hub.registry.list(call.app, before: before, limit: limit + 1) {

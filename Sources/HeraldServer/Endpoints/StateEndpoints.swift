@@ -24,7 +24,7 @@ struct StateEndpoints: Sendable {
         if let status = hub.auth.status(call.app, userID: userID) { return send(call, status) }
         try call.answer(from: hub) { reader in
             if let status = try reader.authStatus(app: call.app, userID: userID) { return send(call, status) }
-            call.send(etag: "unknown") {
+            call.send(etag: AuthStatus.unknownVersion) {
                 $0.member("user_id", userID)
                 $0.member("status", "unknown")
                 $0.member("user", JSONNull())
@@ -35,7 +35,7 @@ struct StateEndpoints: Sendable {
     }
 
     private func send(_ call: Call, _ status: AuthStatus) {
-        call.send(etag: status.eventID) { $0.members(of: status) }
+        call.send(etag: status.version) { $0.members(of: status) }
     }
 
     private func setAuth(_ call: Call) throws(Problem) {
@@ -48,10 +48,10 @@ struct StateEndpoints: Sendable {
         if type == nil { errors.append(FieldError("/status", "must be \"logged_in\" or \"logged_out\"")) }
         guard let type, errors.isEmpty else { throw .invalid(errors) }
         // The same as posting the event: one place checks both.
-        let event = try posted(call, type) { data in
+        let event = try posted(call, type, subject: AuthEvents.subject(ofUser: userID)) { data in
             if let user = document["user"], !user.isNull {
                 data.member("user", user)
-            } else {
+            } else if type == "auth.logged_in" {
                 data.object("user") { $0.member("id", userID) }
             }
         }
@@ -64,7 +64,7 @@ struct StateEndpoints: Sendable {
             family: .auth(userID: userID, isLoggedIn: isLoggedIn, user: user, ifMatch: ifMatch))
         publish(call, draft) {
             guard let status = hub.auth.status(call.app, userID: userID) else { return nil }
-            return (status.eventID, { $0.members(of: status) })
+            return (status.version, { $0.members(of: status) })
         } otherwise: { () throws(Problem) in
             try showAuthFromStore(call, userID)
         }
@@ -92,7 +92,7 @@ struct StateEndpoints: Sendable {
     private func showAppState(_ call: Call) throws(Problem) {
         _ = try call.query()
         guard let state = hub.appState.state(call.app) else {
-            return call.send(etag: "unknown") {
+            return call.send(etag: AppState.unknownVersion) {
                 $0.member("state", JSONNull())
                 $0.member("since", JSONNull())
                 $0.member("event_id", JSONNull())
@@ -126,11 +126,12 @@ struct StateEndpoints: Sendable {
 
     /// The event that a PUT stands for, checked as if it had been posted.
     private func posted(
-        _ call: Call, _ type: String, _ data: (inout JSONObjectWriter) -> Void
+        _ call: Call, _ type: String, subject: String? = nil, _ data: (inout JSONObjectWriter) -> Void
     ) throws(Problem) -> EventDraft {
         var json = JSONWriter()
         json.object {
             $0.member("type", type)
+            $0.member("subject", ifPresent: subject)
             $0.object("data", data)
         }
         let document: JSONDocument

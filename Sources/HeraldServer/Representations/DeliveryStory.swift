@@ -27,7 +27,8 @@ struct DeliveryStory: Sendable {
         return try keys.sorted().compactMap { key in
             let records = (attempts[key] ?? []).map(\.record)
             if let delegate = hub.registry.delegate(key: key) {
-                return story(delegate.id, delegate.settings.url, records, waiting[key], isDeleted: false)
+                let isFailing = hub.lane(of: key)?.isFailing == true
+                return story(delegate.id, delegate.settings.url, records, waiting[key], isFailing: isFailing)
             }
             guard let id = try reader.deletedDelegateID(key) else { return nil }
             return story(id, nil, records, waiting[key], isDeleted: true)
@@ -57,7 +58,8 @@ struct DeliveryStory: Sendable {
     }
 
     private static func story(
-        _ id: String, _ url: String?, _ records: [AttemptRecord], _ waiting: WaitingDelivery?, isDeleted: Bool
+        _ id: String, _ url: String?, _ records: [AttemptRecord], _ waiting: WaitingDelivery?, isFailing: Bool = false,
+        isDeleted: Bool = false
     ) -> DeliveryStory {
         let state: State
         if records.contains(where: \.succeeded) {
@@ -68,9 +70,18 @@ struct DeliveryStory: Sendable {
             state = isDeleted ? .dropped : .pending
         }
         return DeliveryStory(
-            delegateID: id, url: url, state: state, reason: state == .dropped ? "the delegate was deleted" : nil,
+            delegateID: id, url: url, state: state, reason: reason(state, isFailing: isFailing),
             attempts: records.count, firstAttemptAt: records.first?.startedAt, lastAttempt: records.last,
-            nextAttemptAt: state == .retrying ? waiting?.dueAt : nil)
+            nextAttemptAt: state == .retrying && !isFailing ? waiting?.dueAt : nil)
+    }
+
+    private static func reason(_ state: State, isFailing: Bool) -> String? {
+        switch state {
+        case .dropped: "the delegate was deleted"
+        case .retrying, .pending:
+            isFailing ? "the delegate is failing; one event at a time is tried until one succeeds" : nil
+        case .delivered, .exhausted: nil
+        }
     }
 }
 

@@ -13,7 +13,10 @@ struct Call: Sendable {
 
     // MARK: Answering
 
-    func send(_ response: Response) {
+    func send(_ response: Response) { responder.send(completed(response)) }
+
+    /// The response with the headers that every answer has.
+    func completed(_ response: Response) -> Response {
         var response = response
         response.headers.append(.init("Request-Id", requestID))
         // What answers other methods is neither cached nor opened in a browser; each field costs 0.3 µs.
@@ -21,7 +24,7 @@ struct Call: Sendable {
             response.headers.append(.init("Cache-Control", "no-store"))
             response.headers.append(.init("X-Content-Type-Options", "nosniff"))
         }
-        responder.send(response)
+        return response
     }
 
     func send(_ problem: Problem) { send(problem.response(requestID: requestID)) }

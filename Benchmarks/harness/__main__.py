@@ -1,0 +1,100 @@
+"""Measures Herald beside references; `Benchmarks/run` builds everything and starts this."""
+import argparse
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import report
+import scenarios
+from machine import Patience, file_system
+from programs import HERALD, ROOT, Failed
+
+
+class Bench:
+    """How to measure, and what was measured so far."""
+
+    def __init__(self, options, folder):
+        self.quick = options.quick
+        self.rounds = options.rounds or (3 if options.quick else 5)
+        self.seconds = 1 if options.quick else 2
+        self.patience = Patience(0)
+        self.lines, self.samples = [], {}
+        self._folder = folder
+
+    def folder(self):
+        """A fresh one for data."""
+        return tempfile.mkdtemp(dir=self._folder)
+
+    def progress(self, text):
+        if sys.stderr.isatty():
+            print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+    def keep(self, scenario, rounds):
+        self.samples[scenario] = rounds.samples
+
+    def compare(self, scenario, what, rounds, figure, variant, goal=None, *, herald="herald", reference=None,
+                scale=1):
+        self.lines.append(report.line(scenario, what, rounds, figure, variant, goal, herald, reference, scale))
+
+    def single(self, scenario, what, value, goal):
+        self.lines.append(report.Line(scenario, what, "", None, value, None, None, None, goal, None))
+
+
+def notes(bench, options, took):
+    version = subprocess.run([HERALD, "--version"], capture_output=True, text=True, check=False).stdout.strip()
+    return [
+        f"- {version}, Linux {os.uname().release}, {os.cpu_count()} cores, data on {file_system(options.data)}",
+        f"- {bench.rounds} rounds, medians; a ratio is the median of the rounds' ratios; took {took:.0f} s",
+        "- foreign CPU: the largest share of the machine that other programs took in a round",
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="Benchmarks/run", description="Measures this clone's Herald beside references in C, and prints a table.",
+        epilog="Scenarios: " + ", ".join(scenarios.ALL) + ". Writes Benchmarks/results/latest.md and latest.json.")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: about two minutes, not six")
+    parser.add_argument("--rounds", type=int, metavar="N", help="of each comparison (default 5, 3 when quick)")
+    parser.add_argument("--patience", type=float, metavar="SECONDS",
+                        help="to wait, in all, for others to leave the machine alone (default 60, 15 when quick)")
+    parser.add_argument("--only", metavar="LIST", help="these scenarios, separated by commas")
+    parser.add_argument("--data", default=".", metavar="FOLDER", help="where to write data, on a disk (default: here)")
+    options = parser.parse_args()
+    chosen = options.only.split(",") if options.only else list(scenarios.ALL)
+    for name in chosen:
+        if name not in scenarios.ALL:
+            parser.error(f"no scenario {name}")
+    if file_system(options.data) in ("tmpfs", "ramfs"):
+        print("Benchmarks/run: this folder is in memory: what is durable costs nothing here", file=sys.stderr)
+
+    # A signal unwinds like an error does, so that what was started is stopped, and what was written is removed.
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda received, _: sys.exit(128 + received))
+    began, failed = time.monotonic(), False
+    with tempfile.TemporaryDirectory(prefix=".herald-benchmark-", dir=options.data) as folder:
+        bench = Bench(options, folder)
+        patience = (15 if options.quick else 60) if options.patience is None else options.patience
+        for name in chosen:
+            bench.patience.left = max(0, bench.patience.left) + patience / len(chosen)
+            try:
+                scenarios.ALL[name](bench)
+            except Failed as error:
+                bench.progress("")
+                print(f"Benchmarks/run: {name}: {error}", file=sys.stderr)
+                failed = True
+    bench.progress("")
+    remarks = notes(bench, options, time.monotonic() - began)
+    print(report.table(bench.lines))
+    print("\n" + "\n".join(remarks))
+    report.write(os.path.join(ROOT, "Benchmarks", "results"), bench.lines, remarks, bench.samples)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

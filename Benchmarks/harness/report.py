@@ -1,0 +1,98 @@
+"""Lines with goals, and their table: for the terminal, as Markdown, as JSON."""
+import dataclasses
+import json
+import os
+import statistics
+
+
+@dataclasses.dataclass(frozen=True)
+class Goal:
+    """What must hold, at most or at least, and what we aim for."""
+
+    most: float | None = None
+    least: float | None = None
+    aim: float | None = None
+
+    def judge(self, value):
+        if self.most is not None:
+            return "no" if value > self.most else "yes, the aim too" if value <= self.aim else "yes"
+        return "no" if value < self.least else "yes, the aim too" if value >= self.aim else "yes"
+
+    def __str__(self):
+        sign, must = ("≤", self.most) if self.most is not None else ("≥", self.least)
+        return f"{sign} {must:g} (aim {self.aim:g})"
+
+
+@dataclasses.dataclass(frozen=True)
+class Line:
+    scenario: str
+    what: str
+    reference: str
+    reference_value: float | None
+    measured: float
+    ratio: float | None
+    ratio_least: float | None
+    ratio_most: float | None
+    goal: Goal | None
+    foreign_cpu: float | None
+
+    @property
+    def holds(self):
+        if not self.goal:
+            return ""
+        return self.goal.judge(self.measured if self.ratio is None else self.ratio)
+
+    def cells(self):
+        ratio = "" if self.ratio is None else f"{self.ratio:.2f} ({self.ratio_least:.2f}–{self.ratio_most:.2f})"
+        return [
+            self.scenario, self.what, ratio, str(self.goal or ""), self.holds, number(self.measured),
+            "" if self.reference_value is None else number(self.reference_value), self.reference,
+            "" if self.foreign_cpu is None else f"{self.foreign_cpu:.0%}"]
+
+
+HEADS = [
+    "scenario", "what", "ratio (least–most)", "goal", "holds", "Herald", "reference", "reference is", "foreign CPU"]
+
+
+def number(value):
+    if value >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def line(scenario, what, rounds, figure, variant, goal, herald, reference, scale):
+    ratios = rounds.ratios(herald, variant, figure)
+    return Line(
+        scenario, what, reference or variant, rounds.median(variant, figure) / scale,
+        rounds.median(herald, figure) / scale, statistics.median(ratios), min(ratios), max(ratios), goal,
+        rounds.worst_foreign())
+
+
+def table(lines):
+    """Aligned, for a terminal; what repeats the line above is left out."""
+    rows = [HEADS]
+    above = None
+    for entry in lines:
+        cells = entry.cells()
+        rows.append([""] + cells[1:] if cells[0] == above else cells)
+        above = cells[0]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADS))]
+    text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+    text.insert(1, "  ".join("-" * width for width in widths))
+    return "\n".join(text)
+
+
+def markdown(lines, notes):
+    rows = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
+    rows += ["| " + " | ".join(entry.cells()) + " |" for entry in lines]
+    return "\n".join(rows) + "\n\n" + "\n".join(notes) + "\n"
+
+
+def write(folder, lines, notes, samples):
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "latest.md"), "w") as file:
+        file.write(markdown(lines, notes))
+    entries = [dataclasses.asdict(entry) | {"holds": entry.holds} for entry in lines]
+    with open(os.path.join(folder, "latest.json"), "w") as file:
+        json.dump({"notes": notes, "lines": entries, "samples": samples}, file, indent=1, ensure_ascii=False)
+        file.write("\n")

@@ -1,0 +1,194 @@
+/* Posts events, and prints one line of JSON: how many, how fast, how soon they were answered.
+ *
+ *   publish -p PORT [-c CONNECTIONS] [-d SECONDS] [-n EVENTS] [-r RATE] [-s BYTES]
+ *     -c   keep-alive connections                                    (default 64)
+ *     -d   ends after this time, and the answers that are due then   (default 3)
+ *     -n   ends after this many events, if that is sooner            (default: no limit)
+ *     -r   events per second, evenly; a late one is measured from the time at which it was due
+ *          (default: each connection posts its next event when the last one was answered)
+ *     -s   size of the body                                          (default 512)
+ *
+ * Each event has a number of its own, and the time at which it was sent, inside its data.
+ */
+#define _GNU_SOURCE
+#include "measure.h"
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { REQUEST = 64 * 1024, ANSWER = 16 * 1024, EVENTS = 256 };
+
+struct connection {
+    int fd;
+    uint64_t sent_ns;
+    size_t size;
+    struct connection *next_free;
+    char answer[ANSWER];
+};
+
+static int port, connections = 64, body_size = 512;
+static double seconds = 3, rate;
+static uint64_t limit = UINT64_MAX;
+
+static int poller;
+static char request[REQUEST];
+static size_t request_size;
+static char *id_field, *time_field;
+static struct connection *free_connections;
+static uint64_t started, accepted, refused;
+static int waiting;
+static struct histogram latency;
+
+static void fail(const char *what) {
+    perror(what);
+    exit(1);
+}
+
+/* One request for all; only two fields of fixed width change. JSON allows spaces before a number. */
+static void make_request(void) {
+    char body[REQUEST / 2];
+    int size = snprintf(body, sizeof body,
+        "{\"type\":\"order.created\",\"subject\":\"customer-17\",\"data\":{"
+        "\"benchmark_id\":%20d,\"sent_ns\":%20d,"
+        "\"order\":\"A-1001\",\"amount\":1299,\"currency\":\"EUR\",\"paid\":true,"
+        "\"items\":[{\"sku\":\"X1\",\"quantity\":2},{\"sku\":\"Y2\",\"quantity\":1}],\"note\":\"", 0, 0);
+    while (size < body_size - 3 && size < (int)sizeof body - 4) body[size++] = 'x';
+    size += sprintf(body + size, "\"}}");
+    request_size = (size_t)snprintf(request, sizeof request,
+        "POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1:%d\r\n"
+        "Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
+        port, size, body);
+    id_field = strstr(request, "\"benchmark_id\":") + 15;
+    time_field = strstr(request, "\"sent_ns\":") + 10;
+}
+
+static void write_number(char *field, uint64_t number) {
+    for (int i = 19; i >= 0; i--, number /= 10) field[i] = number || i == 19 ? (char)('0' + number % 10) : ' ';
+}
+
+static void post(struct connection *connection, uint64_t time) {
+    write_number(id_field, ++started);
+    write_number(time_field, time);
+    connection->sent_ns = time;
+    connection->size = 0;
+    waiting++;
+    if (send(connection->fd, request, request_size, MSG_NOSIGNAL) != (ssize_t)request_size) fail("send");
+}
+
+/* Whether the answer is complete. */
+static bool is_complete(struct connection *connection) {
+    connection->answer[connection->size] = 0;
+    char *end = strstr(connection->answer, "\r\n\r\n"), *length = strcasestr(connection->answer, "content-length:");
+    if (!end) return false;
+    size_t body = length && length < end ? strtoul(length + 15, NULL, 10) : 0;
+    return connection->size >= (size_t)(end + 4 - connection->answer) + body;
+}
+
+/* Returns whether the connection is free for its next event. */
+static bool receive(struct connection *connection) {
+    ssize_t size = recv(connection->fd, connection->answer + connection->size, ANSWER - 1 - connection->size, 0);
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (size <= 0) fail("the server closed a connection");
+    connection->size += (size_t)size;
+    if (!is_complete(connection)) return false;
+    waiting--;
+    histogram_add(&latency, now_ns() - connection->sent_ns);
+    if (!strncmp(connection->answer, "HTTP/1.1 202", 12)) accepted++; else refused++;
+    return true;
+}
+
+static void connect_one(void) {
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct connection *connection = calloc(1, sizeof *connection);
+    int one = 1;
+    if (!connection) fail("calloc");
+    connection->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (connect(connection->fd, (struct sockaddr *)&address, sizeof address)) fail("connect");
+    setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    struct epoll_event event = { .events = EPOLLIN, .data.ptr = connection };
+    if (epoll_ctl(poller, EPOLL_CTL_ADD, connection->fd, &event)) fail("epoll_ctl");
+    connection->next_free = free_connections;
+    free_connections = connection;
+}
+
+/* Posts what is due. Returns the time of the next event, or 0 when one has to wait for a connection. */
+static uint64_t post_due(uint64_t start, uint64_t end) {
+    for (;;) {
+        uint64_t now = now_ns(), due = rate > 0 ? start + (uint64_t)((double)started * 1e9 / rate) : now;
+        if (due >= end || started >= limit) return UINT64_MAX;
+        if (due > now) return due;
+        struct connection *connection = free_connections;
+        if (!connection) return 0;
+        free_connections = connection->next_free;
+        post(connection, due);
+    }
+}
+
+static void read_options(int count, char **arguments) {
+    int option;
+    while ((option = getopt(count, arguments, "p:c:d:n:r:s:")) != -1) {
+        switch (option) {
+            case 'p': port = atoi(optarg); break;
+            case 'c': connections = atoi(optarg); break;
+            case 'd': seconds = atof(optarg); break;
+            case 'n': limit = strtoull(optarg, NULL, 10); break;
+            case 'r': rate = atof(optarg); break;
+            case 's': body_size = atoi(optarg); break;
+            default: exit(64);
+        }
+    }
+    if (port > 0 && connections > 0 && body_size < REQUEST / 2) return;
+    fprintf(stderr, "usage: publish -p PORT [-c CONNECTIONS] [-d SECONDS] [-n EVENTS] [-r RATE] [-s BYTES]\n");
+    exit(64);
+}
+
+int main(int argc, char **argv) {
+    read_options(argc, argv);
+    make_request();
+    poller = epoll_create1(EPOLL_CLOEXEC);
+    int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+    struct epoll_event timer_event = { .events = EPOLLIN, .data.ptr = NULL };
+    if (epoll_ctl(poller, EPOLL_CTL_ADD, timer, &timer_event)) fail("epoll_ctl");
+    for (int i = 0; i < connections; i++) connect_one();
+
+    uint64_t start = now_ns(), end = start + (uint64_t)(seconds * 1e9), armed = 0, last = start;
+    for (;;) {
+        uint64_t next = post_due(start, end);
+        if (next == UINT64_MAX && waiting == 0) break;
+        if (next && next != UINT64_MAX && next != armed) {
+            struct itimerspec time = { .it_value = { (time_t)(next / 1000000000u), (long)(next % 1000000000u) } };
+            timerfd_settime(timer, TFD_TIMER_ABSTIME, &time, NULL);
+            armed = next;
+        }
+        struct epoll_event events[EVENTS];
+        int ready = epoll_wait(poller, events, EVENTS, 30000);
+        if (ready == 0) { fprintf(stderr, "publish: no answer for 30 s\n"); return 1; }
+        for (int i = 0; i < ready; i++) {
+            struct connection *connection = events[i].data.ptr;
+            if (!connection) {
+                uint64_t ticks;
+                if (read(timer, &ticks, sizeof ticks) < 0 && errno != EAGAIN) fail("read");
+            } else if (receive(connection)) {
+                connection->next_free = free_connections;
+                free_connections = connection;
+            }
+        }
+        last = now_ns();
+    }
+    double elapsed = (double)(last - start) / 1e9;
+    printf("{\"accepted\":%llu,\"refused\":%llu,\"seconds\":%.6f,\"per_s\":%.1f,"
+        "\"latency_us\":{\"p50\":%.1f,\"p90\":%.1f,\"p99\":%.1f,\"max\":%.1f}}\n",
+        (unsigned long long)accepted, (unsigned long long)refused, elapsed, (double)accepted / elapsed,
+        histogram_us(&latency, .5), histogram_us(&latency, .9), histogram_us(&latency, .99), (double)latency.max / 1e3);
+    return 0;
+}
