@@ -44,6 +44,43 @@ struct StoryTests {
         _ = try await herald.deliveries(of: event, "delivered", "dropped", "delivered", "exhausted")
     }
 
+    @Test("at no moment is a delivery missing from the story, or its state at odds with its attempts")
+    func consistency() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { $0.path == "/good" ? .status(200) : .status(500) }
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url("/good"))
+        for _ in 0..<15 {
+            // A new one each time, that is not stopped for its failures.
+            let bad = try await herald.register(receiver.url("/bad"), #""retry_schedule": [0.01]"#).id
+            let event = try await herald.publish()
+            let answers = try await RawHTTP.onThread { [port = herald.port] in
+                let client = try RawHTTPClient(port: port)
+                var answers: [Answer] = []
+                let deadline = monotonicSeconds() + 10
+                while monotonicSeconds() < deadline {
+                    client.send("GET /v1/events/\(event) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    guard let answer = try client.readResponse().map(Answer.init) else { break }
+                    answers.append(answer)
+                    let states = answer["deliveries"]?.elements.map { $0["state"]?.string }
+                    if states == ["delivered", "exhausted"] { break }
+                }
+                return answers
+            }
+            let stories = answers.map { answer in
+                (answer["deliveries"].map { Array($0.elements) } ?? []).map {
+                    "\($0["state"]?.string ?? "") \($0["attempts"]?.integer ?? -1)"
+                }
+            }
+            let allowed: [Set] = [["pending 0", "delivered 1"], ["pending 0", "retrying 1", "exhausted 2"]]
+            for story in stories where story.count != 2 || !zip(allowed, story).allSatisfy({ $0.contains($1) }) {
+                Issue.record("\(story)")
+            }
+            #expect(stories.last == ["delivered 1", "exhausted 2"])
+            #expect(try await herald.send("DELETE", "/v1/delegates/\(bad)").status == 204)
+        }
+    }
+
     @Test("attempts are listed newest first, with number, outcome, status, excerpt and event, and can be filtered")
     func attempts() async throws {
         let herald = try await HeraldProcess.start()

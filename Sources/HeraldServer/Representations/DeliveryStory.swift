@@ -17,14 +17,13 @@ struct DeliveryStory: Sendable {
 
     /// All deliveries of an event, in the order of their delegates' registration. A reader's thread.
     static func all(of logged: LoggedEvent, _ hub: Hub, _ reader: any StoreReader) throws -> [DeliveryStory] {
-        let attempts = Dictionary(grouping: try reader.attempts(event: logged.sequence), by: \.record.delegate)
-        let waiting = Dictionary(
-            try reader.waiting(event: logged.sequence).map { ($0.delegate, $0) }, uniquingKeysWith: { $1 })
-        let told = Set(attempts.keys).union(waiting.keys)
-        var keys = told
-        for delegate in hub.registry.list(logged.event.app, where: { Self.isPending(logged, $0, hub) }) {
-            keys.insert(delegate.key)
-        }
+        // Before the store is read: what is settled meanwhile is found there.
+        var keys = Set(hub.registry.list(logged.event.app, where: { isPending(logged, $0, hub) }).map(\.key))
+        let (stored, waitingRows) = try rows(of: logged.sequence, reader)
+        let attempts = Dictionary(grouping: stored, by: \.record.delegate)
+        let waiting = Dictionary(waitingRows.map { ($0.delegate, $0) }, uniquingKeysWith: { $1 })
+        keys.formUnion(attempts.keys)
+        keys.formUnion(waiting.keys)
         return try keys.sorted().compactMap { key in
             let records = (attempts[key] ?? []).map(\.record)
             if let delegate = hub.registry.delegate(key: key) {
@@ -36,13 +35,26 @@ struct DeliveryStory: Sendable {
         }
     }
 
-    /// The delegate will be told, but its lane is not there yet.
+    /// Attempts and waiting deliveries of one moment. A checkpoint may be committed between two reads; whatever it changes
+    /// comes with an attempt, so when there is none more, it changed nothing.
+    private static func rows(
+        of event: Sequence, _ reader: any StoreReader
+    ) throws -> ([StoredAttempt], [WaitingDelivery]) {
+        var attempts = try reader.attempts(event: event)
+        while true {
+            let waiting = try reader.waiting(event: event)
+            let again = try reader.attempts(event: event)
+            if again.count == attempts.count { return (attempts, waiting) }
+            attempts = again
+        }
+    }
+
+    /// The delegate will be told, or was so lately that the store may not know: its lane is not there, or it is and the
+    /// checkpoint that says so is not.
     private static func isPending(_ logged: LoggedEvent, _ delegate: WebhookDelegate, _ hub: Hub) -> Bool {
         guard logged.sequence > delegate.start, delegate.settings.wants(logged.event) else { return false }
-        guard let cursor = hub.lane(of: delegate.key)?.cursor else {
-            return hub.isOnItsWay(logged.sequence, to: delegate.key)
-        }
-        return logged.sequence > cursor
+        if let cursor = hub.lane(of: delegate.key)?.cursor, logged.sequence > cursor { return true }
+        return hub.isOnItsWay(logged.sequence, to: delegate.key)
     }
 
     private static func story(
