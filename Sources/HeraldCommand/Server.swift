@@ -107,9 +107,18 @@ struct Server {
         } catch {
             log.warning("could not wait for the last commit", ["reason": error.description])
         }
+        letClientsHear()
         http.stop()
         hub.stop(grace: Int64(settings.graceSeconds) * 1_000_000_000)
         resolver.close()
+    }
+
+    /// Clients that keep their connection learn from a last answer, a 503 with `Connection: close`, that it ends.
+    private func letClientsHear() {
+        let deadline = Clock.system.monotonic() + 250_000_000
+        while http.statistics.openConnections > 0 && Clock.system.monotonic() < deadline {
+            poll(nil, 0, 5)
+        }
     }
 
     // MARK: Configurations of the parts

@@ -32,6 +32,18 @@ struct DeliveryTests {
         #expect((now - 30...now + 1).contains(stamp))
     }
 
+    @Test("proxies of the environment are not asked")
+    func environmentProxies() async throws {
+        let names = ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY", "HTTPS_PROXY"]
+        let herald = try await HeraldProcess.start(
+            environment: Dictionary(uniqueKeysWithValues: names.map { ($0, "http://127.0.0.1:1") }))
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url())
+        let event = try await herald.publish()
+        _ = try await herald.deliveries(of: event, "delivered")
+    }
+
     @Test("the body is type, timestamp, data and subject; the data is byte for byte what was posted")
     func body() async throws {
         let herald = try await HeraldProcess.start()

@@ -79,7 +79,7 @@ struct PublishingTests {
         }
         let depth = String(repeating: "[", count: 62) + String(repeating: "]", count: 62)
         #expect(try await status(#""type": "a", "data": \#(depth)"#) == 202)
-        #expect(try await status(#""type": "a", "data": [[[\#(depth)]]]"#) == 422)
+        #expect(try await status(#""type": "a", "data": [[[\#(depth)]]]"#) == 400)
     }
 
     @Test("an id that a client brings makes posting safe to repeat: the first answer, and nobody is told twice")

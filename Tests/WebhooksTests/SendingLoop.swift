@@ -19,7 +19,6 @@ final class SendingLoop: Sendable {
         _ addressGuard: AddressGuard = AddressGuard(allowLoopback: true), resolver: Resolver = Resolver(),
         clock: Clock = .system, change: (inout CurlSender.Configuration) -> Void = { _ in }
     ) throws {
-        _ = hostileEnvironment
         var configuration = CurlSender.Configuration(version: "1.2.3", addressGuard: addressGuard)
         change(&configuration)
         sender = try CurlSender(configuration, resolver: resolver, clock: clock)

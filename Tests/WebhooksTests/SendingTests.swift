@@ -195,16 +195,4 @@ import Webhooks
         gate.open()
         #expect(await first.isSuccess)
     }
-
-    @Test("proxies of the environment are not asked")
-    func environmentProxies() async throws {
-        let receiver = try Receiver()
-        let loop = try SendingLoop()
-        defer {
-            receiver.close()
-            loop.stop()
-        }
-        #expect(hostileEnvironment.allSatisfy { environment($0) == "http://127.0.0.1:1" })
-        #expect(await loop.send(delegate(receiver.url())).isSuccess)
-    }
 }

@@ -3,16 +3,6 @@ import Glibc
 /// Sleeps for a millisecond: for threads that stand in for something slow.
 func pauseBriefly() { usleep(1000) }
 
-/// Variables that lead a careless HTTP client to a proxy which isn't there. Set once, in front of the first sender, so
-/// that no test passes if they are honoured.
-let hostileEnvironment: [String] = {
-    let names = ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY", "HTTPS_PROXY"]
-    for name in names { setenv(name, "http://127.0.0.1:1", 1) }
-    return names
-}()
-
-func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
-
 /// A child process whose output is read line by line. Blocks: for threads of tests only.
 ///
 /// `@unchecked Sendable`: one thread reads from it and then hands it on.

@@ -19,7 +19,7 @@ extension DeliveryEngine {
         for index in touchedLanes where lanes[index]?.isTouched == true {
             lanes[index]?.isTouched = false
             guard let lane = lanes[index] else { continue }
-            board.update(lane.delegate.key, lane)
+            boardChanges.append((lane.delegate.key, LaneBoard.Entry(lane)))
             places.append((lane.delegate.key, lane.isSettled ? .settled : .at(lane.cursor, lane.position)))
         }
         touchedLanes.removeAll(keepingCapacity: true)
@@ -28,6 +28,8 @@ extension DeliveryEngine {
 
     func checkpointEnded(succeeded: Bool) {
         if let settled = checkpoints.ended(succeeded: succeeded, now: ports.clock.monotonic()) {
+            board.update(boardChanges.filter { indices[$0.key] != nil })
+            boardChanges.removeAll(keepingCapacity: true)
             board.settled = settled
         }
     }

@@ -24,6 +24,7 @@ extension DeliveryEngine {
         indices[delegate.key] = index
         router.insert(index, delegate.settings.events)
         for waiting in restored?.waiting ?? [] { schedule(waiting) }
+        if restored != nil, let lane = lanes[index] { board.update([(delegate.key, LaneBoard.Entry(lane))]) }
         pauseOrResume(index)
     }
 

@@ -79,6 +79,9 @@ final class DeliveryEngine {
     var ready = RoundRobin()
     var checkpoints: CheckpointBuilder
     var touchedLanes: [Int] = []
+    /// What the board will say once the checkpoint is written: before that, the store doesn't know what became of events
+    /// that a lane has passed.
+    var boardChanges: [(key: DelegateKey, entry: LaneBoard.Entry?)] = []
     /// Monotonic nanoseconds, read once for each turn and each outcome.
     var now: Int64
     var isStopping = false

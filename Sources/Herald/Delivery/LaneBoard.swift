@@ -18,17 +18,10 @@ public final class LaneBoard: Sendable {
 
     public init() {}
 
-    func update(_ key: DelegateKey, _ lane: Lane) {
-        var isFailing = false
-        if case .failing = lane.health { isFailing = true }
-        let isTrivial = lane.isSettled && lane.waiting == 0 && !isFailing && lane.open == 0
-        let entry =
-            isTrivial
-            ? nil
-            : Entry(
-                cursor: lane.isSettled ? nil : lane.cursor, inFlight: lane.open, retrying: lane.waiting,
-                isFailing: isFailing)
-        entries.withLock { $0[key] = entry }
+    func update(_ changes: [(key: DelegateKey, entry: Entry?)]) {
+        entries.withLock { entries in
+            for change in changes { entries[change.key] = change.entry }
+        }
     }
 
     /// Up to here the store knows what became of each event: what came later may still be on its way.
@@ -51,5 +44,17 @@ public final class LaneBoard: Sendable {
                 sum.2 += entry.retrying
             }
         }
+    }
+}
+
+extension LaneBoard.Entry {
+    /// `nil` when the lane has nothing to tell.
+    init?(_ lane: Lane) {
+        var isFailing = false
+        if case .failing = lane.health { isFailing = true }
+        if lane.isSettled && lane.waiting == 0 && !isFailing && lane.open == 0 { return nil }
+        self.init(
+            cursor: lane.isSettled ? nil : lane.cursor, inFlight: lane.open, retrying: lane.waiting,
+            isFailing: isFailing)
     }
 }
