@@ -67,6 +67,20 @@ struct FamilyTests {
             try await herald.send("PUT", "/v1/auth/1", #"{"status": "logged_out"}"#).string("status") == "logged_out")
     }
 
+    @Test("a subject that names another user than the data is refused")
+    func contradiction() async throws {
+        let herald = try await HeraldProcess.start()
+        let answer = try await herald.post(
+            "/v1/events", #"{"type": "auth.logged_in", "subject": "user:7", "data": {"user": {"id": 8}}}"#)
+        #expect(answer.status == 422)
+        #expect(answer.errors == ["/subject"])
+        // A subject of another kind says nothing of the user.
+        #expect(
+            try await herald.post(
+                "/v1/events", #"{"type": "auth.logged_in", "subject": "session:7", "data": {"user": {"id": 8}}}"#
+            ).status == 202)
+    }
+
     @Test("the app state is what was set last; every assignment tells what it was before")
     func appState() async throws {
         let herald = try await HeraldProcess.start()

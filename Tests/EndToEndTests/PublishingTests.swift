@@ -82,6 +82,31 @@ struct PublishingTests {
         #expect(try await status(#""type": "a", "data": [[[\#(depth)]]]"#) == 400)
     }
 
+    @Test("a thousand events with many values each are taken together")
+    func manyValues() async throws {
+        let herald = try await HeraldProcess.start()
+        let event = #"{"type":"a","data":["# + Array(repeating: "1", count: 60).joined(separator: ",") + "]}"
+        let body = "[" + Array(repeating: event, count: 1_000).joined(separator: ",") + "]"
+        let answer = try await herald.post("/v1/events", body)
+        #expect(answer.status == 202, "\(answer.text.prefix(300))")
+        #expect(answer.data.count == 1_000)
+    }
+
+    @Test("a refusal is not remembered for an idempotency key: it may be repeated when its cause is gone")
+    func refusalsAreNotRemembered() async throws {
+        let herald = try await HeraldProcess.start()
+        let first = try await herald.register("http://127.0.0.1:9/", #""description": "first""#).id
+        let body = #"{"url": "http://127.0.0.1:9/"}"#
+        #expect(try await herald.post("/v1/delegates", body, ["Idempotency-Key": "k"]).status == 409)
+        #expect(try await herald.send("DELETE", "/v1/delegates/\(first)").status == 204)
+        let again = try await herald.post("/v1/delegates", body, ["Idempotency-Key": "k"])
+        #expect(again.status == 201)
+        #expect(again.header("idempotent-replayed") == nil)
+        #expect(
+            try await herald.post("/v1/delegates", body, ["Idempotency-Key": "k"]).header("idempotent-replayed")
+                == "true")
+    }
+
     @Test("an id that a client brings makes posting safe to repeat: the first answer, and nobody is told twice")
     func duplicateIDs() async throws {
         let herald = try await HeraldProcess.start()

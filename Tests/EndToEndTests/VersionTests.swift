@@ -38,6 +38,42 @@ struct VersionTests {
         #expect(changed.string("updated_at") == created.string("updated_at"))
     }
 
+    @Test("a user's version changes with all that is shown; a logout keeps what is known of the user")
+    func authVersions() async throws {
+        let herald = try await HeraldProcess.start()
+        let path = "/v1/auth/42"
+        let unknown = try #require(try await herald.get(path).header("etag"))
+        let named = #"{"status": "logged_in", "user": {"id": 42, "name": "Ada"}}"#
+        let first = try await herald.send("PUT", path, named, ["If-Match": unknown])
+        #expect(first.status == 200)
+        let tag = try #require(first.header("etag"))
+        #expect(try await herald.send("PUT", path, named, ["If-Match": unknown]).status == 412)
+
+        // Logged in again with other data: the status is the same, what is shown is not.
+        let renamed = try await herald.send(
+            "PUT", path, #"{"status": "logged_in", "user": {"id": 42, "name": "Eve"}}"#, ["If-Match": tag])
+        #expect(renamed.status == 200)
+        #expect(renamed.header("etag") != tag)
+        #expect(try await herald.get(path, ["If-None-Match": tag]).status == 200)
+        #expect(try await herald.send("PUT", path, named, ["If-Match": tag]).status == 412)
+
+        let out = try await herald.send("PUT", path, #"{"status": "logged_out"}"#)
+        #expect(out.string("status") == "logged_out")
+        #expect(out["user"]?["name"]?.string == "Eve")
+    }
+
+    @Test("what nobody has set yet can be set by one of two")
+    func firstAppState() async throws {
+        let herald = try await HeraldProcess.start()
+        let unknown = try #require(try await herald.get("/v1/app-state").header("etag"))
+        let answers = try await [
+            herald.send("PUT", "/v1/app-state", #"{"state": 1}"#, ["If-Match": unknown]).status,
+            herald.send("PUT", "/v1/app-state", #"{"state": 2}"#, ["If-Match": unknown]).status,
+        ]
+        #expect(answers == [200, 412])
+        #expect(try await herald.get("/v1/app-state").integer("state") == 1)
+    }
+
     @Test("what the client has already is a 304 without a body")
     func notModified() async throws {
         let herald = try await HeraldProcess.start()
