@@ -27,45 +27,39 @@ public final class Event: Sendable {
 
     /// - Parameters:
     ///   - data: one JSON value that the strict parser has accepted; copied.
-    public init(
+    public convenience init(
         app: AppKey = .default, id: String, type: String, subject: String?, time: Int64,
         data: UnsafeBufferPointer<UInt8>
+    ) {
+        self.init(
+            app: app, id: id, type: type, subject: subject, time: time,
+            encoded: StandardBody.encode(type: type, subject: subject, time: time, data: data))
+    }
+
+    /// - Parameters:
+    ///   - data: one JSON value that the strict parser has accepted; copied.
+    public convenience init(
+        app: AppKey = .default, id: String, type: String, subject: String?, time: Int64,
+        data: some Collection<UInt8>
+    ) {
+        func encode(_ data: UnsafeBufferPointer<UInt8>) -> (body: [UInt8], dataRange: Range<Int>) {
+            StandardBody.encode(type: type, subject: subject, time: time, data: data)
+        }
+        self.init(
+            app: app, id: id, type: type, subject: subject, time: time,
+            encoded: data.withContiguousStorageIfAvailable(encode) ?? Array(data).withUnsafeBufferPointer(encode))
+    }
+
+    private init(
+        app: AppKey, id: String, type: String, subject: String?, time: Int64,
+        encoded: (body: [UInt8], dataRange: Range<Int>)
     ) {
         self.app = app
         self.id = id
         self.type = type
         self.subject = subject
         self.time = time
-        (body, dataRange) = StandardBody.encode(type: type, subject: subject, time: time, data: data)
-    }
-
-    /// - Parameters:
-    ///   - data: one JSON value that the strict parser has accepted; copied.
-    public convenience init<Data: Collection<UInt8>>(
-        app: AppKey = .default, id: String, type: String, subject: String?, time: Int64, data: Data
-    ) {
-        let copied: Event? = data.withContiguousStorageIfAvailable {
-            Event(app: app, id: id, type: type, subject: subject, time: time, data: $0)
-        }
-        if let copied {
-            self.init(copied)
-        } else {
-            let bytes = Array(data)
-            self.init(
-                bytes.withUnsafeBufferPointer {
-                    Event(app: app, id: id, type: type, subject: subject, time: time, data: $0)
-                })
-        }
-    }
-
-    private init(_ other: Event) {
-        app = other.app
-        id = other.id
-        type = other.type
-        subject = other.subject
-        time = other.time
-        body = other.body
-        dataRange = other.dataRange
+        (body, dataRange) = encoded
     }
 
     /// The publisher's bytes.

@@ -1,0 +1,74 @@
+import Runtime
+
+/// Events are posted, inside a transaction.
+extension LogWriter {
+    func publish(
+        _ publication: Publication, _ transaction: any StoreTransaction, _ plan: inout Plan
+    ) throws(StoreError) {
+        let completion = publication.completion
+        if let idempotency = publication.idempotency,
+            let result: WriteResult<[PostedEvent]> = try earlier(idempotency.key, publication.app, transaction)
+        {
+            plan.answers.append { completion(result) }
+            return
+        }
+        var posted: [PostedEvent] = []
+        posted.reserveCapacity(publication.drafts.count)
+        for draft in publication.drafts { posted.append(try post(draft, transaction, &plan)) }
+        if let idempotency = publication.idempotency, let answer = idempotency.answer(posted) {
+            try remember(answer, idempotency.key, publication.app, transaction)
+        }
+        plan.posted.append((publication, posted))
+    }
+
+    private func post(
+        _ draft: EventDraft, _ transaction: any StoreTransaction, _ plan: inout Plan
+    ) throws(StoreError) -> PostedEvent {
+        let event = draft.event
+        if draft.mayExist, let first = try transaction.event(app: event.app, id: event.id) {
+            return PostedEvent(event: first.event, fate: .existed)
+        }
+        switch draft.family {
+        case .none:
+            try append(event, transaction, &plan)
+            return PostedEvent(event: event, fate: .accepted)
+        case .appState(let state, let onlyIfChanged, let ifMatch):
+            let current = plan.families.appState(event.app)
+            if let ifMatch, ifMatch != current?.eventID ?? AppState.unknownVersion {
+                return PostedEvent(event: event, fate: .preconditionFailed)
+            }
+            if onlyIfChanged, let current, current.state == state { return PostedEvent(event: event, fate: .unchanged) }
+            let completed = AppStateEvents.withPrevious(event, current?.state)
+            try append(completed, transaction, &plan)
+            let next = AppState(app: event.app, state: state, since: event.time, eventID: event.id)
+            plan.families.set(next)
+            try transaction.setAppState(next)
+            return PostedEvent(event: completed, fate: .accepted)
+        case .auth(let userID, let isLoggedIn, let user, let ifMatch):
+            var current = plan.families.authStatus(event.app, userID)
+            if current == nil { current = try transaction.authStatus(app: event.app, userID: userID) }
+            if let ifMatch, ifMatch != current?.version ?? AuthStatus.unknownVersion {
+                return PostedEvent(event: event, fate: .preconditionFailed)
+            }
+            try append(event, transaction, &plan)
+            let next = AuthStatus.next(
+                after: current, userID: userID, isLoggedIn: isLoggedIn, user: user, event: event)
+            plan.families.set(next)
+            try transaction.setAuthStatus(next)
+            if event.type != AuthEvents.statusChanged, current?.isLoggedIn != isLoggedIn {
+                // Not the event's time: a client chose that, and ids count on from the latest one.
+                let id = ids.next("evt_", time: clock.wall())
+                try append(AuthEvents.statusChanged(next, id: id, cause: event), transaction, &plan)
+            }
+            return PostedEvent(event: event, fate: .accepted)
+        }
+    }
+
+    private func append(
+        _ event: Event, _ transaction: any StoreTransaction, _ plan: inout Plan
+    ) throws(StoreError) {
+        let sequence = try transaction.append(event)
+        if plan.first == nil { plan.first = sequence }
+        plan.events.append(event)
+    }
+}
