@@ -44,8 +44,4 @@ static inline int herald_hmac_finish(EVP_MAC_CTX *context, unsigned char *digest
 
 static inline int herald_random(unsigned char *bytes, int count) { return RAND_bytes(bytes, count) == 1; }
 
-static inline int herald_equal(const void *left, const void *right, size_t count) {
-    return CRYPTO_memcmp(left, right, count) == 0;
-}
-
 #endif

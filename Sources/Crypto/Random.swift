@@ -7,8 +7,3 @@ public func randomBytes(_ count: Int) throws(CryptoError) -> [UInt8] {
     guard herald_random(&bytes, Int32(clamping: count)) == 1 else { throw .libraryFailed("making random bytes") }
     return bytes
 }
-
-/// Whether two byte strings are equal, in a time that depends on their lengths alone.
-public func constantTimeEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
-    left.count == right.count && herald_equal(left, right, left.count) == 1
-}

@@ -23,6 +23,8 @@ final class Gate: RequestHandler {
         service.handle(request, responder)
     }
 
+    func mayWait(_ head: RequestHead) -> Bool { opened.load()?.service.mayWait(head) ?? false }
+
     func failure(_ failure: RequestFailure) -> Response {
         opened.load()?.service.failure(failure) ?? Response(status: failure.status)
     }

@@ -64,6 +64,9 @@ public struct HeraldService: RequestHandler {
         }
     }
 
+    /// Whoever looks after the server is answered even when too many others wait.
+    public func mayWait(_ head: RequestHead) -> Bool { !["/healthz", "/metrics"].contains(head.path) }
+
     public func failure(_ failure: RequestFailure) -> Response { answer(Problem(failure, bodyLimit: maxBodyBytes)) }
 
     // MARK: Heads

@@ -133,23 +133,32 @@ struct DelegateEndpoints: Sendable {
         if let before, !before.hasPrefix("dlg_") || before.utf8.count != 30 {
             throw .invalidParameter("cursor", "must be a next_cursor of an earlier page")
         }
+        // Not on the loop's thread, although nothing is read from the store: a filter may look at every delegate.
+        try call.answer(from: hub) { _ in
+            let entries = entries(call.app, filter, before: before, limit: limit + 1)
+            call.send(page: entries, query, limit: limit, cursor: \.id) { entry, json in
+                switch entry {
+                case .webhook(let delegate): json.members(of: delegate, in: hub)
+                case .inMemory(let delegate): json.members(of: delegate)
+                }
+            }
+        }
+    }
+
+    /// Newest first.
+    private func entries(_ app: AppKey, _ filter: DelegateFilter, before: String?, limit: Int) -> [Entry] {
         var entries: [Entry] = []
         if filter.kind != "in_memory" {
-            let found = hub.registry.list(call.app, before: before, limit: limit + 1) {
+            let found = hub.registry.list(app, before: before, limit: limit) {
                 filter.accepts($0, status: $0.shownStatus(hub.lane(of: $0.key)))
             }
             entries += found.map(Entry.webhook)
         }
-        if filter.kind != "webhook" && filter.kind != "stream" && filter.acceptsInMemory {
-            entries += hub.inMemoryDelegates.map(Entry.inMemory).filter { before == nil || $0.id < before ?? "" }
+        if filter.kind != "webhook" && filter.acceptsInMemory {
+            let all = hub.inMemoryDelegates.map(Entry.inMemory)
+            entries += all.filter { entry in before.map { entry.id < $0 } ?? true }
         }
-        entries.sort { $0.id > $1.id }
-        call.send(page: Array(entries.prefix(limit + 1)), query, limit: limit, cursor: \.id) { entry, json in
-            switch entry {
-            case .webhook(let delegate): json.members(of: delegate, in: hub)
-            case .inMemory(let delegate): json.members(of: delegate)
-            }
-        }
+        return Array(entries.sorted { $0.id > $1.id }.prefix(limit))
     }
 
     private enum Entry {
