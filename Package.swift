@@ -70,6 +70,7 @@ let package = Package(
         tests("RuntimeTests", ["Runtime"]),
         tests("JSONTests", ["JSON"]),
         tests("JSONSchemaTests", ["JSONSchema", "JSON"]),
+        tests("CryptoTests", ["Crypto"]),
         tests("HTTPServerTests", ["HTTPServer"]),
         tests("WebhooksTests", ["Webhooks", "Crypto", "Herald", "Runtime"]),
         tests("StoreTests", ["SQLiteStore", "Herald", "Runtime"]),
