@@ -51,7 +51,7 @@ let package = Package(
         module("HTTPServer", ["Runtime", "CMicrohttpd"]),
         // The REST contract: routes, JSON, problems, metrics. Knows the hub and HTTP, no C library.
         module(
-            "HeraldServer", ["Herald", "HTTPServer", "JSON", "Crypto", "Runtime"],
+            "HeraldServer", ["Herald", "HTTPServer", "JSON", "JSONSchema", "Crypto", "Runtime"],
             embedding: ["Resources/openapi.yaml", "Resources/openapi.json"]),
         // The command `herald`: arguments, configuration, signals, wiring: the only place that knows everything.
         module("HeraldCommand", ["Herald", "HeraldServer", "HTTPServer", "SQLiteStore", "Webhooks", "Runtime"])
