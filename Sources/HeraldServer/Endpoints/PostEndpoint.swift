@@ -19,13 +19,7 @@ struct PostEndpoint: Sendable {
     func post(_ call: Call) throws(Problem) {
         if call.request.head.query != nil, try call.query("dry_run").flag("dry_run") { return try explain(call) }
         let waiting = Preference.wait(call.request.head).map(WaitingPost.init)
-        let input: PostInput
-        do throws(Problem) {
-            input = try read(call, waiting)
-        } catch {
-            waiting?.giveUp()
-            throw error
-        }
+        let input = try read(call, waiting)
         let answer = PostAnswer(input)
         let idempotency: Idempotency<[PostedEvent]>? = try call.idempotency { answer.response($0) }
         // Made here and not on the writer's thread, whose time is everybody's.
@@ -96,35 +90,30 @@ struct PostEndpoint: Sendable {
 
 /// A post whose client waits until every delegate has been told once (`Prefer: wait`).
 ///
-/// Any thread; the locks guard who is told of the outcome, and what has to end when nobody waits any longer.
+/// Any thread; the lock guards who is told of the outcome.
 private final class WaitingPost: Sendable {
     let seconds: Int
     private let handler = Mutex<(@Sendable ([DeliveryWatch.Report]?) -> Void)?>(nil)
-    private let watch = Mutex<DeliveryWatch?>(nil)
 
     init(seconds: Int) { self.seconds = seconds }
 
     /// For the events that are about to be read.
     func watch(_ hub: Hub, events: Int) -> DeliveryWatch? {
         guard events > 0 else { return nil }
-        let started = hub.watch(events: events, seconds: seconds) { [self] reports in
-            let handler = handler.withLock { handler in
-                defer { handler = nil }
-                return handler
-            }
-            handler?(reports)
-        }
-        watch.withLock { $0 = started }
-        return started
+        return hub.watch(events: events, seconds: seconds) { [self] reports in takeHandler()?(reports) }
     }
 
     /// Who is told of the outcome. To be called before the events are posted.
     func answer(_ body: @escaping @Sendable ([DeliveryWatch.Report]?) -> Void) { handler.withLock { $0 = body } }
 
     /// The request was answered otherwise.
-    func giveUp() {
-        handler.withLock { $0 = nil }
-        watch.withLock { $0 }?.expire()
+    func giveUp() { _ = takeHandler() }
+
+    private func takeHandler() -> (@Sendable ([DeliveryWatch.Report]?) -> Void)? {
+        handler.withLock { handler in
+            defer { handler = nil }
+            return handler
+        }
     }
 }
 

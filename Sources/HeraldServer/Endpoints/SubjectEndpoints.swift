@@ -1,6 +1,7 @@
 import HTTPServer
 import Herald
 import JSON
+import Runtime
 
 /// Erasing all that is known of a subject, as the one whom it is about may demand.
 struct SubjectEndpoints: Sendable {

@@ -2,6 +2,7 @@ import Crypto
 import HTTPServer
 import Herald
 import JSON
+import Runtime
 
 /// Health, metrics, and the description of the API.
 struct SystemEndpoints: Sendable {

@@ -1,5 +1,6 @@
 import Herald
 import JSON
+import Runtime
 
 /// How a webhook does: how far it is behind, and what became of its attempts lately.
 struct DelegateStatistics {
