@@ -41,8 +41,8 @@ let package = Package(
         module("Crypto", ["COpenSSL"]),
         // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
         module("Herald", ["Delegation", "JSON", "Runtime"]),
-        // EventStore on SQLite, the embedded default. Knows SQL, not HTTP.
-        module("SQLiteStore", ["Herald", "Runtime", "CSQLite"]),
+        // EventStore on SQLite, the embedded default; secrets sealed. Knows SQL, not HTTP.
+        module("SQLiteStore", ["Herald", "Runtime", "Crypto", "CSQLite"]),
         // CallbackSender on libcurl: HTTP callbacks, signing, the address guard. Knows no store.
         module("Webhooks", ["Herald", "Runtime", "Crypto", "CCurl"]),
         // A small Swift face of libmicrohttpd. Knows nothing of Herald.
@@ -70,7 +70,7 @@ let package = Package(
         tests("CryptoTests", ["Crypto"]),
         tests("HTTPServerTests", ["HTTPServer"]),
         tests("WebhooksTests", ["Webhooks", "Crypto", "Herald", "Runtime"]),
-        tests("StoreTests", ["SQLiteStore", "Herald", "Runtime"]),
+        tests("StoreTests", ["SQLiteStore", "Herald", "Runtime", "Crypto"]),
         tests("HeraldTests", ["Herald", "Delegation", "JSON", "Runtime"]),
         tests(
             "HeraldServerTests",
