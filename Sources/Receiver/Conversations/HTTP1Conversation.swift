@@ -64,7 +64,7 @@ final class HTTP1Conversation: Conversation {
         if hasBody {
             head += length.map { "content-length: \($0)\r\n" } ?? "transfer-encoding: chunked\r\n"
         }
-        if planned != nil { head += "connection: close\r\n" }
+        if request?.isLast ?? true { head += "connection: close\r\n" }
         let bytes = Array((head + "\r\n").utf8)
         let body = length == nil ? answer.body.inChunks() : answer.body
         payload = hasBody && !isToHead ? body.following(bytes) : body.replaced(by: bytes)
