@@ -75,6 +75,7 @@ let package = Package(
         tests("DelegationTests", ["Delegation"]),
         tests("RuntimeTests", ["Runtime"]),
         tests("JSONTests", ["JSON"]),
+        tests("CryptoTests", ["Crypto"]),
         tests("HTTPServerTests", ["HTTPServer"]),
         tests("ReceiverTests", ["Receiver", "Crypto", "Runtime"]),
         tests("WebhooksTests", ["Webhooks", "Crypto", "Herald", "Runtime"]),

@@ -27,6 +27,7 @@ enum AppStateEvents {
         data.replaceSubrange(
             brace..., with: Array(",\"previous\":".utf8) + (previous ?? Array("null".utf8)) + [data[brace]])
         return Event(
-            app: event.app, id: event.id, type: event.type, subject: event.subject, time: event.time, data: data)
+            app: event.app, id: event.id, type: event.type, subject: event.subject, time: event.time,
+            attributes: event.attributes, audience: event.audience, watch: event.watch, data: data)
     }
 }
