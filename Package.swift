@@ -37,6 +37,8 @@ let package = Package(
         module("Runtime", ["CLinux"]),
         // One strict parser and one writer of JSON, over bytes. Knows nothing of events.
         module("JSON"),
+        // JSON Schema 2020-12: whether a value fits, and if not, where and why. Knows JSON and nothing else.
+        module("JSONSchema", ["JSON"]),
         // Hashes, signatures, random bytes: a small face of libcrypto.
         module("Crypto", ["COpenSSL"]),
         // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
@@ -75,6 +77,7 @@ let package = Package(
         tests("DelegationTests", ["Delegation"]),
         tests("RuntimeTests", ["Runtime"]),
         tests("JSONTests", ["JSON"]),
+        tests("JSONSchemaTests", ["JSONSchema", "JSON"]),
         tests("CryptoTests", ["Crypto"]),
         tests("HTTPServerTests", ["HTTPServer"]),
         tests("ReceiverTests", ["Receiver", "Crypto", "Runtime"]),
