@@ -24,8 +24,8 @@ enum ReceiverCommand {
             throw UsageError(description: error.description, exitCode: ExitCode.unavailable)
         }
         let file = try authority.map { authority throws(UsageError) in try AuthorityFile(authority) }
-        let trust = file.map { "; who trusts \($0.path) trusts its certificate" } ?? ""
-        ReceiverPrinter.write("listening on \(receiver.url())\(trust)")
+        ReceiverPrinter.write("listening on \(receiver.url())")
+        if let file { ReceiverPrinter.write("its certificate is signed by \(file.path)") }
         _ = signals.waitForStop()
         receiver.close()
         file?.remove()
@@ -48,11 +48,11 @@ enum ReceiverCommand {
             throw UsageError(description: "--secret: \(error)")
         }
         return { request in
-            // Without libcrypto nothing can be verified.
-            let verdict = (try? check.verdict(on: request, now: Clock.system.wall())) ?? .forged
-            // A CloudEvents handshake is not signed.
-            let isWelcome = verdict == .verified || request.method == "OPTIONS"
-            let reply = isWelcome ? replies.reply(to: request) : .status(401)
+            // Handshakes are not signed, and without libcrypto nothing can be verified.
+            let verdict =
+                request.method == "OPTIONS"
+                ? nil : (try? check.verdict(on: request, now: Clock.system.wall())) ?? .forged
+            let reply = (verdict ?? .verified) == .verified ? replies.reply(to: request) : .status(401)
             printer.tell(request, verdict, reply)
             return reply
         }

@@ -57,7 +57,9 @@ struct ReceiverFlag: Sendable {
             $1.port = port
             return nil
         },
-        ReceiverFlag(name: "address", placeholder: "ADDRESS", help: "The IPv4 address to listen on. Default: 127.0.0.1.") {
+        ReceiverFlag(
+            name: "address", placeholder: "ADDRESS", help: "The IPv4 address to listen on. Default: 127.0.0.1."
+        ) {
             $1.address = $0
             return nil
         },
