@@ -86,7 +86,7 @@ let package = Package(
             [
                 "HeraldServer", "HeraldCommand", "Herald", "HTTPServer", "JSON", "Runtime", "SQLiteStore", "Webhooks",
             ]),
-        tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "JSON"]),
+        tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "JSON", "Receiver"]),
     ]
 )
 

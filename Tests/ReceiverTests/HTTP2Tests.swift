@@ -28,7 +28,7 @@ struct HTTP2Tests {
         let gate = ReceiverGate()
         let receiver = try Receiver { request in
             if request.path == "/20" { gate.open() }
-            return request.path == "/1" ? .held(gate, .status(200)) : .status(200)
+            return request.path == "/2" ? .held(gate, .status(200)) : .status(200)
         }
         defer { receiver.close() }
         let answer = try await curl(

@@ -6,7 +6,7 @@ import Testing
 struct SignatureTests {
     /// The example of Standard Webhooks.
     private let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
-    private let signature = "v1,g0hM9SsE+OTPJTGt/tmKtSyZlE3uFJELVlNIOLJ1OE="
+    private let signature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
     private let body = #"{"test": 2432232314}"#
     private let sentAt = 1_614_265_330
 
@@ -31,9 +31,6 @@ struct SignatureTests {
 
     @Test("one signature of several that fits one key of several is enough")
     func verified() async throws {
-        let key = try Base64.decode(secret.dropFirst(6)).map { try HMACSHA256(key: $0) }
-        key?.update(Array("msg_p5jXN8AQM9LWM0D4loKWxJek.\(sentAt).\(body)".utf8))
-        let signature = "v1," + Base64.encode(try #require(try key?.finish()))
         let other = SecretText.print([UInt8](repeating: 1, count: 32))
         #expect(try await verdict([other, secret], "v1,AAAA v1a,BBBB \(signature)") == .verified)
         #expect(try await verdict([secret], signature, secondsLater: 300) == .verified)
