@@ -23,18 +23,22 @@ struct HTTP2Tests {
         #expect(request.header(":path") == nil)
     }
 
+    /// Over TLS: curl 7.88 can't use a connection without it twice (curl/curl#10634).
     @Test("many requests at a time over one connection, answered in any order")
     func parallel() async throws {
+        let folder = TemporaryFolder()
+        let authority = try CertificateAuthority()
+        let file = try folder.write(authority.pem, to: "ca.pem")
         let gate = ReceiverGate()
-        let receiver = try Receiver { request in
+        let receiver = try Receiver(tls: ReceiverTLS(authority)) { request in
             if request.path == "/20" { gate.open() }
-            return request.path == "/2" ? .held(gate, .status(200)) : .status(200)
+            return request.path == "/2" ? .held(gate) : .status(200)
         }
         defer { receiver.close() }
-        let answer = try await curl(
-            "-Z", "--http2-prior-knowledge", "-w", "%{http_code}\\n", receiver.url("/[1-20]"))
-        #expect(answer.text.split(separator: "\n").count { $0 == "200" } == 20)
+        let answer = try await curl("-Z", "--cacert", file, "-w", "%{http_code}\\n", receiver.url("/[1-20]"))
+        #expect(answer.text.split(separator: "\n").count { $0.contains("200") } == 20, "\(answer.text)")
         #expect(receiver.requests.count == 20)
+        #expect(receiver.requests.contains { $0.position > 1 })
     }
 
     @Test("a large body goes there and back")
