@@ -64,6 +64,9 @@ public protocol StoreTransaction: AnyObject {
         delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
     ) throws(StoreError) -> Replay
 
+    /// How many replays of a delegate have not ended.
+    func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int
+
     func addMark(_ mark: LogMark) throws(StoreError)
     /// Deletes the oldest events up to this one, with what belongs to them (attempts excepted): at most `limit`, never
     /// the newest event.
@@ -122,8 +125,10 @@ public protocol StoreReader: AnyObject {
     func lastEvent(before time: Int64) throws(StoreError) -> Sequence
     /// Bytes that the store takes on disk, free space inside it excepted.
     func size() throws(StoreError) -> Int64
-    /// The first event that is still there; `head + 1` when none is.
+    /// The first event that is still there; `lastEvent() + 1` when none is.
     func firstEvent() throws(StoreError) -> Sequence
+    /// The last event of the log, 0 when there was none ever.
+    func lastEvent() throws(StoreError) -> Sequence
 
     /// Where lanes stand that are not at the common position.
     func lanePositions() throws(StoreError) -> [LanePosition]

@@ -8,7 +8,8 @@ extension StoreTransaction {
     public func addReplay(
         delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
     ) throws(StoreError) -> Replay { throw unfinished }
-    public func addMark(_ mark: LogMark) throws(StoreError) { throw unfinished }
+    public func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int { throw unfinished }
+    public func addMark(_ mark: LogMark) throws(StoreError) {}
     public func removeEvents(through sequence: Sequence, limit: Int) throws(StoreError) -> Sequence { throw unfinished }
     public func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int { throw unfinished }
     public func removeStatistics(before time: Int64) throws(StoreError) { throw unfinished }
@@ -31,6 +32,7 @@ extension StoreReader {
     }
     public func lastEvent(before time: Int64) throws(StoreError) -> Sequence { throw unfinished }
     public func size() throws(StoreError) -> Int64 { throw unfinished }
+    public func lastEvent() throws(StoreError) -> Sequence { throw unfinished }
     public func firstEvent() throws(StoreError) -> Sequence { throw unfinished }
 }
 
