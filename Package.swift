@@ -89,7 +89,7 @@ let package = Package(
             [
                 "HeraldServer", "HeraldCommand", "Herald", "HTTPServer", "JSON", "Runtime", "SQLiteStore", "Webhooks",
             ]),
-        tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "JSON"]),
+        tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "JSON", "Receiver"]),
     ]
 )
 
