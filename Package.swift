@@ -43,8 +43,8 @@ let package = Package(
         module("Crypto", ["COpenSSL"]),
         // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
         module("Herald", ["Delegation", "JSON", "Runtime"]),
-        // EventStore on SQLite, the embedded default. Knows SQL, not HTTP.
-        module("SQLiteStore", ["Herald", "Runtime", "CSQLite"]),
+        // EventStore on SQLite, the embedded default; secrets sealed. Knows SQL, not HTTP.
+        module("SQLiteStore", ["Herald", "Runtime", "Crypto", "CSQLite"]),
         // CallbackSender on libcurl: HTTP callbacks, signing, the address guard. Knows no store.
         module("Webhooks", ["Herald", "Runtime", "Crypto", "CCurl"]),
         // A small Swift face of libmicrohttpd. Knows nothing of Herald.
@@ -53,9 +53,15 @@ let package = Package(
         module(
             "HeraldServer", ["Herald", "HTTPServer", "JSON", "Crypto", "Runtime"],
             embedding: ["Resources/openapi.yaml", "Resources/openapi.json"]),
+        // A webhook receiver that does what its script says, good or bad: for tests, and to try things out. Knows nothing of
+        // Herald but how it signs.
+        module("Receiver", ["Runtime", "JSON", "Crypto", "CSSL", "CNGHTTP2"]),
         // The command `herald`: arguments, configuration, signals, wiring: the only place that knows everything.
-        module("HeraldCommand", ["Herald", "HeraldServer", "HTTPServer", "SQLiteStore", "Webhooks", "Runtime"])
-            .executable,
+        module(
+            "HeraldCommand",
+            ["Herald", "HeraldServer", "HTTPServer", "SQLiteStore", "Webhooks", "Receiver", "Crypto", "Runtime"]
+        )
+        .executable,
 
         // The C libraries, each imported by the one target above it.
         cLibrary("CLinux"),
@@ -63,24 +69,27 @@ let package = Package(
         cLibrary("CCurl", "libcurl", "libcurl4-openssl-dev"),
         cLibrary("COpenSSL", "libcrypto", "libssl-dev"),
         cLibrary("CSQLite", "sqlite3", "libsqlite3-dev"),
+        cLibrary("CSSL", "libssl", "libssl-dev"),
+        cLibrary("CNGHTTP2", "libnghttp2", "libnghttp2-dev"),
 
-        // What several test suites need: temporary folders, raw sockets, a receiver, the running binary.
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        // What several test suites need: temporary folders, raw sockets, the receiver, the running binary.
+        .target(name: "TestSupport", dependencies: ["Receiver"], path: "Tests/TestSupport", swiftSettings: settings),
         tests("DelegationTests", ["Delegation"]),
         tests("RuntimeTests", ["Runtime"]),
         tests("JSONTests", ["JSON"]),
         tests("JSONSchemaTests", ["JSONSchema", "JSON"]),
         tests("CryptoTests", ["Crypto"]),
         tests("HTTPServerTests", ["HTTPServer"]),
+        tests("ReceiverTests", ["Receiver", "Crypto", "Runtime"]),
         tests("WebhooksTests", ["Webhooks", "Crypto", "Herald", "Runtime"]),
-        tests("StoreTests", ["SQLiteStore", "Herald", "Runtime"]),
+        tests("StoreTests", ["SQLiteStore", "Herald", "Runtime", "Crypto"]),
         tests("HeraldTests", ["Herald", "Delegation", "JSON", "Runtime"]),
         tests(
             "HeraldServerTests",
             [
                 "HeraldServer", "HeraldCommand", "Herald", "HTTPServer", "JSON", "Runtime", "SQLiteStore", "Webhooks",
             ]),
-        tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "JSON"]),
+        tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "JSON", "Receiver"]),
     ]
 )
 
