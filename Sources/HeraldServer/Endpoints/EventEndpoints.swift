@@ -15,7 +15,7 @@ struct EventEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/v1/events", posting.post),
+            Route(.post, "/v1/events", takesCloudEvents: true, posting.post),
             Route(.get, "/v1/events", list),
             Route(.get, "/v1/events/{id}", show),
             Route(.post, "/v1/events/{id}/redeliver", redeliver),

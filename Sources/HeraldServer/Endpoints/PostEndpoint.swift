@@ -19,12 +19,13 @@ struct PostEndpoint: Sendable {
     func post(_ call: Call) throws(Problem) {
         if call.request.head.query != nil, try call.query("dry_run").flag("dry_run") { return try explain(call) }
         let waiting = Preference.wait(call.request.head).map(WaitingPost.init)
-        let input = try read(call, waiting)
+        let (input, body) = try read(call, waiting)
         let answer = PostAnswer(input)
-        let idempotency: Idempotency<[PostedEvent]>? = try call.idempotency { answer.response($0) }
+        let idempotency: Idempotency<[PostedEvent]>? = try call.idempotency(of: body) { answer.response($0) }
         // Made here and not on the writer's thread, whose time is everybody's.
         let accepted = call.completed(
             answer.response(input.drafts.map { PostedEvent(event: $0.event, fate: .accepted) }))
+        if input.drafts.isEmpty { return call.responder.send(accepted) }
         waiting?.answer { reports in
             let events = input.drafts.map { PostedEvent(event: $0.event, fate: .accepted) }
             call.responder.send(reports.map { call.completed(answer.response(events, $0, waiting)) } ?? accepted)
@@ -42,11 +43,15 @@ struct PostEndpoint: Sendable {
             })
     }
 
-    private func read(_ call: Call, _ waiting: WaitingPost?) throws(Problem) -> PostInput {
-        try parser.parse(call.request.body) { posted throws(Problem) in
+    /// - Returns: the events, and the body as one JSON document, whichever way it came.
+    private func read(_ call: Call, _ waiting: WaitingPost?) throws(Problem) -> (PostInput, body: [UInt8]) {
+        let form = CloudEventInput.Form(call.request.head)
+        let body = form == .binary ? try CloudEventInput.document(call.request) : call.request.body
+        let input = try parser.parse(body) { posted throws(Problem) in
             let watch = waiting?.watch(hub, events: PostInput.count(posted))
-            return try PostInput(posted, context(call, watch), checks)
+            return try PostInput(posted, as: form, context(call, watch), checks)
         }
+        return (input, body)
     }
 
     private func context(_ call: Call, _ watch: DeliveryWatch? = nil) -> EventInput.Context {
@@ -62,7 +67,7 @@ struct PostEndpoint: Sendable {
 
     /// Posts nothing: who would be told, and what says no for every other one.
     private func explain(_ call: Call) throws(Problem) {
-        let input = try read(call, nil)
+        let (input, _) = try read(call, nil)
         guard let event = input.drafts.first?.event, !input.isArray else {
             throw .invalid([FieldError("", "must be one event: a dry run takes no array")])
         }
