@@ -7,6 +7,7 @@ enum Help {
 
         Commands:
           serve      run the server; `herald serve --help` lists the settings
+          receiver   receive webhooks and print them, to try things out; answers as it is told
           health     say whether a server is healthy: exits 0 when it is, 1 when not
           version    print the version
 
@@ -50,6 +51,7 @@ enum Help {
         switch topic {
         case "serve": serve
         case "health": health
+        case "receiver": receiver
         case "table": table
         default: overview
         }

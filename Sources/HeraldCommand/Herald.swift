@@ -15,6 +15,7 @@ struct HeraldCommand {
         switch command {
         case "serve": serve(arguments)
         case "health": health(arguments)
+        case "receiver": receiver(arguments)
         case "--help", "-h", "help": print(Help.text(for: arguments.first))
         case "--version", "-V", "version": print("herald \(version)")
         default:
@@ -37,6 +38,16 @@ struct HeraldCommand {
             exit(1)
         }
         print("ok")
+    }
+
+    private static func receiver(_ arguments: [String]) {
+        if arguments.contains("--help") || arguments.contains("-h") { return print(Help.receiver) }
+        do throws(UsageError) {
+            try ReceiverCommand.run(try ReceiverSettings(arguments))
+        } catch {
+            complain(error.description)
+            exit(error.exitCode)
+        }
     }
 
     private static func read(_ arguments: [String]) -> Settings {

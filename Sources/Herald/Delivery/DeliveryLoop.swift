@@ -4,21 +4,12 @@ import Synchronization
 /// A thread that delivers: it owns a sender and the lanes hashed to it, and shares nothing with the other loops. As a
 /// delegate of the multicast it is told that something happened, and takes the events from the tail by itself.
 final class DeliveryLoop: EventDelegate {
-    private enum Message: Sendable {
-        case set(WebhookDelegate)
-        case remove(DelegateKey)
-        case page(after: Sequence, EventBatch?)
-        case checkpointEnded(Bool)
-        /// Starts nothing new; what is in flight has until then (monotonic nanoseconds).
-        case stop(deadline: Int64)
-    }
-
     let board = LaneBoard()
     let counters = DeliveryCounters()
     private let sender: any CallbackSender
     private let tail: Tail
     private let clock: Clock
-    private let mailbox: Mailbox<Message>
+    private let mailbox: Mailbox<LoopMessage>
     private let wakeOnce: WakeOnce
     private let thread = Mutex<Thread?>(nil)
     private let hasFlushed: Semaphore
@@ -40,6 +31,9 @@ final class DeliveryLoop: EventDelegate {
     struct Services: Sendable {
         let readPage: @Sendable (_ after: Sequence, _ answer: @escaping @Sendable (EventBatch?) -> Void) -> Void
         let submit: @Sendable (Checkpoint, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
+        let makeID: @Sendable () -> String
+        /// Called from time to time; `nil`: another loop does it.
+        let keepHouse: (@Sendable () -> Void)?
     }
 
     /// A lane as it was before the process started.
@@ -48,6 +42,7 @@ final class DeliveryLoop: EventDelegate {
         var position: LanePosition?
         var waiting: [WaitingDelivery] = []
         var decided: Set<Sequence> = []
+        var replays: [Replay] = []
     }
 
     /// - Parameter settled: the common position of lanes without a row.
@@ -59,8 +54,7 @@ final class DeliveryLoop: EventDelegate {
     // MARK: Any thread
 
     func published(_ batch: EventBatch) { wakeOnce.wake() }
-    func set(_ delegate: WebhookDelegate) { mailbox.post(.set(delegate)) }
-    func remove(_ key: DelegateKey) { mailbox.post(.remove(key)) }
+    func post(_ message: LoopMessage) { mailbox.post(message) }
 
     /// Ends the loop once what is in flight is finished, or the deadline (monotonic nanoseconds) has come, and its last
     /// checkpoint is written. Returns at once; `waitUntilFlushed` waits.
@@ -85,12 +79,14 @@ final class DeliveryLoop: EventDelegate {
                 sender: sender, tail: tail, clock: clock,
                 readPage: { after in services.readPage(after) { mailbox.post(.page(after: after, $0)) } },
                 submit: { services.submit($0) { mailbox.post(.checkpointEnded($0)) } },
-                random: { Double.random(in: 0..<1, using: &random) }),
+                random: { Double.random(in: 0..<1, using: &random) }, makeID: services.makeID,
+                keepHouse: services.keepHouse),
             settled: settled, counters: counters, board: board)
         for lane in lanes {
             engine.set(
                 lane.delegate,
-                restored: .init(position: lane.position, waiting: lane.waiting, decided: lane.decided))
+                restored: .init(
+                    position: lane.position, waiting: lane.waiting, decided: lane.decided, replays: lane.replays))
         }
         var state = RunState()
         while true {
@@ -105,7 +101,8 @@ final class DeliveryLoop: EventDelegate {
         flush(engine, &state)
         hasFlushed.signal()
         mayClose.wait()
-        sender.close { _, _ in }
+        // Who waits for the outcome of a call is answered.
+        sender.close { engine.finished($0, $1) }
     }
 
     /// Writes the last checkpoint. When the store refuses it, the restart delivers again.
@@ -131,17 +128,12 @@ final class DeliveryLoop: EventDelegate {
         }
     }
 
-    private func handle(_ message: Message, _ engine: DeliveryEngine, _ state: inout RunState) {
+    private func handle(_ message: LoopMessage, _ engine: DeliveryEngine, _ state: inout RunState) {
+        engine.receive(message)
         switch message {
-        case .set(let delegate): engine.set(delegate)
-        case .remove(let key): engine.remove(key)
-        case .page(let after, let page): engine.pageArrived(after: after, page)
-        case .checkpointEnded(let succeeded):
-            engine.checkpointEnded(succeeded: succeeded)
-            if state.deadline != nil && !succeeded { state.refusals += 1 }
-        case .stop(let time):
-            engine.stopStarting()
-            state.deadline = time
+        case .checkpointEnded(false) where state.deadline != nil: state.refusals += 1
+        case .stop(let time): state.deadline = time
+        default: break
         }
     }
 }

@@ -122,7 +122,9 @@ private func giveData(
     }
     let bytes = stream.payload.take(room)
     bytes.withUnsafeBytes { source in
-        if let from = source.baseAddress { buffer?.update(from: from.assumingMemoryBound(to: UInt8.self), count: source.count) }
+        if let from = source.baseAddress {
+            buffer?.update(from: from.assumingMemoryBound(to: UInt8.self), count: source.count)
+        }
     }
     if stream.payload.isDripping, let milliseconds = stream.payload.dripMilliseconds {
         stream.isPausing = true

@@ -34,13 +34,15 @@ extension ReplyScript {
         let objects = json.kind == .array ? Array(json.elements) : [json]
         guard !objects.isEmpty, objects.count <= Directive.maxSteps, objects.allSatisfy({ $0.kind == .object }) else {
             throw ScriptError(
-                description: "\(path) must be an object of directives, or an array of up to \(Directive.maxSteps) such.")
+                description: "\(path) must be an object of directives, or an array of up to \(Directive.maxSteps) such."
+            )
         }
         for (index, object) in objects.enumerated() {
             if index > 0 { steps.append(ReplyStep()) }
             for (name, value) in object.members {
                 guard let directive = Directive.named(name) else {
-                    throw ScriptError(description: "\(path): \(name) is no directive. `herald receiver --help` lists all.")
+                    throw ScriptError(
+                        description: "\(path): \(name) is no directive. `herald receiver --help` lists all.")
                 }
                 for value in value.kind == .array ? Array(value.elements) : [value] {
                     if directive.placeholder == nil, value.bool == false { continue }

@@ -20,23 +20,20 @@ public final class ScriptedReplies: Sendable {
     /// Counts are kept for so many paths; requests to others always find the first step.
     private static let maxCounts = 100_000
 
-    /// Answers as the URLs say, and 200 otherwise.
-    public init() {
-        paths = [:]
-    }
-
-    /// Answers as the script says; paths it doesn't name go by their URLs, and what has nothing of that by the script's `*`.
-    public init(json: [UInt8]) throws(ScriptError) {
-        let root: JSONValue
-        do throws(JSONError) {
-            root = try JSONDocument(parsing: json).root
-        } catch {
-            throw ScriptError(description: "not JSON: \(error).")
+    /// - Parameters:
+    ///   - json: a script. Paths it doesn't name go by their URLs.
+    ///   - query: directives for requests of which nothing else says anything, as in a query: `status=503&delay=2`. Without
+    ///     it that is the script's `*`, and 200 if there is none.
+    public init(json: [UInt8]? = nil, otherwise query: String? = nil) throws(ScriptError) {
+        var paths = try json.map { json throws(ScriptError) in try Self.parse(json) } ?? [:]
+        if let query {
+            guard let script = try ReplyScript(target: "?" + query) else {
+                throw ScriptError(
+                    description: "\"\(query)\" holds no directive. `herald receiver --help` lists all.")
+            }
+            paths["*"] = script
         }
-        guard root.kind == .object else {
-            throw ScriptError(description: "a script must be an object whose keys are paths, such as \"/orders\".")
-        }
-        paths = try Self.paths(root)
+        self.paths = paths
     }
 
     public func reply(to request: ReceivedRequest) -> ReceiverReply {
@@ -78,11 +75,21 @@ public final class ScriptedReplies: Sendable {
         return .status(200, headers: headers)
     }
 
-    private static func paths(_ root: JSONValue) throws(ScriptError) -> [String: ReplyScript] {
+    private static func parse(_ json: [UInt8]) throws(ScriptError) -> [String: ReplyScript] {
+        let root: JSONValue
+        do throws(JSONError) {
+            root = try JSONDocument(parsing: json).root
+        } catch {
+            throw ScriptError(description: "It is not JSON: \(error).")
+        }
+        guard root.kind == .object else {
+            throw ScriptError(description: "It must be an object whose keys are paths, such as \"/orders\".")
+        }
         var paths: [String: ReplyScript] = [:]
         for (path, value) in root.members {
             guard path == "*" || path.hasPrefix("/") else {
-                throw ScriptError(description: "\"\(path)\" is no path: paths begin with /, and * stands for all others.")
+                throw ScriptError(
+                    description: "\"\(path)\" is no path: paths begin with /, and * stands for all others.")
             }
             paths[path] = try ReplyScript(json: value, path: path)
         }
