@@ -33,17 +33,29 @@ import Webhooks
         #expect(try request.header("webhook-signature") == v1(secretBytes, request))
         let handshake = await loop.send(delegate2(receiver.url()), purpose: .handshake)
         #expect(handshake.isSuccess)
-        #expect(receiver.requests.map(\.method) == ["POST", "OPTIONS"])
+        #expect(await loop.send(delegate2(receiver.url())).isSuccess)
+        #expect(receiver.requests.map(\.method) == ["POST", "OPTIONS", "POST"])
     }
 
-    @Test("with TLS it is agreed on, or it is HTTP/1.1", arguments: [true, false])
-    func negotiated(_ offersHTTP2: Bool) async throws {
+    /// A receiver that speaks TLS, and a loop that trusts it.
+    private func secure(
+        offersHTTP2: Bool = true, capacity: Int = 1024, script: @escaping Receiver.Script = { _ in .status(200) }
+    ) throws -> (Receiver, SendingLoop) {
         let folder = TemporaryFolder()
         let authority = try CertificateAuthority()
         let file = folder.path + "/ca.pem"
         try write(authority.pem, to: file)
-        let receiver = try Receiver(tls: ReceiverTLS(authority, offersHTTP2: offersHTTP2))
-        let loop = try SendingLoop { $0.certificateAuthorities = file }
+        let receiver = try Receiver(tls: ReceiverTLS(authority, offersHTTP2: offersHTTP2), script: script)
+        let loop = try SendingLoop(keeping: folder) {
+            $0.certificateAuthorities = file
+            $0.capacity = capacity
+        }
+        return (receiver, loop)
+    }
+
+    @Test("with TLS it is agreed on, or it is HTTP/1.1", arguments: [true, false])
+    func negotiated(_ offersHTTP2: Bool) async throws {
+        let (receiver, loop) = try secure(offersHTTP2: offersHTTP2)
         defer {
             receiver.close()
             loop.stop()
@@ -64,8 +76,7 @@ import Webhooks
     @Test("many callbacks at once share one connection")
     func multiplexed() async throws {
         let gate = ReceiverGate()
-        let receiver = try Receiver { _ in .held(gate) }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try secure { _ in .held(gate) }
         defer {
             receiver.close()
             loop.stop()
@@ -84,8 +95,7 @@ import Webhooks
 
     @Test("delegates of one host speak what each of them asked for")
     func sideBySide() async throws {
-        let receiver = try Receiver()
-        let loop = try SendingLoop { $0.capacity = 1 }
+        let (receiver, loop) = try secure(capacity: 1)
         defer {
             receiver.close()
             loop.stop()
@@ -100,8 +110,7 @@ import Webhooks
 
     @Test("frames between two requests don't end the connection")
     func framesInBetween() async throws {
-        let receiver = try Receiver()
-        let loop = try SendingLoop()
+        let (receiver, loop) = try secure()
         defer {
             receiver.close()
             loop.stop()
@@ -115,8 +124,7 @@ import Webhooks
 
     @Test("a stream that was refused, and a connection that was closed while idle, are no failures")
     func refusedAndClosed() async throws {
-        let receiver = try Receiver { $0.connection == 1 && $0.position == 2 ? .refuse : .status(200) }
-        let loop = try SendingLoop()
+        let (receiver, loop) = try secure { $0.connection == 1 && $0.position == 2 ? .refuse : .status(200) }
         defer {
             receiver.close()
             loop.stop()
@@ -130,10 +138,9 @@ import Webhooks
     func endlessBody() async throws {
         let gate = ReceiverGate()
         let replies = ScriptedReplies()
-        let receiver = try Receiver { request in
+        let (receiver, loop) = try secure { request in
             request.path == "/held" ? .held(gate) : replies.reply(to: request)
         }
-        let loop = try SendingLoop()
         defer {
             receiver.close()
             loop.stop()

@@ -14,16 +14,20 @@ final class SendingLoop: Sendable {
     }
 
     let sender: CurlSender
+    /// Holds files that it reads.
+    private let folder: TemporaryFolder?
     private let inbox = Mutex(Inbox())
     private let nextToken = Atomic(0)
 
     init(
         _ addressGuard: AddressGuard = AddressGuard(allowLoopback: true), resolver: Resolver = Resolver(),
-        clock: Clock = .system, change: (inout CurlSender.Configuration) -> Void = { _ in }
+        clock: Clock = .system, keeping folder: TemporaryFolder? = nil,
+        change: (inout CurlSender.Configuration) -> Void = { _ in }
     ) throws {
         var configuration = CurlSender.Configuration(version: "1.2.3", addressGuard: addressGuard)
         change(&configuration)
         sender = try CurlSender(configuration, resolver: resolver, clock: clock)
+        self.folder = folder
         _ = try Thread(name: "loop") { [self] in run() }
     }
 
