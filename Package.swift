@@ -77,7 +77,7 @@ let package = Package(
         tests("JSONTests", ["JSON"]),
         tests("CryptoTests", ["Crypto"]),
         tests("HTTPServerTests", ["HTTPServer"]),
-        tests("ReceiverTests", ["Receiver", "Crypto", "Runtime"]),
+        tests("ReceiverTests", ["Receiver", "Crypto"]),
         tests("WebhooksTests", ["Webhooks", "Crypto", "Herald", "Runtime"]),
         tests("StoreTests", ["SQLiteStore", "Herald", "Runtime"]),
         tests("HeraldTests", ["Herald", "Delegation", "JSON", "Runtime"]),
