@@ -37,12 +37,14 @@ let package = Package(
         module("Runtime", ["CLinux"]),
         // One strict parser and one writer of JSON, over bytes. Knows nothing of events.
         module("JSON"),
+        // JSON Schema 2020-12: whether a value fits, and if not, where and why. Knows JSON and nothing else.
+        module("JSONSchema", ["JSON"]),
         // Hashes, signatures, random bytes: a small face of libcrypto.
         module("Crypto", ["COpenSSL"]),
         // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
         module("Herald", ["Delegation", "JSON", "Runtime"]),
-        // EventStore on SQLite, the embedded default. Knows SQL, not HTTP.
-        module("SQLiteStore", ["Herald", "Runtime", "CSQLite"]),
+        // EventStore on SQLite, the embedded default; secrets sealed. Knows SQL, not HTTP.
+        module("SQLiteStore", ["Herald", "Runtime", "Crypto", "CSQLite"]),
         // CallbackSender on libcurl: HTTP callbacks, signing, the address guard. Knows no store.
         module("Webhooks", ["Herald", "Runtime", "Crypto", "CCurl"]),
         // A small Swift face of libmicrohttpd. Knows nothing of Herald.
@@ -75,11 +77,12 @@ let package = Package(
         tests("DelegationTests", ["Delegation"]),
         tests("RuntimeTests", ["Runtime"]),
         tests("JSONTests", ["JSON"]),
+        tests("JSONSchemaTests", ["JSONSchema", "JSON"]),
         tests("CryptoTests", ["Crypto"]),
         tests("HTTPServerTests", ["HTTPServer"]),
         tests("ReceiverTests", ["Receiver", "Crypto"]),
         tests("WebhooksTests", ["Webhooks", "Crypto", "Herald", "Runtime"]),
-        tests("StoreTests", ["SQLiteStore", "Herald", "Runtime"]),
+        tests("StoreTests", ["SQLiteStore", "Herald", "Runtime", "Crypto"]),
         tests("HeraldTests", ["Herald", "Delegation", "JSON", "Runtime"]),
         tests(
             "HeraldServerTests",

@@ -155,7 +155,7 @@ struct Server {
         switch error {
         case let error as StoreError:
             switch error {
-            case .corrupt, .newer: (ExitCode.data, error.description)
+            case .corrupt, .newer, .sealed: (ExitCode.data, error.description)
             case .inUse, .notWritable: (ExitCode.cannotCreate, error.description)
             case .full, .inputOutput, .syncFailed: (ExitCode.inputOutput, error.description)
             case .failed: (ExitCode.software, error.description)
