@@ -103,11 +103,17 @@ static inline void herald_easy_set_headers(CURL *easy, struct curl_slist *header
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
 }
 // 1: HTTP/1.1. 2: HTTP/2, agreed on during TLS, or taken for granted without it. Requests wait for a connection that is
-// being made, rather than making one each, until it is known whether it carries several at once.
-static inline void herald_easy_set_http(CURL *easy, int version, int secure) {
+// being made, rather than making one each, until it is known whether it carries several at once. `keep`: whether the
+// connection may be used again.
+static inline void herald_easy_set_http(CURL *easy, int version, int secure, int keep) {
     long http2 = secure ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version == 2 ? http2 : (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_PIPEWAIT, version == 2 ? 1L : 0L);
+    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, keep ? 0L : 1L);
+}
+// Before 8.0 the second request on an HTTP/2 connection without TLS is never sent (curl/curl#10634).
+static inline int herald_curl_keeps_clear_http2(void) {
+    return curl_version_info(CURLVERSION_NOW)->version_num >= 0x080000;
 }
 // OPTIONS without a body, or POST.
 static inline void herald_easy_set_options(CURL *easy, int options) {

@@ -155,7 +155,7 @@ extension CurlSender {
     private func ready(_ kind: Multi.Kind) -> Multi? {
         if kind == .http2, http2 == nil {
             http2 = try? Multi(.http2, descriptors)
-            keepConnections()
+            keepConnections(handles: pool.all.count)
         }
         return multi(kind)
     }
@@ -164,13 +164,13 @@ extension CurlSender {
         let transfer = Transfer(
             index: index, descriptors: descriptors, addressGuard: configuration.addressGuard,
             caFile: configuration.certificateAuthorities)
-        if transfer != nil { keepConnections() }
+        if transfer != nil { keepConnections(handles: index + 1) }
         return transfer
     }
 
     /// Few connections are kept for few handles. HTTP/2 needs a quarter of them: each carries many requests.
-    private func keepConnections() {
-        let count = max(2 * (pool.all.count + 1), 16)
+    private func keepConnections(handles: Int) {
+        let count = max(2 * handles, 16)
         guard let http2 else {
             return herald_multi_keep_connections(http1.handle, min(count, configuration.maxConnections))
         }

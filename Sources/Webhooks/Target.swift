@@ -84,6 +84,9 @@ final class Target {
         return lines
     }
 
+    /// Whether a connection carries one request only.
+    var usesConnectionsOnce: Bool { multi == .http2 && url.scheme == .http && !CurlLibrary.keepsClearHTTP2 }
+
     var multi: Multi.Kind { delegate.settings.httpVersion == .http2 ? .http2 : .http1 }
 
     /// Judges the addresses of the host. One that is refused closes them all.

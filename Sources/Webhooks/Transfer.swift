@@ -23,7 +23,7 @@ final class Transfer {
     var dialledAt: Int64 = 0
     /// How many addresses of the host were tried.
     var dials = 0
-    /// It is the second try, over a connection of its own, since the first one's was dead.
+    /// It has a connection of its own: as the second try, since the first one's was dead, or as all of its target.
     private(set) var isFresh = false
     var isOpen: Bool { callback != nil }
     private var timeout = 0
@@ -93,6 +93,7 @@ final class Transfer {
             herald_easy_set_timeouts(easy, milliseconds, min(milliseconds, 5000))
             timeout = milliseconds
         }
+        let isFresh = isFresh || target.usesConnectionsOnce
         if self.isFresh != isFresh {
             herald_easy_set_fresh(easy, isFresh ? 1 : 0)
             self.isFresh = isFresh
@@ -115,7 +116,9 @@ final class Transfer {
     private func turn(to target: Target) throws(TransferError) {
         guard herald_easy_set_url(easy, target.url.text) == 1 else { throw .url }
         if httpVersion != .http1 || target.multi != .http1 {
-            herald_easy_set_http(easy, target.multi == .http2 ? 2 : 1, target.url.scheme == .https ? 1 : 0)
+            herald_easy_set_http(
+                easy, target.multi == .http2 ? 2 : 1, target.url.scheme == .https ? 1 : 0,
+                target.usesConnectionsOnce ? 0 : 1)
             httpVersion = target.multi
         }
         if isHandshake { setHandshake(false, target) }
