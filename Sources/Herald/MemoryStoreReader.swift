@@ -84,6 +84,8 @@ final class MemoryReader: StoreReader {
 
     func firstEvent() -> Sequence { store.read { $0.first } }
 
+    func lastEvent() -> Sequence { store.read { $0.head } }
+
     func lastEvent(before time: Int64) -> Sequence { store.read { $0.lastEvent(before: time) } }
 
     func sequence(since time: Int64) -> Sequence { store.read { $0.sequence(since: time) } }

@@ -4,7 +4,7 @@ import Herald
 struct ProgressTables {
     private let connection: Connection
     private let setLane, removeLane, setSettled: Statement
-    private let addReplay, moveReplay, endReplay: Statement
+    private let addReplay, moveReplay, endReplay, countReplays: Statement
     private let findStatistics, setStatistics, removeStatistics: Statement
 
     init(_ connection: Connection) throws(StoreError) {
@@ -20,6 +20,7 @@ struct ProgressTables {
             """)
         moveReplay = try prepare("UPDATE replays SET cursor = ?2 WHERE id = ?1")
         endReplay = try prepare("DELETE FROM replays WHERE id = ?1")
+        countReplays = try prepare("SELECT count(*) FROM replays WHERE delegate = ?1")
         findStatistics = try prepare(
             "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start = ?2")
         setStatistics = try prepare(
@@ -70,6 +71,11 @@ struct ProgressTables {
     func endReplay(_ id: Int64) throws(StoreError) {
         endReplay.bind(1, id)
         try endReplay.run()
+    }
+
+    func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int {
+        countReplays.bind(1, delegate)
+        return Int(try countReplays.row { $0.integer(0) } ?? 0)
     }
 
     // MARK: Statistics

@@ -10,7 +10,7 @@ extension Registry {
     }
 
     /// Decides on a change against what is registered; changes nothing. The writer's thread.
-    func decide(_ write: RegistryWrite, _ newcomer: Newcomer) -> (RegistryWrite.Outcome, RegistryEffect?) {
+    func decide(_ write: RegistryWrite, _ newcomer: Newcomer) -> (RegistryWrite.Outcome, WriteEffect?) {
         switch write.action {
         case .register(let registration):
             let settings = registration.settings
@@ -41,6 +41,7 @@ extension Registry {
             } catch {
                 return (.invalid(error.errors), nil)
             }
+            state.followUp(old.state, now: newcomer.time)
             if state == old.state { return (.updated(old), nil) }
             if let other = delegate(write.app, url: state.settings.url), other.key != old.key {
                 return (.conflict(other), nil)

@@ -69,6 +69,13 @@ public final class WebhookDelegate: Sendable {
     public var settings: WebhookSettings { state.settings }
     public var status: Status { state.status }
 
+    /// The same version: what was observed of a delegate is no change of it.
+    func observed(_ state: State) -> WebhookDelegate {
+        WebhookDelegate(
+            app: app, key: key, id: id, state: state, start: start, createdAt: createdAt, updatedAt: updatedAt,
+            version: version)
+    }
+
     /// The next version.
     func changed(to state: State, at time: Int64) -> WebhookDelegate {
         WebhookDelegate(

@@ -35,6 +35,8 @@ public struct WebhookSettings: Equatable, Sendable {
     public var events: [EventPattern]
     /// Only events about these subjects; empty: any.
     public var subjects: [String]
+    /// Only events whose content matches.
+    public var filter: ContentFilter?
     public var description: String
     public var metadata: [KeyValue]
     public var format = Format.standard

@@ -76,6 +76,19 @@ public final class Event: Sendable {
         (body, dataRange) = encoded
     }
 
+    /// Somebody had what it says erased: it is told to nobody any more.
+    public var isErased: Bool { !attributes.isEmpty && attributes[0] == Self.erasedMark }
+
+    /// No publisher can bring an attribute of this name.
+    private static let erasedMark = KeyValue("herald.erased", "true")
+
+    /// The event without what it says: what is left in the log after an erasure.
+    public func erased() -> Event {
+        Event(
+            app: app, id: id, type: type, subject: nil, time: time, attributes: [Self.erasedMark], audience: audience,
+            data: Array("null".utf8))
+    }
+
     /// The publisher's bytes.
     public var data: ArraySlice<UInt8> { body[dataRange] }
 

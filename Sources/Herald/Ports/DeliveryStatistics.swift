@@ -24,6 +24,16 @@ public struct DeliveryStatistics: Equatable, Sendable {
         self.latencies = latencies
     }
 
+    /// - Parameter duration: microseconds.
+    public mutating func count(succeeded: Bool, duration: Int64) {
+        if succeeded {
+            delivered += 1
+            latencies.add(microseconds: duration)
+        } else {
+            failed += 1
+        }
+    }
+
     public mutating func add(_ other: DeliveryStatistics) {
         delivered += other.delivered
         failed += other.failed

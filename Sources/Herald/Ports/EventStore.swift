@@ -65,6 +65,9 @@ public protocol StoreTransaction: AnyObject {
         delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
     ) throws(StoreError) -> Replay
 
+    /// How many replays of a delegate have not ended.
+    func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int
+
     func addMark(_ mark: LogMark) throws(StoreError)
     /// Deletes the oldest events up to this one, with their waiting deliveries and the marks that nobody needs any more
     /// (attempts go by their own age): at most `limit` events and `limit` deliveries, never the newest event. When so many
@@ -78,9 +81,8 @@ public protocol StoreTransaction: AnyObject {
     /// Forgets statistics of slots that began before `time`.
     func removeStatistics(before time: Int64) throws(StoreError)
 
-    /// Erases events: their data becomes `null`, their subject and attributes go, and so do their attempts and what waits
-    /// for delivery. The rows stay, so that the log keeps its order. Its time grows with the number of their attempts.
-    /// - Returns: of events, those that are in the log.
+    /// Erases what events say (`Event.erased`), their attempts and what waits for delivery. They keep their places in the
+    /// log. Takes time by the number of their attempts.
     func erase(_ events: [Sequence]) throws(StoreError) -> Erasure
     /// Erases what is kept of a subject outside the log: the auth status of its user, and answers to idempotency keys that
     /// name it (`ErasedSubject`). Its time grows with the number of answers that are kept.
@@ -126,8 +128,10 @@ public protocol StoreReader: AnyObject {
     func lastEvent(before time: Int64) throws(StoreError) -> Sequence
     /// Bytes that the store takes on disk, free space inside it excepted.
     func size() throws(StoreError) -> Int64
-    /// The first event that is still there; `head + 1` when none is.
+    /// The first event that is still there; `lastEvent() + 1` when none is.
     func firstEvent() throws(StoreError) -> Sequence
+    /// The last event of the log, 0 when there was none ever.
+    func lastEvent() throws(StoreError) -> Sequence
 
     /// Where lanes stand that are not at the common position.
     func lanePositions() throws(StoreError) -> [LanePosition]
