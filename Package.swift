@@ -80,7 +80,7 @@ let package = Package(
         tests("JSONSchemaTests", ["JSONSchema", "JSON"]),
         tests("CryptoTests", ["Crypto"]),
         tests("HTTPServerTests", ["HTTPServer"]),
-        tests("ReceiverTests", ["Receiver", "Crypto", "Runtime"]),
+        tests("ReceiverTests", ["Receiver", "Crypto"]),
         tests("WebhooksTests", ["Webhooks", "Crypto", "Herald", "Runtime"]),
         tests("StoreTests", ["SQLiteStore", "Herald", "Runtime", "Crypto"]),
         tests("HeraldTests", ["Herald", "Delegation", "JSON", "Runtime"]),

@@ -36,7 +36,7 @@ extension MemoryContents {
         var erasure = Erasure()
         for sequence in erased {
             guard let event = event(sequence) else { continue }
-            events[Int(sequence - first)] = event.erased
+            events[Int(sequence - first)] = event.erased()
             erasure.events += 1
         }
         let before = (attempts.count, waiting.count)
@@ -56,11 +56,5 @@ extension MemoryContents {
         answers = answers.filter { $0.key.app != app || !subject.isNamed(in: $0.value.answer.body) }
         erasure.answers = before - answers.count
         return erasure
-    }
-}
-
-extension Event {
-    fileprivate var erased: Event {
-        Event(app: app, id: id, type: type, subject: nil, time: time, audience: audience, data: Array("null".utf8))
     }
 }

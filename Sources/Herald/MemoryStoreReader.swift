@@ -84,6 +84,8 @@ final class MemoryReader: StoreReader {
 
     func firstEvent() -> Sequence { store.read { $0.first } }
 
+    func lastEvent() -> Sequence { store.read { $0.head } }
+
     func lastEvent(before time: Int64) -> Sequence { store.read { $0.lastEvent(before: time) } }
 
     func sequence(since time: Int64) -> Sequence { store.read { $0.sequence(since: time) } }
@@ -107,7 +109,7 @@ final class MemoryReader: StoreReader {
 
 extension EventQuery {
     fileprivate func matches(_ event: Event) -> Bool {
-        event.app == app && type.matches(event.type) && (subject == nil || event.subject == subject)
+        event.app == app && (type == .any || type.matches(event.type)) && (subject == nil || event.subject == subject)
             && event.time >= since ?? .min && event.time <= until ?? .max && event.audience == nil
     }
 }

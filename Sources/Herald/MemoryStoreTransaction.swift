@@ -149,6 +149,10 @@ final class MemoryTransaction: StoreTransaction {
         return added
     }
 
+    func countReplays(_ delegate: DelegateKey) -> Int {
+        preview().replays.values.count { $0.delegate == delegate }
+    }
+
     func addMark(_ mark: LogMark) {
         apply { $0.marks.append(mark) }
     }

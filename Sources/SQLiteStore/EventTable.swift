@@ -13,7 +13,7 @@ struct EventTable {
         first = try prepare("SELECT ifnull(min(sequence), 1) FROM events")
         removeThrough = try prepare("DELETE FROM events WHERE sequence <= ?1")
         erase = try prepare(
-            "UPDATE events SET data = CAST('null' AS BLOB), subject = NULL, attributes = NULL WHERE sequence = ?1")
+            "UPDATE events SET data = CAST('null' AS BLOB), subject = NULL, attributes = ?2 WHERE sequence = ?1")
         addMark = try prepare("INSERT OR REPLACE INTO marks (\(LogMark.columns)) VALUES (?1, ?2)")
         removeMarks = try prepare(EventTable.removeMarks)
     }
@@ -54,6 +54,7 @@ struct EventTable {
 
     func erase(_ sequence: Sequence) throws(StoreError) {
         erase.bind(1, sequence)
+        erase.bind(2, TextList.encode([Event.erasedMark]))
         try erase.run()
     }
 

@@ -48,6 +48,11 @@ extension Reader {
         return try retention.first.row { $0.integer(0) } ?? 1
     }
 
+    func lastEvent() throws(StoreError) -> Sequence {
+        connection.startClock()
+        return try retention.head.row { $0.integer(0) } ?? 0
+    }
+
     func lastEvent(before time: Int64) throws(StoreError) -> Sequence {
         connection.startClock()
         retention.lastBefore.bind(1, time)
@@ -65,7 +70,7 @@ extension Reader {
         about subject: String, app: AppKey, after sequence: Sequence, limit: Int
     ) throws(StoreError) -> [Sequence] {
         connection.startClock()
-        let head = try retention.head.row { $0.integer(0) } ?? 0
+        let head = try lastEvent()
         var found: [Sequence] = []
         var start = max(try firstEvent(), sequence + 1)
         while start <= head, found.count < limit {

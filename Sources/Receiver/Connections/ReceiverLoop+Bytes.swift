@@ -15,7 +15,8 @@ extension ReceiverLoop {
         while !connection.isClosed {
             switch connection.stream.read(into: buffer) {
             case .bytes(let count):
-                connection.receive(ArraySlice(buffer[..<count]), limits: limits)
+                let bytes = [UInt8](UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                connection.receive(bytes[...], limits: limits)
                 if connection.conversation?.hasTooMuch ?? false { close(connection, .reset) }
             case .blocked:
                 return

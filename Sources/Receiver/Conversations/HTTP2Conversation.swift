@@ -17,8 +17,8 @@ final class HTTP2Conversation: Conversation {
     }
 
     let limits: ConversationLimits
-    /// `nil`: it could not be made, or has failed.
-    private(set) var session: OpaquePointer?
+    /// `nil`: there was no memory for it, and the connection ends.
+    private var session: OpaquePointer?
     /// Those that are neither answered nor broken off.
     var streams: [Int32: Stream] = [:]
     var complete: [Int32] = []
@@ -41,6 +41,7 @@ final class HTTP2Conversation: Conversation {
     deinit { nghttp2_session_del(session) }
 
     func receive(_ bytes: ArraySlice<UInt8>) {
+        guard let session else { return }
         let taken = bytes.withUnsafeBytes {
             nghttp2_session_mem_recv(session, $0.baseAddress?.assumingMemoryBound(to: UInt8.self), $0.count)
         }
@@ -52,10 +53,9 @@ final class HTTP2Conversation: Conversation {
     var hasTooMuch: Bool { false }
 
     func nextRequest() -> IncomingRequest? {
-        guard let id = complete.first, let stream = streams[id] else {
-            complete = []
-            return nil
-        }
+        // Some may have been broken off meanwhile.
+        complete.removeAll { streams[$0] == nil }
+        guard let id = complete.first, let stream = streams[id] else { return nil }
         complete.removeFirst()
         func pseudo(_ name: String) -> String { stream.headers.first { $0.name == name }?.value ?? "" }
         var headers = stream.headers.filter { !$0.name.hasPrefix(":") }
@@ -66,7 +66,7 @@ final class HTTP2Conversation: Conversation {
     }
 
     func perform(_ reply: ReceiverReply, on stream: Int32) {
-        guard streams[stream] != nil else { return }
+        guard session != nil, streams[stream] != nil else { return }
         let ending: Ending? =
             switch reply.end {
             case .keepOpen, .refuse: nil
@@ -110,6 +110,7 @@ final class HTTP2Conversation: Conversation {
 
     func output() -> [UInt8] {
         if !raw.isExhausted { return rawOutput() }
+        guard let session else { return [] }
         var bytes: [UInt8] = []
         while planned != .reset, bytes.count < ConversationLimits.outputBytes {
             var chunk: UnsafePointer<UInt8>?
