@@ -92,6 +92,10 @@ public struct HeraldService: RequestHandler {
         let given = head.value(of: "Content-Type") ?? ""
         let type = given.prefix { $0 != ";" }.lowercased().filter { $0 != " " }
         if type == "application/json" || (route.method == .patch && type == "application/merge-patch+json") { return }
+        if route.takesCloudEvents {
+            if CloudEventInput.accepts(type, head) { return }
+            throw .unsupportedMediaType(CloudEventInput.contentTypes)
+        }
         throw .unsupportedMediaType("application/json")
     }
 

@@ -17,7 +17,7 @@ struct EventEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/v1/events", post),
+            Route(.post, "/v1/events", takesCloudEvents: true, post),
             Route(.get, "/v1/events", list),
             Route(.get, "/v1/events/{id}", show),
         ]
@@ -28,13 +28,20 @@ struct EventEndpoints: Sendable {
     private func post(_ call: Call) throws(Problem) {
         if call.request.head.query != nil { _ = try call.query() }
         let context = EventInput.Context(app: call.app, now: hub.clock.wall(), ids: hub.ids)
-        let (drafts, isArray) = try parser.parse(call.request.body) { posted throws(Problem) in
-            try Self.drafts(posted, context)
+        let form = CloudEventInput.Form(call.request.head)
+        let body = form == .binary ? try CloudEventInput.document(call.request) : call.request.body
+        let (drafts, isArray) = try parser.parse(body) { posted throws(Problem) in
+            guard let form else { return try Self.drafts(posted, context) }
+            return try CloudEventInput.drafts(posted, form, context)
         }
-        let idempotency: Idempotency<[PostedEvent]>? = try call.idempotency { Self.answer($0, isArray: isArray) }
+        let idempotency: Idempotency<[PostedEvent]>? = try call.idempotency(of: body) {
+            Self.answer($0, isArray: isArray)
+        }
         // Made here and not on the writer's thread, whose time is everybody's.
         let accepted = call.completed(
             Self.answer(drafts.map { PostedEvent(event: $0.event, fate: .accepted) }, isArray: isArray))
+        // A batch of CloudEvents may be empty.
+        if drafts.isEmpty { return call.responder.send(accepted) }
         let responder = call.responder
         hub.publish(
             Publication(app: call.app, drafts: drafts, idempotency: idempotency) { result in
