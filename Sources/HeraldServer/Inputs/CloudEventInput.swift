@@ -35,7 +35,6 @@ enum CloudEventInput {
         }
     }
 
-    static let maxEvents = EventEndpoints.maxEventsPerPost
     /// Of one event, beside its fields.
     static let maxAttributes = 32
     static let maxValueBytes = 1_024
@@ -60,30 +59,10 @@ enum CloudEventInput {
         return parts.count == 2 && !parts[0].isEmpty && (parts[1] == "json" || parts[1].hasSuffix("+json"))
     }
 
-    // MARK: Structured and batch
+    // MARK: One event
 
-    /// - Parameter posted: what was posted; of a binary request its ``document(_:)``.
-    static func drafts(
-        _ posted: JSONValue, _ form: Form, _ context: EventInput.Context
-    ) throws(Problem) -> (drafts: [EventDraft], isArray: Bool) {
-        var errors: [FieldError] = []
-        var drafts: [EventDraft] = []
-        if form == .batch {
-            guard posted.kind == .array, posted.count <= maxEvents else {
-                throw .invalid([FieldError("", "must be an array of at most \(maxEvents) CloudEvents")])
-            }
-            drafts.reserveCapacity(posted.count)
-            for (index, element) in posted.elements.enumerated() {
-                if let draft = read(element, at: "/\(index)", context, &errors) { drafts.append(draft) }
-            }
-        } else if let draft = read(posted, at: "", context, &errors) {
-            drafts.append(draft)
-        }
-        guard errors.isEmpty else { throw form == .binary ? inHeaders(errors) : .invalid(errors) }
-        return (drafts, form == .batch)
-    }
-
-    private static func read(
+    /// - Parameter value: what was posted; of a binary request its ``document(_:)``.
+    static func read(
         _ value: JSONValue, at pointer: String, _ context: EventInput.Context, _ errors: inout [FieldError]
     ) -> EventDraft? {
         guard value.kind == .object else {
@@ -210,7 +189,7 @@ enum CloudEventInput {
     }
 
     /// What is wrong with the document of a binary request, said of the request.
-    private static func inHeaders(_ errors: [FieldError]) -> Problem {
+    static func inHeaders(_ errors: [FieldError]) -> Problem {
         .validation(
             errors.map { error in
                 let name = error.pointer.dropFirst().prefix { $0 != "/" }
