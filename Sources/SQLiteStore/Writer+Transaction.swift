@@ -77,6 +77,8 @@ extension Writer: StoreTransaction {
         try progress.addReplay(delegate: delegate, after: cursor, until: until, at: time)
     }
 
+    func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int { try progress.countReplays(delegate) }
+
     // MARK: Retention and erasure
 
     func removeEvents(through sequence: Sequence, limit: Int) throws(StoreError) -> Sequence {
@@ -98,8 +100,7 @@ extension Writer: StoreTransaction {
     func erase(_ events: [Sequence]) throws(StoreError) -> Erasure {
         var erasure = Erasure()
         for sequence in events {
-            try self.events.erase(sequence)
-            erasure.events += connection.changes
+            if try self.events.erase(sequence) { erasure.events += 1 }
             erasure.attempts += try attempts.removeThose(of: sequence)
             erasure.deliveries += try waiting.removeThose(of: sequence)
         }

@@ -110,7 +110,9 @@ enum CloudEventInput {
                     continue
                 }
                 if name == CloudEventAttribute.dataContentType {
-                    guard isJSON(text.prefix { $0 != ";" }.lowercased().filter { $0 != " " }) else {
+                    guard text.utf8.allSatisfy({ $0 < 0x7f }),
+                        isJSON(text.prefix { $0 != ";" }.lowercased().filter { $0 != " " })
+                    else {
                         fail(name, "must be a JSON type, such as application/json: the data of events is JSON")
                         continue
                     }
