@@ -60,7 +60,8 @@ private enum Schemathesis {
             program,
             [
                 "--config-file", configuration, "run", url + "/openapi.json", "--url", url, "--seed", "1",
-                "--max-examples", "\(examples)", "--phases", "examples,coverage,fuzzing", "--generation-database", "none",
+                "--max-examples", "\(examples)", "--phases", "examples,coverage,fuzzing", "--generation-database",
+                "none",
                 "--suppress-health-check", "all", "--continue-on-failure", "--no-color", "--warnings", "off",
                 "--checks", checks.joined(separator: ","), "--max-time", "25", "--request-timeout", "15",
             ] + arguments + all)
