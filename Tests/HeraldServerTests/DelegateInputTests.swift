@@ -1,3 +1,4 @@
+import Crypto
 import Herald
 import JSON
 import Testing
