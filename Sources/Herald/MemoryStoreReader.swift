@@ -109,7 +109,7 @@ final class MemoryReader: StoreReader {
 
 extension EventQuery {
     fileprivate func matches(_ event: Event) -> Bool {
-        event.app == app && type.matches(event.type) && (subject == nil || event.subject == subject)
+        event.app == app && (type == .any || type.matches(event.type)) && (subject == nil || event.subject == subject)
             && event.time >= since ?? .min && event.time <= until ?? .max && event.audience == nil
     }
 }
