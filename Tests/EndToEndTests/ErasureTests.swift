@@ -46,7 +46,8 @@ struct ErasureTests {
     func many() async throws {
         let herald = try await HeraldProcess.start()
         let event = #"{"type": "a.b", "subject": "orders/1", "data": "x"}"#
-        let posted = try await herald.post("/v1/events", "[" + Array(repeating: event, count: 1000).joined(separator: ",") + "]")
+        let posted = try await herald.post(
+            "/v1/events", "[" + Array(repeating: event, count: 1000).joined(separator: ",") + "]")
         #expect(posted.status == 202)
         try await herald.publish("a.b", #""subject": "orders/1""#)
         let receipt = try await herald.send("DELETE", "/v1/subjects?subject=orders%2F1")
