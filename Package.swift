@@ -51,7 +51,7 @@ let package = Package(
         module("HTTPServer", ["Runtime", "CMicrohttpd"]),
         // The REST contract: routes, JSON, problems, metrics. Knows the hub and HTTP, no C library.
         module(
-            "HeraldServer", ["Herald", "HTTPServer", "JSON", "Crypto", "Runtime"],
+            "HeraldServer", ["Herald", "HTTPServer", "JSON", "JSONSchema", "Crypto", "Runtime"],
             embedding: ["Resources/openapi.yaml", "Resources/openapi.json"]),
         // A webhook receiver that does what its script says, good or bad: for tests, and to try things out. Knows nothing of
         // Herald but how it signs.

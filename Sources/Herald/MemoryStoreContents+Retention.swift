@@ -35,7 +35,7 @@ extension MemoryContents {
     mutating func erase(_ erased: Set<Sequence>) -> Erasure {
         var erasure = Erasure()
         for sequence in erased {
-            guard let event = event(sequence) else { continue }
+            guard let event = event(sequence), !event.isErased else { continue }
             events[Int(sequence - first)] = event.erased()
             erasure.events += 1
         }

@@ -15,6 +15,7 @@ struct HeraldCommand {
         switch command {
         case "serve": serve(arguments)
         case "health": health(arguments)
+        case "rewrap": rewrap(arguments)
         case "receiver": receiver(arguments)
         case "--help", "-h", "help": print(Help.text(for: arguments.first))
         case "--version", "-V", "version": print("herald \(version)")
@@ -38,6 +39,22 @@ struct HeraldCommand {
             exit(1)
         }
         print("ok")
+    }
+
+    private static func rewrap(_ arguments: [String]) {
+        if arguments.contains("--help") || arguments.contains("-h") { return print(Help.rewrap) }
+        let settings = read(arguments)
+        do {
+            try Rewrap.run(settings, newKey: Environment.current["HERALD_NEW_MASTER_KEY"])
+            print("The secrets in \(settings.data) are sealed anew.")
+        } catch let error as UsageError {
+            complain(error.description)
+            exit(error.exitCode)
+        } catch {
+            let (code, text) = Server.explain(error)
+            complain(text)
+            exit(code)
+        }
     }
 
     private static func receiver(_ arguments: [String]) {

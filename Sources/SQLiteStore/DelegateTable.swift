@@ -66,6 +66,7 @@ struct DelegateTable {
         set.bind(16, TextList.encode(settings.retrySchedule.map(\.description)))
         set.bind(17, try vault.seal(text: TextList.encode(settings.headers), .headers(delegate.key)))
         set.bind(19, DelegateSecret.terms(state.secrets))
+        set.bind(20, settings.filter.map { String(decoding: $0.text, as: UTF8.self) })
         set.bind(21, settings.format.rawValue)
         set.bind(22, settings.ordering.rawValue)
         set.bind(23, real: settings.rateLimit)

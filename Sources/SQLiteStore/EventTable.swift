@@ -2,18 +2,18 @@ import Herald
 
 /// The log, as the writer has it: `events` and `marks`.
 struct EventTable {
-    private let find, append, first, removeThrough, erase: Statement
+    private let find, findBySequence, append, first, removeThrough, overwrite: Statement
     private let addMark, removeMarks: Statement
 
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         find = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
+        findBySequence = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE sequence = ?1")
         append = try prepare(
             "INSERT INTO events (\(LoggedEvent.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
         first = try prepare("SELECT ifnull(min(sequence), 1) FROM events")
         removeThrough = try prepare("DELETE FROM events WHERE sequence <= ?1")
-        erase = try prepare(
-            "UPDATE events SET data = CAST('null' AS BLOB), subject = NULL, attributes = ?2 WHERE sequence = ?1")
+        overwrite = try prepare("UPDATE events SET subject = ?2, data = ?3, attributes = ?4 WHERE sequence = ?1")
         addMark = try prepare("INSERT OR REPLACE INTO marks (\(LogMark.columns)) VALUES (?1, ?2)")
         removeMarks = try prepare(EventTable.removeMarks)
     }
@@ -52,10 +52,17 @@ struct EventTable {
         try removeMarks.run()
     }
 
-    func erase(_ sequence: Sequence) throws(StoreError) {
-        erase.bind(1, sequence)
-        erase.bind(2, TextList.encode([Event.erasedMark]))
-        try erase.run()
+    /// - Returns: whether there was something to erase.
+    func erase(_ sequence: Sequence) throws(StoreError) -> Bool {
+        findBySequence.bind(1, sequence)
+        let found = try findBySequence.row { row throws(StoreError) in try LoggedEvent(row).event }
+        guard let found, !found.isErased else { return false }
+        let erased = found.erased()
+        overwrite.bind(1, sequence)
+        overwrite.bind(2, erased.subject)
+        overwrite.bind(4, TextList.encode(erased.attributes))
+        try overwrite.run(3, lent: erased.data)
+        return true
     }
 
     func add(_ mark: LogMark) throws(StoreError) {

@@ -4,7 +4,7 @@ import Herald
 struct ProgressTables {
     private let connection: Connection
     private let setLane, removeLane, setSettled: Statement
-    private let addReplay, moveReplay, countReplays, endReplay: Statement
+    private let addReplay, moveReplay, endReplay, countReplays: Statement
     private let findStatistics, setStatistics, removeStatistics: Statement
 
     init(_ connection: Connection) throws(StoreError) {
@@ -18,9 +18,9 @@ struct ProgressTables {
             """
             INSERT INTO replays (delegate, cursor, until, created_at) SELECT ?1, ?2, ?3, ?4 WHERE \(delegateLives)
             """)
-        countReplays = try prepare("SELECT count(*) FROM replays WHERE delegate = ?1")
         moveReplay = try prepare("UPDATE replays SET cursor = ?2 WHERE id = ?1")
         endReplay = try prepare("DELETE FROM replays WHERE id = ?1")
+        countReplays = try prepare("SELECT count(*) FROM replays WHERE delegate = ?1")
         findStatistics = try prepare(
             "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start = ?2")
         setStatistics = try prepare(
@@ -62,11 +62,6 @@ struct ProgressTables {
         return Replay(id: connection.lastRow, delegate: delegate, cursor: cursor, until: until, createdAt: time)
     }
 
-    func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int {
-        countReplays.bind(1, delegate)
-        return Int(try countReplays.row { $0.integer(0) } ?? 0)
-    }
-
     func moveReplay(_ id: Int64, to cursor: Sequence) throws(StoreError) {
         moveReplay.bind(1, id)
         moveReplay.bind(2, cursor)
@@ -76,6 +71,11 @@ struct ProgressTables {
     func endReplay(_ id: Int64) throws(StoreError) {
         endReplay.bind(1, id)
         try endReplay.run()
+    }
+
+    func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int {
+        countReplays.bind(1, delegate)
+        return Int(try countReplays.row { $0.integer(0) } ?? 0)
     }
 
     // MARK: Statistics

@@ -2,15 +2,15 @@ import Herald
 
 /// What a reader tells of the log's age and size.
 struct RetentionQueries {
-    let lastBefore, since, about, head, size, first: Statement
+    let first, last, lastBefore, since, about, size: Statement
 
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
+        first = try prepare("SELECT ifnull(min(sequence), 1) FROM events")
+        last = try prepare("SELECT ifnull(max(sequence), 0) FROM events")
         lastBefore = try prepare("SELECT sequence FROM marks WHERE time < ?1 ORDER BY time DESC LIMIT 1")
         since = try prepare(RetentionQueries.since)
         about = try prepare(RetentionQueries.about)
-        head = try prepare("SELECT ifnull(max(sequence), 0) FROM events")
-        first = try prepare("SELECT ifnull(min(sequence), 1) FROM events")
         size = try prepare(
             """
             SELECT (page_count - freelist_count) * page_size
@@ -50,7 +50,7 @@ extension Reader {
 
     func lastEvent() throws(StoreError) -> Sequence {
         connection.startClock()
-        return try retention.head.row { $0.integer(0) } ?? 0
+        return try retention.last.row { $0.integer(0) } ?? 0
     }
 
     func lastEvent(before time: Int64) throws(StoreError) -> Sequence {
@@ -69,7 +69,6 @@ extension Reader {
     func sequences(
         about subject: String, app: AppKey, after sequence: Sequence, limit: Int
     ) throws(StoreError) -> [Sequence] {
-        connection.startClock()
         let head = try lastEvent()
         var found: [Sequence] = []
         var start = max(try firstEvent(), sequence + 1)

@@ -33,6 +33,9 @@ extension WebhookSettings {
             retrySchedule: try row.textList(15).map { text throws(StoreError) in
                 try known(Double(text), "retry delay", text)
             })
+        filter = try row.optionalText(19).map { text throws(StoreError) in
+            try known(ContentFilter(text: Array(text.utf8)), "filter", text)
+        }
         format = try known(Format(rawValue: row.text(20)), "format", row.text(20))
         ordering = try known(Ordering(rawValue: row.text(21)), "ordering", row.text(21))
         rateLimit = row.optionalReal(22)

@@ -81,7 +81,8 @@ extension DeliveryStatistics {
 
     init(_ row: Statement) throws(StoreError) {
         self.init(
-            delegate: row.integer(0), start: row.integer(1), delivered: Int(row.integer(2)), failed: Int(row.integer(3)),
+            delegate: row.integer(0), start: row.integer(1), delivered: Int(row.integer(2)),
+            failed: Int(row.integer(3)),
             latencies: try known(LatencyHistogram(text: row.text(4)), "histogram", row.text(4)))
     }
 }

@@ -116,7 +116,7 @@ enum Schema {
         CREATE INDEX answers_by_expiry ON answers (expires_at);
         """,
         """
-        -- `attributes`: pairs. `audience`: the one delegate that is told. An erased event keeps its row: its data is `null`.
+        -- `attributes`: pairs, NULL for none. `audience`: the one delegate that is told. An erased event keeps its row.
         ALTER TABLE events ADD COLUMN attributes TEXT;
         ALTER TABLE events ADD COLUMN audience INTEGER;
         -- Up to `sequence`, events had arrived at `time`.

@@ -69,13 +69,13 @@ extension Writer: StoreTransaction {
 
     func recipients(event: Sequence) throws(StoreError) -> [DelegateKey] { try attempts.recipients(event: event) }
 
-    func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int { try progress.countReplays(delegate) }
-
     func addReplay(
         delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
     ) throws(StoreError) -> Replay {
         try progress.addReplay(delegate: delegate, after: cursor, until: until, at: time)
     }
+
+    func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int { try progress.countReplays(delegate) }
 
     // MARK: Retention and erasure
 
@@ -98,8 +98,7 @@ extension Writer: StoreTransaction {
     func erase(_ events: [Sequence]) throws(StoreError) -> Erasure {
         var erasure = Erasure()
         for sequence in events {
-            try self.events.erase(sequence)
-            erasure.events += connection.changes
+            if try self.events.erase(sequence) { erasure.events += 1 }
             erasure.attempts += try attempts.removeThose(of: sequence)
             erasure.deliveries += try waiting.removeThose(of: sequence)
         }

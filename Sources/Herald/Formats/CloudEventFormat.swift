@@ -50,7 +50,11 @@ public enum CloudEventFormat {
         }
     }
 
+    /// Becomes a header as it is, so only what may stand in one.
     private static func contentType(of event: Event) -> String {
-        event.attribute(CloudEventAttribute.dataContentType) ?? "application/json"
+        guard let type = event.attribute(CloudEventAttribute.dataContentType),
+            type.utf8.allSatisfy({ 0x20...0x7e ~= $0 })
+        else { return "application/json" }
+        return type
     }
 }

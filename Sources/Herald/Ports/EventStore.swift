@@ -81,9 +81,8 @@ public protocol StoreTransaction: AnyObject {
     /// Forgets statistics of slots that began before `time`.
     func removeStatistics(before time: Int64) throws(StoreError)
 
-    /// Erases events: their data becomes `null`, their subject and attributes go, and so do their attempts and what waits
-    /// for delivery. The rows stay, so that the log keeps its order. Its time grows with the number of their attempts.
-    /// - Returns: of events, those that are in the log.
+    /// Erases what events say (`Event.erased`), their attempts and what waits for delivery. They keep their places in the
+    /// log. Takes time by the number of their attempts.
     func erase(_ events: [Sequence]) throws(StoreError) -> Erasure
     /// Erases what is kept of a subject outside the log: the auth status of its user, and answers to idempotency keys that
     /// name it (`ErasedSubject`). Its time grows with the number of answers that are kept.

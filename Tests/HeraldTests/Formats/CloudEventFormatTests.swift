@@ -38,6 +38,14 @@ struct CloudEventFormatTests {
             ])
     }
 
+    @Test("a content type that can't stand in a header is not sent")
+    func unsafeContentType() {
+        let event = Event(
+            id: "e", type: "a", subject: nil, time: 0,
+            attributes: [KeyValue("datacontenttype", "application/json\r\nx: y")], data: [0x31])
+        #expect(CloudEventFormat.binaryContentType(event) == "application/json")
+    }
+
     @Test(
         "a header's value reads back as what was encoded",
         arguments: ["", "a", "Euro € 😀", "\"%41\"", "a b\tc", "100%"])
