@@ -57,13 +57,14 @@ private enum Schemathesis {
         let all = deletingAll ? [] : ["--exclude-operation-id", "unregisterAllDelegates"]
         let url = "http://127.0.0.1:\(herald.port)"
         let result = try await ChildProcess.run(
-            program,
+            "timeout",
             [
-                "--config-file", configuration, "run", url + "/openapi.json", "--url", url, "--seed", "1",
+                "--kill-after=5", "60", program, "--config-file", configuration, "run", url + "/openapi.json", "--url",
+                url, "--seed", "1",
                 "--max-examples", "\(examples)", "--phases", "examples,coverage,fuzzing", "--generation-database",
                 "none",
                 "--suppress-health-check", "all", "--continue-on-failure", "--no-color", "--warnings", "off",
-                "--checks", checks.joined(separator: ","), "--max-time", "25", "--request-timeout", "15",
+                "--checks", checks.joined(separator: ","), "--request-timeout", "15",
             ] + arguments + all)
         if result.end != .exited(0) { Issue.record("\(result.text)") }
         #expect(herald.process.end == nil)
