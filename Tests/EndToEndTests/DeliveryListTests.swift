@@ -42,6 +42,7 @@ struct DeliveryListTests {
         isWell.set()
         #expect(
             try await herald.send("POST", "/v1/deliveries/redeliver?delegate=\(exhausted)").integer("deliveries") == 2)
+        _ = try await herald.deliveries(of: first, "delivered", "retrying", "delivered")
         #expect(try await herald.send("POST", "/v1/deliveries/cancel?event=\(first)").integer("deliveries") == 1)
         _ = try await herald.deliveries(of: first, "delivered", "dropped", "delivered")
         _ = try await herald.deliveries(of: second, "delivered", "retrying", "delivered")

@@ -8,7 +8,9 @@ struct ErasureTests {
     @Test("its data is gone from the log, the attempts, the statuses and the files, and a receipt says what was there")
     func erasure() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { _ in .status(500, body: "answer about Zerberus") }
+        let receiver = try Receiver { request in
+            .status(500, body: request.text.contains("Zerberus") ? "I know Zerberus" : "Who is that?")
+        }
         defer { receiver.close() }
         _ = try await herald.register(receiver.url(), #""retry_schedule": [3600]"#)
         let login = #"{"type": "auth.logged_in", "data": {"user": {"id": 42, "name": "Zerberus"}}}"#

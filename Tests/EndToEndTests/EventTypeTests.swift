@@ -82,7 +82,7 @@ struct EventTypeTests {
         let herald = try await HeraldProcess.start()
         for (body, pointer) in [
             (#"{"schema": {"type": "thing"}}"#, "/schema/type"),
-            (##"{"schema": {"properties": {"a": {"$dynamicRef": "#x"}}}}"##, "/schema/properties/a/$dynamicRef"),
+            (#"{"schema": {"properties": {"a": {"$dynamicRef": "x"}}}}"#, "/schema/properties/a/$dynamicRef"),
             (#"{"schema": \#(Self.schema), "example": {}}"#, "/example"), (#"{"check": "enforce"}"#, "/check"),
             (#"{"check": "on"}"#, "/check"), (#"{"colour": "red"}"#, "/colour"), ("[]", ""),
         ] { #expect(try await herald.send("PUT", "/v1/event-types/a.b", body).errors == [pointer], "\(body)") }
