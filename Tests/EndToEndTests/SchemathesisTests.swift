@@ -6,8 +6,8 @@ import Testing
 
 /// Requests that `schemathesis` from PyPI makes of openapi.yaml, right and wrong ones, against the real server.
 ///
-/// Its random numbers begin with a fixed seed, and it does not remember earlier runs. The parameters name things that are
-/// there, so that it gets past 404; what would delete them has a run of its own.
+/// Its random numbers begin with a fixed seed, and what it remembers of a run goes with the run's folder. The parameters
+/// name things that are there, so that it gets past 404; what would delete them has a run of its own.
 @Suite("The description of the API holds", .serialized, .enabled(if: Schemathesis.program != nil))
 struct SchemathesisTests {
     @Test("answers to all kinds of requests are those that are described, and none is the server's fault")
@@ -43,7 +43,10 @@ private enum Schemathesis {
         _ = try await herald.deliveries(of: event, "delivered")
 
         let configuration = herald.folder.path + "/schemathesis.toml"
+        // Not QUERY: to a method that Herald does not know 501 is the answer, which the check takes for a defect.
         let text = """
+            [phases.coverage]
+            unexpected-methods = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "PATCH", "TRACE"]
             [[operations]]
             include-path-regex = "^/v1/delegates/"
             parameters = { "path.id" = "\(delegate)" }
@@ -57,12 +60,11 @@ private enum Schemathesis {
         let all = deletingAll ? [] : ["--exclude-operation-id", "unregisterAllDelegates"]
         let url = "http://127.0.0.1:\(herald.port)"
         let result = try await ChildProcess.run(
-            "timeout",
+            "env",
             [
-                "--kill-after=5", "60", program, "--config-file", configuration, "run", url + "/openapi.json", "--url",
-                url, "--seed", "1",
-                "--max-examples", "\(examples)", "--phases", "examples,coverage,fuzzing", "--generation-database",
-                "none",
+                "--chdir=" + herald.folder.path, "timeout", "--kill-after=5", "60", program, "--config-file",
+                configuration, "run", url + "/openapi.json", "--url", url, "--seed", "1", "--max-examples",
+                "\(examples)", "--phases", "examples,coverage,fuzzing", "--generation-database", "none",
                 "--suppress-health-check", "all", "--continue-on-failure", "--no-color", "--warnings", "off",
                 "--checks", checks.joined(separator: ","), "--request-timeout", "15",
             ] + arguments + all)
