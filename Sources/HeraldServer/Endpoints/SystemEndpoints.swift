@@ -28,9 +28,9 @@ struct SystemEndpoints: Sendable {
                 call.send(
                     Response(
                         status: 200, headers: [.init("Content-Type", "application/yaml")],
-                        body: PackageResources.openapi_yaml))
+                        body: APIDescription.yaml))
             },
-            Route(.get, "/openapi.json") { call in call.send([], PackageResources.openapi_json) },
+            Route(.get, "/openapi.json") { call in call.send([], APIDescription.json) },
         ]
     }
 
