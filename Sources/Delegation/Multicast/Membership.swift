@@ -46,7 +46,9 @@ final class Membership: Sendable {
     @usableFromInline
     func remove(_ identity: Identity) -> Bool {
         guard let member = state.withLock({ $0.byIdentity[identity] }) else { return false }
-        return remove(member)
+        // A member that was released may have left its place to a new object in its memory, which is none.
+        let isMember = member.isAlive
+        return remove(member) && isMember
     }
 
     /// The caller holds the member, so that its delegate isn't released under the lock.
