@@ -67,6 +67,7 @@ let package = Package(
         tests("DelegationTests", ["Delegation"]),
         tests("RuntimeTests", ["Runtime"]),
         tests("JSONTests", ["JSON"]),
+        tests("CryptoTests", ["Crypto"]),
         tests("HTTPServerTests", ["HTTPServer"]),
         tests("WebhooksTests", ["Webhooks", "Crypto", "Herald", "Runtime"]),
         tests("StoreTests", ["SQLiteStore", "Herald", "Runtime"]),

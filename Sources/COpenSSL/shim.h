@@ -44,4 +44,78 @@ static inline int herald_hmac_finish(EVP_MAC_CTX *context, unsigned char *digest
 
 static inline int herald_random(unsigned char *bytes, int count) { return RAND_bytes(bytes, count) == 1; }
 
+// MARK: Ed25519. Seed and public key: 32 bytes. Signature: 64.
+
+static inline EVP_PKEY *herald_ed25519_private(const unsigned char *seed) {
+    return EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, 32);
+}
+
+static inline EVP_PKEY *herald_ed25519_public(const unsigned char *bytes) {
+    return EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, bytes, 32);
+}
+
+static inline int herald_ed25519_public_bytes(EVP_PKEY *key, unsigned char *bytes) {
+    size_t count = 32;
+    return EVP_PKEY_get_raw_public_key(key, bytes, &count) == 1 && count == 32;
+}
+
+// The message has to lie in one piece: Ed25519 reads it twice.
+static inline int herald_ed25519_sign(EVP_PKEY *key, const void *bytes, size_t count, unsigned char *signature) {
+    size_t length = 64;
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    int done = context && EVP_DigestSignInit(context, NULL, NULL, NULL, key) == 1
+        && EVP_DigestSign(context, signature, &length, (const unsigned char *)bytes, count) == 1 && length == 64;
+    EVP_MD_CTX_free(context);
+    return done;
+}
+
+static inline int herald_ed25519_verify(
+    EVP_PKEY *key, const void *bytes, size_t count, const unsigned char *signature
+) {
+    EVP_MD_CTX *context = EVP_MD_CTX_new();
+    int done = context && EVP_DigestVerifyInit(context, NULL, NULL, NULL, key) == 1
+        && EVP_DigestVerify(context, signature, 64, (const unsigned char *)bytes, count) == 1;
+    EVP_MD_CTX_free(context);
+    return done;
+}
+
+// MARK: AES-256-GCM. Key: 32 bytes. Nonce: 12. Tag: 16, behind the ciphertext.
+
+static inline int herald_gcm_seal(
+    const unsigned char *key, const unsigned char *nonce, const void *context, int context_count, const void *plain,
+    int count, unsigned char *sealed
+) {
+    int written = 0, rest = 0;
+    EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
+    int done = cipher && EVP_EncryptInit_ex(cipher, EVP_aes_256_gcm(), NULL, key, nonce) == 1
+        && EVP_EncryptUpdate(cipher, NULL, &rest, (const unsigned char *)context, context_count) == 1
+        && EVP_EncryptUpdate(cipher, sealed, &written, (const unsigned char *)plain, count) == 1
+        && EVP_EncryptFinal_ex(cipher, sealed + written, &rest) == 1 && written + rest == count
+        && EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_GET_TAG, 16, sealed + count) == 1;
+    EVP_CIPHER_CTX_free(cipher);
+    return done;
+}
+
+// `count`: of the ciphertext, without the tag. What `plain` holds counts only when this answers 1.
+static inline int herald_gcm_open(
+    const unsigned char *key, const unsigned char *nonce, const void *context, int context_count,
+    const unsigned char *sealed, int count, unsigned char *plain
+) {
+    int written = 0, rest = 0;
+    EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
+    int done = cipher && EVP_DecryptInit_ex(cipher, EVP_aes_256_gcm(), NULL, key, nonce) == 1
+        && EVP_DecryptUpdate(cipher, NULL, &rest, (const unsigned char *)context, context_count) == 1
+        && EVP_DecryptUpdate(cipher, plain, &written, sealed, count) == 1
+        && EVP_CIPHER_CTX_ctrl(cipher, EVP_CTRL_AEAD_SET_TAG, 16, (void *)(sealed + count)) == 1
+        && EVP_DecryptFinal_ex(cipher, plain + written, &rest) == 1 && written + rest == count;
+    EVP_CIPHER_CTX_free(cipher);
+    return done;
+}
+
+// MARK: comparison
+
+static inline int herald_equal(const void *one, const void *other, size_t count) {
+    return CRYPTO_memcmp(one, other, count) == 0;
+}
+
 #endif

@@ -20,12 +20,24 @@ public final class Hub: Sendable {
         /// The recent events in memory.
         public var tailEvents = 16_384
         public var tailBytes = 32 << 20
+        public var retention = Retention()
+        public init() {}
+    }
+
+    /// How long the log is kept.
+    public struct Retention: Sendable {
+        /// Milliseconds, ≥ 60,000; `nil`: without limit.
+        public var events: Int64? = 7 * 86_400_000
+        public var attempts: Int64? = 7 * 86_400_000
+        /// Bytes on disk past which the oldest events go, however young they are; `nil`: without limit.
+        public var bytes: Int64?
         public init() {}
     }
 
     public let ids = ULIDGenerator()
     public let clock: Clock
     public let registry: Registry
+    public let catalogue: EventTypeCatalogue
     public let auth = AuthProjection()
     public let appState: AppStateProjection
     private let store: any EventStore
@@ -36,6 +48,7 @@ public final class Hub: Sendable {
     private let writer: LogWriter
     private let readers: ReaderPool
     private let loops: [DeliveryLoop]
+    private let retention: RetentionKeeper
     private let isStopped = Atomic<Bool>(false)
 
     /// Recovers what the store holds and starts the threads.
@@ -50,6 +63,7 @@ public final class Hub: Sendable {
         self.clock = clock
         let recovery = try store.recover()
         registry = Registry(recovery.delegates)
+        catalogue = EventTypeCatalogue(recovery.eventTypes)
         appState = AppStateProjection(recovery.appStates)
         tail = Tail(head: recovery.head, maxEvents: configuration.tailEvents, maxBytes: configuration.tailBytes)
         intake = try Intake(maxEvents: configuration.maxWaitingEvents, maxBytes: configuration.maxWaitingBytes)
@@ -59,23 +73,12 @@ public final class Hub: Sendable {
             loops.append(try DeliveryLoop(sender: try makeSender(), tail: tail, clock: clock))
         }
         self.loops = loops
-        let registry = self.registry
+        let memory = WrittenMemory(registry: registry, catalogue: catalogue, auth: auth, tail: tail, loops: loops)
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, auth: auth, appState: appState, registry: registry,
-            ids: ids, clock: clock,
-            hooks: .init(
-                changed: { [loops] effect in
-                    switch effect {
-                    case .set(let delegate):
-                        registry.set(delegate)
-                        loops.owner(of: delegate.key).set(delegate)
-                    case .remove(let delegates):
-                        for delegate in delegates {
-                            registry.remove(delegate)
-                            loops.owner(of: delegate.key).remove(delegate.key)
-                        }
-                    }
-                }, lost: lost))
+            catalogue: catalogue, ids: ids, clock: clock, hooks: .init(changed: memory.take, lost: lost))
+        retention = RetentionKeeper(
+            configuration.retention, readers: readers, intake: intake, clock: clock)
         delegates.addDelegate(tail)
         addDelegate(auth, description: "Auth status: who is logged in")
         addDelegate(appState, description: "App state: the current one")
@@ -94,11 +97,13 @@ public final class Hub: Sendable {
         try writer.start(
             .init(
                 settledByLoop: Array(repeating: recovery.settled, count: loops.count),
-                nextDelegateKey: recovery.nextDelegateKey, head: recovery.head))
+                nextDelegateKey: recovery.nextDelegateKey, head: recovery.head, lastMark: recovery.lastMark))
     }
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {
-        DeliveryLoop.Services(
+        // One of the loops looks after the log's length: it has the timers.
+        let keepHouse: (@Sendable () -> Void)? = number == 0 ? retention.look : nil
+        return DeliveryLoop.Services(
             readPage: { [readers] after, answer in
                 let taken = readers.submit { reader in
                     answer(
@@ -107,7 +112,9 @@ public final class Hub: Sendable {
                 }
                 if !taken { answer(nil) }
             },
-            submit: { [intake] checkpoint, answer in intake.submit(checkpoint, loop: number, answer: answer) })
+            submit: { [intake] checkpoint, answer in intake.submit(checkpoint, loop: number, answer: answer) },
+            makeID: { [ids, clock] in ids.next("evt_", time: clock.wall()) },
+            keepHouse: keepHouse)
     }
 
     // MARK: Delegates in the process
@@ -167,7 +174,50 @@ public final class Hub: Sendable {
         if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
     }
 
+    /// Makes deliveries again, ends or replays them, or erases events.
+    public func manage(_ write: DeliveryWrite) {
+        if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
+    }
+
+    /// Describes an event type, or forgets its description.
+    public func describe(_ write: EventTypeWrite) {
+        if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
+    }
+
+    /// Waits for the outcome of the first attempts of events that are about to be published; hand the result to
+    /// `EventInput.Context`.
+    /// - Parameters:
+    ///   - events: how many will carry it, ≥ 1.
+    ///   - seconds: how long to wait.
+    ///   - completion: called once on some thread: with all outcomes, or with `nil` when the time is up; must not wait.
+    public func watch(
+        events: Int, seconds: Int, completion: @escaping @Sendable ([DeliveryWatch.Report]?) -> Void
+    ) -> DeliveryWatch {
+        let watch = DeliveryWatch(events: events, loops: loops.count, completion: completion)
+        loops[0].expire(watch, at: clock.monotonic() + Int64(seconds) * 1_000_000_000)
+        return watch
+    }
+
+    /// Calls a delegate now, outside its lane, with an event of the type `herald.test` that is in no log.
+    /// - Parameter completion: called once on a loop's thread, must not wait; `nil`: the delegate is gone, or too much is
+    ///   open already.
+    public func test(_ delegate: WebhookDelegate, completion: @escaping @Sendable (CallbackOutcome?) -> Void) {
+        loops.owner(of: delegate.key).test(delegate.key, completion)
+    }
+
     // MARK: Reading
+
+    /// Who would be told of an event, and why the others would not; those in the process included. Looks at every
+    /// delegate: not for a loop's thread.
+    public func explain(_ event: Event) -> [DeliveryExplanation] {
+        let view = EventView(event)
+        return registry.list(event.app).map { DeliveryExplanation($0, view) }
+    }
+
+    /// What has been counted of a delegate's attempts and is not in the store yet.
+    public func currentStatistics(_ key: DelegateKey) -> [DeliveryStatistics] {
+        loops.owner(of: key).board.statistics(key)
+    }
 
     /// Runs `body` on a reader's thread.
     /// - Returns: `false` when too many reads wait; `body` is not called then.
@@ -222,11 +272,6 @@ public final class Hub: Sendable {
     }
 }
 
-extension [DeliveryLoop] {
-    /// The loop that owns a delegate's lane.
-    fileprivate func owner(of key: DelegateKey) -> DeliveryLoop { self[Recovery.loop(of: key, among: count)] }
-}
-
 extension Recovery {
     static func loop(of key: DelegateKey, among count: Int) -> Int { Int(key % Int64(count)) }
 
@@ -241,6 +286,7 @@ extension Recovery {
         for position in self.lanes { lanes[position.delegate]?.position = position }
         for delivery in waiting { lanes[delivery.delegate]?.waiting.append(delivery) }
         for delivery in decided { lanes[delivery.delegate]?.decided.insert(delivery.event) }
+        for replay in replays { lanes[replay.delegate]?.replays.append(replay) }
         return order.compactMap { lanes[$0] }
     }
 }

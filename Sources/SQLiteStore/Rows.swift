@@ -104,10 +104,11 @@ extension WebhookDelegate {
                 try known(Double(text), "retry delay", text)
             })
         self.init(
-            app: AppKey(rawValue: row.integer(1)), key: row.integer(0), id: row.text(2), settings: settings,
-            status: try known(Status(rawValue: row.text(3)), "status", row.text(3)),
-            secrets: try row.byteLists(17).map(SigningSecret.init(bytes:)), start: row.integer(4),
-            createdAt: row.integer(5), updatedAt: row.integer(6), version: row.integer(7))
+            app: AppKey(rawValue: row.integer(1)), key: row.integer(0), id: row.text(2),
+            state: State(
+                settings: settings, status: try known(Status(rawValue: row.text(3)), "status", row.text(3)),
+                secrets: try row.byteLists(17).map { DelegateSecret(SigningSecret(bytes: $0)) }),
+            start: row.integer(4), createdAt: row.integer(5), updatedAt: row.integer(6), version: row.integer(7))
     }
 }
 

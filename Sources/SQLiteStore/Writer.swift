@@ -211,7 +211,7 @@ final class Writer: StoreTransaction {
         setDelegate.bind(15, Int64(settings.timeoutSeconds))
         setDelegate.bind(16, TextList.encode(settings.retrySchedule.map(\.description)))
         setDelegate.bind(17, TextList.encode(settings.headers))
-        try setDelegate.run(18, lent: TextList.encode(delegate.secrets.map(\.bytes)))
+        try setDelegate.run(18, lent: TextList.encode(delegate.state.secrets.map(\.secret.bytes)))
         if connection.changes == 0 { throw .failed(reason: "delegate \(delegate.id) was deleted") }
     }
 

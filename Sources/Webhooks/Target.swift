@@ -38,7 +38,9 @@ final class Target {
             throw .url(error)
         }
         do {
-            signers = try delegate.secrets.map { secret throws(CryptoError) in try HMACSHA256(key: secret.bytes) }
+            signers = try delegate.state.secrets.map { entry throws(CryptoError) in
+                try HMACSHA256(key: entry.secret.bytes)
+            }
         } catch {
             throw .signing(error)
         }

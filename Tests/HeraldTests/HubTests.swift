@@ -62,7 +62,7 @@ struct HubTests {
         let bench = try HubBench()
         func register(_ fingerprint: UInt8) async -> WriteResult<RegistryWrite.Outcome> {
             await bench.change(
-                .register(.made(), secret: .test),
+                .register(.init(settings: .made(), secret: .test)),
                 idempotency: Idempotency(key: IdempotencyKey(key: "k", fingerprint: [fingerprint])) { _ in
                     StoredAnswer(fingerprint: [fingerprint], status: 201, headers: [], body: [fingerprint])
                 })
@@ -78,12 +78,14 @@ struct HubTests {
     func registerTwice() async throws {
         let bench = try HubBench()
         let first = try #require(await bench.register())
-        guard case .done(.existed(let same)) = await bench.change(.register(.made(), secret: .test)) else {
+        guard case .done(.existed(let same)) = await bench.change(.register(.init(settings: .made(), secret: .test)))
+        else {
             return #expect(Bool(false), "not found")
         }
         #expect(same.id == first.id)
         let other = WebhookSettings.made { $0.maxInFlight = 1 }
-        guard case .done(.conflict(let holder)) = await bench.change(.register(other, secret: .test)) else {
+        guard case .done(.conflict(let holder)) = await bench.change(.register(.init(settings: other, secret: .test)))
+        else {
             return #expect(Bool(false), "no conflict")
         }
         #expect(holder.id == first.id)
@@ -97,7 +99,7 @@ struct HubTests {
         let first = try #require(await bench.register())
         func update(_ version: Int64?, _ description: String) async -> WriteResult<RegistryWrite.Outcome> {
             await bench.change(
-                .update(id: first.id, ifVersion: version) { settings, _ in settings.description = description })
+                .update(id: first.id, ifVersion: version) { state, _ in state.settings.description = description })
         }
         guard case .done(.updated(let second)) = await update(1, "x") else { return #expect(Bool(false)) }
         #expect(second.version == 2 && second.settings.description == "x" && second.key == first.key)
@@ -106,7 +108,7 @@ struct HubTests {
         #expect(same.version == 2)
         await bench.register("https://other.example/")
         let taken = await bench.change(
-            .update(id: first.id, ifVersion: nil) { settings, _ in settings.url = "https://other.example/" })
+            .update(id: first.id, ifVersion: nil) { state, _ in state.settings.url = "https://other.example/" })
         guard case .done(.conflict) = taken else { return #expect(Bool(false), "no conflict") }
         guard case .done(.notFound) = await bench.change(.remove(id: "dlg_x", ifVersion: nil)) else {
             return #expect(Bool(false), "found")
@@ -301,7 +303,10 @@ struct HubTests {
         for number in 1...5 {
             let settings = WebhookSettings.made("https://receiver.example/\(number)") { $0.maxInFlight = number * 3 }
             await withCheckedContinuation { continuation in
-                hub.change(RegistryWrite(action: .register(settings, secret: .test)) { _ in continuation.resume() })
+                hub.change(
+                    RegistryWrite(action: .register(.init(settings: settings, secret: .test))) { _ in
+                        continuation.resume()
+                    })
             }
         }
         try await withThrowingTaskGroup(of: Void.self) { group in

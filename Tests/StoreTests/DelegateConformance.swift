@@ -24,7 +24,7 @@ struct DelegateConformance {
         let given = delegate(2)
         #expect(found.settings == wanted)
         #expect(found.status == .paused)
-        #expect(found.secrets == given.secrets)
+        #expect(found.state == given.state)
         #expect((found.app, found.id, found.start) == (given.app, given.id, given.start))
         #expect((found.createdAt, found.updatedAt, found.version) == (10, 20, 4))
     }

@@ -65,9 +65,12 @@ func delegate(
     var settings = WebhookSettings(url: url ?? "https://example.com/\(key)")
     change(&settings)
     return WebhookDelegate(
-        app: .default, key: key, id: "dlg_\(key)", settings: settings, status: status,
-        secrets: [SigningSecret(bytes: Array(0...31)), SigningSecret(bytes: Array(58...90))], start: 3, createdAt: 10,
-        updatedAt: 20, version: version)
+        app: .default, key: key, id: "dlg_\(key)",
+        state: .init(
+            settings: settings, status: status,
+            secrets: [SigningSecret(bytes: Array(0...31)), SigningSecret(bytes: Array(58...90))]
+                .map { DelegateSecret($0) }),
+        start: 3, createdAt: 10, updatedAt: 20, version: version)
 }
 
 func attempt(

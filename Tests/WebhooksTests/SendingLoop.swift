@@ -68,8 +68,10 @@ func delegate(
 ) -> WebhookDelegate {
     WebhookDelegate(
         app: .default, key: key, id: "dlg_\(key)",
-        settings: WebhookSettings(url: url, headers: headers, timeoutSeconds: timeout), status: .active,
-        secrets: secrets.map(SigningSecret.init(bytes:)), start: 0, createdAt: 0, updatedAt: 0, version: 1)
+        state: .init(
+            settings: WebhookSettings(url: url, headers: headers, timeoutSeconds: timeout),
+            secrets: secrets.map { DelegateSecret(SigningSecret(bytes: $0)) }),
+        start: 0, createdAt: 0, updatedAt: 0, version: 1)
 }
 
 func event(_ data: String = #"{"n": 1}"#, id: String = "evt_1") -> Event {

@@ -10,36 +10,43 @@ extension Registry {
     }
 
     /// Decides on a change against what is registered; changes nothing. The writer's thread.
-    func decide(_ write: RegistryWrite, _ newcomer: Newcomer) -> (RegistryWrite.Outcome, RegistryEffect?) {
+    func decide(_ write: RegistryWrite, _ newcomer: Newcomer) -> (RegistryWrite.Outcome, WriteEffect?) {
         switch write.action {
-        case .register(let settings, let secret, let isOwn):
+        case .register(let registration):
+            let settings = registration.settings
+            let secret = registration.secret
             if let existing = delegate(write.app, url: settings.url) {
-                let isSame = existing.settings == settings && (!isOwn || existing.secrets.first == secret)
+                let newest = existing.state.secrets.first?.secret
+                let isSame =
+                    existing.settings == settings && newest?.scheme == secret.scheme
+                    && (!registration.isOwnSecret || newest == secret)
                 return (isSame ? .existed(existing) : .conflict(existing), nil)
             }
+            let state = WebhookDelegate.State(
+                settings: settings, status: settings.verification == .none ? .active : .pendingVerification,
+                secrets: [DelegateSecret(secret)],
+                expiresAt: settings.leaseSeconds.map { newcomer.time + Int64($0) * 1000 })
             let delegate = WebhookDelegate(
-                app: write.app, key: newcomer.key, id: newcomer.makeID(), settings: settings, status: .active,
-                secrets: [secret], start: newcomer.start, createdAt: newcomer.time, updatedAt: newcomer.time,
+                app: write.app, key: newcomer.key, id: newcomer.makeID(), state: state,
+                start: registration.start ?? newcomer.start, createdAt: newcomer.time, updatedAt: newcomer.time,
                 version: 1)
             return (.registered(delegate), .set(delegate))
 
         case .update(let id, let version, let change):
             guard let old = delegate(write.app, id: id) else { return (.notFound, nil) }
             if let version, version != old.version { return (.versionMismatch(old), nil) }
-            var settings = old.settings
-            var status = old.status
+            var state = old.state
             do throws(RegistryWrite.InvalidSettings) {
-                try change(&settings, &status)
+                try change(&state, newcomer.time)
             } catch {
                 return (.invalid(error.errors), nil)
             }
-            if settings == old.settings && status == old.status { return (.updated(old), nil) }
-            if let other = delegate(write.app, url: settings.url), other.key != old.key {
+            state.followUp(old.state, now: newcomer.time)
+            if state == old.state { return (.updated(old), nil) }
+            if let other = delegate(write.app, url: state.settings.url), other.key != old.key {
                 return (.conflict(other), nil)
             }
-            let delegate = WebhookDelegate(
-                app: old.app, key: old.key, id: old.id, settings: settings, status: status, secrets: old.secrets,
-                start: old.start, createdAt: old.createdAt, updatedAt: newcomer.time, version: old.version + 1)
+            let delegate = old.changed(to: state, at: newcomer.time)
             return (.updated(delegate), .set(delegate))
 
         case .remove(let id, let version):

@@ -1,14 +1,30 @@
 /// A change of the registry: what is asked for, and who waits for it.
 public struct RegistryWrite: Sendable {
     public enum Action: Sendable {
-        /// `isOwn`: the client brought the secret, so that another one makes another registration.
-        case register(WebhookSettings, secret: SigningSecret, isOwn: Bool = false)
-        /// Changes settings and status. `ifVersion`: only this version of the delegate.
+        case register(Registration)
+        /// Changes what may change. `ifVersion`: only this version of the delegate. `now`: milliseconds since 1970 UTC.
         case update(
             id: String, ifVersion: Int64?,
-            change: @Sendable (inout WebhookSettings, inout WebhookDelegate.Status) throws(InvalidSettings) -> Void)
+            change: @Sendable (_ state: inout WebhookDelegate.State, _ now: Int64) throws(InvalidSettings) -> Void)
         case remove(id: String, ifVersion: Int64?)
         case removeAll
+    }
+
+    /// What a new delegate brings.
+    public struct Registration: Sendable {
+        public let settings: WebhookSettings
+        public let secret: SigningSecret
+        /// The client brought the secret, so that another one makes another registration.
+        public var isOwnSecret = false
+        /// It is told of events after this one; `nil`: of those to come.
+        public var start: Sequence?
+        /// The current app state, and the auth status of the subjects, are sent first.
+        public var replaysCurrentState = false
+
+        public init(settings: WebhookSettings, secret: SigningSecret) {
+            self.settings = settings
+            self.secret = secret
+        }
     }
 
     public enum Outcome: Sendable {

@@ -18,6 +18,10 @@ struct CheckpointBuilder {
     private var attempts: [AttemptRecord] = []
     private var waiting: [DeliveryKey: WaitingDelivery] = [:]
     private var ended: Set<DeliveryKey> = []
+    private var replays: [Int64: Sequence] = [:]
+    private var endedReplays: [Int64] = []
+    private var statistics: [DeliveryStatistics] = []
+    private var notices: [DeliveryNotice] = []
     private var lanesChanged = false
     /// The rows that the store has.
     private var rows: [DelegateKey: LanePosition] = [:]
@@ -37,6 +41,7 @@ struct CheckpointBuilder {
     var isWriting: Bool { writing != nil }
     var hasChanges: Bool {
         !attempts.isEmpty || !waiting.isEmpty || !ended.isEmpty || lanesChanged || routed != settled || failed != nil
+            || !replays.isEmpty || !endedReplays.isEmpty || !statistics.isEmpty || !notices.isEmpty
     }
 
     private mutating func changed(now: Int64) {
@@ -53,16 +58,43 @@ struct CheckpointBuilder {
         changed(now: now)
     }
 
-    mutating func wait(_ key: DeliveryKey, attempts: Int, dueAt: Int64, now: Int64) {
+    mutating func wait(_ key: DeliveryKey, attempts: Int, dueAt: Int64, isReplay: Bool, now: Int64) {
         waiting[key] = WaitingDelivery(
-            delegate: key.delegate, event: key.event, attempts: attempts, dueAt: dueAt, state: .retrying)
+            delegate: key.delegate, event: key.event, attempts: attempts, dueAt: dueAt, state: .retrying,
+            isReplay: isReplay)
         ended.remove(key)
         changed(now: now)
     }
 
-    mutating func giveUp(_ key: DeliveryKey, attempts: Int, at time: Int64, now: Int64) {
+    /// - Parameter state: `exhausted` or `dropped`.
+    mutating func giveUp(
+        _ key: DeliveryKey, attempts: Int, _ state: WaitingDelivery.State, at time: Int64, isReplay: Bool, now: Int64
+    ) {
         waiting[key] = WaitingDelivery(
-            delegate: key.delegate, event: key.event, attempts: attempts, dueAt: time, state: .exhausted)
+            delegate: key.delegate, event: key.event, attempts: attempts, dueAt: time, state: state,
+            isReplay: isReplay)
+        ended.remove(key)
+        changed(now: now)
+    }
+
+    mutating func replayed(_ id: Int64, to cursor: Sequence, now: Int64) {
+        replays[id] = cursor
+        changed(now: now)
+    }
+
+    mutating func endReplay(_ id: Int64, now: Int64) {
+        replays[id] = nil
+        endedReplays.append(id)
+        changed(now: now)
+    }
+
+    mutating func note(_ notice: DeliveryNotice, now: Int64) {
+        notices.append(notice)
+        changed(now: now)
+    }
+
+    mutating func add(_ statistics: [DeliveryStatistics], now: Int64) {
+        self.statistics += statistics
         changed(now: now)
     }
 
@@ -88,6 +120,7 @@ struct CheckpointBuilder {
         rows[key] = nil
         waiting = waiting.filter { $0.key.delegate != key }
         ended = ended.filter { $0.delegate != key }
+        notices.removeAll { $0.delegate == key }
     }
 
     /// Makes the checkpoint of what was gathered.
@@ -100,6 +133,10 @@ struct CheckpointBuilder {
         checkpoint.attempts = attempts
         checkpoint.waiting = Array(waiting.values)
         checkpoint.ended = Array(ended)
+        checkpoint.replays = replays.map { ($0.key, $0.value) }
+        checkpoint.endedReplays = endedReplays
+        checkpoint.statistics = statistics
+        checkpoint.notices = notices
         for (key, place) in lanes {
             switch place {
             case .settled:
@@ -115,6 +152,10 @@ struct CheckpointBuilder {
         attempts = []
         waiting = [:]
         ended = []
+        replays = [:]
+        endedReplays = []
+        statistics = []
+        notices = []
         lanesChanged = false
         self.settled = settled
         routed = settled

@@ -5,6 +5,8 @@ public final class DeliveryCounters: Sendable {
     public let succeeded = Atomic<Int>(0)
     public let failed = Atomic<Int>(0)
     public let gaveUp = Atomic<Int>(0)
+    /// Events that fell off the end of the log before a delegate was told of them: at most so many.
+    public let missed = Atomic<Int>(0)
     /// Attempts by duration: upper bounds in seconds, and how many were not longer, not cumulative.
     public static let bounds: [Double] = [
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
@@ -27,6 +29,8 @@ public final class DeliveryCounters: Sendable {
             $0.sum += seconds
         }
     }
+
+    func missed(_ count: Int) { missed.add(count, ordering: .relaxed) }
 
     func exhausted() { gaveUp.add(1, ordering: .relaxed) }
 

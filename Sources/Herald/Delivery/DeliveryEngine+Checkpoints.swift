@@ -9,6 +9,9 @@ extension DeliveryEngine {
         checkpoints.touch(now: now)
     }
 
+    /// Statistics are gathered for this long, in nanoseconds: a crash loses no more of them.
+    static let statisticsInterval: Int64 = 60_000_000_000
+
     func submitCheckpoint() {
         if let again = checkpoints.takeFailed() {
             ports.submit(again)
@@ -21,6 +24,13 @@ extension DeliveryEngine {
             guard let lane = lanes[index] else { continue }
             boardChanges.append((lane.delegate.key, LaneBoard.Entry(lane)))
             places.append((lane.delegate.key, lane.isSettled ? .settled : .at(lane.cursor, lane.position)))
+            for replay in lane.replays { checkpoints.replayed(replay.id, to: replay.cursor, now: now) }
+        }
+        if (now >= statisticsDue || isStopping) && !statisticsAreLeaving {
+            statisticsDue = now + Self.statisticsInterval
+            let statistics = board.takeStatistics()
+            statisticsAreLeaving = !statistics.isEmpty
+            checkpoints.add(statistics, now: now)
         }
         touchedLanes.removeAll(keepingCapacity: true)
         ports.submit(checkpoints.take(settled: routed, lanes: places))
@@ -28,6 +38,10 @@ extension DeliveryEngine {
 
     func checkpointEnded(succeeded: Bool) {
         if let settled = checkpoints.ended(succeeded: succeeded, now: ports.clock.monotonic()) {
+            if statisticsAreLeaving {
+                statisticsAreLeaving = false
+                board.statisticsWritten()
+            }
             board.update(boardChanges.filter { indices[$0.key] != nil })
             boardChanges.removeAll(keepingCapacity: true)
             board.settled = settled
@@ -35,7 +49,19 @@ extension DeliveryEngine {
     }
 
     /// Starts nothing from here on.
-    func stopStarting() { isStopping = true }
+    func stopStarting() {
+        isStopping = true
+        for watch in watched.values { watch.expire() }
+        watched = [:]
+        // Watches without an open delivery wait in the timers.
+        timers.removeAll { timer in
+            if case .expire(let watch) = timer {
+                watch.expire()
+                return true
+            }
+            return false
+        }
+    }
 
     /// Hands over what has not been checkpointed. Called until nothing is left.
     /// - Returns: whether everything has been written.

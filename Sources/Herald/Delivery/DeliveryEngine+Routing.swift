@@ -25,7 +25,12 @@ extension DeliveryEngine {
             let sequence = batch.first + Sequence(offset)
             recent.append(event)
             routed = sequence
+            if let audience = event.audience {
+                if let index = indices[audience] { offer(event, sequence, to: index) }
+                continue
+            }
             let matching = router.lanes(for: event.type)
+            if let watch = event.watch { expect(event, sequence, matching.any + matching.named, watch) }
             for index in matching.any { offer(event, sequence, to: index) }
             for index in matching.named { offer(event, sequence, to: index) }
         }
@@ -34,7 +39,9 @@ extension DeliveryEngine {
 
     func offer(_ event: Event, _ sequence: Sequence, to index: Int) {
         // Lanes are changed in place: taking one out of the array would copy its arrays.
-        guard lanes[index]?.next == nil, lanes[index]?.wants(event, sequence) == true else { return }
+        guard lanes[index]?.next == nil, lanes[index]?.wants(event, sequence, { view(of: event) }) == true else {
+            return
+        }
         if lanes[index]?.held.isEmpty == true, lanes[index]?.mayStart(now: now) == true,
             lanes[index]?.mayTakeNewEvent == true, hasRoomBesidesLine
         {
@@ -77,11 +84,74 @@ extension DeliveryEngine {
         // What came since the page was read is among the recent ones.
         let firstThere = page.events.isEmpty ? recent.first : page.first
         guard firstThere > after + 1 else { return }
-        if let next = lanes[index]?.next, next == after + 1 { lanes[index]?.pass(firstThere - 1) }
-        if let retry = lanes[index]?.held.first, retry.event == after + 1 {
-            _ = lanes[index]?.startHeldRetry()
-            lanes[index]?.abandonRetry()
-            checkpoints.end(DeliveryKey(delegate: retry.delegate, event: retry.event), now: now)
+        trim(index, first: firstThere)
+    }
+
+    // MARK: What falls off the end of the log
+
+    /// The log begins here now.
+    func trim(first: Sequence) {
+        now = ports.clock.monotonic()
+        for index in lanes.indices where lanes[index] != nil { trim(index, first: first) }
+    }
+
+    private func trim(_ index: Int, first: Sequence) {
+        guard let key = lanes[index]?.delegate.key else { return }
+        if let start = lanes[index]?.trim(first: first) {
+            note(missed: start...(first - 1), of: key)
+            touched(index)
         }
+        if let replay = lanes[index]?.replays.first, replay.isOver { endReplay(index) }
+        guard lanes[index]?.waiting.isEmpty == false else { return }
+        for event in (lanes[index]?.waiting.keys.filter { $0 < first } ?? []).sorted() {
+            guard lanes[index]?.drop(event) == true else { continue }
+            checkpoints.end(DeliveryKey(delegate: key, event: event), now: now)
+            note(missed: event...event, of: key)
+        }
+        enqueue(index)
+    }
+
+    /// At most one announcement an hour for each delegate: with a full log, each new event pushes one out.
+    private func note(missed range: ClosedRange<Sequence>, of key: DelegateKey) {
+        counters.missed(range.count)
+        guard let pending = missed[key] else {
+            missed[key] = .some(nil)
+            checkpoints.note(
+                DeliveryNotice(key, .fellBehind(first: range.lowerBound, last: range.upperBound)), now: now)
+            timers.insert(.tellMissed(key), due: now + Self.hour)
+            return
+        }
+        missed[key] = pending.map {
+            min($0.lowerBound, range.lowerBound)...max($0.upperBound, range.upperBound)
+        } ?? range
+    }
+
+    func tellMissed(_ key: DelegateKey) {
+        guard let pending = missed.removeValue(forKey: key), let range = pending else { return }
+        missed[key] = .some(nil)
+        checkpoints.note(DeliveryNotice(key, .fellBehind(first: range.lowerBound, last: range.upperBound)), now: now)
+        timers.insert(.tellMissed(key), due: now + Self.hour)
+    }
+
+    private static let hour: Int64 = 3_600_000_000_000
+
+    // MARK: Who waits for the outcome
+
+    /// Somebody waits until the active delegates that this event concerns have been told.
+    private func expect(_ event: Event, _ sequence: Sequence, _ matching: [Int], _ watch: DeliveryWatch) {
+        var count = 0
+        for index in matching {
+            guard let lane = lanes[index], lane.isActive, !lane.health.isFailing,
+                lane.isWanted(event, sequence, { view(of: event) })
+            else { continue }
+            watched[DeliveryKey(delegate: lane.delegate.key, event: sequence)] = watch
+            count += 1
+        }
+        watch.routed(to: count)
+    }
+
+    func expire(_ watch: DeliveryWatch) {
+        watched = watched.filter { $0.value !== watch }
+        watch.expire()
     }
 }

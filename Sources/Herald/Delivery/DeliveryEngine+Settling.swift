@@ -2,7 +2,7 @@ import Runtime
 
 /// Attempts end.
 extension DeliveryEngine {
-    /// An attempt has ended.
+    /// A request has ended.
     func finished(_ token: Int, _ outcome: CallbackOutcome) {
         guard transfers.indices.contains(token), let transfer = transfers[token] else { return }
         transfers[token] = nil
@@ -10,63 +10,132 @@ extension DeliveryEngine {
         openTransfers -= 1
         young.end(token)
         now = ports.clock.monotonic()
-        if case .failed(.stopped, _) = outcome.verdict {
-            comeBack(to: transfer)
-            return
+        switch transfer.purpose {
+        case .delivery(let origin): finished(transfer, origin, outcome)
+        case .test(let answer): answer(outcome)
+        case .verification(let challenge): verified(transfer, challenge, outcome)
         }
-        let record = AttemptRecord(
-            transfer.attempts + 1, transfer.delegate, transfer.sequence, transfer.startedAt, outcome)
-        checkpoints.add(record, now: now)
+    }
+
+    private func finished(_ transfer: Transfer, _ origin: Lane.Origin, _ outcome: CallbackOutcome) {
+        if case .failed(.stopped, _) = outcome.verdict { return comeBack(to: transfer, origin) }
+        let wall = ports.clock.wall()
+        checkpoints.add(AttemptRecord(transfer, outcome), now: now)
         counters.count(outcome)
+        board.count(transfer.delegate, succeeded: outcome.isSuccess, duration: outcome.duration, at: wall)
 
         let index = transfer.lane
-        guard lanes[index]?.delegate.key == transfer.delegate else { return }
-        let key = transfer.key
-        let health = lanes[index]?.health
-        let settlement = lanes[index]?.finished(
-            transfer.sequence, isRetry: transfer.isRetry, attempts: transfer.attempts, outcome: outcome, now: now,
-            random: outcome.isSuccess ? 0 : ports.random())
-        switch settlement {
-        case .delivered:
-            if transfer.isRetry { checkpoints.end(key, now: now) }
-        case .retry(let delay, let attempts):
-            let retry = Retry(delegate: key.delegate, event: key.event, attempts: attempts)
-            timers.insert(.retry(retry), due: now + delay)
-            checkpoints.wait(key, attempts: attempts, dueAt: ports.clock.wall() + delay / 1_000_000, now: now)
-        case .exhausted(let attempts):
-            counters.exhausted()
-            checkpoints.giveUp(key, attempts: attempts, at: ports.clock.wall(), now: now)
-        case .held:
-            lanes[index]?.hold(Retry(delegate: key.delegate, event: key.event, attempts: transfer.attempts))
-            if !transfer.isRetry {
-                checkpoints.wait(key, attempts: transfer.attempts, dueAt: ports.clock.wall(), now: now)
-            }
-        case nil: break
+        guard let delegate = lanes[index]?.delegate, delegate.key == transfer.delegate else { return }
+        if !watched.isEmpty, let watch = watched.removeValue(forKey: transfer.key) {
+            watch.report(.init(delegate: delegate, event: transfer.event, outcome: outcome))
         }
-        if case .failing(_, let probeAt, _)? = lanes[index]?.health, health != lanes[index]?.health {
-            timers.insert(.probe(transfer.delegate), due: probeAt)
-        }
+        let wasFailing = lanes[index]?.health.isFailing == true
+        let end = Lane.End(
+            sequence: transfer.sequence, origin: origin, subject: transfer.event.subject, attempts: transfer.attempts,
+            outcome: outcome, now: now, wall: wall, random: outcome.isSuccess ? 0 : ports.random())
+        guard let (settlement, change) = lanes[index]?.finished(end) else { return }
+        write(settlement, transfer, origin, wall)
+        if lanes[index]?.replays.first?.isOver == true { endReplay(index) }
+        if outcome.isSuccess && wasFailing { checkpoints.note(DeliveryNotice(delegate.key, .recovered), now: now) }
+        react(to: change, outcome, lane: index, delegate)
         touched(index)
         enqueue(index)
     }
 
+    /// What became of the delivery goes into the checkpoint.
+    private func write(
+        _ settlement: Lane.Settlement, _ transfer: Transfer, _ origin: Lane.Origin, _ wall: Int64
+    ) {
+        let key = transfer.key
+        switch settlement {
+        case .delivered:
+            if origin == .retry { checkpoints.end(key, now: now) }
+        case .retry(let delay, let attempts, let turn):
+            timers.insert(
+                .retry(Retry(delegate: key.delegate, event: key.event, turn: turn)), due: now + delay)
+            checkpoints.wait(
+                key, attempts: attempts, dueAt: wall + delay / 1_000_000, isReplay: transfer.isReplay, now: now)
+        case .exhausted(let attempts):
+            counters.exhausted()
+            checkpoints.giveUp(key, attempts: attempts, .exhausted, at: wall, isReplay: transfer.isReplay, now: now)
+            // What the service says of itself is not followed up by more of it.
+            guard !ServiceEvents.isOne(transfer.event.type) else { return }
+            checkpoints.note(
+                DeliveryNotice(
+                    key.delegate,
+                    .exhausted(
+                        event: key.event, eventID: transfer.event.id, eventType: transfer.event.type,
+                        attempts: attempts)), now: now)
+        case .held:
+            if origin != .retry {
+                checkpoints.wait(
+                    key, attempts: transfer.attempts, dueAt: wall, isReplay: transfer.isReplay, now: now)
+            }
+        case .dropped(let attempts):
+            checkpoints.giveUp(key, attempts: attempts, .dropped, at: wall, isReplay: transfer.isReplay, now: now)
+        }
+    }
+
+    /// What an attempt says of its delegate as a whole.
+    private func react(
+        to change: LaneHealth.Change, _ outcome: CallbackOutcome, lane index: Int, _ delegate: WebhookDelegate
+    ) {
+        func note(_ matter: DeliveryNotice.Matter) { checkpoints.note(DeliveryNotice(delegate.key, matter), now: now) }
+        if outcome.isGone, lanes[index]?.isGone == false {
+            router.remove(index, delegate.settings.events)
+            end(index)
+            return note(.gone)
+        }
+        if outcome.control == .disable, lanes[index]?.isHalted == false {
+            halt(index)
+            return note(.disabled(reason: "the receiver asked for it by the header webhook-delivery: disable"))
+        }
+        switch change {
+        case .none, .stillStopped: break
+        case .stopped:
+            if case .failing(let since, _, _)? = lanes[index]?.health {
+                note(.failing(since: since, reason: outcome.reason))
+            }
+        case .lost:
+            guard lanes[index]?.isHalted == false else { return }
+            halt(index)
+            note(.disabled(reason: "it failed for five days; the last time: \(outcome.reason)"))
+        }
+    }
+
+    private func halt(_ index: Int) {
+        lanes[index]?.isHalted = true
+        pauseOrResume(index)
+    }
+
     /// It was no attempt: nothing was sent. When the loop stops, the restart delivers; else the sender lacked memory or
     /// descriptors, and the delivery waits a moment with the attempts it had.
-    private func comeBack(to transfer: Transfer) {
-        guard !isStopping, lanes[transfer.lane]?.delegate.key == transfer.delegate else { return }
-        lanes[transfer.lane]?.returned(transfer.sequence, isRetry: transfer.isRetry)
-        let retry = Retry(delegate: transfer.delegate, event: transfer.sequence, attempts: transfer.attempts)
+    private func comeBack(to transfer: Transfer, _ origin: Lane.Origin) {
+        guard !isStopping, lanes[transfer.lane]?.delegate.key == transfer.delegate,
+            let turn = lanes[transfer.lane]?.returned(transfer.sequence, origin, subject: transfer.event.subject)
+        else { return }
+        let retry = Retry(delegate: transfer.delegate, event: transfer.sequence, turn: turn)
         timers.insert(.retry(retry), due: now + Self.pause)
-        checkpoints.wait(transfer.key, attempts: transfer.attempts, dueAt: ports.clock.wall(), now: now)
+        checkpoints.wait(
+            transfer.key, attempts: transfer.attempts, dueAt: ports.clock.wall(), isReplay: transfer.isReplay,
+            now: now)
         touched(transfer.lane)
         enqueue(transfer.lane)
     }
 }
 
+extension CallbackOutcome {
+    /// Why it was no success, in words.
+    var reason: String {
+        switch verdict {
+        case .answered(let status, _): "status \(status)"
+        case .failed(let failure, let detail): detail.isEmpty ? failure.rawValue : detail
+        }
+    }
+}
+
 extension AttemptRecord {
-    fileprivate init(
-        _ number: Int, _ delegate: DelegateKey, _ event: Sequence, _ startedAt: Int64, _ outcome: CallbackOutcome
-    ) {
+    fileprivate init(_ transfer: DeliveryEngine.Transfer, _ outcome: CallbackOutcome) {
         var status: Int?
         var failure: CallbackFailure?
         var detail = ""
@@ -77,7 +146,10 @@ extension AttemptRecord {
             detail = words
         }
         self.init(
-            delegate: delegate, event: event, number: number, startedAt: startedAt, duration: outcome.duration,
-            status: status, failure: failure, detail: detail, excerpt: outcome.excerpt)
+            delegate: transfer.delegate, event: transfer.sequence, number: transfer.attempts + 1,
+            startedAt: transfer.startedAt, duration: outcome.duration, status: status, failure: failure,
+            detail: detail, excerpt: outcome.excerpt)
+        isReplay = transfer.isReplay
+        transport = outcome.transport
     }
 }

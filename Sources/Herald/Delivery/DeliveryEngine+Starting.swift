@@ -2,10 +2,22 @@ import Runtime
 
 /// Lanes start attempts, each in its turn.
 extension DeliveryEngine {
-    /// Puts a lane in line when it has something that it may start.
+    /// Puts a lane in line when it has something that it may start, or sets the timer that does so.
     func enqueue(_ index: Int) {
-        guard lanes[index]?.hasWork == true, lanes[index]?.mayStart(now: now) == true else { return }
-        ready.append(index)
+        guard lanes[index]?.hasWork == true else { return }
+        if lanes[index]?.mayStart(now: now) == true {
+            ready.append(index)
+        } else {
+            wakeLater(index)
+        }
+    }
+
+    /// What keeps the lane is only time.
+    private func wakeLater(_ index: Int) {
+        guard let lane = lanes[index], let time = lane.startTime(now: now), lane.wakeTimer.map({ time < $0 }) ?? true
+        else { return }
+        lanes[index]?.wakeTimer = time
+        timers.insert(.wake(lane.delegate.key), due: time)
     }
 
     /// Lets the lanes in line start attempts, each in its turn. Returns whether nothing is left that could start now.
@@ -15,7 +27,11 @@ extension DeliveryEngine {
             guard visits > 0 else { return false }
             visits -= 1
             guard let index = ready.next() else { return true }
-            if pump(lane: index) { ready.append(index) }
+            if pump(lane: index) {
+                ready.append(index)
+            } else {
+                wakeLater(index)
+            }
         }
         return true
     }
@@ -25,28 +41,34 @@ extension DeliveryEngine {
         var starts = Self.quantum
         var reads = Self.scanBudget
         while starts > 0, reads > 0, hasRoom {
-            guard lanes[index]?.mayStart(now: now) == true else { return false }
-            if lanes[index]?.prefersRetry == true {
-                if !startHeldRetry(lane: index) { return false }
-                starts -= 1
-                continue
-            }
-            guard let next = lanes[index]?.next, lanes[index]?.mayTakeNewEvent == true else { return false }
-            guard next <= routed else {
-                lanes[index]?.catchUp()
-                touched(index)
-                return lanes[index]?.hasWork == true
-            }
-            guard let event = event(at: next) else {
-                readPage(for: index, at: next)
+            guard lanes[index]?.mayStart(now: now) == true, let source = lanes[index]?.nextSource() else {
                 return false
             }
-            reads -= 1
-            lanes[index]?.pass(next)
-            touched(index)
-            if lanes[index]?.matches(event) == true, lanes[index]?.wants(event, next) == true {
-                start(event, next, lane: index)
+            switch source {
+            case .retry(let retry):
+                guard let event = event(at: retry.event) else { return readPage(for: index, at: retry.event) }
+                startRetry(retry, event, lane: index)
                 starts -= 1
+            case .log(let next):
+                guard next <= routed else {
+                    lanes[index]?.catchUp()
+                    touched(index)
+                    continue
+                }
+                guard let event = event(at: next) else { return readPage(for: index, at: next) }
+                reads -= 1
+                lanes[index]?.pass(next)
+                touched(index)
+                if lanes[index]?.matches(event) == true,
+                    lanes[index]?.wants(event, next, { view(of: event) }) == true
+                {
+                    start(event, next, lane: index)
+                    starts -= 1
+                }
+            case .replay(let next):
+                guard let event = event(at: next) else { return readPage(for: index, at: next) }
+                reads -= 1
+                if replay(event, next, lane: index) { starts -= 1 }
             }
         }
         return true
@@ -57,34 +79,85 @@ extension DeliveryEngine {
         return pages.event(sequence)
     }
 
-    func readPage(for index: Int, at sequence: Sequence) {
-        guard let key = lanes[index]?.delegate.key else { return }
+    /// Asks for the page with an event; the lane is put in line again when it is there. Returns `false`.
+    private func readPage(for index: Int, at sequence: Sequence) -> Bool {
+        guard let key = lanes[index]?.delegate.key else { return false }
         if let after = pages.want(sequence, for: key) { ports.readPage(after) }
+        return false
     }
 
-    /// Returns `false` when the event has to be read first; the lane is put in line again when it is there.
-    func startHeldRetry(lane index: Int) -> Bool {
-        guard let retry = lanes[index]?.held.first else { return true }
-        guard let event = event(at: retry.event) else {
-            readPage(for: index, at: retry.event)
-            return false
+    private func startRetry(_ retry: Retry, _ event: Event, lane index: Int) {
+        guard let row = lanes[index]?.waiting[retry.event] else { return }
+        if event.isErased {
+            // Nothing is left to tell.
+            _ = lanes[index]?.drop(retry.event)
+            checkpoints.end(DeliveryKey(delegate: retry.delegate, event: retry.event), now: now)
+            return
         }
-        _ = lanes[index]?.startHeldRetry()
-        begin(event, retry.event, lane: index, attempts: retry.attempts, isRetry: true)
-        return true
+        lanes[index]?.started(retry.event, .retry, now: now)
+        begin(event, retry.event, lane: index, attempts: row.attempts, .retry, isReplay: row.isReplay)
     }
 
     func start(_ event: Event, _ sequence: Sequence, lane index: Int) {
-        lanes[index]?.started(sequence)
+        if standsInLine(event, sequence, lane: index, isReplay: false) { return }
+        lanes[index]?.started(sequence, .log, now: now)
         touched(index)
-        begin(event, sequence, lane: index, attempts: 0, isRetry: false)
+        begin(event, sequence, lane: index, attempts: 0, .log, isReplay: false)
     }
 
-    func begin(_ event: Event, _ sequence: Sequence, lane index: Int, attempts: Int, isRetry: Bool) {
+    /// Returns whether an attempt was started.
+    private func replay(_ event: Event, _ sequence: Sequence, lane index: Int) -> Bool {
+        guard let replay = lanes[index]?.replays.first else { return false }
+        lanes[index]?.replays[0].pass(sequence)
+        touched(index)
+        defer { if lanes[index]?.replays.first?.isOver == true { endReplay(index) } }
+        // One with a row of its own will be made anyway.
+        guard lanes[index]?.waiting[sequence] == nil, lanes[index]?.matches(event) == true,
+            lanes[index]?.accepts(event, { view(of: event) }) == true,
+            !standsInLine(event, sequence, lane: index, isReplay: true)
+        else { return false }
+        lanes[index]?.started(sequence, .replay(replay.id), now: now)
+        begin(event, sequence, lane: index, attempts: 0, .replay(replay.id), isReplay: true)
+        return true
+    }
+
+    /// The oldest replay of a lane is over.
+    func endReplay(_ index: Int) {
+        guard let id = lanes[index]?.replays.first?.id else { return }
+        lanes[index]?.replays.removeFirst()
+        checkpoints.endReplay(id, now: now)
+        touched(index)
+        enqueue(index)
+    }
+
+    private func standsInLine(_ event: Event, _ sequence: Sequence, lane index: Int, isReplay: Bool) -> Bool {
+        guard let key = lanes[index]?.delegate.key,
+            lanes[index]?.standsInLine(event, sequence, isReplay: isReplay) == true
+        else { return false }
+        checkpoints.wait(
+            DeliveryKey(delegate: key, event: sequence), attempts: 0, dueAt: ports.clock.wall(), isReplay: isReplay,
+            now: now)
+        touched(index)
+        return true
+    }
+
+    func begin(
+        _ event: Event, _ sequence: Sequence, lane index: Int, attempts: Int, _ origin: Lane.Origin, isReplay: Bool
+    ) {
         guard let delegate = lanes[index]?.delegate else { return }
-        let transfer = Transfer(
-            lane: index, delegate: delegate.key, sequence: sequence, event: event, attempts: attempts,
-            isRetry: isRetry, startedAt: ports.clock.wall())
+        let token = open(
+            Transfer(
+                lane: index, delegate: delegate.key, sequence: sequence, event: event, attempts: attempts,
+                purpose: .delivery(origin), isReplay: isReplay, startedAt: ports.clock.wall()))
+        ports.sender.start(
+            Callback(
+                token: token, delegate: delegate, event: event, attempt: attempts + 1,
+                purpose: .delivery(isReplay: isReplay)))
+    }
+
+    /// Notes an open request.
+    /// - Returns: its token.
+    func open(_ transfer: Transfer) -> Int {
         let token: Int
         if let free = freeTransfers.popLast() {
             transfers[free] = transfer
@@ -95,6 +168,6 @@ extension DeliveryEngine {
         }
         openTransfers += 1
         young.start(token, now: now)
-        ports.sender.start(Callback(token: token, delegate: delegate, event: event, attempt: attempts + 1))
+        return token
     }
 }

@@ -3,11 +3,12 @@ import Runtime
 /// What a delivery loop does between two polls: routes new events to lanes, starts attempts, settles what has ended, and
 /// gathers checkpoints. It owns the loop's lanes; everything here runs on the loop's thread, nothing waits.
 ///
-/// It acts through what it is given: a `CallbackSender`, and two closures that ask for a page of the log and hand over a
+/// It acts through what it is given: a `CallbackSender`, and closures that ask for a page of the log and hand over a
 /// checkpoint. So a test drives it step by step, with a clock of its own.
 ///
 /// This file has its state and its turns. The extensions are the stations of a delivery: `+Lanes`, `+Routing`, `+Starting`,
-/// `+Settling`, `+Checkpoints`; nobody else touches the state.
+/// `+Settling`, `+Checkpoints`; what is asked of it from outside: `+Requests`; and calls outside the lanes: `+Calls`.
+/// Nobody else touches the state.
 final class DeliveryEngine {
     struct Ports {
         let sender: any CallbackSender
@@ -19,16 +20,31 @@ final class DeliveryEngine {
         let submit: (Checkpoint) -> Void
         /// Within 0..<1.
         let random: () -> Double
+        /// A new id for an event.
+        let makeID: () -> String
+        /// Called every ten seconds; `nil`: another loop does it.
+        let keepHouse: (() -> Void)?
     }
 
+    /// An open request.
     struct Transfer {
+        enum Purpose {
+            case delivery(Lane.Origin)
+            /// Somebody tries the delegate out, and waits for the outcome.
+            case test((CallbackOutcome) -> Void)
+            /// Its owner is asked for consent; the challenge, when there is one, has to come back.
+            case verification(challenge: String?)
+        }
+
         let lane: Int
         let delegate: DelegateKey
+        /// 0: the event is in no log.
         let sequence: Sequence
         let event: Event
         /// Made before this one.
         let attempts: Int
-        let isRetry: Bool
+        let purpose: Purpose
+        let isReplay: Bool
         let startedAt: Int64
 
         var key: DeliveryKey { DeliveryKey(delegate: delegate, event: sequence) }
@@ -36,8 +52,15 @@ final class DeliveryEngine {
 
     enum Timer {
         case retry(Retry)
-        case probe(DelegateKey)
+        /// The lane may start something.
+        case wake(DelegateKey)
+        case verify(DelegateKey)
+        case leaseEnds(DelegateKey)
+        /// What a delegate has missed may be told again.
+        case tellMissed(DelegateKey)
         case readAgain(after: Sequence)
+        case expire(DeliveryWatch)
+        case keepHouse
     }
 
     /// After a read of the store that failed, and after an attempt that could not be made, in nanoseconds.
@@ -82,6 +105,15 @@ final class DeliveryEngine {
     /// What the board will say once the checkpoint is written: before that, the store doesn't know what became of events
     /// that a lane has passed.
     var boardChanges: [(key: DelegateKey, entry: LaneBoard.Entry?)] = []
+    /// First attempts that somebody waits for.
+    var watched: [DeliveryKey: DeliveryWatch] = [:]
+    /// Events that fell off the end of the log before a delegate was told of them, and were not announced yet.
+    var missed: [DelegateKey: ClosedRange<Sequence>?] = [:]
+    var statisticsDue: Int64
+    var statisticsAreLeaving = false
+    let dataParser = EventDataParser()
+    /// The event that was looked at last, as filters see it.
+    var view: EventView?
     /// Monotonic nanoseconds, read once for each turn and each outcome.
     var now: Int64
     var isStopping = false
@@ -97,10 +129,12 @@ final class DeliveryEngine {
         self.counters = counters
         self.board = board
         now = ports.clock.monotonic()
+        statisticsDue = now + Self.statisticsInterval
         routed = settled
         recent = RecentEvents(after: settled, maxEvents: recentEvents, maxBytes: 16 << 20)
         checkpoints = CheckpointBuilder(settled: settled)
         board.settled = settled
+        if ports.keepHouse != nil { timers.insert(.keepHouse, due: now + RetentionKeeper.interval) }
     }
 
     // MARK: A turn
@@ -127,10 +161,18 @@ final class DeliveryEngine {
                 guard let index = indices[retry.delegate] else { continue }
                 lanes[index]?.hold(retry)
                 enqueue(index)
-            case .probe(let key):
-                if let index = indices[key] { enqueue(index) }
-            case .readAgain(let after):
-                ports.readPage(after)
+            case .wake(let key):
+                guard let index = indices[key] else { continue }
+                lanes[index]?.wakeTimer = nil
+                enqueue(index)
+            case .verify(let key): if let index = indices[key] { verify(index) }
+            case .leaseEnds(let key): if let index = indices[key] { leaseEnds(index) }
+            case .tellMissed(let key): tellMissed(key)
+            case .readAgain(let after): ports.readPage(after)
+            case .expire(let watch): expire(watch)
+            case .keepHouse:
+                ports.keepHouse?()
+                timers.insert(.keepHouse, due: now + RetentionKeeper.interval)
             }
         }
     }
@@ -143,5 +185,13 @@ final class DeliveryEngine {
     var hasRoomBesidesLine: Bool {
         hasRoom && openTransfers + ready.count < ports.sender.capacity
             && young.count + ready.count < YoungTransfers.limit
+    }
+
+    /// The event as filters see it, parsed once for all lanes.
+    func view(of event: Event) -> EventView {
+        if let view, view.event === event { return view }
+        let made = EventView(event, dataParser)
+        view = made
+        return made
     }
 }

@@ -7,6 +7,13 @@ final class DeliveryLoop: EventDelegate {
     private enum Message: Sendable {
         case set(WebhookDelegate)
         case remove(DelegateKey)
+        case redeliver(WaitingDelivery)
+        case drop(DeliveryKey)
+        case replay(Replay)
+        case erase(Set<Sequence>)
+        case trim(first: Sequence)
+        case test(DelegateKey, @Sendable (CallbackOutcome?) -> Void)
+        case expire(DeliveryWatch, at: Int64)
         case page(after: Sequence, EventBatch?)
         case checkpointEnded(Bool)
         /// Starts nothing new; what is in flight has until then (monotonic nanoseconds).
@@ -40,6 +47,9 @@ final class DeliveryLoop: EventDelegate {
     struct Services: Sendable {
         let readPage: @Sendable (_ after: Sequence, _ answer: @escaping @Sendable (EventBatch?) -> Void) -> Void
         let submit: @Sendable (Checkpoint, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
+        let makeID: @Sendable () -> String
+        /// Called from time to time; `nil`: another loop does it.
+        let keepHouse: (@Sendable () -> Void)?
     }
 
     /// A lane as it was before the process started.
@@ -48,6 +58,7 @@ final class DeliveryLoop: EventDelegate {
         var position: LanePosition?
         var waiting: [WaitingDelivery] = []
         var decided: Set<Sequence> = []
+        var replays: [Replay] = []
     }
 
     /// - Parameter settled: the common position of lanes without a row.
@@ -61,6 +72,17 @@ final class DeliveryLoop: EventDelegate {
     func published(_ batch: EventBatch) { wakeOnce.wake() }
     func set(_ delegate: WebhookDelegate) { mailbox.post(.set(delegate)) }
     func remove(_ key: DelegateKey) { mailbox.post(.remove(key)) }
+    func redeliver(_ delivery: WaitingDelivery) { mailbox.post(.redeliver(delivery)) }
+    func drop(_ key: DeliveryKey) { mailbox.post(.drop(key)) }
+    func replay(_ replay: Replay) { mailbox.post(.replay(replay)) }
+    func erase(_ events: Set<Sequence>) { mailbox.post(.erase(events)) }
+    func trim(first: Sequence) { mailbox.post(.trim(first: first)) }
+    func expire(_ watch: DeliveryWatch, at time: Int64) { mailbox.post(.expire(watch, at: time)) }
+
+    /// - Parameter answer: called once on the loop's thread; `nil`: the delegate is gone, or too much is open.
+    func test(_ key: DelegateKey, _ answer: @escaping @Sendable (CallbackOutcome?) -> Void) {
+        mailbox.post(.test(key, answer))
+    }
 
     /// Ends the loop once what is in flight is finished, or the deadline (monotonic nanoseconds) has come, and its last
     /// checkpoint is written. Returns at once; `waitUntilFlushed` waits.
@@ -85,12 +107,14 @@ final class DeliveryLoop: EventDelegate {
                 sender: sender, tail: tail, clock: clock,
                 readPage: { after in services.readPage(after) { mailbox.post(.page(after: after, $0)) } },
                 submit: { services.submit($0) { mailbox.post(.checkpointEnded($0)) } },
-                random: { Double.random(in: 0..<1, using: &random) }),
+                random: { Double.random(in: 0..<1, using: &random) }, makeID: services.makeID,
+                keepHouse: services.keepHouse),
             settled: settled, counters: counters, board: board)
         for lane in lanes {
             engine.set(
                 lane.delegate,
-                restored: .init(position: lane.position, waiting: lane.waiting, decided: lane.decided))
+                restored: .init(
+                    position: lane.position, waiting: lane.waiting, decided: lane.decided, replays: lane.replays))
         }
         var state = RunState()
         while true {
@@ -105,7 +129,8 @@ final class DeliveryLoop: EventDelegate {
         flush(engine, &state)
         hasFlushed.signal()
         mayClose.wait()
-        sender.close { _, _ in }
+        // Who waits for the outcome of a call is answered.
+        sender.close { engine.finished($0, $1) }
     }
 
     /// Writes the last checkpoint. When the store refuses it, the restart delivers again.
@@ -135,6 +160,13 @@ final class DeliveryLoop: EventDelegate {
         switch message {
         case .set(let delegate): engine.set(delegate)
         case .remove(let key): engine.remove(key)
+        case .redeliver(let delivery): engine.redeliver(delivery)
+        case .drop(let key): engine.drop(key)
+        case .replay(let replay): engine.replay(replay)
+        case .erase(let events): engine.erase(events)
+        case .trim(let first): engine.trim(first: first)
+        case .test(let key, let answer): engine.test(key, answer)
+        case .expire(let watch, let time): engine.expire(watch, at: time)
         case .page(let after, let page): engine.pageArrived(after: after, page)
         case .checkpointEnded(let succeeded):
             engine.checkpointEnded(succeeded: succeeded)

@@ -5,106 +5,120 @@
 /// - `nil`: the lane is *caught up*. The router offers it each new event; nothing is queued for it.
 /// - a sequence: the lane is *behind*. It reads the log by itself from there when it may start something, until it is
 ///   caught up. A slow, paused or failing delegate costs this number, whatever has been published since.
+///
+/// This file has its state and what may start; `Lane+Attempts` how attempts begin and end, `Lane+Waiting` the deliveries
+/// that have a row of their own.
 struct Lane {
-    /// How the delegate has answered lately.
-    enum Health: Equatable {
-        /// With so many failures in a row.
-        case working(failures: Int)
-        /// Too many in a row. Nothing is sent but one attempt at a time from `probeAt` on; `pause` is the distance to
-        /// the next probe (nanoseconds). Exits: a success makes it `working`.
-        case failing(since: Int64, probeAt: Int64, pause: Int64)
+    /// What a lane starts next.
+    enum Source: Equatable {
+        case retry(Retry)
+        /// The next event of the log.
+        case log(Sequence)
+        /// The next event of its replay.
+        case replay(Sequence)
     }
 
-    /// What becomes of a delivery after an attempt.
-    enum Settlement: Equatable {
-        case delivered
-        /// Try again after so many nanoseconds; it counts as `attempts`.
-        case retry(after: Int64, attempts: Int)
-        case exhausted(attempts: Int)
-        /// The delegate as a whole is failing: the delivery waits for a later probe with the attempts it had.
-        case held
+    /// A delivery with a row of its own.
+    struct Waiting {
+        /// How many were made.
+        var attempts: Int
+        /// Counts the plans that were made for it: a timer of an earlier plan means nothing.
+        var turn: UInt32 = 0
+        var isReplay: Bool
+        /// An attempt is under way.
+        var isOpen = false
+        let subject: String?
     }
 
-    /// Failures in a row that stop a lane.
-    static let failuresBeforeStop = 5
-    /// Between probes: the first pause, doubled up to the last.
-    static let firstPause: Int64 = 5_000_000_000
-    static let longestPause: Int64 = 300_000_000_000
     /// Deliveries of one lane that may wait for a retry; past it the lane takes no new event until one is settled, so
     /// that memory stays bounded.
     static let maxWaiting = 10_000
     /// Requests open at once before the first answer. It doubles with each success up to the delegate's limit and
     /// halves with each failure, so that an unresponsive delegate holds few sockets.
     static let firstWindow = 4
+    /// First tries between two late retries, while there are both.
+    static let firstTriesPerRetry = 3
 
-    private(set) var delegate: WebhookDelegate
-    private(set) var next: Sequence?
+    var delegate: WebhookDelegate
+    var next: Sequence?
     /// First tries that are open, ascending.
-    private(set) var inFlight: [Sequence] = []
-    private(set) var retriesInFlight = 0
-    private(set) var health = Health.working(failures: 0)
-    /// Deliveries whose next attempt waits for time, for room or for a probe: rows of the store.
-    private(set) var waiting = 0
+    var inFlight: [Sequence] = []
+    var retriesInFlight = 0
+    var health = LaneHealth.working(failures: 0)
+    var pace = Pace()
+    /// Rows of the store: deliveries whose next attempt waits for time, for room, for a probe or for another one.
+    var waiting: [Sequence: Waiting] = [:]
     /// Retries that are due but could not start yet.
-    private(set) var held = RetryLine()
+    var held = RetryLine()
+    var lines = SubjectLines()
+    /// The oldest is under way, the others wait for its end.
+    var replays: [ReplayCursor] = []
     /// The last event that was started or passed over by reading.
-    private(set) var position: Sequence
+    var position: Sequence
     /// It has changed since the last checkpoint.
     var isTouched = false
-    private var window = firstWindow
-    private var retryIsNext = false
+    /// Nothing is sent until the registry says what became of the delegate: it has been found gone or lost.
+    var isHalted = false
+    /// Its deliveries have ended.
+    var isGone = false
+    /// When a timer is to end its lease, or to wake it, in monotonic nanoseconds.
+    var leaseTimer: Int64?
+    var wakeTimer: Int64?
+    /// Calls that asked its owner for consent without success.
+    var verifications = 0
+    var window = firstWindow
+    /// First tries since the last retry.
+    var firstTries = 0
+    var replayIsNext = false
     /// While failing: so many probes go to deliveries that failed already before the next one is a new event. Each round
     /// is longer than the one before, so that an outage costs few rows, and an event that always fails bars no other.
-    private var probesBeforeNew = 0
+    var probesBeforeNew = 0
     /// Up to here everything is settled, also when the router's position is behind it after a restart.
     private let floor: Sequence
     /// After a restart: events beyond the cursor that were settled before it.
     private var decided: Set<Sequence>
-    private let subjects: Set<String>
+    private var subjects: Set<String>
 
     /// - Parameters:
     ///   - next: where to read from, `nil` when the router's position is the lane's.
     ///   - position: the last event that was looked at; those of `decided` were as well.
-    ///   - waiting: how many deliveries wait for a retry.
+    ///   - now: monotonic nanoseconds.
     init(
-        _ delegate: WebhookDelegate, next: Sequence?, position: Sequence, waiting: Int = 0, decided: Set<Sequence> = []
+        _ delegate: WebhookDelegate, next: Sequence?, position: Sequence, decided: Set<Sequence> = [], now: Int64 = 0
     ) {
         self.delegate = delegate
         self.next = next
         self.position = max(position, decided.max() ?? position)
-        self.waiting = waiting
         self.decided = decided
         floor = max(delegate.start, next.map { $0 - 1 } ?? 0)
         subjects = Set(delegate.settings.subjects)
+        if let since = delegate.state.failingSince {
+            health = .failing(since: since, probeAt: now, pause: LaneHealth.firstPause)
+            window = 1
+        }
     }
 
-    /// The same lane with the delegate's new settings. Somebody who gives it another address, or resumes it, thinks that
-    /// it works: it need not wait for a probe.
-    init(_ lane: Lane, changedTo delegate: WebhookDelegate) {
+    /// Gives the lane the delegate's new settings. Somebody who gives it another address, or resumes it, thinks that it
+    /// works: it need not wait for a probe.
+    mutating func change(to delegate: WebhookDelegate) {
+        let old = self.delegate
         self.delegate = delegate
-        subjects = Set(delegate.settings.subjects)
-        next = lane.next
-        inFlight = lane.inFlight
-        retriesInFlight = lane.retriesInFlight
-        let isMended =
-            delegate.settings.url != lane.delegate.settings.url
-            || (lane.delegate.status == .paused && delegate.status == .active)
-        health = isMended ? .working(failures: 0) : lane.health
-        waiting = lane.waiting
-        held = lane.held
-        position = lane.position
-        isTouched = lane.isTouched
-        window = lane.window
-        retryIsNext = lane.retryIsNext
-        probesBeforeNew = lane.probesBeforeNew
-        floor = lane.floor
-        decided = lane.decided
+        isHalted = false
+        isGone = delegate.status == .gone
+        if delegate.settings.subjects != old.settings.subjects { subjects = Set(delegate.settings.subjects) }
+        if delegate.settings.url != old.settings.url || (old.status != .active && delegate.status == .active) {
+            health.mend(isNew: old.status == .disabled || old.status == .gone)
+            pace = Pace()
+        }
+        if delegate.status != old.status { verifications = 0 }
+        if delegate.settings.ordering != old.settings.ordering { reorder(was: old.settings.ordering) }
     }
 
-    var isPaused: Bool { delegate.status == .paused }
-    var open: Int { inFlight.count + retriesInFlight }
+    var isActive: Bool { delegate.status == .active && !isHalted }
+    var ordering: WebhookSettings.Ordering { delegate.settings.ordering }
+    var open: Int { inFlight.count + retriesInFlight + (replays.first?.inFlight.count ?? 0) }
     /// There is something to send, if it may.
-    var hasWork: Bool { next != nil || !held.isEmpty }
+    var hasWork: Bool { next != nil || !held.isEmpty || replays.first?.hasWork == true }
     /// Neither behind nor with anything open: at the common position.
     var isSettled: Bool { next == nil && inFlight.isEmpty }
 
@@ -114,38 +128,81 @@ struct Lane {
 
     // MARK: Deciding
 
-    /// Whether this delegate is to be told of this event, by its settings of the moment.
-    mutating func wants(_ event: Event, _ sequence: Sequence) -> Bool {
-        guard sequence > floor, event.app == delegate.app else { return false }
-        if !subjects.isEmpty {
-            guard let subject = event.subject, subjects.contains(subject) else { return false }
-        }
+    /// Whether this delegate is to be told of this event, by its settings of the moment. The patterns are not asked: the
+    /// router, or `matches`, has done that.
+    mutating func wants(_ event: Event, _ sequence: Sequence, _ view: () -> EventView) -> Bool {
+        guard isWanted(event, sequence, view) else { return false }
         return decided.isEmpty || decided.remove(sequence) == nil
     }
 
-    /// Whether the patterns match: for a lane that reads by itself. The router has asked this already.
+    /// The same, without noting that a settled event was seen.
+    func isWanted(_ event: Event, _ sequence: Sequence, _ view: () -> EventView) -> Bool {
+        sequence > floor && accepts(event, view)
+    }
+
+    /// Whether app, subjects and filter agree.
+    func accepts(_ event: Event, _ view: () -> EventView) -> Bool {
+        guard event.app == delegate.app, !event.isErased else { return false }
+        if !subjects.isEmpty, event.audience == nil {
+            guard let subject = event.subject, subjects.contains(subject) else { return false }
+        }
+        return delegate.settings.filter?.matches(view()) ?? true
+    }
+
+    /// Whether the patterns match: for a lane that reads by itself.
     func matches(_ event: Event) -> Bool {
-        delegate.settings.events.contains { $0.matches(event.type) }
+        if let audience = event.audience { return audience == delegate.key }
+        return delegate.settings.events.contains { $0.matches(event.type) }
     }
 
     /// Whether another attempt may start now.
     func mayStart(now: Int64) -> Bool {
-        if isPaused { return false }
+        guard isActive else { return false }
         switch health {
-        case .working: return open < min(window, delegate.settings.maxInFlight)
-        case .failing(_, let probeAt, _): return open == 0 && now >= probeAt
+        case .working:
+            return open < limit && now >= pace.earliestStart(delegate.settings.rateLimit)
+        case .failing(_, let probeAt, _):
+            return open == 0 && now >= max(probeAt, pace.earliestStart(nil))
         }
     }
 
-    /// Whether what starts next is to be a retry; retries and first tries take turns.
-    var prefersRetry: Bool {
-        guard !held.isEmpty else { return false }
-        if next == nil || !mayTakeNewEvent { return true }
-        if case .failing = health { return probesBeforeNew > 0 }
-        return retryIsNext
+    /// When an attempt may start that only time keeps from starting; monotonic nanoseconds.
+    func startTime(now: Int64) -> Int64? {
+        guard isActive, hasWork else { return nil }
+        switch health {
+        case .working:
+            let start = pace.earliestStart(delegate.settings.rateLimit)
+            return open < limit && start > now ? start : nil
+        case .failing(_, let probeAt, _):
+            let start = max(probeAt, pace.earliestStart(nil))
+            return open == 0 && start > now ? start : nil
+        }
     }
 
-    var mayTakeNewEvent: Bool { waiting < Self.maxWaiting }
+    private var limit: Int { ordering == .strict ? 1 : min(window, delegate.settings.maxInFlight) }
+
+    /// What to start next, when it may. Retries and first tries take turns, and so do the log and a replay.
+    mutating func nextSource() -> Source? {
+        dropOutdatedRetries()
+        if prefersRetry, let retry = held.first { return .retry(retry) }
+        let replay = replays.first.flatMap { replay in
+            replay.hasWork && (ordering == .none || replay.inFlight.isEmpty) ? replay.next : nil
+        }
+        if let next, mayTakeNewEvent, !(replayIsNext && replay != nil) { return .log(next) }
+        return replay.map(Source.replay)
+    }
+
+    private var prefersRetry: Bool {
+        guard !held.isEmpty else { return false }
+        if (next == nil || !mayTakeNewEvent) && replays.first?.hasWork != true { return true }
+        if health.isFailing { return probesBeforeNew > 0 }
+        return firstTries >= Self.firstTriesPerRetry
+    }
+
+    var mayTakeNewEvent: Bool {
+        guard waiting.count < Self.maxWaiting else { return false }
+        return ordering != .strict || open == 0 && !waiting.values.contains { !$0.isReplay }
+    }
 
     // MARK: Reading
 
@@ -168,95 +225,25 @@ struct Lane {
         next = nil
     }
 
-    // MARK: Attempts
-
-    mutating func started(_ sequence: Sequence) {
-        inFlight.append(sequence)
-        position = max(position, sequence)
-        retryIsNext = true
-        probesBeforeNew = held.count + 1
+    /// The log begins here now.
+    /// - Returns: the first event that the lane has missed by that, if any.
+    mutating func trim(first: Sequence) -> Sequence? {
+        if let replay = replays.first, replay.next < first { replays[0].pass(first - 1) }
+        guard let next, next < first else { return nil }
+        pass(first - 1)
+        return next
     }
 
-    /// A retry is due; it starts as soon as it may.
-    mutating func hold(_ retry: Retry) {
-        held.append(retry)
-    }
-
-    mutating func startHeldRetry() -> Retry {
-        retriesInFlight += 1
-        retryIsNext = false
-        probesBeforeNew = max(0, probesBeforeNew - 1)
-        return held.removeFirst()
-    }
-
-    /// The event of a retry that was started is no longer there.
-    mutating func abandonRetry() {
-        retriesInFlight -= 1
-        waiting -= 1
-    }
-
-    /// An attempt was not made after all; its delivery waits.
-    mutating func returned(_ sequence: Sequence, isRetry: Bool) {
-        if isRetry {
-            retriesInFlight -= 1
-        } else if let index = inFlight.firstIndex(of: sequence) {
-            inFlight.remove(at: index)
-            waiting += 1
-        }
-    }
-
-    /// An attempt has ended.
-    /// - Parameters:
-    ///   - attempts: how many were made before it.
-    ///   - random: within 0..<1, for the jitter.
-    mutating func finished(
-        _ sequence: Sequence, isRetry: Bool, attempts: Int, outcome: CallbackOutcome, now: Int64, random: Double
-    ) -> Settlement {
-        if isRetry {
-            retriesInFlight -= 1
-        } else if let index = inFlight.firstIndex(of: sequence) {
-            inFlight.remove(at: index)
-        }
-        if outcome.isSuccess {
-            health = .working(failures: 0)
-            window = min(window * 2, delegate.settings.maxInFlight)
-            if isRetry { waiting -= 1 }
-            return .delivered
-        }
-        if noteFailure(now: now) {
-            if !isRetry { waiting += 1 }
-            return .held
-        }
-        guard
-            let delay = RetrySchedule.delay(
-                delegate.settings.retrySchedule, attempts: attempts + 1, after: outcome, random: random)
-        else {
-            if isRetry { waiting -= 1 }
-            return .exhausted(attempts: attempts + 1)
-        }
-        if !isRetry { waiting += 1 }
-        return .retry(after: Int64(delay * 1_000_000_000), attempts: attempts + 1)
-    }
-
-    /// Returns whether the lane was stopped already.
-    private mutating func noteFailure(now: Int64) -> Bool {
-        window = max(1, window / 2)
-        switch health {
-        case .working(let failures) where failures + 1 < Self.failuresBeforeStop:
-            health = .working(failures: failures + 1)
-            return false
-        case .working:
-            probesBeforeNew = 1
-            health = .failing(since: now, probeAt: now + Self.firstPause, pause: Self.firstPause)
-            window = 1
-            return false
-        case .failing(let since, let probeAt, let pause):
-            // Attempts that were open when the lane stopped end here too: only a probe moves the next probe.
-            if now >= probeAt {
-                let longer = min(pause * 2, Self.longestPause)
-                health = .failing(since: since, probeAt: now + longer, pause: longer)
-            }
-            return true
-        }
+    /// Its deliveries have ended.
+    /// - Returns: those that waited.
+    mutating func end() -> [Sequence] {
+        let ended = waiting.keys.sorted()
+        waiting = [:]
+        held = RetryLine()
+        lines = SubjectLines()
+        next = nil
+        isGone = true
+        isHalted = true
+        return ended
     }
 }

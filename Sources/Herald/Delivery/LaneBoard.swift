@@ -9,12 +9,24 @@ public final class LaneBoard: Sendable {
         public let inFlight: Int
         /// Deliveries that wait for a retry.
         public let retrying: Int
+        /// Replays that have not ended.
+        public let replays: Int
         /// The delegate fails as a whole: nothing is sent but probes.
         public let isFailing: Bool
     }
 
     private let entries = Mutex<[DelegateKey: Entry]>([:])
     private let written = Atomic<Sequence>(0)
+    private let counted = Mutex(Counted())
+
+    /// What was counted of attempts, and is not in the store.
+    private struct Counted {
+        var current: [DelegateKey: DeliveryStatistics] = [:]
+        /// Of slots that are over.
+        var closed: [DeliveryStatistics] = []
+        /// On its way to the store.
+        var leaving: [DeliveryStatistics] = []
+    }
 
     public init() {}
 
@@ -28,6 +40,44 @@ public final class LaneBoard: Sendable {
     public internal(set) var settled: Sequence {
         get { written.load(ordering: .relaxed) }
         set { written.store(newValue, ordering: .relaxed) }
+    }
+
+    /// An attempt has ended.
+    /// - Parameters:
+    ///   - time: milliseconds since 1970 UTC.
+    ///   - duration: microseconds.
+    func count(_ key: DelegateKey, succeeded: Bool, duration: Int64, at time: Int64) {
+        counted.withLock { counted in
+            let slot = time - time % DeliveryStatistics.slot
+            var entry = counted.current[key] ?? DeliveryStatistics(delegate: key, start: slot)
+            if entry.start != slot {
+                counted.closed.append(entry)
+                entry = DeliveryStatistics(delegate: key, start: slot)
+            }
+            // Not in place while two hold it: the histogram would be copied.
+            counted.current[key] = nil
+            entry.count(succeeded: succeeded, duration: duration)
+            counted.current[key] = entry
+        }
+    }
+
+    /// Takes what was counted, for the store; `written` says when it is there.
+    func takeStatistics() -> [DeliveryStatistics] {
+        counted.withLock { counted in
+            counted.leaving = counted.closed + counted.current.values
+            counted.closed = []
+            counted.current = [:]
+            return counted.leaving
+        }
+    }
+
+    func statisticsWritten() { counted.withLock { $0.leaving = [] } }
+
+    /// What was counted of a delegate and is not in the store yet. Any thread.
+    public func statistics(_ key: DelegateKey) -> [DeliveryStatistics] {
+        counted.withLock { counted in
+            (counted.current[key].map { [$0] } ?? []) + (counted.closed + counted.leaving).filter { $0.delegate == key }
+        }
     }
 
     func remove(_ key: DelegateKey) { entries.withLock { $0[key] = nil } }
@@ -50,11 +100,10 @@ public final class LaneBoard: Sendable {
 extension LaneBoard.Entry {
     /// `nil` when the lane has nothing to tell.
     init?(_ lane: Lane) {
-        var isFailing = false
-        if case .failing = lane.health { isFailing = true }
-        if lane.isSettled && lane.waiting == 0 && !isFailing && lane.open == 0 { return nil }
+        let isFailing = lane.health.isFailing
+        if lane.isSettled && lane.waiting.isEmpty && !isFailing && lane.open == 0 && lane.replays.isEmpty { return nil }
         self.init(
-            cursor: lane.isSettled ? nil : lane.cursor, inFlight: lane.open, retrying: lane.waiting,
-            isFailing: isFailing)
+            cursor: lane.isSettled ? nil : lane.cursor, inFlight: lane.open, retrying: lane.waiting.count,
+            replays: lane.replays.count, isFailing: isFailing)
     }
 }

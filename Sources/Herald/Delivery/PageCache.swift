@@ -40,6 +40,11 @@ struct PageCache {
         return nil
     }
 
+    /// Forgets the pages that hold one of these events.
+    mutating func forget(_ sequences: Set<Sequence>) {
+        pages.removeAll { page in sequences.contains { page.first <= $0 && $0 <= page.last } }
+    }
+
     /// Notes that a lane needs the event at `sequence`.
     /// - Returns: the position after which to read now, when a read is to be started.
     mutating func want(_ sequence: Sequence, for delegate: DelegateKey) -> Sequence? {

@@ -1,9 +1,9 @@
-/// A delivery that has failed and waits for its next attempt.
+/// A delivery with a row of its own whose next attempt is due.
 struct Retry: Equatable, Sendable {
     let delegate: DelegateKey
     let event: Sequence
-    /// How many attempts were made.
-    let attempts: Int
+    /// Of the row when this was made: another one there means that this is outdated.
+    let turn: UInt32
 }
 
 /// Retries in the order in which they came due. Taking the first costs the same however many wait.
@@ -18,13 +18,11 @@ struct RetryLine {
     mutating func append(_ retry: Retry) { retries.append(retry) }
 
     /// - Precondition: it isn't empty.
-    mutating func removeFirst() -> Retry {
-        let first = retries[start]
+    mutating func removeFirst() {
         start += 1
         if start >= 64 && start * 2 >= retries.count || isEmpty {
             retries.removeFirst(start)
             start = 0
         }
-        return first
     }
 }

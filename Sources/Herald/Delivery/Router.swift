@@ -42,9 +42,11 @@ struct Router {
         }
     }
 
-    /// The lanes to offer an event of this type to: those that take everything, and those that named it. No lane is in
+    /// The lanes to offer an event of this type to: those that take everything (but the service's own events, which have
+    /// to be named), and those that named it. No lane is in
     /// both, and none is named twice.
     mutating func lanes(for type: String) -> (any: [Int], named: [Int]) {
+        let any = ServiceEvents.isOne(type) ? [] : self.any
         if exact.isEmpty && prefixes.isEmpty { return (any, []) }
         if let named = resolved[type] { return (any, named) }
         let named = resolve(type)

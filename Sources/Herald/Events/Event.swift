@@ -20,6 +20,14 @@ public final class Event: Sendable {
     public let subject: String?
     /// Milliseconds since 1970 UTC.
     public let time: Int64
+    /// What came with the event and is no field of it, by name: `traceparent`, and of a CloudEvent its `source`,
+    /// `dataschema` and extensions. Names are lower case, values hold no control characters.
+    public let attributes: [KeyValue]
+    /// The one delegate that is told; `nil`: whoever wants it. An addressed event repeats the current state to a new
+    /// delegate: nobody else is told, and lists leave it out.
+    public let audience: DelegateKey?
+    /// Who waits for the outcome of its deliveries. Only in memory.
+    let watch: DeliveryWatch?
     /// The body of a callback in `standard` format, made once: `{"type":…,"timestamp":…,"data":…,"subject":…}`.
     public let body: [UInt8]
     /// Where `data` lies in `body`: the publisher's bytes, as they came.
@@ -29,41 +37,63 @@ public final class Event: Sendable {
     ///   - data: one JSON value that the strict parser has accepted; copied.
     public convenience init(
         app: AppKey = .default, id: String, type: String, subject: String?, time: Int64,
+        attributes: [KeyValue] = [], audience: DelegateKey? = nil, watch: DeliveryWatch? = nil,
         data: UnsafeBufferPointer<UInt8>
     ) {
         self.init(
-            app: app, id: id, type: type, subject: subject, time: time,
-            encoded: StandardBody.encode(type: type, subject: subject, time: time, data: data))
+            app: app, id: id, type: type, subject: subject, time: time, attributes: attributes, audience: audience,
+            watch: watch, encoded: StandardBody.encode(type: type, subject: subject, time: time, data: data))
     }
 
     /// - Parameters:
     ///   - data: one JSON value that the strict parser has accepted; copied.
     public convenience init(
         app: AppKey = .default, id: String, type: String, subject: String?, time: Int64,
+        attributes: [KeyValue] = [], audience: DelegateKey? = nil, watch: DeliveryWatch? = nil,
         data: some Collection<UInt8>
     ) {
         func encode(_ data: UnsafeBufferPointer<UInt8>) -> (body: [UInt8], dataRange: Range<Int>) {
             StandardBody.encode(type: type, subject: subject, time: time, data: data)
         }
         self.init(
-            app: app, id: id, type: type, subject: subject, time: time,
+            app: app, id: id, type: type, subject: subject, time: time, attributes: attributes, audience: audience,
+            watch: watch,
             encoded: data.withContiguousStorageIfAvailable(encode) ?? Array(data).withUnsafeBufferPointer(encode))
     }
 
     private init(
-        app: AppKey, id: String, type: String, subject: String?, time: Int64,
-        encoded: (body: [UInt8], dataRange: Range<Int>)
+        app: AppKey, id: String, type: String, subject: String?, time: Int64, attributes: [KeyValue],
+        audience: DelegateKey?, watch: DeliveryWatch?, encoded: (body: [UInt8], dataRange: Range<Int>)
     ) {
         self.app = app
         self.id = id
         self.type = type
         self.subject = subject
         self.time = time
+        self.attributes = attributes
+        self.audience = audience
+        self.watch = watch
         (body, dataRange) = encoded
+    }
+
+    /// Somebody had what it says erased: it is told to nobody any more.
+    public var isErased: Bool { !attributes.isEmpty && attributes[0] == Self.erasedMark }
+
+    /// No publisher can bring an attribute of this name.
+    private static let erasedMark = KeyValue("herald.erased", "true")
+
+    /// The event without what it says: what is left in the log after an erasure.
+    public func erased() -> Event {
+        Event(
+            app: app, id: id, type: type, subject: nil, time: time, attributes: [Self.erasedMark], audience: audience,
+            data: Array("null".utf8))
     }
 
     /// The publisher's bytes.
     public var data: ArraySlice<UInt8> { body[dataRange] }
+
+    /// The value of one of the attributes.
+    public func attribute(_ name: String) -> String? { attributes.first { $0.key == name }?.value }
 }
 
 /// Events that became durable together, in the order of the log.

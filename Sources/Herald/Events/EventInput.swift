@@ -8,11 +8,19 @@ public enum EventInput {
         /// Milliseconds since 1970 UTC, for an event that brings no time.
         public let now: Int64
         public let ids: ULIDGenerator
+        /// For each event of the request.
+        public let attributes: [KeyValue]
+        /// Who waits for the outcome of the deliveries.
+        public let watch: DeliveryWatch?
 
-        public init(app: AppKey, now: Int64, ids: ULIDGenerator) {
+        public init(
+            app: AppKey, now: Int64, ids: ULIDGenerator, attributes: [KeyValue] = [], watch: DeliveryWatch? = nil
+        ) {
             self.app = app
             self.now = now
             self.ids = ids
+            self.attributes = attributes
+            self.watch = watch
         }
     }
 
@@ -56,7 +64,7 @@ public enum EventInput {
         let event = withBytes(of: data) {
             Event(
                 app: context.app, id: id ?? context.ids.next("evt_", time: context.now), type: type, subject: subject,
-                time: time ?? context.now, data: $0)
+                time: time ?? context.now, attributes: context.attributes, watch: context.watch, data: $0)
         }
         return EventDraft(event: event, mayExist: id != nil, family: family)
     }

@@ -1,4 +1,6 @@
 /// Which event types a delegate wants: an exact type, everything below a prefix (`auth.*`), or all (`*`).
+///
+/// The service's own events (`herald.…`) come only to those who name them: `*` does not mean these.
 public enum EventPattern: Hashable, Sendable {
     case any
     /// `auth.*` is `.prefix("auth.")`: the prefix ends with the dot.
@@ -21,7 +23,7 @@ public enum EventPattern: Hashable, Sendable {
 
     public func matches(_ type: String) -> Bool {
         switch self {
-        case .any: true
+        case .any: !ServiceEvents.isOne(type)
         case .prefix(let prefix): type.hasPrefix(prefix)
         case .exact(let exact): type == exact
         }

@@ -19,6 +19,14 @@ enum AppStateEvents {
         return state?.bytes
     }
 
+    /// The state as it is, for a delegate that has just been registered.
+    static func current(_ state: AppState, id: String, audience: DelegateKey) -> Event {
+        var json = JSONWriter(capacity: state.state.count + 16)
+        json.object { $0.member("state", .raw(state.state)) }
+        return Event(
+            app: state.app, id: id, type: changed, subject: nil, time: state.since, audience: audience, data: json.bytes)
+    }
+
     /// The event with `data.previous`, the state before it (`null` when there was none); else byte for byte as it came.
     static func withPrevious(_ event: Event, _ previous: [UInt8]?) -> Event {
         var data = Array(event.data)
@@ -27,6 +35,7 @@ enum AppStateEvents {
         data.replaceSubrange(
             brace..., with: Array(",\"previous\":".utf8) + (previous ?? Array("null".utf8)) + [data[brace]])
         return Event(
-            app: event.app, id: event.id, type: event.type, subject: event.subject, time: event.time, data: data)
+            app: event.app, id: event.id, type: event.type, subject: event.subject, time: event.time,
+            attributes: event.attributes, audience: event.audience, watch: event.watch, data: data)
     }
 }

@@ -82,15 +82,26 @@ public enum AuthEvents {
 
     /// The event that the service posts by itself when a login or logout changed a user's status.
     static func statusChanged(_ status: AuthStatus, id: String, cause: Event) -> Event {
+        Event(
+            app: cause.app, id: id, type: statusChanged, subject: cause.subject ?? subject(ofUser: status.userID),
+            time: cause.time, data: data(status, cause: cause.id))
+    }
+
+    /// The status as it is, for a delegate that has just been registered.
+    static func current(_ status: AuthStatus, subject: String, id: String, audience: DelegateKey) -> Event {
+        Event(
+            app: status.app, id: id, type: statusChanged, subject: subject, time: status.since, audience: audience,
+            data: data(status, cause: status.eventID))
+    }
+
+    private static func data(_ status: AuthStatus, cause: String) -> [UInt8] {
         var json = JSONWriter(capacity: status.user.count + 128)
         json.object {
             $0.member("user_id", status.userID)
             $0.member("status", status.isLoggedIn ? "logged_in" : "logged_out")
             $0.member("user", .raw(status.user))
-            $0.member("cause", cause.id)
+            $0.member("cause", cause)
         }
-        return Event(
-            app: cause.app, id: id, type: statusChanged, subject: cause.subject ?? subject(ofUser: status.userID),
-            time: cause.time, data: json.bytes)
+        return json.bytes
     }
 }

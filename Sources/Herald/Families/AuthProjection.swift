@@ -19,7 +19,7 @@ public final class AuthProjection: EventDelegate {
     init() {}
 
     public func published(_ batch: EventBatch) {
-        for event in batch.events where event.type.hasPrefix("auth.") {
+        for event in batch.events where event.type.hasPrefix("auth.") && event.audience == nil {
             var errors: [FieldError] = []
             guard let document = try? JSONDocument(parsing: Array(event.data)),
                 let told = AuthEvents.read(event.type, subject: event.subject, data: document.root, &errors)
@@ -43,6 +43,11 @@ public final class AuthProjection: EventDelegate {
             statuses[key] = .next(
                 after: current, userID: told.userID, isLoggedIn: told.isLoggedIn, user: told.user, event: event)
         }
+    }
+
+    /// The writer's thread.
+    func forget(_ app: AppKey, userID: String) {
+        statuses.withLock { $0[Key(app: app, userID: userID)] = nil }
     }
 
     /// `nil` when this user is not remembered: then the store knows. Any thread.

@@ -7,6 +7,10 @@ final class Intake: Sendable {
         case publish(Publication)
         /// A change of the registry. The last of its transaction, so that it is checked against what is committed.
         case change(RegistryWrite)
+        case manage(DeliveryWrite)
+        case describe(EventTypeWrite)
+        case trim(RetentionLimits)
+        /// One with notices may change the registry, and is the last of its transaction as well.
         case checkpoint(Checkpoint, loop: Int, answer: @Sendable (Bool) -> Void)
         /// Called once everything before it is committed and answered.
         case barrier(@Sendable () -> Void)
@@ -45,6 +49,12 @@ final class Intake: Sendable {
 
     /// Any thread. Counts like one event.
     func submit(_ write: RegistryWrite) -> WriteRefusal? { add(.change(write), events: 1, bytes: 0) }
+
+    func submit(_ write: DeliveryWrite) -> WriteRefusal? { add(.manage(write), events: 1, bytes: 0) }
+    func submit(_ write: EventTypeWrite) -> WriteRefusal? { add(.describe(write), events: 1, bytes: 0) }
+
+    /// What is to be cut off the log. One is on its way at a time.
+    func submit(_ limits: RetentionLimits) { append(.trim(limits)) }
 
     private func add(_ submission: Submission, events: Int, bytes: Int) -> WriteRefusal? {
         let (refusal, first) = queue.withLock { queue -> (WriteRefusal?, Bool) in
@@ -114,11 +124,17 @@ final class Intake: Sendable {
                 events += publication.drafts.count
                 bytes += publication.drafts.reduce(0) { $0 + $1.event.body.count }
                 count += 1
-            case .change:
+            case .change, .describe:
                 count += 1
                 events += 1
                 break cutting
-            case .checkpoint, .barrier:
+            case .manage:
+                count += 1
+                events += 1
+            case .checkpoint(let checkpoint, _, _):
+                count += 1
+                if !checkpoint.notices.isEmpty { break cutting }
+            case .barrier, .trim:
                 count += 1
             }
         }

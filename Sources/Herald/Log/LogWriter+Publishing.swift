@@ -64,7 +64,7 @@ extension LogWriter {
         }
     }
 
-    private func append(
+    func append(
         _ event: Event, _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) {
         let sequence = try transaction.append(event)

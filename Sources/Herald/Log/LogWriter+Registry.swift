@@ -12,23 +12,49 @@ extension LogWriter {
             plan.answers.append { completion(result) }
             return
         }
-        let head = plan.first.map { $0 + Sequence(plan.events.count) - 1 } ?? state.head
         let now = clock.wall()
         let (outcome, effect) = registry.decide(
-            write, .init(key: state.nextDelegateKey, start: head, time: now) { [ids] in ids.next("dlg_", time: now) })
+            write, .init(key: state.nextDelegateKey, start: plan.head, time: now) { [ids] in ids.next("dlg_", time: now) })
         switch effect {
         case .set(let delegate):
             try transaction.setDelegate(delegate)
-            if case .registered = outcome { try transaction.write(Self.firstRow(of: delegate)) }
+            if case .registered = outcome {
+                try transaction.write(Self.firstRow(of: delegate))
+                if case .register(let registration) = write.action, registration.replaysCurrentState {
+                    try tellCurrentState(to: delegate, transaction, &plan)
+                }
+            }
         case .remove(let delegates):
             for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
-        case nil: break
+        default: break
         }
-        plan.effect = effect
+        if let effect { plan.effects.append(effect) }
         if let idempotency = write.idempotency, let answer = idempotency.answer(outcome) {
             try remember(answer, idempotency.key, write.app, transaction)
         }
         plan.answers.append { completion(.done(outcome)) }
+    }
+
+    /// Repeats the current app state, and the auth status of the delegate's subjects, as events addressed to it alone.
+    private func tellCurrentState(
+        to delegate: WebhookDelegate, _ transaction: any StoreTransaction, _ plan: inout Plan
+    ) throws(StoreError) {
+        func isWanted(_ type: String) -> Bool { delegate.settings.events.contains { $0.matches(type) } }
+        func nextID() -> String { ids.next("evt_", time: clock.wall()) }
+        if isWanted(AppStateEvents.changed), delegate.settings.subjects.isEmpty,
+            let state = plan.families.appState(delegate.app)
+        {
+            try append(AppStateEvents.current(state, id: nextID(), audience: delegate.key), transaction, &plan)
+        }
+        guard isWanted(AuthEvents.statusChanged) else { return }
+        for subject in delegate.settings.subjects {
+            let userID = AuthEvents.userID(ofSubject: subject)
+            var status = plan.families.authStatus(delegate.app, userID)
+            if status == nil { status = try transaction.authStatus(app: delegate.app, userID: userID) }
+            guard let status else { continue }
+            try append(
+                AuthEvents.current(status, subject: subject, id: nextID(), audience: delegate.key), transaction, &plan)
+        }
     }
 
     /// A lane has a row until its loop has written a checkpoint that knows it: a common position from before must not

@@ -10,23 +10,25 @@ final class LogWriter: Sendable {
         let settledByLoop: [Sequence]
         let nextDelegateKey: DelegateKey
         let head: Sequence
+        let lastMark: LogMark?
     }
 
     /// Told on the writer's thread.
     struct Hooks: Sendable {
-        /// After a delegate was set or removed durably.
-        let changed: @Sendable (RegistryEffect) -> Void
+        /// After something was changed durably.
+        let changed: @Sendable (WriteEffect) -> Void
         /// The store can't say what is on disk: the process has to end.
         let lost: @Sendable (StoreError) -> Void
     }
 
     let counters = WriterCounters()
     private let store: any EventStore
-    private let intake: Intake
+    let intake: Intake
     private let delegates: MulticastDelegate<any EventDelegate>
     let auth: AuthProjection
     let appState: AppStateProjection
     let registry: Registry
+    let catalogue: EventTypeCatalogue
     let ids: ULIDGenerator
     let clock: Clock
     private let hooks: Hooks
@@ -34,8 +36,8 @@ final class LogWriter: Sendable {
 
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
-        auth: AuthProjection, appState: AppStateProjection, registry: Registry, ids: ULIDGenerator, clock: Clock,
-        hooks: Hooks
+        auth: AuthProjection, appState: AppStateProjection, registry: Registry, catalogue: EventTypeCatalogue,
+        ids: ULIDGenerator, clock: Clock, hooks: Hooks
     ) {
         self.store = store
         self.intake = intake
@@ -43,6 +45,7 @@ final class LogWriter: Sendable {
         self.auth = auth
         self.appState = appState
         self.registry = registry
+        self.catalogue = catalogue
         self.ids = ids
         self.clock = clock
         self.hooks = hooks
@@ -73,12 +76,14 @@ final class LogWriter: Sendable {
         var settledByLoop: [Sequence]
         var nextDelegateKey: DelegateKey
         var head: Sequence
+        var lastMark: LogMark
         var nextCleaning: Int64 = 0
 
         init(_ start: Start) {
             settledByLoop = start.settledByLoop
             nextDelegateKey = start.nextDelegateKey
             head = start.head
+            lastMark = start.lastMark ?? LogMark(sequence: 0, time: 0)
         }
     }
 
@@ -87,21 +92,33 @@ final class LogWriter: Sendable {
         var events: [Event] = []
         var first: Sequence?
         var families: FamilyState
-        var effect: RegistryEffect?
+        var effects: [WriteEffect] = []
         var posted: [(publication: Publication, events: [PostedEvent])] = []
         /// To all others, in the order of their submissions.
         var answers: [() -> Void] = []
         var settledByLoop: [Sequence]
+        var mark: LogMark?
+        private let headBefore: Sequence
+
+        init(families: FamilyState, _ state: State) {
+            self.families = families
+            settledByLoop = state.settledByLoop
+            headBefore = state.head
+        }
+
+        /// The last event of the log, those of this transaction included.
+        var head: Sequence { first.map { $0 + Sequence(events.count) - 1 } ?? headBefore }
     }
 
     private func write(_ batch: [Intake.Submission], _ state: inout State) {
-        var plan = Plan(families: FamilyState(auth, appState), settledByLoop: state.settledByLoop)
+        var plan = Plan(families: FamilyState(auth, appState), state)
         let started = clock.monotonic()
         do {
             try store.transaction { transaction throws(StoreError) in
-                plan = Plan(families: FamilyState(auth, appState), settledByLoop: state.settledByLoop)
+                plan = Plan(families: FamilyState(auth, appState), state)
                 for submission in batch { try perform(submission, transaction, state, &plan) }
                 try clean(transaction, state)
+                try mark(transaction, state, &plan)
             }
         } catch {
             fail(batch, error)
@@ -115,7 +132,8 @@ final class LogWriter: Sendable {
             state.head = events.last
             delegates.invokeDelegates { $0.published(events) }
         }
-        if let effect = plan.effect {
+        if let mark = plan.mark { state.lastMark = mark }
+        for effect in plan.effects {
             if case .set(let delegate) = effect { state.nextDelegateKey = max(state.nextDelegateKey, delegate.key + 1) }
             hooks.changed(effect)
         }
@@ -129,11 +147,15 @@ final class LogWriter: Sendable {
         switch submission {
         case .publish(let publication): try publish(publication, transaction, &plan)
         case .change(let write): try change(write, transaction, state, &plan)
+        case .manage(let write): try manage(write, transaction, &plan)
+        case .describe(let write): try describe(write, transaction, &plan)
         case .checkpoint(var checkpoint, let loop, let answer):
             if let settled = checkpoint.settled { plan.settledByLoop[loop] = settled }
             checkpoint.settled = plan.settledByLoop.min()
             try transaction.write(checkpoint)
+            try take(checkpoint.notices, transaction, &plan)
             plan.answers.append { answer(true) }
+        case .trim(let limits): try trim(limits, transaction, &plan)
         case .barrier(let reached): plan.answers.append(reached)
         }
     }
@@ -148,15 +170,12 @@ final class LogWriter: Sendable {
             switch submission {
             case .publish(let publication): publication.completion(.refused(.store(error)))
             case .change(let write): write.completion(.refused(.store(error)))
+            case .manage(let write): write.completion(.refused(.store(error)))
+            case .describe(let write): write.completion(.refused(.store(error)))
+            case .trim: break
             case .checkpoint(_, _, let answer): answer(false)
             case .barrier(let reached): reached()
             }
         }
     }
-}
-
-/// What a change of the registry means for the loops.
-enum RegistryEffect: Sendable {
-    case set(WebhookDelegate)
-    case remove([WebhookDelegate])
 }

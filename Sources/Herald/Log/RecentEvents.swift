@@ -38,6 +38,16 @@ struct RecentEvents {
     /// - Precondition: `first <= sequence <= last`
     subscript(sequence: Sequence) -> Event { events[start + Int(sequence - first)] }
 
+    /// Takes what the events say out of them.
+    mutating func erase(_ sequences: Set<Sequence>) {
+        for sequence in sequences where sequence >= first && sequence <= last {
+            let place = start + Int(sequence - first)
+            bytes -= events[place].body.count
+            events[place] = events[place].erased()
+            bytes += events[place].body.count
+        }
+    }
+
     /// Forgets everything: the log goes on after `head`.
     mutating func reset(after head: Sequence) {
         events.removeAll()

@@ -20,6 +20,9 @@ public final class Tail: EventDelegate {
         }
     }
 
+    /// Any thread.
+    func erase(_ sequences: Set<Sequence>) { recent.withLock { $0.erase(sequences) } }
+
     /// What the tail can say of the log after a position.
     enum Slice {
         case events(EventBatch)

@@ -1,17 +1,31 @@
 /// One HTTP request that a delivery loop wants sent.
 public struct Callback: Sendable {
+    public enum Purpose: Equatable, Sendable {
+        /// An event of the log. `isReplay`: it was asked for again, and may have been delivered before.
+        case delivery(isReplay: Bool)
+        /// A call outside the log: somebody tries the delegate out, or its address has to send the challenge back.
+        case test
+        /// `OPTIONS` instead of `POST`: asks for the permission to send, as the CloudEvents webhook specification has it.
+        case handshake
+    }
+
     /// Chosen by the loop, handed back with the outcome.
     public let token: Int
     public let delegate: WebhookDelegate
     public let event: Event
     /// 1 for the first try.
     public let attempt: Int
+    public let purpose: Purpose
 
-    public init(token: Int, delegate: WebhookDelegate, event: Event, attempt: Int) {
+    public init(
+        token: Int, delegate: WebhookDelegate, event: Event, attempt: Int,
+        purpose: Purpose = .delivery(isReplay: false)
+    ) {
         self.token = token
         self.delegate = delegate
         self.event = event
         self.attempt = attempt
+        self.purpose = purpose
     }
 }
 
@@ -24,16 +38,42 @@ public struct CallbackOutcome: Sendable {
         case failed(CallbackFailure, detail: String)
     }
 
+    /// What a receiver asks for with the response header `webhook-delivery`.
+    public enum Control: String, Sendable {
+        /// Send nothing more.
+        case disable
+        /// Don't try this delivery again.
+        case abortMessage = "abort-message"
+    }
+
+    /// What the receiver allows in answer to a handshake.
+    public struct Permission: Equatable, Sendable {
+        /// `WebHook-Allowed-Origin`.
+        public let origin: String
+        /// `WebHook-Allowed-Rate`: requests a minute; `nil`: no limit was named.
+        public let rate: Int?
+        public init(origin: String, rate: Int?) {
+            self.origin = origin
+            self.rate = rate
+        }
+    }
+
     public let verdict: Verdict
     /// Microseconds from the start of the attempt to its end.
     public let duration: Int64
-    /// The start of the answer's body, at most 1 KiB.
+    /// The start of the answer's body (decompressed), at most 1 KiB.
     public let excerpt: [UInt8]
+    public let transport: TransportRecord
+    public var control: Control?
+    public var permission: Permission?
 
-    public init(verdict: Verdict, duration: Int64, excerpt: [UInt8] = []) {
+    public init(
+        verdict: Verdict, duration: Int64, excerpt: [UInt8] = [], transport: TransportRecord = TransportRecord()
+    ) {
         self.verdict = verdict
         self.duration = duration
         self.excerpt = excerpt
+        self.transport = transport
     }
 
     /// 2xx, and nothing else.
@@ -41,6 +81,25 @@ public struct CallbackOutcome: Sendable {
         if case .answered(let status, _) = verdict { return (200...299).contains(status) }
         return false
     }
+}
+
+/// How an attempt went over the network. 0: did not happen (a connection that was open already has no lookup, no
+/// connect and no TLS), or not known.
+public struct TransportRecord: Equatable, Sendable {
+    /// Microseconds that each phase took: looking up the name, connecting, TLS, and from there to the first byte.
+    public var lookup: Int64 = 0
+    public var connect: Int64 = 0
+    public var tls: Int64 = 0
+    public var firstByte: Int64 = 0
+    /// The connection had served an earlier request.
+    public var isReused = false
+    /// `address:port` that was talked to; empty: none was.
+    public var peer = ""
+    /// Bytes of the request's body.
+    public var bytesSent: Int64 = 0
+    /// Bytes of the answer's body, decompressed.
+    public var bytesReceived: Int64 = 0
+    public init() {}
 }
 
 /// Why there was no answer. The raw values are stable: they are stored, and shown as `error` of an attempt.

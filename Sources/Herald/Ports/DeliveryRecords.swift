@@ -15,6 +15,9 @@ public struct AttemptRecord: Equatable, Sendable {
     /// The failure in words; empty when there is nothing to add.
     public let detail: String
     public let excerpt: [UInt8]
+    /// The event was asked for again.
+    public var isReplay = false
+    public var transport = TransportRecord()
 
     public init(
         delegate: DelegateKey, event: Sequence, number: Int, startedAt: Int64, duration: Int64, status: Int?,
@@ -44,28 +47,75 @@ public struct StoredAttempt: Equatable, Sendable {
     }
 }
 
-/// A delivery that has failed so far.
+/// A delivery that has a row of its own: it failed, was asked for again, or stands behind another one of its subject.
 public struct WaitingDelivery: Equatable, Sendable {
-    public enum State: Int, Sendable {
+    public enum State: Int, Sendable, CaseIterable {
         /// There will be another attempt at `dueAt`.
         case retrying = 1
         /// The schedule is used up.
         case exhausted = 2
+        /// Somebody ended it: an operator, the receiver, or the end of its delegate.
+        case dropped = 3
     }
     public let delegate: DelegateKey
     public let event: Sequence
     /// How many were made.
     public let attempts: Int
-    /// Milliseconds since 1970 UTC; of an exhausted delivery, when it was given up.
+    /// Milliseconds since 1970 UTC; of a delivery that has ended, when that was.
     public let dueAt: Int64
     public let state: State
+    /// It was asked for again.
+    public let isReplay: Bool
+    /// The event's subject. Not stored: read with the event, `nil` where a checkpoint is written.
+    public let subject: String?
 
-    public init(delegate: DelegateKey, event: Sequence, attempts: Int, dueAt: Int64, state: State) {
+    public init(
+        delegate: DelegateKey, event: Sequence, attempts: Int, dueAt: Int64, state: State, isReplay: Bool = false,
+        subject: String? = nil
+    ) {
         self.delegate = delegate
         self.event = event
         self.attempts = attempts
         self.dueAt = dueAt
         self.state = state
+        self.isReplay = isReplay
+        self.subject = subject
+    }
+}
+
+/// Which deliveries with a row of their own are meant.
+public struct DeliveryQuery: Sendable {
+    public var app: AppKey = .default
+    public var states: Set<WaitingDelivery.State>
+    public var delegate: DelegateKey?
+    public var event: Sequence?
+    /// Of these events, both inclusive.
+    public var events: ClosedRange<Sequence>?
+    /// Only those before this one, in the order of the list: by event and delegate, newest first.
+    public var before: DeliveryKey?
+    /// ≥ 1.
+    public var limit: Int = 50
+    public init(_ states: Set<WaitingDelivery.State>) { self.states = states }
+}
+
+/// Events that a delegate is told again, beside its lane.
+public struct Replay: Equatable, Sendable {
+    /// Increasing, never reused.
+    public let id: Int64
+    public let delegate: DelegateKey
+    /// Everything up to here is settled or has a row of its own.
+    public var cursor: Sequence
+    /// The last event of it.
+    public let until: Sequence
+    /// Milliseconds since 1970 UTC.
+    public let createdAt: Int64
+
+    public init(id: Int64, delegate: DelegateKey, cursor: Sequence, until: Sequence, createdAt: Int64) {
+        self.id = id
+        self.delegate = delegate
+        self.cursor = cursor
+        self.until = until
+        self.createdAt = createdAt
     }
 }
 
@@ -107,5 +157,13 @@ public struct Checkpoint: Sendable {
     public var lanes: [LanePosition] = []
     /// Lanes whose row goes: they are at the common position.
     public var caughtUp: [DelegateKey] = []
+    /// Where replays stand. One that is gone by now is passed over.
+    public var replays: [(id: Int64, cursor: Sequence)] = []
+    public var endedReplays: [Int64] = []
+    /// To be added to what is there.
+    public var statistics: [DeliveryStatistics] = []
+    /// What the delegates have come to. The writer makes `herald.…` events and changes of the registry of them, in the
+    /// same transaction.
+    public var notices: [DeliveryNotice] = []
     public init() {}
 }

@@ -46,8 +46,48 @@ public protocol StoreTransaction: AnyObject {
     /// secrets and headers.
     func removeDelegate(_ key: DelegateKey, at time: Int64) throws(StoreError)
 
-    /// Lanes and retries of a deleted delegate are passed over: a loop may not have heard yet. Its attempts are kept.
+    /// Lanes, retries and replays of a deleted delegate are passed over: a loop may not have heard yet. Its attempts are
+    /// kept. `notices` are none of the store's business.
     func write(_ checkpoint: Checkpoint) throws(StoreError)
+
+    /// Lets deliveries that have a row be made again: state `retrying`, no attempts, due at `time`, marked as replays.
+    /// In the order of the list, at most `limit` of the query.
+    /// - Returns: those it changed, with their subjects.
+    func redeliver(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [WaitingDelivery]
+    /// Ends deliveries that wait: state `dropped`. At most `limit` of the query, whose states are `retrying` alone.
+    func drop(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [DeliveryKey]
+    /// The delegates that a delivery of this event was attempted to, or has a row for.
+    func recipients(event: Sequence) throws(StoreError) -> [DelegateKey]
+
+    /// - Returns: with its id.
+    func addReplay(
+        delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
+    ) throws(StoreError) -> Replay
+
+    /// How many replays of a delegate have not ended.
+    func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int
+
+    func addMark(_ mark: LogMark) throws(StoreError)
+    /// Deletes the oldest events up to this one, with what belongs to them (attempts excepted): at most `limit`, never
+    /// the newest event.
+    /// - Returns: the first event that is still there.
+    func removeEvents(through sequence: Sequence, limit: Int) throws(StoreError) -> Sequence
+    /// Deletes attempts that were started before `time`, the oldest first: at most `limit`, never the newest attempt.
+    /// - Returns: how many.
+    func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int
+    /// Forgets statistics of slots that began before `time`.
+    func removeStatistics(before time: Int64) throws(StoreError)
+
+    /// Erases events: their data becomes `null`, their subject and attributes go, and so do their attempts and what waits
+    /// for delivery. The rows stay, so that the log keeps its order.
+    func erase(_ events: [Sequence]) throws(StoreError) -> Erasure
+    /// Erases what is kept of a subject outside the log: the auth status of its user, and answers to idempotency keys that
+    /// name it.
+    func eraseSubject(_ subject: String, app: AppKey) throws(StoreError) -> Erasure
+
+    /// Adds or replaces.
+    func setEventType(_ type: EventTypeRecord) throws(StoreError)
+    func removeEventType(_ type: String, app: AppKey) throws(StoreError)
 }
 
 /// Reads what is committed. One thread; calls may wait for the disk.
@@ -67,6 +107,29 @@ public protocol StoreReader: AnyObject {
     func attempts(event: Sequence) throws(StoreError) -> [StoredAttempt]
     /// What waits for a retry, or was given up, of one event.
     func waiting(event: Sequence) throws(StoreError) -> [WaitingDelivery]
+    /// Newest event first; within an event, the delegate that registered last first. With subjects.
+    func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery]
+    /// How many the query means; its `before` and `limit` don't count.
+    func countDeliveries(_ query: DeliveryQuery) throws(StoreError) -> Int
+    /// The first event of the log that arrived at this time or later, by its mark and its own time; `head + 1` when none
+    /// did.
+    func sequence(since time: Int64) throws(StoreError) -> Sequence
+    /// Events about a subject after `sequence`, oldest first.
+    func sequences(about subject: String, app: AppKey, after sequence: Sequence, limit: Int) throws(StoreError)
+        -> [Sequence]
+    /// Replays of a delegate that have not ended, oldest first.
+    func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay]
+    /// Slots that begin at `start` or later, oldest first.
+    func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics]
+    /// The last event that arrived before `time`, by the marks; 0: none is known.
+    func lastEvent(before time: Int64) throws(StoreError) -> Sequence
+    /// Bytes that the store takes on disk, free space inside it excepted.
+    func size() throws(StoreError) -> Int64
+    /// The first event that is still there; `lastEvent() + 1` when none is.
+    func firstEvent() throws(StoreError) -> Sequence
+    /// The last event of the log, 0 when there was none ever.
+    func lastEvent() throws(StoreError) -> Sequence
+
     /// Where lanes stand that are not at the common position.
     func lanePositions() throws(StoreError) -> [LanePosition]
     /// Delegates that were deleted, by key: the id under which they were known.

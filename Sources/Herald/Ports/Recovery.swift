@@ -11,11 +11,16 @@ public struct Recovery: Sendable {
     /// The key for the next delegate: larger than any that was ever used.
     public var nextDelegateKey: DelegateKey = 1
     public var lanes: [LanePosition] = []
-    /// Those in state `retrying`.
+    /// Those in state `retrying`, with their subjects.
     public var waiting: [WaitingDelivery] = []
     /// Deliveries beyond their lane's cursor (its row's, or the common one) that need nothing more: delivered, waiting
     /// in a row, or exhausted. So that a restart skips them.
     public var decided: [DeliveryKey] = []
     public var appStates: [AppState] = []
+    /// Those that have not ended, oldest first.
+    public var replays: [Replay] = []
+    public var eventTypes: [EventTypeRecord] = []
+    /// The newest one.
+    public var lastMark: LogMark?
     public init() {}
 }

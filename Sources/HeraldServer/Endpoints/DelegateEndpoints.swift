@@ -28,7 +28,9 @@ struct DelegateEndpoints: Sendable {
         _ = try call.query()
         let (settings, brought) = try DelegateInput.registration(call.json(), checkURL)
         let secret = if let brought { brought } else { try newSecret() }
-        try change(call, .register(settings, secret: secret, isOwn: brought != nil), showing: secret)
+        var registration = RegistryWrite.Registration(settings: settings, secret: secret)
+        registration.isOwnSecret = brought != nil
+        try change(call, .register(registration), showing: secret)
     }
 
     private func newSecret() throws(Problem) -> SigningSecret {
@@ -45,8 +47,8 @@ struct DelegateEndpoints: Sendable {
         try change(
             call,
             .update(id: call.parameters[0], ifVersion: version(call)) {
-                settings, _ throws(RegistryWrite.InvalidSettings) in
-                try patch(&settings)
+                state, _ throws(RegistryWrite.InvalidSettings) in
+                try patch(&state.settings)
             })
     }
 
@@ -56,7 +58,7 @@ struct DelegateEndpoints: Sendable {
             let errors = try call.json().errors(unlessObjectOf: [])
             guard errors.isEmpty else { throw .invalid(errors) }
         }
-        try change(call, .update(id: call.parameters[0], ifVersion: version(call)) { $1 = status })
+        try change(call, .update(id: call.parameters[0], ifVersion: version(call)) { state, _ in state.status = status })
     }
 
     private func remove(_ call: Call) throws(Problem) {

@@ -123,7 +123,7 @@ final class Simulation: @unchecked Sendable {
             $0.maxInFlight = random.number(1...8)
             $0.retrySchedule = schedules.randomElement(using: &random)!
         }
-        process.change(.register(settings, secret: .test))
+        process.change(.register(.init(settings: settings, secret: .test)))
     }
 
     private func update() {
@@ -132,11 +132,11 @@ final class Simulation: @unchecked Sendable {
         let patterns = Self.choices.randomElement(using: &random)!
         let maxInFlight = random.number(1...8)
         process.change(
-            .update(id: delegate.id, ifVersion: nil) { settings, status in
+            .update(id: delegate.id, ifVersion: nil) { state, _ in
                 switch choice {
-                case 0: settings.events = patterns
-                case 1: settings.maxInFlight = maxInFlight
-                default: status = status == .paused ? .active : .paused
+                case 0: state.settings.events = patterns
+                case 1: state.settings.maxInFlight = maxInFlight
+                default: state.status = state.status == .paused ? .active : .paused
                 }
             })
     }
@@ -235,7 +235,7 @@ final class Simulation: @unchecked Sendable {
         receivers = [:]
         while process.unanswered > 0 { process.write() }
         for delegate in process.registry.list(.default) where delegate.status == .paused {
-            process.change(.update(id: delegate.id, ifVersion: nil) { $1 = .active })
+            process.change(.update(id: delegate.id, ifVersion: nil) { state, _ in state.status = .active })
         }
         for _ in 0..<20_000 {
             while process.unanswered > 0 { process.write() }

@@ -24,8 +24,11 @@ extension WebhookDelegate {
         _ change: (inout WebhookSettings) -> Void = { _ in }
     ) {
         self.init(
-            app: .default, key: key, id: "dlg_\(key)", settings: .made("https://receiver.example/\(key)", change),
-            status: status, secrets: [.test], start: start, createdAt: 0, updatedAt: 0, version: version)
+            app: .default, key: key, id: "dlg_\(key)",
+            state: State(
+                settings: .made("https://receiver.example/\(key)", change), status: status,
+                secrets: [DelegateSecret(.test)]),
+            start: start, createdAt: 0, updatedAt: 0, version: version)
     }
 }
 

@@ -50,7 +50,7 @@ struct HubBench: Sendable {
     func register(_ url: String = "https://receiver.example/", _ change: (inout WebhookSettings) -> Void = { _ in })
         async -> WebhookDelegate?
     {
-        let action = RegistryWrite.Action.register(.made(url, change), secret: .test)
+        let action = RegistryWrite.Action.register(.init(settings: .made(url, change), secret: .test))
         guard case .done(.registered(let delegate)) = await self.change(action) else { return nil }
         return delegate
     }

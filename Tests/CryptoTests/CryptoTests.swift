@@ -28,31 +28,6 @@ import Testing
         #expect(Base64.encode(try hmac.finish()) == "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
     }
 
-    @Test(
-        "base 64 agrees with RFC 4648 both ways",
-        arguments: zip(
-            ["", "f", "fo", "foo", "foob", "fooba", "foobar"],
-            ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]))
-    func base64(_ plain: String, _ text: String) {
-        #expect(Base64.encode(Array(plain.utf8)) == text)
-        #expect(Base64.decode(text) == Array(plain.utf8))
-    }
-
-    @Test("all bytes survive base 64")
-    func base64RoundTrip() {
-        let bytes = (0...255).map { UInt8($0) } + [255, 254]
-        #expect(Base64.decode(Base64.encode(bytes)) == bytes)
-    }
-
-    @Test(
-        "base 64 in any other form is refused",
-        arguments: [
-            "Zg", "Zg=", "Zh==", "Zm9=", "Z===", "====", "Zg==Zg==", "Zm9v\n", " Zm9v", "Zm-_", "Zm=v", "Zöv=",
-        ])
-    func notBase64(_ text: String) {
-        #expect(Base64.decode(text) == nil)
-    }
-
     @Test("a new secret survives its text form")
     func secretText() throws {
         let secret = try SecretText.newSecret()
@@ -69,9 +44,5 @@ import Testing
         #expect(throws: SecretTextError.wrongLength(3)) { try SecretText.parse("whsec_Zm9v") }
         let long = SecretText.print([UInt8](repeating: 0, count: 65))
         #expect(throws: SecretTextError.wrongLength(65)) { try SecretText.parse(long) }
-    }
-
-    private func hex(_ bytes: [UInt8]) -> String {
-        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 }

@@ -1,0 +1,42 @@
+/// The key under which secrets are stored, 32 bytes that only the operator has. Prints as `***`.
+public struct MasterKey: Equatable, Sendable, CustomStringConvertible, CustomReflectable {
+    public static let byteCount = 32
+
+    let bytes: [UInt8]
+    /// Names the key without revealing it: the start of its SHA-256, stored with everything it sealed.
+    public let id: [UInt8]
+
+    static let idByteCount = 8
+
+    public init(bytes: [UInt8]) throws(MasterKeyError) {
+        guard bytes.count == Self.byteCount else { throw .wrongLength(bytes.count) }
+        self.bytes = bytes
+        id = Array(SHA256.hash(bytes).prefix(Self.idByteCount))
+    }
+
+    /// Reads base 64 in either alphabet, with or without padding. The error never quotes the text.
+    public init(text: String) throws(MasterKeyError) {
+        guard let bytes = Base64.decode(text) ?? Base64.decode(text + "=") ?? Base64.decodeURLSafe(text) else {
+            throw .notBase64
+        }
+        try self.init(bytes: bytes)
+    }
+
+    /// The text of a new key.
+    public static func newText() throws(CryptoError) -> String { Base64.encode(try randomBytes(byteCount)) }
+
+    public var description: String { "***" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+public enum MasterKeyError: Error, Equatable, Sendable, CustomStringConvertible {
+    case notBase64
+    case wrongLength(Int)
+
+    public var description: String {
+        switch self {
+        case .notBase64: "must be base64 of 32 random bytes, as `openssl rand -base64 32` prints them"
+        case .wrongLength(let count): "must hold 32 bytes, but holds \(count): `openssl rand -base64 32` makes a key"
+        }
+    }
+}

@@ -1,0 +1,35 @@
+/// A key that signs callbacks. Prints as `***`, so that it can't reach a log by accident.
+public struct SigningSecret: Equatable, Sendable, CustomStringConvertible, CustomReflectable {
+    /// How Standard Webhooks names a kind of signature.
+    public enum Scheme: String, Sendable, CaseIterable {
+        /// HMAC-SHA256; the key has 24–64 bytes.
+        case v1
+        /// Ed25519; the key is the seed of 32 bytes.
+        case v1a
+    }
+
+    public let scheme: Scheme
+    public let bytes: [UInt8]
+
+    public init(_ scheme: Scheme = .v1, bytes: [UInt8]) {
+        self.scheme = scheme
+        self.bytes = bytes
+    }
+
+    public var description: String { "***" }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// A secret of a delegate, and how long it signs.
+public struct DelegateSecret: Equatable, Sendable {
+    public let secret: SigningSecret
+    /// Milliseconds since 1970 UTC; `nil`: until it is replaced.
+    public let expiresAt: Int64?
+
+    public init(_ secret: SigningSecret, expiresAt: Int64? = nil) {
+        self.secret = secret
+        self.expiresAt = expiresAt
+    }
+
+    public func isValid(at time: Int64) -> Bool { expiresAt.map { time < $0 } ?? true }
+}

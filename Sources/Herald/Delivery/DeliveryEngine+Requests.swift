@@ -1,0 +1,58 @@
+import Runtime
+
+/// What people ask for: deliveries again or no more, replays, erasure.
+extension DeliveryEngine {
+    /// A delivery is to be made again now; the store has a row for it.
+    func redeliver(_ delivery: WaitingDelivery) {
+        now = ports.clock.monotonic()
+        guard let index = indices[delivery.delegate], lanes[index]?.isGone == false else {
+            // A delegate that is gone gets nothing more.
+            return checkpoints.giveUp(
+                DeliveryKey(delegate: delivery.delegate, event: delivery.event), attempts: 0, .dropped,
+                at: ports.clock.wall(), isReplay: true, now: now)
+        }
+        guard let retry = lanes[index]?.take(delivery) else { return }
+        lanes[index]?.hold(retry)
+        touched(index)
+        enqueue(index)
+    }
+
+    /// A delivery is not to be tried again; the store's row says so.
+    func drop(_ key: DeliveryKey) {
+        now = ports.clock.monotonic()
+        guard let index = indices[key.delegate], let row = lanes[index]?.waiting[key.event],
+            lanes[index]?.drop(key.event) == true
+        else { return }
+        // Once more: a checkpoint that was made before the news came may have set the row back.
+        checkpoints.giveUp(
+            key, attempts: row.attempts, .dropped, at: ports.clock.wall(), isReplay: row.isReplay, now: now)
+        touched(index)
+        enqueue(index)
+    }
+
+    func replay(_ replay: Replay) {
+        now = ports.clock.monotonic()
+        guard let index = indices[replay.delegate], lanes[index]?.isGone == false else {
+            return checkpoints.endReplay(replay.id, now: now)
+        }
+        lanes[index]?.replays.append(ReplayCursor(replay))
+        touched(index)
+        if lanes[index]?.replays.first?.isOver == true { return endReplay(index) }
+        enqueue(index)
+    }
+
+    /// What these events say is to be told to nobody any more. One that is on its way arrives.
+    func erase(_ events: Set<Sequence>) {
+        now = ports.clock.monotonic()
+        recent.erase(events)
+        pages.forget(events)
+        view = nil
+        for index in lanes.indices {
+            guard let lane = lanes[index], !lane.waiting.isEmpty else { continue }
+            for event in lane.waiting.keys where events.contains(event) && lanes[index]?.drop(event) == true {
+                checkpoints.end(DeliveryKey(delegate: lane.delegate.key, event: event), now: now)
+            }
+            enqueue(index)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+/// Deliveries that have a row of their own.
+extension Lane {
+    /// Takes up a row: from before a restart, or one that was made by request.
+    /// - Returns: the plan for its next attempt; `nil`: it stands behind another one of its subject, or is under way.
+    mutating func take(_ delivery: WaitingDelivery) -> Retry? {
+        let known = waiting[delivery.event]
+        if known?.isOpen == true { return nil }
+        waiting[delivery.event] = Waiting(
+            attempts: delivery.attempts, turn: known?.turn ?? 0, isReplay: delivery.isReplay,
+            subject: delivery.subject)
+        if ordering == .subject, let subject = delivery.subject {
+            if known == nil {
+                guard lines.enter(subject, delivery.event) else { return nil }
+            } else if lines.standing.contains(delivery.event) {
+                return nil
+            }
+        }
+        _ = replan(delivery.event)
+        return row(delivery.event)
+    }
+
+    /// A retry is due; it starts as soon as it may.
+    mutating func hold(_ retry: Retry) {
+        if isCurrent(retry) { held.append(retry) }
+    }
+
+    /// An event about a subject whose turn it is not.
+    /// - Returns: whether the delivery got a row and stands in line; else it may start.
+    mutating func standsInLine(_ event: Event, _ sequence: Sequence, isReplay: Bool) -> Bool {
+        guard ordering == .subject, let subject = event.subject else { return false }
+        if lines.enter(subject, sequence) { return false }
+        waiting[sequence] = Waiting(attempts: 0, isReplay: isReplay, subject: subject)
+        if !isReplay { position = max(position, sequence) }
+        return true
+    }
+
+    /// Ends a delivery by request.
+    /// - Returns: whether there was one.
+    mutating func drop(_ sequence: Sequence) -> Bool {
+        guard let row = waiting.removeValue(forKey: sequence) else { return false }
+        if !row.isOpen, let subject = row.subject, ordering == .subject, !lines.remove(sequence, subject) {
+            release(subject)
+        }
+        return true
+    }
+
+    /// The next delivery about a subject may go.
+    mutating func release(_ subject: String?) {
+        guard ordering == .subject, let subject else { return }
+        while let next = lines.leave(subject) {
+            guard let retry = row(next) else { continue }
+            held.append(retry)
+            return
+        }
+    }
+
+    func isCurrent(_ retry: Retry) -> Bool {
+        guard let row = waiting[retry.event] else { return false }
+        return row.turn == retry.turn && !row.isOpen
+    }
+
+    mutating func dropOutdatedRetries() {
+        while let retry = held.first, !isCurrent(retry) { held.removeFirst() }
+    }
+
+    /// What was planned for a row no longer holds.
+    /// - Returns: its new turn; `nil`: it has no row.
+    mutating func replan(_ sequence: Sequence) -> UInt32? {
+        waiting[sequence]?.turn &+= 1
+        return waiting[sequence]?.turn
+    }
+
+    func row(_ sequence: Sequence) -> Retry? {
+        waiting[sequence].map { Retry(delegate: delegate.key, event: sequence, turn: $0.turn) }
+    }
+
+    /// The delegate's ordering has changed: who stands in line may go, or the others get in line.
+    mutating func reorder(was old: WebhookSettings.Ordering) {
+        if old == .subject {
+            for sequence in lines.standing { if let retry = row(sequence) { held.append(retry) } }
+            lines = SubjectLines()
+        }
+        guard ordering == .subject else { return }
+        for sequence in waiting.keys.sorted() {
+            if let subject = waiting[sequence]?.subject, !lines.enter(subject, sequence) { _ = replan(sequence) }
+        }
+    }
+}

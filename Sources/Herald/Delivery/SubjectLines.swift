@@ -1,0 +1,39 @@
+/// Deliveries about one subject go one at a time, in the order in which they came; different subjects don't wait for each
+/// other. Pure.
+struct SubjectLines {
+    /// Who stands behind the one that goes. A subject without an entry is free.
+    private var lines: [String: [Sequence]] = [:]
+
+    var isEmpty: Bool { lines.isEmpty }
+
+    /// Returns whether the delivery may go; else it stands in line.
+    mutating func enter(_ subject: String, _ sequence: Sequence) -> Bool {
+        if lines[subject] == nil {
+            lines[subject] = []
+            return true
+        }
+        lines[subject]?.append(sequence)
+        return false
+    }
+
+    /// The delivery that went has ended.
+    /// - Returns: the next one to go.
+    mutating func leave(_ subject: String) -> Sequence? {
+        guard let line = lines[subject], let next = line.first else {
+            lines[subject] = nil
+            return nil
+        }
+        lines[subject]?.removeFirst()
+        return next
+    }
+
+    /// Takes a delivery out of the line. Returns whether it stood in it; else it is the one that goes, or not here.
+    mutating func remove(_ sequence: Sequence, _ subject: String) -> Bool {
+        guard let place = lines[subject]?.firstIndex(of: sequence) else { return false }
+        lines[subject]?.remove(at: place)
+        return true
+    }
+
+    /// Everyone who stands in a line.
+    var standing: [Sequence] { lines.values.flatMap { $0 }.sorted() }
+}

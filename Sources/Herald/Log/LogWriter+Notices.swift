@@ -1,0 +1,71 @@
+import JSON
+import Runtime
+
+/// What delegates have come to becomes events of the log and changes of the registry, in the transaction of the
+/// checkpoint that tells it.
+extension LogWriter {
+    func take(
+        _ notices: [DeliveryNotice], _ transaction: any StoreTransaction, _ plan: inout Plan
+    ) throws(StoreError) {
+        // The registry has what is committed; one delegate may have several notices.
+        var changed: [DelegateKey: WebhookDelegate] = [:]
+        for notice in notices {
+            guard let delegate = changed[notice.delegate] ?? registry.delegate(key: notice.delegate) else { continue }
+            if case .leaseEnded = notice.matter {
+                guard let end = delegate.state.expiresAt, end <= clock.wall() else { continue }
+                try transaction.removeDelegate(delegate.key, at: clock.wall())
+                try announce(.expired(end), delegate, transaction, &plan)
+                plan.effects.append(.remove([delegate]))
+                continue
+            }
+            if let state = delegate.state.after(notice.matter), state != delegate.state {
+                let next =
+                    state.status == delegate.status && state.statusReason == delegate.state.statusReason
+                    ? delegate.observed(state) : delegate.changed(to: state, at: clock.wall())
+                try transaction.setDelegate(next)
+                changed[delegate.key] = next
+                plan.effects.append(.set(next))
+            }
+            if let announcement = ServiceEvents.Announcement(notice.matter, delegate) {
+                try announce(announcement, delegate, transaction, &plan)
+            }
+        }
+    }
+
+    private func announce(
+        _ announcement: ServiceEvents.Announcement, _ delegate: WebhookDelegate,
+        _ transaction: any StoreTransaction, _ plan: inout Plan
+    ) throws(StoreError) {
+        let now = clock.wall()
+        let event = ServiceEvents.event(announcement, delegate, id: ids.next("evt_", time: now), time: now)
+        try append(event, transaction, &plan)
+    }
+}
+
+extension WebhookDelegate.State {
+    /// What follows from a notice; `nil`: nothing.
+    fileprivate func after(_ matter: DeliveryNotice.Matter) -> Self? {
+        var state = self
+        switch matter {
+        case .failing(let since, _): state.failingSince = since
+        case .recovered: state.failingSince = nil
+        case .disabled(let reason):
+            guard status == .active else { return nil }
+            state.status = .disabled
+            state.statusReason = reason
+        case .gone:
+            state.status = .gone
+            state.statusReason = "the receiver answered 410 Gone"
+            state.failingSince = nil
+        case .verified:
+            guard status == .pendingVerification else { return nil }
+            state.status = .active
+            state.statusReason = nil
+        case .notVerified(let reason):
+            guard status == .pendingVerification else { return nil }
+            state.statusReason = reason
+        case .leaseEnded, .exhausted, .fellBehind: return nil
+        }
+        return state
+    }
+}

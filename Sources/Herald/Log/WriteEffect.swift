@@ -1,0 +1,18 @@
+/// What a committed transaction means for whoever holds a part of its contents in memory. In the order of the changes.
+enum WriteEffect: Sendable {
+    case set(WebhookDelegate)
+    case remove([WebhookDelegate])
+    /// Deliveries are to be made again.
+    case redelivered([WaitingDelivery])
+    /// Deliveries have ended by request.
+    case dropped([DeliveryKey])
+    case replay(Replay)
+    /// The contents of these events are gone.
+    case erased(Set<Sequence>)
+    /// What is remembered of a subject is to be forgotten.
+    case erasedSubject(String, AppKey)
+    /// The log begins here now.
+    case trimmed(first: Sequence)
+    case setEventType(EventTypeRecord)
+    case removeEventType(String, AppKey)
+}

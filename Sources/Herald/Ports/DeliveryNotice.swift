@@ -1,0 +1,31 @@
+/// What a delegate has come to, as its delivery loop finds it. The writer decides what follows.
+public struct DeliveryNotice: Equatable, Sendable {
+    public enum Matter: Equatable, Sendable {
+        /// It fails as a whole, since `since` (milliseconds since 1970 UTC): only probes are sent.
+        case failing(since: Int64, reason: String)
+        /// A probe succeeded.
+        case recovered
+        /// Nothing is sent any more: it failed for too long, or its receiver asked for it.
+        case disabled(reason: String)
+        /// Its receiver answered 410.
+        case gone
+        /// Its lease may have ended: the writer looks at the clock and at what was renewed.
+        case leaseEnded
+        /// Its owner has shown that they want the callbacks.
+        case verified
+        /// They have not; `reason` says what came instead.
+        case notVerified(reason: String)
+        /// The schedule of this delivery is used up.
+        case exhausted(event: Sequence, eventID: String, eventType: String, attempts: Int)
+        /// So many events, from the first to the last of these, fell off the end of the log before it was told of them.
+        case fellBehind(first: Sequence, last: Sequence)
+    }
+
+    public let delegate: DelegateKey
+    public let matter: Matter
+
+    public init(_ delegate: DelegateKey, _ matter: Matter) {
+        self.delegate = delegate
+        self.matter = matter
+    }
+}

@@ -1,0 +1,108 @@
+/// What became of a delegate's attempts in one slot of time.
+public struct DeliveryStatistics: Equatable, Sendable {
+    /// Milliseconds of a slot: twelve make the last hour.
+    public static let slot: Int64 = 300_000
+    /// How long slots are kept, in milliseconds: the last day, and the slot in which it begins.
+    public static let lifetime: Int64 = 86_400_000 + slot
+
+    public let delegate: DelegateKey
+    /// When the slot begins: milliseconds since 1970 UTC, a multiple of `slot`.
+    public let start: Int64
+    public var delivered: Int
+    public var failed: Int
+    /// Of successful attempts.
+    public var latencies: LatencyHistogram
+
+    public init(
+        delegate: DelegateKey, start: Int64, delivered: Int = 0, failed: Int = 0,
+        latencies: LatencyHistogram = LatencyHistogram()
+    ) {
+        self.delegate = delegate
+        self.start = start
+        self.delivered = delivered
+        self.failed = failed
+        self.latencies = latencies
+    }
+
+    /// - Parameter duration: microseconds.
+    public mutating func count(succeeded: Bool, duration: Int64) {
+        if succeeded {
+            delivered += 1
+            latencies.add(microseconds: duration)
+        } else {
+            failed += 1
+        }
+    }
+
+    public mutating func add(_ other: DeliveryStatistics) {
+        delivered += other.delivered
+        failed += other.failed
+        latencies.add(other.latencies)
+    }
+}
+
+/// Durations in buckets whose width grows with them: four for each power of two, so that a percentile is at most 19 %
+/// off. Sparse: an empty one takes no memory beyond itself.
+public struct LatencyHistogram: Equatable, Sendable {
+    /// Counts by bucket.
+    public private(set) var buckets: [UInt8: Int] = [:]
+
+    public init() {}
+
+    /// - Parameter microseconds: ≥ 0.
+    public mutating func add(microseconds: Int64) { buckets[Self.bucket(microseconds), default: 0] += 1 }
+
+    public mutating func add(_ other: LatencyHistogram) {
+        buckets.merge(other.buckets) { $0 + $1 }
+    }
+
+    public var count: Int { buckets.values.reduce(0, +) }
+
+    /// The duration that this share of all did not exceed, in microseconds; `nil` when there are none.
+    /// - Parameter share: within 0…1; 0.5 is the median.
+    public func percentile(_ share: Double) -> Int64? {
+        let total = count
+        guard total > 0 else { return nil }
+        let rank = max(1, Int((share * Double(total)).rounded(.up)))
+        var seen = 0
+        for (bucket, count) in buckets.sorted(by: { $0.key < $1.key }) {
+            seen += count
+            if seen >= rank { return Self.upperBound(bucket) }
+        }
+        return nil
+    }
+
+    static func bucket(_ microseconds: Int64) -> UInt8 {
+        let value = UInt64(max(0, microseconds))
+        guard value >= 4 else { return UInt8(value) }
+        let exponent = 63 - value.leadingZeroBitCount
+        let quarter = Int(value >> (exponent - 2) & 3)
+        return UInt8(clamping: 4 * (exponent - 1) + quarter)
+    }
+
+    /// The largest duration of a bucket.
+    static func upperBound(_ bucket: UInt8) -> Int64 {
+        guard bucket >= 4 else { return Int64(bucket) }
+        let exponent = Int(bucket) / 4 + 1
+        let quarter = Int64(bucket) % 4
+        return ((4 + quarter + 1) << (exponent - 2)) - 1
+    }
+}
+
+extension LatencyHistogram {
+    /// The counts as text, `bucket:count` joined by spaces: how stores keep it.
+    public var text: String {
+        buckets.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }.joined(separator: " ")
+    }
+
+    /// `nil` when it is not such a text.
+    public init?(text: String) {
+        for entry in text.split(separator: " ") {
+            let parts = entry.split(separator: ":")
+            guard parts.count == 2, let bucket = UInt8(parts[0]), let count = Int(parts[1]), count > 0 else {
+                return nil
+            }
+            buckets[bucket] = count
+        }
+    }
+}
