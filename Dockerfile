@@ -22,6 +22,7 @@ RUN apt-get update \
         ca-certificates \
         libcurl4 \
         libmicrohttpd12 \
+        libnghttp2-14 \
         libsqlite3-0 \
         libssl3 \
         libstdc++6 \

@@ -44,23 +44,31 @@ let package = Package(
         module("Runtime", ["CLinux"]),
         // One strict parser and one writer of JSON, over bytes. Knows nothing of events.
         module("JSON"),
-        // Hashes, signatures, random bytes: a small face of libcrypto.
+        // JSON Schema 2020-12: whether a value fits, and if not, where and why. Knows JSON and nothing else.
+        module("JSONSchema", ["JSON"]),
+        // Hashes, signatures, random bytes, sealed secrets: a small face of libcrypto.
         module("Crypto", ["COpenSSL"]),
         // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
         module("Herald", ["Delegation", "JSON", "Runtime"]),
-        // EventStore on SQLite, the embedded default. Knows SQL, not HTTP.
-        module("SQLiteStore", ["Herald", "Runtime", "CSQLite"]),
+        // EventStore on SQLite, the embedded default; secrets sealed. Knows SQL, not HTTP.
+        module("SQLiteStore", ["Herald", "Runtime", "Crypto", "CSQLite"]),
         // CallbackSender on libcurl: HTTP callbacks, signing, the address guard. Knows no store.
         module("Webhooks", ["Herald", "Runtime", "Crypto", "CCurl"]),
         // A small Swift face of libmicrohttpd. Knows nothing of Herald.
         module("HTTPServer", ["Runtime", "CMicrohttpd"]),
         // The REST contract: routes, JSON, problems, metrics. Knows the hub and HTTP, no C library.
         module(
-            "HeraldServer", ["Herald", "HTTPServer", "JSON", "Crypto", "Runtime"],
+            "HeraldServer", ["Herald", "HTTPServer", "JSON", "JSONSchema", "Crypto", "Runtime"],
             embedding: ["Resources/openapi.yaml", "Resources/openapi.json"]),
+        // A webhook receiver that does what its script says, good or bad: for tests, and to try things out. Knows nothing of
+        // Herald but how it signs.
+        module("Receiver", ["Runtime", "JSON", "Crypto", "CSSL", "CNGHTTP2"]),
         // The command `herald`: arguments, configuration, signals, wiring: the only place that knows everything.
-        module("HeraldCommand", ["Herald", "HeraldServer", "HTTPServer", "SQLiteStore", "Webhooks", "Runtime"])
-            .executable,
+        module(
+            "HeraldCommand",
+            ["Herald", "HeraldServer", "HTTPServer", "SQLiteStore", "Webhooks", "Receiver", "Crypto", "Runtime"]
+        )
+        .executable,
 
         // The C libraries, each imported by the one target above it.
         cLibrary("CLinux"),
@@ -68,6 +76,8 @@ let package = Package(
         cLibrary("CCurl", "libcurl", "libcurl4-openssl-dev"),
         cLibrary("COpenSSL", "libcrypto", "libssl-dev"),
         cLibrary("CSQLite", "sqlite3", "libsqlite3-dev"),
+        cLibrary("CSSL", "libssl", "libssl-dev"),
+        cLibrary("CNGHTTP2", "libnghttp2", "libnghttp2-dev"),
 
         // Examples of what the library does, each run by a test.
         example("DispatchSystem", ["Delegation"]),
@@ -82,9 +92,9 @@ let package = Package(
             name: "MulticastBenchmark", dependencies: ["Delegation"], path: "Benchmarks/multicast",
             swiftSettings: settings),
 
-        // What several test suites need: temporary folders, raw sockets, a receiver, the running binary.
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
-        tests("DelegationTests", ["Delegation"]),
+        // What several test suites need: temporary folders, raw sockets, the receiver, the running binary.
+        .target(name: "TestSupport", dependencies: ["Receiver"], path: "Tests/TestSupport", swiftSettings: settings),
+        .testTarget(name: "DelegationTests", dependencies: ["Delegation"], swiftSettings: settings),
         tests(
             "ExampleTests",
             [
@@ -93,17 +103,19 @@ let package = Package(
             ]),
         tests("RuntimeTests", ["Runtime"]),
         tests("JSONTests", ["JSON"]),
+        tests("JSONSchemaTests", ["JSONSchema", "JSON"]),
         tests("CryptoTests", ["Crypto"]),
         tests("HTTPServerTests", ["HTTPServer"]),
+        tests("ReceiverTests", ["Receiver", "Crypto"]),
         tests("WebhooksTests", ["Webhooks", "Crypto", "Herald", "Runtime"]),
-        tests("StoreTests", ["SQLiteStore", "Herald", "Runtime"]),
+        tests("StoreTests", ["SQLiteStore", "Herald", "Runtime", "Crypto"]),
         tests("HeraldTests", ["Herald", "Delegation", "JSON", "Runtime"]),
         tests(
             "HeraldServerTests",
             [
                 "HeraldServer", "HeraldCommand", "Herald", "HTTPServer", "JSON", "Runtime", "SQLiteStore", "Webhooks",
             ]),
-        tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "JSON"]),
+        tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "JSON", "Receiver"]),
     ]
 )
 

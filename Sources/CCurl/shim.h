@@ -20,6 +20,8 @@ static const int HERALD_CURL_RECEIVE = CURLE_RECV_ERROR;
 static const int HERALD_CURL_NOTHING = CURLE_GOT_NOTHING;
 static const int HERALD_CURL_NOT_HTTP = CURLE_UNSUPPORTED_PROTOCOL;
 static const int HERALD_CURL_WEIRD = CURLE_WEIRD_SERVER_REPLY;
+static const int HERALD_CURL_HTTP2 = CURLE_HTTP2;
+static const int HERALD_CURL_HTTP2_STREAM = CURLE_HTTP2_STREAM;
 static const int HERALD_CURL_HANDSHAKE = CURLE_SSL_CONNECT_ERROR;
 static const int HERALD_CURL_CERTIFICATE = CURLE_PEER_FAILED_VERIFICATION;
 static const int HERALD_CURL_CIPHER = CURLE_SSL_CIPHER;
@@ -36,7 +38,7 @@ typedef curl_socket_t (*herald_open_callback)(void *owner, unsigned purpose, str
 
 struct herald_easy_settings {
     void *transfer;             // given back by herald_easy_transfer, and to all callbacks but close_socket
-    void *sender;               // given to close_socket
+    void *descriptors;          // given to close_socket
     char *error_text;           // CURL_ERROR_SIZE bytes, for as long as the handle lives
     struct curl_slist *headers; // likewise
     const char *ca_file;        // NULL: the system's
@@ -45,6 +47,7 @@ struct herald_easy_settings {
     herald_open_callback open_socket;
     curl_closesocket_callback close_socket;
     curl_prereq_callback before_request;
+    curl_xferinfo_callback progress;
 };
 
 // Everything about a handle that is the same for every request: the list of the safety contract.
@@ -60,7 +63,7 @@ static inline int herald_easy_configure(CURL *easy, const struct herald_easy_set
     HERALD_SET(CURLOPT_OPENSOCKETFUNCTION, (curl_opensocket_callback)settings->open_socket);
     HERALD_SET(CURLOPT_OPENSOCKETDATA, settings->transfer);
     HERALD_SET(CURLOPT_CLOSESOCKETFUNCTION, settings->close_socket);
-    HERALD_SET(CURLOPT_CLOSESOCKETDATA, settings->sender);
+    HERALD_SET(CURLOPT_CLOSESOCKETDATA, settings->descriptors);
     HERALD_SET(CURLOPT_PREREQFUNCTION, settings->before_request);
     HERALD_SET(CURLOPT_PREREQDATA, settings->transfer);
     // How it may block or live on.
@@ -76,6 +79,7 @@ static inline int herald_easy_configure(CURL *easy, const struct herald_easy_set
     // What is sent and taken. HTTP/2 costs several times as much for small requests in this version.
     HERALD_SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     HERALD_SET(CURLOPT_HTTP09_ALLOWED, 0L);
+    HERALD_SET(CURLOPT_ACCEPT_ENCODING, ""); // whatever libcurl can decode; callbacks bound what comes out of it
     HERALD_SET(CURLOPT_POST, 1L);
     HERALD_SET(CURLOPT_HTTPHEADER, settings->headers);
     HERALD_SET(CURLOPT_BUFFERSIZE, 4096L);
@@ -83,6 +87,9 @@ static inline int herald_easy_configure(CURL *easy, const struct herald_easy_set
     HERALD_SET(CURLOPT_WRITEDATA, settings->transfer);
     HERALD_SET(CURLOPT_HEADERFUNCTION, settings->header);
     HERALD_SET(CURLOPT_HEADERDATA, settings->transfer);
+    HERALD_SET(CURLOPT_XFERINFOFUNCTION, settings->progress);
+    HERALD_SET(CURLOPT_XFERINFODATA, settings->transfer);
+    HERALD_SET(CURLOPT_NOPROGRESS, 0L);
     HERALD_SET(CURLOPT_ERRORBUFFER, settings->error_text);
     HERALD_SET(CURLOPT_PRIVATE, settings->transfer);
 #undef HERALD_SET
@@ -91,6 +98,31 @@ static inline int herald_easy_configure(CURL *easy, const struct herald_easy_set
 
 static inline int herald_easy_set_url(CURL *easy, const char *url) {
     return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK;
+}
+static inline void herald_easy_set_headers(CURL *easy, struct curl_slist *headers) {
+    curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
+}
+// 1: HTTP/1.1. 2: HTTP/2, agreed on during TLS, or taken for granted without it. Requests wait for a connection that is
+// being made, rather than making one each, until it is known whether it carries several at once. `keep`: whether the
+// connection may be used again.
+static inline void herald_easy_set_http(CURL *easy, int version, int secure, int keep) {
+    long http2 = secure ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
+    curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version == 2 ? http2 : (long)CURL_HTTP_VERSION_1_1);
+    curl_easy_setopt(easy, CURLOPT_PIPEWAIT, version == 2 ? 1L : 0L);
+    curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, keep ? 0L : 1L);
+}
+// Before 8.0 the second request on an HTTP/2 connection without TLS is never sent (curl/curl#10634).
+static inline int herald_curl_keeps_clear_http2(void) {
+    return curl_version_info(CURLVERSION_NOW)->version_num >= 0x080000;
+}
+// OPTIONS without a body, or POST.
+static inline void herald_easy_set_options(CURL *easy, int options) {
+    curl_easy_setopt(easy, options ? CURLOPT_HTTPGET : CURLOPT_POST, 1L);
+    curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, options ? "OPTIONS" : NULL);
+}
+// Whether no connection that is open already may be used.
+static inline void herald_easy_set_fresh(CURL *easy, int fresh) {
+    curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
 }
 // One entry "host:port:address:port", not copied. NULL: dial the host of the URL, an address then.
 static inline void herald_easy_set_connect_to(CURL *easy, struct curl_slist *entry) {
@@ -120,23 +152,49 @@ static inline long herald_easy_system_error(CURL *easy) {
     curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &code);
     return code;
 }
-// Whether the connection stood when the transfer ended.
-static inline int herald_easy_connected(CURL *easy) {
-    curl_off_t connect = 0;
-    curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &connect);
-    return connect > 0;
+// How many connections were made for the transfer: 0 when it went over one that was open already.
+static inline long herald_easy_connections(CURL *easy) {
+    long count = 0;
+    curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &count);
+    return count;
+}
+// Microseconds from the start of the transfer until the connection stood; 0: it never did.
+static inline long long herald_easy_connect_time(CURL *easy) {
+    curl_off_t time = 0;
+    curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &time);
+    return time;
+}
+// The same until TLS was ready.
+static inline long long herald_easy_tls_time(CURL *easy) {
+    curl_off_t time = 0;
+    curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &time);
+    return time;
+}
+// Bytes of the request's body that went out.
+static inline long long herald_easy_uploaded(CURL *easy) {
+    curl_off_t count = 0;
+    curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &count);
+    return count;
+}
+// The socket, when HTTP/2 was spoken over it; else -1. Before the handle leaves its multi.
+static inline int herald_easy_http2_socket(CURL *easy) {
+    long version = 0;
+    curl_socket_t descriptor = -1;
+    curl_easy_getinfo(easy, CURLINFO_HTTP_VERSION, &version);
+    if (version == CURL_HTTP_VERSION_2_0) curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &descriptor);
+    return descriptor;
 }
 
 // MARK: the multi handle
 
 static inline int herald_multi_configure(
-    CURLM *multi, curl_socket_callback socket, curl_multi_timer_callback timer, void *sender
+    CURLM *multi, curl_socket_callback socket, curl_multi_timer_callback timer, void *owner, int multiplexes
 ) {
     return curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket) == CURLM_OK
-        && curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, sender) == CURLM_OK
+        && curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, owner) == CURLM_OK
         && curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer) == CURLM_OK
-        && curl_multi_setopt(multi, CURLMOPT_TIMERDATA, sender) == CURLM_OK
-        && curl_multi_setopt(multi, CURLMOPT_PIPELINING, (long)CURLPIPE_NOTHING) == CURLM_OK;
+        && curl_multi_setopt(multi, CURLMOPT_TIMERDATA, owner) == CURLM_OK
+        && curl_multi_setopt(multi, CURLMOPT_PIPELINING, multiplexes ? CURLPIPE_MULTIPLEX : CURLPIPE_NOTHING) == CURLM_OK;
 }
 static inline void herald_multi_keep_connections(CURLM *multi, long count) {
     curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, count);

@@ -36,16 +36,6 @@ public enum Ed25519 {
         /// The seed of a new key pair.
         public static func newSeed() throws(CryptoError) -> [UInt8] { try randomBytes(seedByteCount) }
 
-        /// Writes the signature to the first 64 bytes of `signature`, which has room for them.
-        public func sign(
-            _ message: UnsafeRawBufferPointer, into signature: UnsafeMutableRawBufferPointer
-        ) throws(CryptoError) {
-            guard let base = signature.baseAddress, signature.count >= signatureByteCount,
-                herald_ed25519_sign(
-                    key, message.baseAddress, message.count, base.assumingMemoryBound(to: UInt8.self)) == 1
-            else { throw .libraryFailed("signing") }
-        }
-
         /// The signature, 64 bytes.
         public func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
             var signature = [UInt8](repeating: 0, count: signatureByteCount)

@@ -73,7 +73,9 @@ public final class Hub: Sendable {
             loops.append(try DeliveryLoop(sender: try makeSender(), tail: tail, clock: clock))
         }
         self.loops = loops
-        let memory = WrittenMemory(registry: registry, catalogue: catalogue, auth: auth, tail: tail, loops: loops)
+        let memory = WrittenMemory(
+            registry: registry, catalogue: catalogue, auth: auth, tail: tail, loops: loops.count,
+            tell: { [loops] number, message in loops[number].post(message) })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, auth: auth, appState: appState, registry: registry,
             catalogue: catalogue, ids: ids, clock: clock, hooks: .init(changed: memory.take, lost: lost))
@@ -194,7 +196,7 @@ public final class Hub: Sendable {
         events: Int, seconds: Int, completion: @escaping @Sendable ([DeliveryWatch.Report]?) -> Void
     ) -> DeliveryWatch {
         let watch = DeliveryWatch(events: events, loops: loops.count, completion: completion)
-        loops[0].expire(watch, at: clock.monotonic() + Int64(seconds) * 1_000_000_000)
+        loops[0].post(.expire(watch, at: clock.monotonic() + Int64(seconds) * 1_000_000_000))
         return watch
     }
 
@@ -202,7 +204,7 @@ public final class Hub: Sendable {
     /// - Parameter completion: called once on a loop's thread, must not wait; `nil`: the delegate is gone, or too much is
     ///   open already.
     public func test(_ delegate: WebhookDelegate, completion: @escaping @Sendable (CallbackOutcome?) -> Void) {
-        loops.owner(of: delegate.key).test(delegate.key, completion)
+        loops.owner(of: delegate.key).post(.test(delegate.key, answer: completion))
     }
 
     // MARK: Reading
@@ -270,6 +272,11 @@ public final class Hub: Sendable {
         for loop in loops { loop.close() }
         store.close()
     }
+}
+
+extension [DeliveryLoop] {
+    /// The loop that owns a delegate's lane.
+    fileprivate func owner(of key: DelegateKey) -> DeliveryLoop { self[Recovery.loop(of: key, among: count)] }
 }
 
 extension Recovery {

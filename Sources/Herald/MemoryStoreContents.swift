@@ -17,13 +17,28 @@ struct MemoryContents {
         let key: String
     }
 
-    /// `events[0]` has the sequence 1.
+    struct TypeName: Hashable {
+        let app: AppKey
+        let type: String
+    }
+    struct SlotName: Hashable {
+        let delegate: DelegateKey
+        let start: Int64
+    }
+
+    /// `events[0]` has the sequence `first`.
     var events: [Event] = []
+    var first: Sequence = 1
     var sequences: [EventName: Sequence] = [:]
+    var marks: [LogMark] = []
     var attempts: [StoredAttempt] = []
+    var lastAttemptID: Int64 = 0
     var waiting: [DeliveryKey: WaitingDelivery] = [:]
     var lanes: [DelegateKey: LanePosition] = [:]
     var settled: Sequence = 0
+    var replays: [Int64: Replay] = [:]
+    var lastReplayID: Int64 = 0
+    var statistics: [SlotName: DeliveryStatistics] = [:]
     var delegates: [DelegateKey: WebhookDelegate] = [:]
     var urls: [URLName: DelegateKey] = [:]
     var deletedIDs: [DelegateKey: String] = [:]
@@ -31,14 +46,32 @@ struct MemoryContents {
     var authStatus: [UserName: AuthStatus] = [:]
     var appStates: [AppKey: AppState] = [:]
     var answers: [AnswerName: (answer: StoredAnswer, expiresAt: Int64)] = [:]
+    var eventTypes: [TypeName: EventTypeRecord] = [:]
+
+    // MARK: The log
+
+    var head: Sequence { first + Sequence(events.count) - 1 }
+
+    func event(_ sequence: Sequence) -> Event? {
+        sequence >= first && sequence <= head ? events[Int(sequence - first)] : nil
+    }
 
     func event(app: AppKey, id: String) -> LoggedEvent? {
-        sequences[EventName(app: app, id: id)].map { LoggedEvent(sequence: $0, event: events[Int($0) - 1]) }
+        guard let sequence = sequences[EventName(app: app, id: id)], let event = event(sequence) else { return nil }
+        return LoggedEvent(sequence: sequence, event: event)
     }
+
+    mutating func append(_ event: Event) {
+        events.append(event)
+        sequences[EventName(app: event.app, id: event.id)] = head
+    }
+
+    // MARK: Checkpoints
 
     mutating func write(_ checkpoint: Checkpoint) {
         for record in checkpoint.attempts {
-            attempts.append(StoredAttempt(id: Int64(attempts.count) + 1, record: record))
+            lastAttemptID += 1
+            attempts.append(StoredAttempt(id: lastAttemptID, record: record))
         }
         for delivery in checkpoint.waiting where delegates[delivery.delegate] != nil {
             waiting[DeliveryKey(delegate: delivery.delegate, event: delivery.event)] = delivery
@@ -47,7 +80,15 @@ struct MemoryContents {
         for lane in checkpoint.lanes where delegates[lane.delegate] != nil { lanes[lane.delegate] = lane }
         for key in checkpoint.caughtUp { lanes[key] = nil }
         settled = checkpoint.settled ?? settled
+        for replay in checkpoint.replays { replays[replay.id]?.cursor = replay.cursor }
+        for id in checkpoint.endedReplays { replays[id] = nil }
+        for slot in checkpoint.statistics where delegates[slot.delegate] != nil {
+            let name = SlotName(delegate: slot.delegate, start: slot.start)
+            statistics[name, default: DeliveryStatistics(delegate: slot.delegate, start: slot.start)].add(slot)
+        }
     }
+
+    // MARK: Delegates
 
     mutating func setDelegate(_ delegate: WebhookDelegate) {
         forgetURL(of: delegate.key)
@@ -68,21 +109,30 @@ struct MemoryContents {
         deletedIDs[key] = delegate.id
         lanes[key] = nil
         waiting = waiting.filter { $0.key.delegate != key }
+        replays = replays.filter { $0.value.delegate != key }
+        statistics = statistics.filter { $0.key.delegate != key }
     }
+
+    // MARK: Recovery
 
     func recovery() -> Recovery {
         var recovery = Recovery()
-        recovery.head = Sequence(events.count)
+        recovery.head = head
+        recovery.first = first
         recovery.settled = settled
         recovery.delegates = delegates.values.sorted { $0.key < $1.key }
         recovery.nextDelegateKey = lastDelegateKey + 1
         recovery.lanes = lanes.values.sorted { $0.delegate < $1.delegate }
         recovery.waiting = waiting.values.filter { $0.state == .retrying }.sorted { $0.dueAt < $1.dueAt }
+            .map(withSubject)
         let delivered = attempts.lazy.filter(\.record.succeeded)
             .map { DeliveryKey(delegate: $0.record.delegate, event: $0.record.event) }
         recovery.decided = Set(delivered).union(waiting.keys).filter(isBeyondCursor)
             .sorted { ($0.delegate, $0.event) < ($1.delegate, $1.event) }
         recovery.appStates = appStates.values.sorted { $0.app.rawValue < $1.app.rawValue }
+        recovery.replays = replays.values.sorted { $0.id < $1.id }
+        recovery.eventTypes = eventTypes.values.sorted { ($0.app.rawValue, $0.type) < ($1.app.rawValue, $1.type) }
+        recovery.lastMark = marks.max { ($0.sequence, $0.time) < ($1.sequence, $1.time) }
         return recovery
     }
 

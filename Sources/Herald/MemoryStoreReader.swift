@@ -7,19 +7,20 @@ final class MemoryReader: StoreReader {
     func events(after sequence: Sequence, limit: Int, maxBytes: Int) -> EventBatch {
         store.read { contents in
             var bytes = 0
-            let events = contents.events.dropFirst(Int(sequence)).prefix(limit).prefix { event in
+            let first = max(sequence + 1, contents.first)
+            let events = contents.events.dropFirst(Int(first - contents.first)).prefix(limit).prefix { event in
                 defer { bytes += event.data.count }
                 return bytes <= maxBytes
             }
-            return EventBatch(first: sequence + 1, events: Array(events))
+            return EventBatch(first: events.isEmpty ? sequence + 1 : first, events: Array(events))
         }
     }
 
     func events(_ query: EventQuery) -> [LoggedEvent] {
         store.read { contents in
-            let end = min(contents.events.count, Int(query.before ?? .max) - 1)
-            let matching = contents.events.enumerated().prefix(max(0, end)).reversed().lazy
-                .map { LoggedEvent(sequence: Sequence($0.offset) + 1, event: $0.element) }
+            let (first, end) = (contents.first, min(contents.head, (query.before ?? .max) - 1))
+            let matching = contents.events.enumerated().prefix(max(0, Int(end - first + 1))).reversed().lazy
+                .map { LoggedEvent(sequence: first + Sequence($0.offset), event: $0.element) }
                 .filter { query.matches($0.event) }
             return Array(matching.prefix(query.limit))
         }
@@ -46,6 +47,7 @@ final class MemoryReader: StoreReader {
     func waiting(event: Sequence) -> [WaitingDelivery] {
         store.read { contents in
             contents.waiting.values.filter { $0.event == event }.sorted { $0.delegate < $1.delegate }
+                .map(contents.withSubject)
         }
     }
 
@@ -56,12 +58,59 @@ final class MemoryReader: StoreReader {
     func deletedDelegateID(_ key: DelegateKey) -> String? {
         store.read { $0.deletedIDs[key] }
     }
+
+    func deliveries(_ query: DeliveryQuery) -> [WaitingDelivery] {
+        store.read { $0.deliveries(query) }
+    }
+
+    func countDeliveries(_ query: DeliveryQuery) -> Int {
+        store.read { contents in contents.waiting.values.count { query.matches($0, contents) } }
+    }
+
+    func replays(_ delegate: DelegateKey) -> [Replay] {
+        store.read { contents in
+            contents.replays.values.filter { $0.delegate == delegate }.sorted { $0.id < $1.id }
+        }
+    }
+
+    func statistics(_ delegate: DelegateKey, since start: Int64) -> [DeliveryStatistics] {
+        store.read { contents in
+            contents.statistics.values.filter { $0.delegate == delegate && $0.start >= start }
+                .sorted { $0.start < $1.start }
+        }
+    }
+
+    // MARK: Retention
+
+    func firstEvent() -> Sequence { store.read { $0.first } }
+
+    func lastEvent() -> Sequence { store.read { $0.head } }
+
+    func lastEvent(before time: Int64) -> Sequence { store.read { $0.lastEvent(before: time) } }
+
+    func sequence(since time: Int64) -> Sequence { store.read { $0.sequence(since: time) } }
+
+    func sequences(about subject: String, app: AppKey, after sequence: Sequence, limit: Int) -> [Sequence] {
+        store.read { contents in
+            let first = contents.first
+            let found = contents.events.enumerated().lazy
+                .filter { $0.element.app == app && $0.element.subject == subject }
+                .map { first + Sequence($0.offset) }
+                .filter { $0 > sequence }
+            return Array(found.prefix(limit))
+        }
+    }
+
+    /// Nothing on a disk; what the events' bodies take in memory.
+    func size() -> Int64 {
+        store.read { contents in Int64(contents.events.reduce(0) { $0 + $1.body.count }) }
+    }
 }
 
 extension EventQuery {
     fileprivate func matches(_ event: Event) -> Bool {
-        event.app == app && type.matches(event.type) && (subject == nil || event.subject == subject)
-            && event.time >= since ?? .min && event.time <= until ?? .max
+        event.app == app && (type == .any || type.matches(event.type)) && (subject == nil || event.subject == subject)
+            && event.time >= since ?? .min && event.time <= until ?? .max && event.audience == nil
     }
 }
 

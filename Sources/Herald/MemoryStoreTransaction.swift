@@ -2,7 +2,12 @@
 final class MemoryTransaction: StoreTransaction {
     private let store: MemoryStore
     /// In the order in which they were asked for.
-    private(set) var changes: [@Sendable (inout MemoryContents) -> Void] = []
+    private(set) var changes: [Change] = []
+    typealias Change = @Sendable (inout MemoryContents) -> Void
+
+    /// What this transaction would leave: made when somebody has to know, and kept up to date from then on. Making it takes
+    /// time that grows with what the store holds, so what happens often does without.
+    private var copy: MemoryContents?
 
     private var head: Sequence
     private var appended: [MemoryContents.EventName: LoggedEvent] = [:]
@@ -13,11 +18,12 @@ final class MemoryTransaction: StoreTransaction {
 
     init(_ store: MemoryStore) {
         self.store = store
-        head = store.read { Sequence($0.events.count) }
+        head = store.read { $0.head }
     }
 
     func event(app: AppKey, id: String) -> LoggedEvent? {
-        appended[.init(app: app, id: id)] ?? store.read { $0.event(app: app, id: id) }
+        if let copy { return copy.event(app: app, id: id) }
+        return appended[.init(app: app, id: id)] ?? store.read { $0.event(app: app, id: id) }
     }
 
     func append(_ event: Event) throws(StoreError) -> Sequence {
@@ -28,42 +34,40 @@ final class MemoryTransaction: StoreTransaction {
         head += 1
         let sequence = head
         appended[name] = LoggedEvent(sequence: sequence, event: event)
-        changes.append {
-            $0.events.append(event)
-            $0.sequences[name] = sequence
-        }
+        apply { $0.append(event) }
         return sequence
     }
 
     func authStatus(app: AppKey, userID: String) -> AuthStatus? {
         let name = MemoryContents.UserName(app: app, userID: userID)
+        if let copy { return copy.authStatus[name] }
         return authStatus[name] ?? store.read { $0.authStatus[name] }
     }
 
     func setAuthStatus(_ status: AuthStatus) {
         let name = MemoryContents.UserName(app: status.app, userID: status.userID)
         authStatus[name] = status
-        changes.append { $0.authStatus[name] = status }
+        apply { $0.authStatus[name] = status }
     }
 
     func setAppState(_ state: AppState) {
-        changes.append { $0.appStates[state.app] = state }
+        apply { $0.appStates[state.app] = state }
     }
 
     func answer(app: AppKey, key: String, now: Int64) -> StoredAnswer? {
         let name = MemoryContents.AnswerName(app: app, key: key)
-        let found = answers[name] ?? store.read { $0.answers[name] }
+        let found = copy.map { $0.answers[name] } ?? answers[name] ?? store.read { $0.answers[name] }
         return found.flatMap { $0.expiresAt > now ? $0.answer : nil }
     }
 
     func setAnswer(_ answer: StoredAnswer, app: AppKey, key: String, expiresAt: Int64) {
         let name = MemoryContents.AnswerName(app: app, key: key)
         answers[name] = (answer, expiresAt)
-        changes.append { $0.answers[name] = (answer, expiresAt) }
+        apply { $0.answers[name] = (answer, expiresAt) }
     }
 
     func removeExpiredAnswers(now: Int64, limit: Int) {
-        changes.append { contents in
+        apply { contents in
             let expired = contents.answers.lazy.filter { $0.value.expiresAt <= now }.prefix(limit).map(\.key)
             for name in Array(expired) { contents.answers[name] = nil }
         }
@@ -78,7 +82,7 @@ final class MemoryTransaction: StoreTransaction {
             throw .failed(reason: "another delegate has the same URL")
         }
         delegates[key] = delegate
-        changes.append { $0.setDelegate(delegate) }
+        apply { $0.setDelegate(delegate) }
     }
 
     private func owner(of url: String, app: AppKey) -> DelegateKey? {
@@ -91,10 +95,93 @@ final class MemoryTransaction: StoreTransaction {
 
     func removeDelegate(_ key: DelegateKey, at time: Int64) {
         removed.insert(key)
-        changes.append { $0.removeDelegate(key) }
+        apply { $0.removeDelegate(key) }
     }
 
     func write(_ checkpoint: Checkpoint) {
-        changes.append { $0.write(checkpoint) }
+        apply { $0.write(checkpoint) }
+    }
+
+    // MARK: Changes whose outcome depends on what is there
+
+    private func apply(_ change: @escaping Change) {
+        changes.append(change)
+        if var contents = copy.take() {
+            change(&contents)
+            copy = contents
+        }
+    }
+
+    /// Makes a change, and tells what comes of it.
+    private func change<Outcome>(_ body: @escaping @Sendable (inout MemoryContents) -> Outcome) -> Outcome {
+        var contents = preview()
+        copy = nil
+        let outcome = body(&contents)
+        copy = contents
+        changes.append { _ = body(&$0) }
+        return outcome
+    }
+
+    private func preview() -> MemoryContents {
+        if let copy { return copy }
+        var contents = store.read { $0 }
+        for change in changes { change(&contents) }
+        return contents
+    }
+
+    func redeliver(_ query: DeliveryQuery, at time: Int64) -> [WaitingDelivery] {
+        change { $0.redeliver(query, at: time) }
+    }
+
+    func drop(_ query: DeliveryQuery, at time: Int64) -> [DeliveryKey] {
+        change { $0.drop(query, at: time) }
+    }
+
+    func recipients(event: Sequence) -> [DelegateKey] {
+        preview().recipients(event: event)
+    }
+
+    func addReplay(
+        delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
+    ) throws(StoreError) -> Replay {
+        let added = change { $0.addReplay(delegate: delegate, after: cursor, until: until, at: time) }
+        guard let added else { throw .failed(reason: "delegate \(delegate) was deleted") }
+        return added
+    }
+
+    func countReplays(_ delegate: DelegateKey) -> Int {
+        preview().replays.values.count { $0.delegate == delegate }
+    }
+
+    func addMark(_ mark: LogMark) {
+        apply { $0.marks.append(mark) }
+    }
+
+    func removeEvents(through sequence: Sequence, limit: Int) -> Sequence {
+        change { $0.removeEvents(through: sequence, limit: limit) }
+    }
+
+    func removeAttempts(before time: Int64, limit: Int) -> Int {
+        change { $0.removeAttempts(before: time, limit: limit) }
+    }
+
+    func removeStatistics(before time: Int64) {
+        apply { contents in contents.statistics = contents.statistics.filter { $0.key.start >= time } }
+    }
+
+    func erase(_ events: [Sequence]) -> Erasure {
+        change { $0.erase(Set(events)) }
+    }
+
+    func eraseSubject(_ subject: String, app: AppKey) -> Erasure {
+        change { $0.erase(ErasedSubject(subject), app: app) }
+    }
+
+    func setEventType(_ type: EventTypeRecord) {
+        apply { $0.eventTypes[.init(app: type.app, type: type.type)] = type }
+    }
+
+    func removeEventType(_ type: String, app: AppKey) {
+        apply { $0.eventTypes[.init(app: app, type: type)] = nil }
     }
 }

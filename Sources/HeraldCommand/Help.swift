@@ -7,6 +7,8 @@ enum Help {
 
         Commands:
           serve      run the server; `herald serve --help` lists the settings
+          receiver   receive webhooks and print them, to try things out; answers as it is told
+          rewrap     seal the secrets in the database under another master key
           health     say whether a server is healthy: exits 0 when it is, 1 when not
           version    print the version
 
@@ -24,9 +26,10 @@ enum Help {
         for option in Option.all {
             text += """
 
-                  --\(option.name) \(option.placeholder)
+                  \(option.isSecret ? option.variable : "--\(option.name) \(option.placeholder)")
                       \(option.help)
-                      Default: \(option.defaultText). Environment: \(option.variable).
+                      Default: \(option.defaultText). \
+                \(option.isSecret ? "In the environment only." : "Environment: \(option.variable).")
                 """
         }
         return text
@@ -45,11 +48,25 @@ enum Help {
         `herald serve`.
         """
 
+    static let rewrap = """
+        Usage: herald rewrap [--data FOLDER]
+
+        Seals the secrets in the database under another master key, all of them in one transaction. The server must not run.
+        The keys come from the environment, 32 bytes in base64 each:
+
+          HERALD_MASTER_KEY       the key of now; not set: the secrets are not sealed yet
+          HERALD_NEW_MASTER_KEY   the key to come; set to "none": the secrets are to lie in the database as they are
+
+        Afterwards start the server with the new key as HERALD_MASTER_KEY. Backups keep the key that they were made under.
+        """
+
     /// What `herald help TOPIC` prints.
     static func text(for topic: String?) -> String {
         switch topic {
         case "serve": serve
         case "health": health
+        case "receiver": receiver
+        case "rewrap": rewrap
         case "table": table
         default: overview
         }
@@ -59,8 +76,9 @@ enum Help {
     static var table: String {
         "| flag | environment | default | meaning |\n|---|---|---|---|\n"
             + Option.all.map {
-                "| `--\($0.name)` | `\($0.variable)` | \($0.defaultText) | \($0.help) |".replacing(
-                    "true|false", with: "true\\|false")
+                "| \($0.isSecret ? "" : "`--\($0.name)`") | `\($0.variable)` | \($0.defaultText) | \($0.help) |"
+                    .replacing(
+                        "true|false", with: "true\\|false")
             }.joined(separator: "\n")
     }
 }

@@ -15,6 +15,8 @@ struct HeraldCommand {
         switch command {
         case "serve": serve(arguments)
         case "health": health(arguments)
+        case "rewrap": rewrap(arguments)
+        case "receiver": receiver(arguments)
         case "--help", "-h", "help": print(Help.text(for: arguments.first))
         case "--version", "-V", "version": print("herald \(version)")
         default:
@@ -37,6 +39,32 @@ struct HeraldCommand {
             exit(1)
         }
         print("ok")
+    }
+
+    private static func rewrap(_ arguments: [String]) {
+        if arguments.contains("--help") || arguments.contains("-h") { return print(Help.rewrap) }
+        let settings = read(arguments)
+        do {
+            try Rewrap.run(settings, newKey: Environment.current["HERALD_NEW_MASTER_KEY"])
+            print("The secrets in \(settings.data) are sealed anew.")
+        } catch let error as UsageError {
+            complain(error.description)
+            exit(error.exitCode)
+        } catch {
+            let (code, text) = Server.explain(error)
+            complain(text)
+            exit(code)
+        }
+    }
+
+    private static func receiver(_ arguments: [String]) {
+        if arguments.contains("--help") || arguments.contains("-h") { return print(Help.receiver) }
+        do throws(UsageError) {
+            try ReceiverCommand.run(try ReceiverSettings(arguments))
+        } catch {
+            complain(error.description)
+            exit(error.exitCode)
+        }
     }
 
     private static func read(_ arguments: [String]) -> Settings {

@@ -1,3 +1,6 @@
+import Crypto
+import Glibc
+import Herald
 import Webhooks
 
 /// One setting: a flag of `herald serve`, and a variable of the environment. The flag wins.
@@ -8,6 +11,8 @@ struct Option: Sendable {
     let placeholder: String
     let defaultText: String
     let help: String
+    /// A flag would show it to everyone who lists the processes: the environment alone may set it.
+    var isSecret = false
     /// Sets the value, or throws what is allowed instead.
     let set: @Sendable (String, inout Settings) throws(Disallowed) -> Void
 
@@ -78,6 +83,53 @@ extension Option {
             help: "How long callbacks in flight may take to end after TERM or INT, 0 to 600."
         ) { text, settings throws(Disallowed) in settings.graceSeconds = try number(text, 0...600) },
         Option(
+            name: "retention", placeholder: "DURATION", defaultText: "7d",
+            help: "How long events are kept: 30m, 36h, 7d, ..., at least 1m, or forever."
+        ) { text, settings throws(Disallowed) in settings.retention.events = try duration(text) },
+        Option(
+            name: "retention-attempts", placeholder: "DURATION", defaultText: "7d",
+            help: "How long attempts are kept."
+        ) { text, settings throws(Disallowed) in settings.retention.attempts = try duration(text) },
+        Option(
+            name: "retention-size", placeholder: "SIZE", defaultText: "10GiB",
+            help:
+                "Disk space past which the oldest events go, however young: 512MiB, 10GiB, ..., at least 16MiB, or unlimited."
+        ) { text, settings throws(Disallowed) in settings.retention.bytes = try size(text) },
+        Option(
+            name: "source", placeholder: "URI", defaultText: "/herald",
+            help: "The CloudEvents source of events that came without one."
+        ) { text, settings throws(Disallowed) in
+            guard (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+                throw Disallowed(allowed: "a URI of 1 to 256 printable characters, such as https://shop.example/")
+            }
+            settings.source = text
+        },
+        Option(
+            name: "origin", placeholder: "HOST", defaultText: "herald",
+            help: "The name that receivers allow in a CloudEvents handshake (WebHook-Request-Origin)."
+        ) { text, settings throws(Disallowed) in
+            guard (1...253).contains(text.utf8.count),
+                text.utf8.allSatisfy({ byte in
+                    byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-")
+                        || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+                        || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
+                })
+            else { throw Disallowed(allowed: "a host name, such as events.shop.example") }
+            settings.origin = text
+        },
+        Option(
+            name: "certificate-authorities", placeholder: "FILE", defaultText: "the system's",
+            help: "Certificates (PEM) that https receivers are trusted by, in place of the system's."
+        ) { text, settings throws(Disallowed) in
+            guard access(text, R_OK) == 0 else { throw Disallowed(allowed: "a file that can be read") }
+            settings.certificateAuthorities = text
+        },
+        Option(
+            name: "master-key", placeholder: "KEY", defaultText: "none: secrets lie in the database as they are",
+            help: "Seals secrets, extra headers and remembered answers in the database: 32 bytes in base64.",
+            isSecret: true
+        ) { text, settings throws(Disallowed) in settings.masterKey = try key(text) },
+        Option(
             name: "log-format", placeholder: "human|json", defaultText: "human on a terminal, else json",
             help: "How log lines look. They go to the standard error."
         ) { text, settings throws(Disallowed) in
@@ -108,6 +160,33 @@ extension Option {
             }
         }
         return rules
+    }
+
+    static func key(_ text: String) throws(Disallowed) -> MasterKey {
+        guard let key = try? MasterKey(text: text) else {
+            throw Disallowed(allowed: "32 bytes in base64, as `openssl rand -base64 32` prints them")
+        }
+        return key
+    }
+
+    /// Milliseconds; `nil`: forever.
+    private static func duration(_ text: String) throws(Disallowed) -> Int64? {
+        if text == "forever" { return nil }
+        let units: [Character: Int64] = ["m": 60_000, "h": 3_600_000, "d": 86_400_000]
+        guard let last = text.last, let unit = units[last], let number = Int64(text.dropLast()),
+            (1...1_000_000).contains(number)
+        else { throw Disallowed(allowed: "a number with m, h or d, such as 7d, or forever") }
+        return number * unit
+    }
+
+    /// Bytes; `nil`: without limit.
+    private static func size(_ text: String) throws(Disallowed) -> Int64? {
+        if text == "unlimited" { return nil }
+        let units: [(String, Int64)] = [("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)]
+        guard let unit = units.first(where: { text.hasSuffix($0.0) }), let number = Int64(text.dropLast(3)),
+            (1...1_000_000).contains(number), number * unit.1 >= 16 << 20
+        else { throw Disallowed(allowed: "at least 16MiB, in MiB, GiB or TiB, such as 10GiB, or unlimited") }
+        return number * unit.1
     }
 
     private static func number(_ text: String, _ range: ClosedRange<Int>) throws(Disallowed) -> Int {

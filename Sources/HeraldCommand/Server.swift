@@ -1,3 +1,4 @@
+import Crypto
 import Glibc
 import HTTPServer
 import Herald
@@ -60,9 +61,13 @@ struct Server {
             var sending = CurlSender.Configuration(version: HeraldCommand.version, addressGuard: guardian)
             sending.capacity = descriptors.callbacks
             sending.maxConnections = descriptors.callbacks * 2
+            sending.source = settings.source
+            sending.origin = settings.origin
+            sending.certificateAuthorities = settings.certificateAuthorities
             let configuration = Self.hubConfiguration(settings)
             hub = try Hub(
-                store: SQLiteStore(folder: settings.data), configuration: configuration,
+                store: SQLiteStore(folder: settings.data, sealer: settings.masterKey.map(Sealer.init)),
+                configuration: configuration,
                 lost: { error in
                     log.error("stopped: nobody can know what is on disk", ["reason": error.description])
                     exit(ExitCode.inputOutput)
@@ -140,6 +145,7 @@ struct Server {
     private static func hubConfiguration(_ settings: Settings) -> Hub.Configuration {
         var hub = Hub.Configuration()
         hub.deliveryLoops = max(1, settings.threads - 2)
+        hub.retention = settings.retention
         return hub
     }
 
@@ -151,11 +157,11 @@ struct Server {
     }
 
     /// What a failed start means for the operator.
-    private static func explain(_ error: any Error) -> (code: Int32, text: String) {
+    static func explain(_ error: any Error) -> (code: Int32, text: String) {
         switch error {
         case let error as StoreError:
             switch error {
-            case .corrupt, .newer: (ExitCode.data, error.description)
+            case .corrupt, .newer, .sealed: (ExitCode.data, error.description)
             case .inUse, .notWritable: (ExitCode.cannotCreate, error.description)
             case .full, .inputOutput, .syncFailed: (ExitCode.inputOutput, error.description)
             case .failed: (ExitCode.software, error.description)

@@ -1,4 +1,6 @@
+import Crypto
 import Glibc
+import Herald
 import Webhooks
 
 /// How `herald serve` was configured: flags, then the environment, then defaults.
@@ -13,14 +15,20 @@ struct Settings {
     var threads = min(64, max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
     var maxBody = 262_144
     var graceSeconds = 30
+    var retention = Hub.Retention()
+    var source = "/herald"
+    var origin = "herald"
+    var certificateAuthorities: String?
+    var masterKey: MasterKey?
     var logFormat: Log.Format = isatty(2) == 1 ? .human : .json
     var logLevel = Log.Level.info
 
-    init() {}
+    init() { retention.bytes = 10 << 30 }
 
     /// - Parameter environment: the variables that begin with `HERALD_`.
     /// - Throws: the first thing that is wrong, with the key, the value and what is allowed.
     init(arguments: [String], environment: [String: String]) throws(SettingsError) {
+        self.init()
         let options = Option.all
         for (variable, text) in environment.sorted(by: { $0.key < $1.key }) {
             guard let option = options.first(where: { $0.variable == variable }) else {
@@ -37,6 +45,7 @@ struct Settings {
                 throw .unknown(
                     "--\(parts[0])", suggestion: Self.nearest("--\(parts[0])", options.map { "--" + $0.name }))
             }
+            if option.isSecret { throw .secret("--\(option.name)", option.variable) }
             guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
                 throw .noValue("--\(option.name)", option.placeholder)
             }
@@ -46,7 +55,8 @@ struct Settings {
 
     /// Variables that others set: our scripts and tests, and Kubernetes for a service that is named `herald`.
     private static func isForeign(_ variable: String) -> Bool {
-        ["HERALD_BINARY", "HERALD_VENV", "HERALD_KILL_CYCLES", "HERALD_PORT"].contains(variable)
+        ["HERALD_BINARY", "HERALD_VENV", "HERALD_NEW_MASTER_KEY", "HERALD_KILL_CYCLES", "HERALD_PORT"].contains(
+            variable)
             || variable.hasPrefix("HERALD_PORT_") || variable.hasPrefix("HERALD_SERVICE_")
     }
 
@@ -54,7 +64,7 @@ struct Settings {
         do throws(Option.Disallowed) {
             try option.set(text, &self)
         } catch {
-            throw .disallowed(name, value: text, allowed: error.allowed)
+            throw .disallowed(name, value: option.isSecret ? "***" : text, allowed: error.allowed)
         }
     }
 
@@ -85,6 +95,7 @@ enum SettingsError: Error, CustomStringConvertible {
     case notAnOption(String)
     case noValue(String, String)
     case disallowed(String, value: String, allowed: String)
+    case secret(String, String)
 
     var description: String {
         switch self {
@@ -95,6 +106,8 @@ enum SettingsError: Error, CustomStringConvertible {
             "\(text) is not a flag: flags begin with --. `herald serve --help` lists all."
         case .noValue(let name, let placeholder): "\(name) needs a value: \(name) \(placeholder)"
         case .disallowed(let name, let value, let allowed): "\(name) is \"\(value)\", but must be \(allowed)."
+        case .secret(let name, let variable):
+            "\(name) would show the secret to everyone who lists the processes; set \(variable) instead."
         }
     }
 }

@@ -24,11 +24,16 @@ public struct HeraldService: RequestHandler {
     public init(hub: Hub, configuration: Configuration = Configuration()) {
         self.hub = hub
         maxBodyBytes = configuration.maxBodyBytes
-        let metrics = Metrics(hub: hub, version: configuration.version, http: configuration.httpStatistics)
+        let checks = SchemaChecks(hub.catalogue)
+        let metrics = Metrics(
+            hub: hub, checks: checks, version: configuration.version, http: configuration.httpStatistics)
         hub.addDelegate(metrics.events, description: "Metrics: events by family")
         table = RouteTable(
             DelegateEndpoints(hub: hub, checkURL: configuration.checkURL).routes
-                + EventEndpoints(hub: hub).routes + StateEndpoints(hub: hub).routes
+                + DelegateActionEndpoints(hub: hub).routes + DelegateRecordEndpoints(hub: hub).routes
+                + EventEndpoints(hub: hub, checks: checks).routes + DeliveryEndpoints(hub: hub).routes
+                + EventTypeEndpoints(hub: hub).routes + SubjectEndpoints(hub: hub).routes
+                + StateEndpoints(hub: hub, checks: checks).routes
                 + SystemEndpoints(hub: hub, metrics: metrics).routes)
     }
 
@@ -92,6 +97,10 @@ public struct HeraldService: RequestHandler {
         let given = head.value(of: "Content-Type") ?? ""
         let type = given.prefix { $0 != ";" }.lowercased().filter { $0 != " " }
         if type == "application/json" || (route.method == .patch && type == "application/merge-patch+json") { return }
+        if route.takesCloudEvents {
+            if CloudEventInput.accepts(type, head) { return }
+            throw .unsupportedMediaType(CloudEventInput.contentTypes)
+        }
         throw .unsupportedMediaType("application/json")
     }
 

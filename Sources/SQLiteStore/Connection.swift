@@ -100,6 +100,9 @@ final class Connection {
     /// How many rows the last statement changed.
     var changes: Int { Int(sqlite3_changes(handle)) }
 
+    /// The rowid that the last insert gave.
+    var lastRow: Int64 { sqlite3_last_insert_rowid(handle) }
+
     /// Keeps `logPages` up to date from now on. To be called after the pragmas: `wal_autocheckpoint` takes the hook away.
     func watchLog() {
         herald_sqlite_watch_log(handle, logPagesCell)

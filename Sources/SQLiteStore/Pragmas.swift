@@ -12,6 +12,8 @@ enum Pragmas {
         ("journal_size_limit", "67108864"),
         ("busy_timeout", String(Connection.busyMilliseconds)),
         ("foreign_keys", "1"),
+        // What is deleted or erased is overwritten. (It is how Debian builds SQLite; here it is relied on.)
+        ("secure_delete", "1"),
         // Of a file that someone prepared, nothing is believed.
         ("trusted_schema", "0"),
         ("cell_size_check", "1"),

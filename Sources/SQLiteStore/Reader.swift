@@ -2,14 +2,17 @@ import Herald
 
 /// A read-only connection with its statements. One thread.
 ///
-/// Every call is one statement, so it sees one moment of the database; it ends after `Connection.readSeconds` at the
-/// latest, and then lets go of its snapshot, since a reader that stays holds back the checkpoints.
+/// Every call is one statement (or says otherwise), so it sees one moment of the database; it ends after
+/// `Connection.readSeconds` at the latest, and then lets go of its snapshot, since a reader that stays holds back the
+/// checkpoints.
 final class Reader: StoreReader {
-    private let connection: Connection
+    let connection: Connection
     private let eventsAfter, eventsMatching, eventByID: Statement
     private let authStatus: Statement
     private let attemptsOfDelegate, failuresOfDelegate, attemptsOfDelivery, attemptsOfEvent: Statement
-    private let waitingOfEvent, lanes, deletedDelegate: Statement
+    private let waitingOfEvent, lanes, deletedDelegate, replays, statistics: Statement
+    private let waitingList: WaitingList
+    let retention: RetentionQueries
 
     init(path: String) throws(StoreError) {
         let connection = try Connection(path: path, .readOnly)
@@ -23,7 +26,7 @@ final class Reader: StoreReader {
             """
             SELECT \(LoggedEvent.columns) FROM events
             WHERE sequence < ?1 AND app = ?2 AND type BETWEEN ?3 AND ?4 AND time BETWEEN ?5 AND ?6
-            AND (?7 IS NULL OR subject = ?7) ORDER BY sequence DESC LIMIT ?8
+            AND (?7 IS NULL OR subject = ?7) AND audience IS NULL ORDER BY sequence DESC LIMIT ?8
             """)
         eventByID = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
         authStatus = try prepare("SELECT \(AuthStatus.columns) FROM auth_status WHERE app = ?1 AND user_id = ?2")
@@ -38,9 +41,14 @@ final class Reader: StoreReader {
             "\(attempts) AND (?3 IS NULL OR ?3 = (\(succeeded))) AND event = ?5 ORDER BY id DESC LIMIT ?4")
         attemptsOfEvent = try prepare("SELECT \(StoredAttempt.columns) FROM attempts WHERE event = ?1 ORDER BY id")
         waitingOfEvent = try prepare(
-            "SELECT \(WaitingDelivery.columns) FROM waiting WHERE event = ?1 ORDER BY delegate")
+            "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE event = ?1 ORDER BY delegate")
+        waitingList = try WaitingList(connection)
         lanes = try prepare("SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
         deletedDelegate = try prepare("SELECT id FROM delegates WHERE key = ?1 AND deleted_at IS NOT NULL")
+        replays = try prepare("SELECT \(Replay.columns) FROM replays WHERE delegate = ?1 ORDER BY id")
+        statistics = try prepare(
+            "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start >= ?2 ORDER BY start")
+        retention = try RetentionQueries(connection)
     }
 
     // MARK: The log
@@ -54,7 +62,7 @@ final class Reader: StoreReader {
         var events: [Event] = []
         var bytes = 0
         while bytes <= maxBytes, try eventsAfter.step() {
-            let logged = LoggedEvent(eventsAfter)
+            let logged = try LoggedEvent(eventsAfter)
             if events.isEmpty { first = logged.sequence }
             events.append(logged.event)
             bytes += logged.event.data.count
@@ -79,14 +87,14 @@ final class Reader: StoreReader {
         eventsMatching.bind(6, query.until ?? .max)
         eventsMatching.bind(7, query.subject)
         eventsMatching.bind(8, Int64(query.limit))
-        return try eventsMatching.rows { LoggedEvent($0) }
+        return try eventsMatching.rows { row throws(StoreError) in try LoggedEvent(row) }
     }
 
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent? {
         connection.startClock()
         eventByID.bind(1, app.rawValue)
         eventByID.bind(2, id)
-        return try eventByID.row { LoggedEvent($0) }
+        return try eventByID.row { row throws(StoreError) in try LoggedEvent(row) }
     }
 
     func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
@@ -125,6 +133,31 @@ final class Reader: StoreReader {
         connection.startClock()
         waitingOfEvent.bind(1, event)
         return try waitingOfEvent.rows { row throws(StoreError) in try WaitingDelivery(row) }
+    }
+
+    /// One statement for each state.
+    func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery] {
+        connection.startClock()
+        return try waitingList.page(query)
+    }
+
+    /// One statement for each state.
+    func countDeliveries(_ query: DeliveryQuery) throws(StoreError) -> Int {
+        connection.startClock()
+        return try waitingList.count(query)
+    }
+
+    func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay] {
+        connection.startClock()
+        replays.bind(1, delegate)
+        return try replays.rows { Replay($0) }
+    }
+
+    func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics] {
+        connection.startClock()
+        statistics.bind(1, delegate)
+        statistics.bind(2, start)
+        return try statistics.rows { row throws(StoreError) in try DeliveryStatistics(row) }
     }
 
     func lanePositions() throws(StoreError) -> [LanePosition] {

@@ -6,7 +6,9 @@ extension SQLiteStore {
     /// Up to this size, 256 MiB, the whole file is checked at the start; above, that would take seconds.
     static let checkedBytes = 256 << 20
 
-    static func open(_ folder: StoreFolder, _ lock: LockFile) throws(StoreError) -> Connection {
+    static func open(
+        _ folder: StoreFolder, _ lock: LockFile, _ vault: Vault
+    ) throws(StoreError) -> Connection {
         let logSize = folder.size(folder.log)
         if folder.size(folder.database) == nil {
             // Never a new database in the place of one that was lost.
@@ -34,8 +36,14 @@ extension SQLiteStore {
             guard verdict == "ok" else { throw .corrupt(path: folder.database, reason: verdict) }
         }
 
+        let isSealed = try sealing(connection, opens: vault)
+
         try Pragmas.set(Pragmas.writer, on: connection)
         try Schema.migrate(connection)
+        // After a crash the log may hold what was erased just before. If it can't be cut now, it is when it grows long.
+        if logSize ?? 0 > 0 { _ = try? connection.checkpoint(.truncate) }
+        // Whoever has given a key wants no secret in the clear from now on.
+        if !isSealed, vault.sealer != nil { try rewrap(connection, from: Vault(sealer: nil), to: vault) }
         // A restored backup may be open to all.
         chmod(folder.database, 0o600)
         try folder.sync()

@@ -3,26 +3,38 @@ import Herald
 extension SQLiteStore {
     /// Reads by keys and indexes only, so that its time grows with the delegates and with what was going on, and not
     /// with the length of the log.
-    static func recovery(_ connection: Connection, head: Sequence) throws(StoreError) -> Recovery {
+    static func recovery(
+        _ connection: Connection, _ vault: Vault, head: Sequence
+    ) throws(StoreError) -> Recovery {
         var recovery = Recovery()
         recovery.head = head
         recovery.first = head > 0 ? try connection.integer("SELECT min(sequence) FROM events") : 1
         recovery.settled = try connection.integer("SELECT settled FROM progress")
         recovery.delegates = try Statement(
             connection, "SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"
-        ).rows { row throws(StoreError) in try WebhookDelegate(row) }
+        ).rows { row throws(StoreError) in try WebhookDelegate(row, vault) }
         recovery.nextDelegateKey = try connection.integer("SELECT max(key) FROM delegates") + 1
         recovery.lanes = try Statement(connection, "SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
             .rows { LanePosition($0) }
         recovery.waiting = try Statement(
-            connection, "SELECT \(WaitingDelivery.columns) FROM waiting WHERE state = 1 ORDER BY due_at"
+            connection, "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE state = 1 ORDER BY due_at"
         ).rows { row throws(StoreError) in try WaitingDelivery(row) }
         recovery.decided = try decided(connection, recovery)
         recovery.appStates = try Statement(connection, "SELECT \(AppState.columns) FROM app_states ORDER BY app")
             .rows { AppState($0) }
+        recovery.replays = try Statement(connection, "SELECT \(Replay.columns) FROM replays ORDER BY id")
+            .rows { Replay($0) }
+        recovery.eventTypes = try Statement(
+            connection, "SELECT \(EventTypeRecord.columns) FROM event_types ORDER BY app, type"
+        ).rows { row throws(StoreError) in try EventTypeRecord(row) }
+        recovery.lastMark = try Statement(
+            connection, "SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"
+        ).row { LogMark($0) }
         return recovery
     }
 
+    /// What was asked for again counts like the rest: what a replay delivered the delegate has, and a replay that waits
+    /// has its row. Each stands at or before its lane's position, so the lane would only send it once more.
     private static func decided(_ connection: Connection, _ recovery: Recovery) throws(StoreError) -> [DeliveryKey] {
         let common = try Statement(connection, decidedAtCommonPosition)
         common.bind(1, recovery.settled)

@@ -1,3 +1,4 @@
+public import Crypto
 public import Herald
 import Synchronization
 
@@ -11,6 +12,7 @@ import Synchronization
 public final class SQLiteStore: EventStore, @unchecked Sendable {
     private let folder: StoreFolder
     private let reserve: UInt64
+    private let vault: Vault
     /// `nil` once closed. The lock is let go of after the connection is closed.
     private(set) var writer: Writer?
     private var lock: LockFile?
@@ -20,12 +22,15 @@ public final class SQLiteStore: EventStore, @unchecked Sendable {
     /// Opens the database in the folder, and makes both when there is none.
     /// - Parameters:
     ///   - folder: its parent has to exist.
+    ///   - sealer: seals secrets, extra headers and remembered answers. Given for the first time, it seals what is there.
+    ///     A database that is sealed opens with the same key only: else `StoreError.sealed`.
     ///   - reserve: with less room than this on the disk, `health` says full, while there still is some.
-    public init(folder: String, reserve: UInt64 = 64 << 20) throws(StoreError) {
+    public init(folder: String, sealer: Sealer? = nil, reserve: UInt64 = 64 << 20) throws(StoreError) {
         self.folder = try StoreFolder(folder)
         self.reserve = reserve
         let lock = try LockFile(path: self.folder.lock)
-        writer = try Writer(try SQLiteStore.open(self.folder, lock))
+        vault = Vault(sealer: sealer)
+        writer = try Writer(try SQLiteStore.open(self.folder, lock, vault), vault)
         self.lock = lock
     }
 
@@ -33,7 +38,7 @@ public final class SQLiteStore: EventStore, @unchecked Sendable {
 
     public func recover() throws(StoreError) -> Recovery {
         let writer = try openWriter()
-        return try SQLiteStore.recovery(writer.connection, head: writer.head)
+        return try SQLiteStore.recovery(writer.connection, vault, head: writer.head)
     }
 
     public func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {

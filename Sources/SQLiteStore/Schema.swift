@@ -114,7 +114,84 @@ enum Schema {
             PRIMARY KEY (app, key)
         ) STRICT;
         CREATE INDEX answers_by_expiry ON answers (expires_at);
+        """,
         """
+        -- `attributes`: pairs, NULL for none. `audience`: the one delegate that is told. An erased event keeps its row.
+        ALTER TABLE events ADD COLUMN attributes TEXT;
+        ALTER TABLE events ADD COLUMN audience INTEGER;
+        -- Up to `sequence`, events had arrived at `time`.
+        CREATE TABLE marks (
+            time     INTEGER PRIMARY KEY,
+            sequence INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX marks_by_sequence ON marks (sequence);
+
+        -- `secret_terms`: the scheme of each of the `secrets` and when it expires, as pairs; NULL: all v1, without an end.
+        ALTER TABLE delegates ADD COLUMN filter TEXT;
+        ALTER TABLE delegates ADD COLUMN format TEXT NOT NULL DEFAULT 'standard';
+        ALTER TABLE delegates ADD COLUMN ordering TEXT NOT NULL DEFAULT 'none';
+        ALTER TABLE delegates ADD COLUMN rate_limit REAL;
+        ALTER TABLE delegates ADD COLUMN lease_seconds INTEGER;
+        ALTER TABLE delegates ADD COLUMN verification TEXT NOT NULL DEFAULT 'none';
+        ALTER TABLE delegates ADD COLUMN http_version TEXT NOT NULL DEFAULT '1.1';
+        ALTER TABLE delegates ADD COLUMN status_reason TEXT;
+        ALTER TABLE delegates ADD COLUMN expires_at INTEGER;
+        ALTER TABLE delegates ADD COLUMN failing_since INTEGER;
+        ALTER TABLE delegates ADD COLUMN secret_terms TEXT;
+
+        -- NULL: no, nothing, or not known. Durations in microseconds.
+        ALTER TABLE attempts ADD COLUMN is_replay INTEGER;
+        ALTER TABLE attempts ADD COLUMN lookup INTEGER;
+        ALTER TABLE attempts ADD COLUMN connect INTEGER;
+        ALTER TABLE attempts ADD COLUMN tls INTEGER;
+        ALTER TABLE attempts ADD COLUMN first_byte INTEGER;
+        ALTER TABLE attempts ADD COLUMN is_reused INTEGER;
+        ALTER TABLE attempts ADD COLUMN peer TEXT;
+        ALTER TABLE attempts ADD COLUMN bytes_sent INTEGER;
+        ALTER TABLE attempts ADD COLUMN bytes_received INTEGER;
+
+        -- For lists by state, newest event first, of all delegates and of one.
+        ALTER TABLE waiting ADD COLUMN is_replay INTEGER NOT NULL DEFAULT 0;
+        CREATE INDEX waiting_by_state ON waiting (state, event, delegate);
+        CREATE INDEX waiting_of_delegate ON waiting (delegate, state, event);
+
+        -- Events that a delegate is told again: those after `cursor`, up to `until`.
+        CREATE TABLE replays (
+            id         INTEGER PRIMARY KEY AUTOINCREMENT,
+            delegate   INTEGER NOT NULL REFERENCES delegates (key),
+            cursor     INTEGER NOT NULL,
+            until      INTEGER NOT NULL,
+            created_at INTEGER NOT NULL
+        ) STRICT;
+        CREATE INDEX replays_of_delegate ON replays (delegate);
+
+        -- What became of a delegate's attempts in the slot that begins at `start`. `latencies`: LatencyHistogram.text.
+        CREATE TABLE statistics (
+            delegate  INTEGER NOT NULL REFERENCES delegates (key),
+            start     INTEGER NOT NULL,
+            delivered INTEGER NOT NULL,
+            failed    INTEGER NOT NULL,
+            latencies TEXT NOT NULL,
+            PRIMARY KEY (delegate, start)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX statistics_by_start ON statistics (start);
+
+        CREATE TABLE event_types (
+            app         INTEGER NOT NULL,
+            type        TEXT NOT NULL,
+            description TEXT NOT NULL,
+            example     BLOB,
+            schema      BLOB,
+            check_mode  TEXT NOT NULL,
+            created_at  INTEGER NOT NULL,
+            updated_at  INTEGER NOT NULL,
+            version     INTEGER NOT NULL,
+            PRIMARY KEY (app, type)
+        ) STRICT;
+
+        -- One row when secrets are sealed: a value that only their key opens. See Vault.
+        CREATE TABLE sealing (proof BLOB NOT NULL) STRICT;
+        """,
     ]
 
     /// Brings the file to the last version, one transaction for each step: a crash leaves one version or the next.

@@ -40,6 +40,10 @@ final class Statement {
         if let value { bind(index, value) } else { note(sqlite3_bind_null(handle, index)) }
     }
 
+    func bind(_ index: Int32, real value: Double?) {
+        note(value.map { sqlite3_bind_double(handle, index, $0) } ?? sqlite3_bind_null(handle, index))
+    }
+
     func bind(_ index: Int32, _ text: String) {
         var text = text
         text.withUTF8 { utf8 in
@@ -63,7 +67,8 @@ final class Statement {
         if let text { bind(index, text) } else { note(sqlite3_bind_null(handle, index)) }
     }
 
-    func bind(_ index: Int32, copying bytes: [UInt8]) {
+    func bind(_ index: Int32, copying bytes: [UInt8]?) {
+        guard let bytes else { return note(sqlite3_bind_null(handle, index)) }
         note(herald_sqlite_bind_blob_copy(handle, index, bytes, Int32(clamping: bytes.count)))
     }
 
@@ -133,6 +138,8 @@ final class Statement {
 
     func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
 
+    func optionalReal(_ column: Int32) -> Double? { isNull(column) ? nil : sqlite3_column_double(handle, column) }
+
     func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
 
     func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
@@ -148,6 +155,8 @@ final class Statement {
 
     /// Empty for NULL.
     func bytes(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
+
+    func optionalBytes(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
 
     /// Lends a blob or a text without copying it.
     func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {

@@ -30,23 +30,25 @@ enum TextList {
         }
         return items
     }
+
+    static func items(_ bytes: [UInt8]) throws(StoreError) -> [[UInt8]] {
+        guard let items = bytes.withUnsafeBytes({ decode($0)?.map(Array.init) }) else { throw unreadable }
+        return items
+    }
+
+    static func pairs(_ bytes: [UInt8]) throws(StoreError) -> [KeyValue] {
+        let texts = try items(bytes).map { String(decoding: $0, as: UTF8.self) }
+        guard texts.count.isMultiple(of: 2) else { throw unreadable }
+        return stride(from: 0, to: texts.count, by: 2).map { KeyValue(texts[$0], texts[$0 + 1]) }
+    }
+
+    static let unreadable = StoreError.failed(reason: "a list in the database can't be read")
 }
 
 extension Statement {
     func textList(_ column: Int32) throws(StoreError) -> [String] {
-        try byteLists(column).map { String(decoding: $0, as: UTF8.self) }
+        try TextList.items(bytes(column)).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    func pairs(_ column: Int32) throws(StoreError) -> [KeyValue] {
-        let texts = try textList(column)
-        guard texts.count.isMultiple(of: 2) else { throw Statement.badList }
-        return stride(from: 0, to: texts.count, by: 2).map { KeyValue(texts[$0], texts[$0 + 1]) }
-    }
-
-    func byteLists(_ column: Int32) throws(StoreError) -> [[UInt8]] {
-        guard let lists = withBytes(column, { TextList.decode($0)?.map(Array.init) }) else { throw Statement.badList }
-        return lists
-    }
-
-    private static let badList = StoreError.failed(reason: "a list in the database can't be read")
+    func pairs(_ column: Int32) throws(StoreError) -> [KeyValue] { try TextList.pairs(bytes(column)) }
 }

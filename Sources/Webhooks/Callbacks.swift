@@ -8,7 +8,8 @@ private let maxBody = 16 * 1024
 private let maxHeaders = 64 * 1024
 private let maxExcerpt = 1024
 
-/// Takes a part of the answer's body. Returning less than came ends the transfer; the status line is known by then.
+/// Takes a part of the answer's body, decompressed. Returning less than came ends the transfer; the status line is known
+/// by then.
 func onBody(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ transfer: UnsafeMutableRawPointer?
 ) -> Int {
@@ -23,6 +24,14 @@ func onBody(
     }
 }
 
+/// Bounds what is read for a body that is compressed to nothing. Anything but 0 ends the transfer.
+func onProgress(
+    _ transfer: UnsafeMutableRawPointer?, _ expected: curl_off_t, _ received: curl_off_t, _ toSend: curl_off_t,
+    _ sent: curl_off_t
+) -> Int32 {
+    received > maxBody ? 1 : 0
+}
+
 /// Takes one header line, or the status line.
 func onHeader(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ transfer: UnsafeMutableRawPointer?
@@ -30,35 +39,15 @@ func onHeader(
     guard let bytes, let transfer else { return 0 }
     let line = UnsafeRawBufferPointer(start: bytes, count: count)
     return Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { transfer in
+        if transfer.headerCount == 0 { transfer.answeredAt = CurlSender.now() }
         transfer.headerCount += count
         if line.starts(with: "HTTP/".utf8) {
-            transfer.retryAfter = nil
-        } else if isRetryAfter(line) {
-            // Longer values are neither of the two forms.
-            transfer.retryAfter = Array(line.dropFirst(retryAfter.utf8CodeUnitCount).prefix(64)).trimmed
+            // What an interim answer asked for is forgotten.
+            transfer.answer = AnswerHeaders()
+        } else {
+            transfer.answer.take(line)
         }
         return transfer.headerCount <= maxHeaders ? count : 0
-    }
-}
-
-private let retryAfter: StaticString = "retry-after:"
-
-private func isRetryAfter(_ line: UnsafeRawBufferPointer) -> Bool {
-    guard line.count > retryAfter.utf8CodeUnitCount, line[0] | 0x20 == UInt8(ascii: "r") else { return false }
-    for index in 0..<retryAfter.utf8CodeUnitCount where line[index] | 0x20 != retryAfter.utf8Start[index] | 0x20 {
-        return false
-    }
-    return true
-}
-
-extension [UInt8] {
-    /// Without spaces and line ends around it.
-    fileprivate var trimmed: [UInt8] {
-        let isSpace = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
-        guard let start = firstIndex(where: { !isSpace($0) }), let end = lastIndex(where: { !isSpace($0) }) else {
-            return []
-        }
-        return Array(self[start...end])
     }
 }
 
@@ -81,6 +70,7 @@ func onOpenSocket(
             transfer.refusal = rule
             return -1
         }
+        transfer.note(peer: address, port: port)
         return herald_open_socket(target)
     }
 }
@@ -94,6 +84,7 @@ func onRequest(
     return Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { transfer in
         // The plain path: the peer is the address that was judged.
         if let pin = transfer.pin, Int32(pin.port) == peerPort, strcmp(pin.text, peer) == 0 {
+            transfer.peer = pin.peer
             return CURL_PREREQFUNC_OK
         }
         guard let address = IPAddress(String(cString: peer)), let port = UInt16(exactly: peerPort) else {
@@ -101,6 +92,7 @@ func onRequest(
             return CURL_PREREQFUNC_ABORT
         }
         guard case .refused(let rule) = transfer.addressGuard.judge(address: address, port: port) else {
+            transfer.note(peer: address, port: port)
             return CURL_PREREQFUNC_OK
         }
         transfer.refusal = rule
@@ -108,31 +100,25 @@ func onRequest(
     }
 }
 
-func onCloseSocket(_ sender: UnsafeMutableRawPointer?, _ descriptor: Int32) -> Int32 {
-    if let sender {
-        Unmanaged<CurlSender>.fromOpaque(sender)._withUnsafeGuaranteedRef { $0.descriptors.forget(descriptor) }
+func onCloseSocket(_ descriptors: UnsafeMutableRawPointer?, _ descriptor: Int32) -> Int32 {
+    if let descriptors {
+        Unmanaged<Descriptors>.fromOpaque(descriptors)._withUnsafeGuaranteedRef { $0.forget(descriptor) }
     }
     return close(descriptor)
 }
 
 func onSocket(
-    _ easy: UnsafeMutableRawPointer?, _ descriptor: Int32, _ what: Int32, _ sender: UnsafeMutableRawPointer?,
+    _ easy: UnsafeMutableRawPointer?, _ descriptor: Int32, _ what: Int32, _ multi: UnsafeMutableRawPointer?,
     _ data: UnsafeMutableRawPointer?
 ) -> Int32 {
-    if let sender {
-        Unmanaged<CurlSender>.fromOpaque(sender)._withUnsafeGuaranteedRef { sender in
-            sender.descriptors.want(
-                descriptor, read: what & CURL_POLL_IN != 0, write: what & CURL_POLL_OUT != 0,
-                nothing: what == CURL_POLL_REMOVE)
-        }
-    }
+    if let multi { Unmanaged<Multi>.fromOpaque(multi)._withUnsafeGuaranteedRef { $0.want(descriptor, what) } }
     // Anything but 0 would end all transfers of the sender.
     return 0
 }
 
-func onTimer(_ multi: UnsafeMutableRawPointer?, _ milliseconds: Int, _ sender: UnsafeMutableRawPointer?) -> Int32 {
-    if let sender {
-        Unmanaged<CurlSender>.fromOpaque(sender)._withUnsafeGuaranteedRef { $0.setTimer(milliseconds: milliseconds) }
+func onTimer(_ handle: UnsafeMutableRawPointer?, _ milliseconds: Int, _ multi: UnsafeMutableRawPointer?) -> Int32 {
+    if let multi {
+        Unmanaged<Multi>.fromOpaque(multi)._withUnsafeGuaranteedRef { $0.setTimer(milliseconds: milliseconds) }
     }
     return 0
 }

@@ -9,6 +9,9 @@ enum CurlLibrary {
         guard isPrepared else { throw .library("curl_global_init failed") }
     }
 
+    /// Whether an HTTP/2 connection without TLS can carry more than one request.
+    static let keepsClearHTTP2 = herald_curl_keeps_clear_http2() == 1
+
     private static let isPrepared: Bool = {
         guard (try? CryptoLibrary.prepare()) != nil else { return false }
         return herald_curl_global_init() == 0

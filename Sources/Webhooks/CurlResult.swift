@@ -18,6 +18,8 @@ enum CurlResult {
             return .failed(.protocolError, detail: "the connection was closed without an answer")
         case HERALD_CURL_NOT_HTTP, HERALD_CURL_WEIRD:
             return .failed(.protocolError, detail: "the answer is not HTTP/1.1: \(text)")
+        case HERALD_CURL_HTTP2, HERALD_CURL_HTTP2_STREAM:
+            return .failed(.protocolError, detail: "HTTP/2 broke off: \(text)")
         case HERALD_CURL_WRITE where transfer.headerCount > 0:
             return .failed(.protocolError, detail: "no final status line in 64 KiB of headers")
         case HERALD_CURL_OK:

@@ -5,17 +5,26 @@ import Runtime
 extension CurlSender {
     /// Hands out what libcurl has finished.
     func collect(_ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) -> Int {
+        var count = collect(http1, finished)
+        if let http2 { count += collect(http2, finished) }
+        return count
+    }
+
+    private func collect(
+        _ multi: Multi, _ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void
+    ) -> Int {
         var count = 0
         var code: Int32 = 0
-        while let easy = herald_multi_ended(multi, &code) {
+        while let easy = herald_multi_ended(multi.handle, &code) {
             guard let pointer = herald_easy_transfer(easy) else { continue }
             let transfer = Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
             let status = herald_easy_status(easy)
-            herald_multi_remove(multi, easy)
+            if multi.kind == .http2 { descriptors.carriesFrames(herald_easy_http2_socket(easy)) }
+            herald_multi_remove(multi.handle, easy)
             guard let callback = transfer.callback, let target = transfer.target else { continue }
             let now = Self.now()
             if status < 200, dialNext(transfer, callback, target, code, now) { continue }
-            let outcome = outcome(transfer, status, code, now)
+            let outcome = outcome(transfer, callback, target, status, code, now)
             transfer.clear()
             release(transfer)
             target.openCount -= 1
@@ -35,30 +44,47 @@ extension CurlSender {
         return batch.count
     }
 
-    /// Tries the next address of the host when this one could not be dialled and there is time left.
+    /// Tries again at once where that is no second attempt: at the next address of the host, when this one could not be
+    /// dialled, and over a new connection, when the old one turned out to be dead before a byte of the answer came.
     private func dialNext(
         _ transfer: Transfer, _ callback: Callback, _ target: Target, _ code: Int32, _ now: Int64
     ) -> Bool {
         guard code != HERALD_CURL_OK, transfer.refusal == nil, let pin = transfer.pin,
-            code == HERALD_CURL_CONNECT || code == HERALD_CURL_TIMEOUT && herald_easy_connected(transfer.easy) == 0
-        else { return false }
-        target.turnAway(from: pin)
-        guard case .open(let pins) = target.reach, transfer.dials < pins.count,
             now - transfer.startedAt < Self.time(for: target) - 10_000_000
         else { return false }
+        if transfer.foundDeadConnection(code) {
+            dial(transfer, callback, target, pin, now, isFresh: true)
+            return true
+        }
+        guard
+            code == HERALD_CURL_CONNECT || code == HERALD_CURL_TIMEOUT && herald_easy_connect_time(transfer.easy) == 0
+        else { return false }
+        target.turnAway(from: pin)
+        guard case .open(let pins) = target.reach, transfer.dials < pins.count else { return false }
         dial(transfer, callback, target, pins[target.preferred % pins.count], now)
         return true
     }
 
-    private func outcome(_ transfer: Transfer, _ status: Int, _ code: Int32, _ now: Int64) -> CallbackOutcome {
+    private func outcome(
+        _ transfer: Transfer, _ callback: Callback, _ target: Target, _ status: Int, _ code: Int32, _ now: Int64
+    ) -> CallbackOutcome {
         let duration = (now - transfer.startedAt) / 1000
+        let transport = transfer.transport(isSecure: target.url.scheme == .https, isComplete: status >= 200)
         guard status >= 200 else {
-            return CallbackOutcome(verdict: CurlResult.verdict(code, status: status, transfer), duration: duration)
+            let verdict = CurlResult.verdict(code, status: status, transfer)
+            return CallbackOutcome(verdict: verdict, duration: duration, transport: transport)
         }
         // The status line is the verdict, whatever became of the rest.
-        let retryAfter = transfer.retryAfter.flatMap { RetryAfter.parse($0, now: clock.wall() / 1000) }
-        return CallbackOutcome(
-            verdict: .answered(status: status, retryAfter: retryAfter), duration: duration, excerpt: transfer.excerpt)
+        let answer = transfer.answer
+        let retryAfter = answer.retryAfter.flatMap { RetryAfter.parse($0, now: clock.wall() / 1000) }
+        var outcome = CallbackOutcome(
+            verdict: .answered(status: status, retryAfter: retryAfter), duration: duration, excerpt: transfer.excerpt,
+            transport: transport)
+        outcome.control = answer.control
+        if callback.purpose == .handshake, let origin = answer.allowedOrigin {
+            outcome.permission = .init(origin: origin, rate: answer.allowedRate)
+        }
+        return outcome
     }
 
     func release(_ transfer: Transfer) {
@@ -90,14 +116,17 @@ extension CurlSender {
         for waiting in lookups.values.joined() { stop(waiting.callback, waiting.startedAt) }
         for transfer in pool.all {
             guard let callback = transfer.callback else { continue }
-            herald_multi_remove(multi, transfer.easy)
+            if let multi = transfer.target.flatMap({ multi($0.multi) }) {
+                herald_multi_remove(multi.handle, transfer.easy)
+            }
             stop(callback, transfer.startedAt)
         }
         ended = []
         lookups = [:]
         targets = [:]
-        // Handles first, then the connections that they left in the multi handle.
+        // Handles first, then the connections that they left in the multi handles.
         pool = TransferPool()
-        curl_multi_cleanup(multi)
+        http1.close()
+        http2?.close()
     }
 }

@@ -49,7 +49,8 @@ extension CurlSender {
     private func target(for delegate: WebhookDelegate) throws(TargetError) -> Target {
         if let target = targets[delegate.key], target.delegate === delegate { return target }
         if targets.count >= Self.maxIdleTargets { dropIdleTargets() }
-        let target = try Target(delegate, userAgent: userAgent, addressGuard: configuration.addressGuard)
+        let target = try Target(
+            delegate, userAgent: userAgent, origin: configuration.origin, addressGuard: configuration.addressGuard)
         targets[delegate.key] = target
         return target
     }
@@ -115,6 +116,7 @@ extension CurlSender {
                 return endOpen(callback, target, verdict, startedAt: startedAt)
             }
             transfer.startedAt = startedAt
+            transfer.lookedUpAt = now
             transfer.dials = 0
             dial(transfer, callback, target, pins[target.preferred % pins.count], now)
         case .closed(let failure, let detail):
@@ -125,15 +127,20 @@ extension CurlSender {
     }
 
     /// Sends a callback to one address, with what is left of its time.
-    func dial(_ transfer: Transfer, _ callback: Callback, _ target: Target, _ pin: Pin, _ now: Int64) {
+    func dial(
+        _ transfer: Transfer, _ callback: Callback, _ target: Target, _ pin: Pin, _ now: Int64, isFresh: Bool = false
+    ) {
         let time = Self.time(for: target)
         // On the plain path nothing has passed, and the handle has its timeout already.
         let left = transfer.startedAt == now ? time : max(time - (now - transfer.startedAt), 1_000_000)
         transfer.dials += 1
+        transfer.dialledAt = now
         do {
+            let payload = encoder.payload(callback.event, target.delegate.settings.format)
             try transfer.prepare(
-                callback, target, pin, timestamp: clock.wall() / 1000, milliseconds: Int(left / 1_000_000))
-            if herald_multi_add(multi, transfer.easy) == 1 { return }
+                callback, target, pin, payload, now: clock.wall(), milliseconds: Int(left / 1_000_000),
+                isFresh: isFresh)
+            if let multi = ready(target.multi), herald_multi_add(multi.handle, transfer.easy) == 1 { return }
             release(transfer)
             endOpen(
                 callback, target, .failed(.stopped, detail: "libcurl didn't take the request"),
@@ -144,13 +151,31 @@ extension CurlSender {
         }
     }
 
+    /// The multi handle for a version of HTTP, made when it is first needed; `nil`: libcurl has no memory for it.
+    private func ready(_ kind: Multi.Kind) -> Multi? {
+        if kind == .http2, http2 == nil {
+            http2 = try? Multi(.http2, descriptors)
+            keepConnections(handles: pool.all.count)
+        }
+        return multi(kind)
+    }
+
     private func makeTransfer(_ index: Int) -> Transfer? {
         let transfer = Transfer(
-            index: index, sender: Unmanaged.passUnretained(self).toOpaque(),
-            addressGuard: configuration.addressGuard, caFile: configuration.certificateAuthorities)
-        if transfer != nil {
-            herald_multi_keep_connections(multi, min(max(2 * (index + 1), 16), configuration.maxConnections))
-        }
+            index: index, descriptors: descriptors, addressGuard: configuration.addressGuard,
+            caFile: configuration.certificateAuthorities)
+        if transfer != nil { keepConnections(handles: index + 1) }
         return transfer
+    }
+
+    /// Few connections are kept for few handles. HTTP/2 needs a quarter of them: each carries many requests.
+    private func keepConnections(handles: Int) {
+        let count = max(2 * handles, 16)
+        guard let http2 else {
+            return herald_multi_keep_connections(http1.handle, min(count, configuration.maxConnections))
+        }
+        let quarter = max(configuration.maxConnections / 4, 1)
+        herald_multi_keep_connections(http1.handle, min(count, max(configuration.maxConnections - quarter, 1)))
+        herald_multi_keep_connections(http2.handle, min(count, quarter))
     }
 }

@@ -2,11 +2,12 @@ import CCurl
 public import Herald
 public import Runtime
 
-/// Sends callbacks by libcurl: one multi handle, one epoll, one thread.
+/// Sends callbacks by libcurl: a multi handle for each version of HTTP, one epoll, one thread.
 ///
 /// The thread is the delivery loop's: it makes all calls but `wake`. libcurl is called by this class alone, and never
 /// from inside its own callbacks, which only take notes (`Callbacks.swift`). Files: this one has the loop,
-/// `CurlSender+Start` the way of a callback into libcurl, `CurlSender+End` the way out, `TransferPool` the handles.
+/// `CurlSender+Start` the way of a callback into libcurl, `CurlSender+End` the way out, `Multi` and `TransferPool` the
+/// handles, `Payload` what is sent.
 ///
 /// `@unchecked Sendable`: one thread uses it at a time, which is the contract of `CallbackSender`; `wake`, the only
 /// call from elsewhere, touches nothing but the `Wakeup`, which is `Sendable`.
@@ -15,6 +16,10 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
         /// For `user-agent: Herald/<version>`.
         public var version: String
         public var addressGuard: AddressGuard
+        /// The CloudEvents `source` of events that came without one: a URI reference.
+        public var source = "/herald"
+        /// Names this service in CloudEvents handshakes, and to the receivers that agreed: a host name.
+        public var origin = "herald"
         /// How many callbacks may be open at once.
         public var capacity = 1024
         /// How many connections are kept, idle ones included: each is a descriptor. Twice as many as there are handles
@@ -35,12 +40,15 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
     let resolver: Resolver
     let userAgent: String
 
-    let multi: UnsafeMutableRawPointer
     let descriptors: Descriptors
+    let http1: Multi
+    /// Made when the first delegate wants it.
+    var http2: Multi?
     private let wakeup: Wakeup
     let replies: Mailbox<Resolver.Reply>
 
     var pool = TransferPool()
+    var encoder: PayloadEncoder
     var targets: [DelegateKey: Target] = [:]
     /// Callbacks that wait for the address of their host.
     var lookups: [String: [WaitingCallback]] = [:]
@@ -50,8 +58,6 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
     /// Callbacks that were started and not handed out, those in `ended` excepted.
     var openCount = 0
     var isClosed = false
-    /// When libcurl wants to be called, in nanoseconds of the monotonic clock; `max`: never.
-    private var timerAt = Int64.max
     private var wasWoken = false
 
     /// - Parameters:
@@ -64,6 +70,7 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
         self.clock = clock
         capacity = configuration.capacity
         userAgent = "Herald/\(configuration.version)"
+        encoder = PayloadEncoder(source: configuration.source)
         do {
             descriptors = try Descriptors()
             wakeup = try Wakeup()
@@ -72,12 +79,7 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
             throw .system(error)
         }
         replies = Mailbox(wakeup: wakeup)
-        guard let multi = curl_multi_init() else { throw .library("curl_multi_init failed") }
-        self.multi = multi
-        let own = Unmanaged.passUnretained(self).toOpaque()
-        guard herald_multi_configure(multi, onSocket, onTimer, own) == 1 else {
-            throw .library("an option of the multi handle is missing")
-        }
+        http1 = try Multi(.http1, descriptors)
     }
 
     deinit {
@@ -97,8 +99,8 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
         var count = 0
         repeat {
             if timerAt <= now {
-                timerAt = .max
-                herald_multi_timeout(multi)
+                http1.runTimer(now)
+                http2?.runTimer(now)
                 count += collect(finished)
             }
             count += handOut(finished)
@@ -110,6 +112,8 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
         } while count == 0 && (!wasWoken || !ended.isEmpty) && now < deadline
     }
 
+    private var timerAt: Int64 { min(http1.timerAt, http2?.timerAt ?? .max) }
+
     /// Sleeps until something is ready, for that many nanoseconds at most, and tells libcurl.
     private func wait(_ nanoseconds: Int64) {
         // A deadline of `max` is further away than any process lives.
@@ -119,19 +123,20 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
             if descriptor == wakeup.descriptor {
                 wakeup.clear()
                 wasWoken = true
-            } else if descriptors.isWanted(descriptor) {
+            } else if let multi = descriptors.waiting(for: descriptor).flatMap(multi) {
                 herald_multi_ready(
-                    multi, descriptor, interest.contains(.read) ? 1 : 0, interest.contains(.write) ? 1 : 0,
+                    multi.handle, descriptor, interest.contains(.read) ? 1 : 0, interest.contains(.write) ? 1 : 0,
                     interest.isDisjoint(with: .error) ? 0 : 1)
             }
         }
         if wasWoken { takeReplies() }
     }
 
-    /// What libcurl's timer callback says: in how many milliseconds it wants to be called, -1: not at all.
-    func setTimer(milliseconds: Int) {
-        timerAt =
-            milliseconds < 0 ? .max : milliseconds == 0 ? 0 : Self.now() + Int64(milliseconds) * 1_000_000
+    func multi(_ kind: Multi.Kind) -> Multi? {
+        switch kind {
+        case .http1: http1
+        case .http2: http2
+        }
     }
 
     static func now() -> Int64 { Clock.system.monotonic() }

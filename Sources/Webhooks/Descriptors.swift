@@ -11,6 +11,9 @@ final class Descriptors {
         /// What epoll has; empty: nothing.
         var registered: Epoll.Interest = []
         var isWanted = false
+        var multi = Multi.Kind.http1
+        /// HTTP/2 is spoken on it: frames may come while no request is open.
+        var carriesFrames = false
     }
 
     let epoll: Epoll
@@ -22,7 +25,7 @@ final class Descriptors {
     }
 
     /// What libcurl waits for on a socket; `nothing`: the transfer that used it has ended.
-    func want(_ descriptor: Int32, read: Bool, write: Bool, nothing: Bool) {
+    func want(_ descriptor: Int32, read: Bool, write: Bool, nothing: Bool, _ multi: Multi.Kind) {
         let index = Int(descriptor)
         guard index >= 0 else { return }
         if index >= entries.count {
@@ -30,6 +33,7 @@ final class Descriptors {
         }
         entries[index].isWanted = !nothing
         if nothing { return }
+        entries[index].multi = multi
         var interest: Epoll.Interest = []
         if read { interest.insert(.read) }
         if write { interest.insert(.write) }
@@ -54,16 +58,24 @@ final class Descriptors {
         if entries.indices.contains(index) { entries[index] = Entry() }
     }
 
-    /// Whether a transfer waits for this socket, which was found ready. When none does, the receiver has closed the
-    /// connection or sent what nobody asked for: the connection is made unusable, so that libcurl finds it dead, and
-    /// those bytes are never taken for the answer to the next request.
-    func isWanted(_ descriptor: Int32) -> Bool {
+    /// HTTP/2 is spoken on this socket.
+    func carriesFrames(_ descriptor: Int32) {
         let index = Int(descriptor)
-        guard entries.indices.contains(index) else { return false }
-        if entries[index].isWanted { return true }
-        guard !entries[index].registered.isEmpty else { return false }
+        if entries.indices.contains(index) { entries[index].carriesFrames = true }
+    }
+
+    /// Who waits for this socket, which was found ready. When nobody does, the receiver has closed the connection or sent
+    /// what nobody asked for. On HTTP/1.1 the connection is made unusable then, so that libcurl finds it dead, and those
+    /// bytes are never taken for the answer to the next request. On HTTP/2 they wait until libcurl looks at them, which it
+    /// does before the connection is used again.
+    func waiting(for descriptor: Int32) -> Multi.Kind? {
+        let index = Int(descriptor)
+        guard entries.indices.contains(index) else { return nil }
+        if entries[index].isWanted { return entries[index].multi }
+        guard !entries[index].registered.isEmpty else { return nil }
         entries[index].registered = []
         try? epoll.remove(descriptor)
+        if entries[index].carriesFrames { return nil }
         withUnsafeTemporaryAllocation(byteCount: 4096, alignment: 1) { buffer in
             // Bounded: a receiver that goes on sending finds the connection shut.
             var reads = 0
@@ -72,6 +84,6 @@ final class Descriptors {
             }
         }
         shutdown(descriptor, Int32(SHUT_RDWR))
-        return false
+        return nil
     }
 }

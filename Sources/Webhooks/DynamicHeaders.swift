@@ -21,14 +21,12 @@ final class DynamicHeaders {
     private static let timestampStart = 160
     private static let attemptStart = 208
     private static let textSize = 256
-    /// `v1,` and the code in base 64, and a space or the end.
-    private static let entrySize = 3 + 44 + 1
 
     init() {
         nodes = .allocate(capacity: 4)
         text = .allocate(byteCount: Self.textSize, alignment: 1)
         signed = .allocate(byteCount: Self.maxID + 24, alignment: 1)
-        signature = .allocate(byteCount: Self.signatureName.utf8CodeUnitCount + Self.entrySize, alignment: 1)
+        signature = .allocate(byteCount: Self.signatureName.utf8CodeUnitCount + Signer.maxEntryCount, alignment: 1)
         _ = Self.put(Self.idName, text, 0)
         _ = Self.put(Self.timestampName, text, Self.timestampStart)
         _ = Self.put(Self.attemptName, text, Self.attemptStart)
@@ -54,13 +52,18 @@ final class DynamicHeaders {
         nodes[3].next = list.first
     }
 
-    func write(_ callback: Callback, _ target: Target, timestamp: Int64) throws(TransferError) {
-        let event = callback.event
+    /// - Parameters:
+    ///   - body: what is sent, and therefore signed.
+    ///   - now: milliseconds since 1970 UTC.
+    func write(
+        _ callback: Callback, _ signers: [Signer], _ body: UnsafeRawBufferPointer, now: Int64
+    ) throws(TransferError) {
         let idStart = Self.idName.utf8CodeUnitCount
+        let timestamp = now / 1000
         var count = 0
         var isSafe = false
         // Native strings hand out their bytes; one that doesn't is no id of ours.
-        _ = event.id.utf8.withContiguousStorageIfAvailable { id in
+        _ = callback.event.id.utf8.withContiguousStorageIfAvailable { id in
             guard (1...Self.maxID).contains(id.count), id.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return }
             UnsafeMutableRawBufferPointer(rebasing: text[idStart...]).copyMemory(from: UnsafeRawBufferPointer(id))
             signed.copyMemory(from: UnsafeRawBufferPointer(id))
@@ -78,18 +81,14 @@ final class DynamicHeaders {
         let attemptEnd = Self.put(
             Int64(callback.attempt), text, Self.attemptStart + Self.attemptName.utf8CodeUnitCount)
         text[attemptEnd] = 0
-        do {
-            try sign(UnsafeRawBufferPointer(rebasing: signed[...signedEnd]), event.body, target.signers)
-        } catch {
-            throw .signing(error)
-        }
+        try sign(UnsafeRawBufferPointer(rebasing: signed[...signedEnd]), body, signers, now: now)
     }
 
     private func sign(
-        _ prefix: UnsafeRawBufferPointer, _ body: [UInt8], _ signers: [HMACSHA256]
-    ) throws(CryptoError) {
+        _ prefix: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, _ signers: [Signer], now: Int64
+    ) throws(TransferError) {
         let name = Self.signatureName.utf8CodeUnitCount
-        let needed = name + max(signers.count, 1) * Self.entrySize
+        let needed = name + max(signers.count, 1) * Signer.maxEntryCount
         if signature.count < needed {
             let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: needed, alignment: 1)
             larger.copyMemory(from: UnsafeRawBufferPointer(signature))
@@ -98,28 +97,21 @@ final class DynamicHeaders {
             nodes[3].data = Self.characters(larger, 0)
         }
         var end = name
-        for signer in signers {
+        for signer in signers where signer.expiresAt > now {
             if end > name {
                 signature[end] = UInt8(ascii: " ")
                 end += 1
             }
-            end = Self.put("v1,", signature, end)
-            signer.update(prefix)
-            signer.update(body)
-            var code: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
-            let result: Result<Void, CryptoError> = withUnsafeMutableBytes(of: &code) { code in
-                do throws(CryptoError) {
-                    try signer.finish(into: code)
-                } catch {
-                    return .failure(error)
-                }
-                end += Base64.encode(
-                    UnsafeRawBufferPointer(code), into: UnsafeMutableRawBufferPointer(rebasing: signature[end...]))
-                return .success(())
+            do {
+                end += try signer.write(
+                    prefix, body, to: UnsafeMutableRawBufferPointer(rebasing: signature[end...]))
+            } catch {
+                throw .signing(error)
             }
-            try result.get()
         }
         signature[end] = 0
+        // Never without a signature: a receiver could take it for a forgery, or worse, not.
+        if end == name { throw .noSecret }
     }
 
     /// Both return where they stopped.

@@ -4,16 +4,20 @@ import CCurl
 final class HeaderList {
     private let nodes: UnsafeMutablePointer<curl_slist>
     private let text: UnsafeMutablePointer<CChar>
+    private let rest: HeaderList?
 
-    /// - Parameter lines: at least one.
-    init(_ lines: [String]) {
+    /// - Parameters:
+    ///   - lines: at least one.
+    ///   - rest: what follows them; may follow others too.
+    init(_ lines: [String], before rest: HeaderList? = nil) {
+        self.rest = rest
         nodes = .allocate(capacity: max(lines.count, 1))
         text = .allocate(capacity: lines.reduce(1) { $0 + $1.utf8.count + 1 })
-        nodes.initialize(to: curl_slist(data: text, next: nil))
+        nodes.initialize(to: curl_slist(data: text, next: rest?.first))
         text.initialize(to: 0)
         var free = text
         for (index, line) in lines.enumerated() {
-            nodes[index] = curl_slist(data: free, next: index + 1 < lines.count ? nodes + index + 1 : nil)
+            nodes[index] = curl_slist(data: free, next: index + 1 < lines.count ? nodes + index + 1 : rest?.first)
             for byte in line.utf8 {
                 free.pointee = CChar(bitPattern: byte)
                 free += 1
@@ -58,11 +62,11 @@ enum HeaderRules {
     }
 
     private static func isReserved(_ name: String) -> Bool {
-        reserved.contains(name) || ["proxy-", "webhook-", "herald-"].contains { name.hasPrefix($0) }
+        reserved.contains(name) || ["proxy-", "webhook-", "herald-", "ce-"].contains { name.hasPrefix($0) }
     }
 
     private static let reserved: Set = [
         "host", "content-length", "content-type", "transfer-encoding", "connection", "keep-alive", "expect", "te",
-        "trailer", "upgrade", "user-agent",
+        "trailer", "upgrade", "user-agent", "accept-encoding", "content-encoding", "traceparent", "tracestate",
     ]
 }

@@ -1,4 +1,3 @@
-import Crypto
 import Herald
 
 /// What a sender keeps of a delegate between callbacks: everything that is the same for all of them.
@@ -17,8 +16,11 @@ final class Target {
     let delegate: WebhookDelegate
     let url: CallbackURL
     /// One for each secret, newest first.
-    let signers: [HMACSHA256]
+    let signers: [Signer]
+    /// Of callbacks, behind those that differ from one to the next.
     let headers: HeaderList
+    /// All headers of a handshake.
+    let handshakeHeaders: HeaderList
     var reach = Reach.unknown
     /// Nanoseconds of the monotonic clock.
     var reachExpiresAt = Int64.min
@@ -30,7 +32,10 @@ final class Target {
     /// Nanoseconds of the monotonic clock.
     var lastUsed: Int64 = 0
 
-    init(_ delegate: WebhookDelegate, userAgent: String, addressGuard: AddressGuard) throws(TargetError) {
+    /// - Parameter origin: the name of this service, in handshakes and behind them.
+    init(
+        _ delegate: WebhookDelegate, userAgent: String, origin: String = "", addressGuard: AddressGuard
+    ) throws(TargetError) {
         self.delegate = delegate
         do {
             url = try CallbackURL(delegate.settings.url)
@@ -38,20 +43,26 @@ final class Target {
             throw .url(error)
         }
         do {
-            signers = try delegate.state.secrets.map { entry throws(CryptoError) in
-                try HMACSHA256(key: entry.secret.bytes)
-            }
+            signers = try delegate.state.secrets.map { entry throws(SignerError) in try Signer(entry) }
         } catch {
             throw .signing(error)
         }
-        headers = HeaderList(Self.headerLines(delegate, userAgent: userAgent))
+        let common = Self.commonLines(delegate, userAgent: userAgent)
+        var lines = Payload.contentType(delegate.settings.format).map { ["content-type: \($0)"] } ?? []
+        lines += common
+        // After the handshake the specification wants it on each delivery.
+        if delegate.settings.verification == .cloudevents, HeaderRules.isValue(origin) {
+            lines.append("webhook-request-origin: \(origin)")
+        }
+        headers = HeaderList(lines)
+        handshakeHeaders = HeaderList(Self.handshakeLines(delegate, origin: origin) + common)
         if let address = url.address {
             settle([address], expiresAt: .max, addressGuard)
         }
     }
 
-    private static func headerLines(_ delegate: WebhookDelegate, userAgent: String) -> [String] {
-        var lines = ["content-type: application/json"]
+    private static func commonLines(_ delegate: WebhookDelegate, userAgent: String) -> [String] {
+        var lines: [String] = []
         if HeaderRules.isValue(userAgent) { lines.append("user-agent: \(userAgent)") }
         if HeaderRules.isValue(delegate.id) { lines.append("herald-delegate: \(delegate.id)") }
         // Without a value libcurl leaves it out, which it would else add to large bodies.
@@ -62,6 +73,21 @@ final class Target {
         }
         return lines
     }
+
+    private static func handshakeLines(_ delegate: WebhookDelegate, origin: String) -> [String] {
+        var lines: [String] = []
+        if HeaderRules.isValue(origin) { lines.append("webhook-request-origin: \(origin)") }
+        if let rate = delegate.settings.rateLimit {
+            // In requests a minute, at least one.
+            lines.append("webhook-request-rate: \(Int(min(max(rate * 60, 1), 1_000_000)))")
+        }
+        return lines
+    }
+
+    /// Whether a connection carries one request only.
+    var usesConnectionsOnce: Bool { multi == .http2 && url.scheme == .http && !CurlLibrary.keepsClearHTTP2 }
+
+    var multi: Multi.Kind { delegate.settings.httpVersion == .http2 ? .http2 : .http1 }
 
     /// Judges the addresses of the host. One that is refused closes them all.
     func settle(_ addresses: [IPAddress], expiresAt: Int64, _ addressGuard: AddressGuard) {
@@ -90,6 +116,8 @@ final class Pin {
     let port: UInt16
     /// As libcurl prints it.
     let text: [CChar]
+    /// `address:port`, as it is shown.
+    let peer: String
     /// `nil` when the URL has the address itself.
     let connectTo: HeaderList?
 
@@ -98,6 +126,7 @@ final class Pin {
         port = url.port
         text = address.description.utf8.map { CChar(bitPattern: $0) } + [0]
         let dialled = address.family == .v4 ? "\(address)" : "[\(address)]"
+        peer = "\(dialled):\(url.port)"
         connectTo = url.address == nil ? HeaderList(["\(url.host):\(url.port):\(dialled):\(url.port)"]) : nil
     }
 }
@@ -105,12 +134,12 @@ final class Pin {
 /// Why nothing can be sent to a delegate at all.
 enum TargetError: Error {
     case url(CallbackURLError)
-    case signing(CryptoError)
+    case signing(SignerError)
 
     var detail: String {
         switch self {
         case .url(let error): "The URL \(error)."
-        case .signing(let error): error.description
+        case .signing(let error): error.detail
         }
     }
 }

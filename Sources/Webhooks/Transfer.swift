@@ -16,19 +16,33 @@ final class Transfer {
     private(set) var target: Target?
     private(set) var pin: Pin?
     private(set) var callback: Callback?
-    /// Nanoseconds of the monotonic clock.
+    /// When the attempt began, when the address was known, and when libcurl got it last: nanoseconds of the monotonic
+    /// clock.
     var startedAt: Int64 = 0
+    var lookedUpAt: Int64 = 0
+    var dialledAt: Int64 = 0
     /// How many addresses of the host were tried.
     var dials = 0
+    /// It has a connection of its own: as the second try, since the first one's was dead, or as all of its target.
+    private(set) var isFresh = false
     var isOpen: Bool { callback != nil }
     private var timeout = 0
+    private var httpVersion = Multi.Kind.http1
+    private var isHandshake = false
+    /// What is sent: libcurl holds the address of the bytes.
+    private var payload: Payload?
+    /// The headers behind those in `head`, when this callback has some that others to its target have not.
+    private var extraHeaders: HeaderList?
 
     // What came back.
     var headerCount = 0
     var bodyCount = 0
     var excerpt: [UInt8] = []
-    /// The text of the header.
-    var retryAfter: [UInt8]?
+    var answer = AnswerHeaders()
+    /// When the first line came, in nanoseconds of the monotonic clock.
+    var answeredAt: Int64 = 0
+    /// `address:port` that it talks to, once there is one.
+    var peer = ""
     /// The rule by which the guard stopped it.
     var refusal: String?
 
@@ -36,7 +50,7 @@ final class Transfer {
     private let head: DynamicHeaders
 
     /// `nil` when libcurl has no memory or lacks one of the options.
-    init?(index: Int, sender: UnsafeMutableRawPointer, addressGuard: AddressGuard, caFile: String?) {
+    init?(index: Int, descriptors: Descriptors, addressGuard: AddressGuard, caFile: String?) {
         guard let easy = curl_easy_init() else { return nil }
         self.index = index
         self.easy = easy
@@ -47,9 +61,10 @@ final class Transfer {
         let own = Unmanaged.passUnretained(self).toOpaque()
         func configure(_ caFile: UnsafePointer<CChar>?) -> Bool {
             var settings = herald_easy_settings(
-                transfer: own, sender: sender, error_text: errorText, headers: head.first, ca_file: caFile,
+                transfer: own, descriptors: Unmanaged.passUnretained(descriptors).toOpaque(), error_text: errorText,
+                headers: head.first, ca_file: caFile,
                 body: onBody, header: onHeader, open_socket: onOpenSocket, close_socket: onCloseSocket,
-                before_request: onRequest)
+                before_request: onRequest, progress: onProgress)
             return herald_easy_configure(easy, &settings) == 1
         }
         guard caFile.map({ $0.withCString { configure($0) } }) ?? configure(nil) else { return nil }
@@ -61,15 +76,15 @@ final class Transfer {
     }
 
     /// Prepares the handle for a callback. What its last one had in common with this one stays as it is.
-    /// - Parameter milliseconds: what is left of the time for this attempt.
+    /// - Parameters:
+    ///   - now: milliseconds since 1970 UTC.
+    ///   - milliseconds: what is left of the time for this attempt.
+    ///   - isFresh: whether it must not go over a connection that is open already.
     func prepare(
-        _ callback: Callback, _ target: Target, _ pin: Pin, timestamp: Int64, milliseconds: Int
+        _ callback: Callback, _ target: Target, _ pin: Pin, _ payload: Payload, now: Int64, milliseconds: Int,
+        isFresh: Bool
     ) throws(TransferError) {
-        if self.target !== target {
-            guard herald_easy_set_url(easy, target.url.text) == 1 else { throw .url }
-            head.setRest(target.headers)
-            self.target = target
-        }
+        if self.target !== target { try turn(to: target) }
         if self.pin !== pin {
             herald_easy_set_connect_to(easy, pin.connectTo?.first)
             self.pin = pin
@@ -78,22 +93,90 @@ final class Transfer {
             herald_easy_set_timeouts(easy, milliseconds, min(milliseconds, 5000))
             timeout = milliseconds
         }
-        try head.write(callback, target, timestamp: timestamp)
-        callback.event.body.withUnsafeBytes { body in
-            // The event owns its bytes, which nothing moves, and this object keeps the event until libcurl is done.
-            herald_easy_set_body(easy, body.baseAddress ?? UnsafeRawPointer(errorText), body.count)
+        let isFresh = isFresh || target.usesConnectionsOnce
+        if self.isFresh != isFresh {
+            herald_easy_set_fresh(easy, isFresh ? 1 : 0)
+            self.isFresh = isFresh
+        }
+        setHandshake(callback.purpose == .handshake, target)
+        if !isHandshake {
+            setExtraHeaders(callback, payload, target)
+            try setBody(callback, payload, target, now)
         }
         self.callback = callback
         headerCount = 0
         bodyCount = 0
-        retryAfter = nil
+        answer = AnswerHeaders()
+        answeredAt = 0
+        peer = ""
         refusal = nil
         errorText.pointee = 0
+    }
+
+    private func turn(to target: Target) throws(TransferError) {
+        guard herald_easy_set_url(easy, target.url.text) == 1 else { throw .url }
+        if httpVersion != .http1 || target.multi != .http1 {
+            herald_easy_set_http(
+                easy, target.multi == .http2 ? 2 : 1, target.url.scheme == .https ? 1 : 0,
+                target.usesConnectionsOnce ? 0 : 1)
+            httpVersion = target.multi
+        }
+        if isHandshake { setHandshake(false, target) }
+        head.setRest(target.headers)
+        extraHeaders = nil
+        self.target = target
+    }
+
+    private func setHandshake(_ isHandshake: Bool, _ target: Target) {
+        guard self.isHandshake != isHandshake else { return }
+        herald_easy_set_options(easy, isHandshake ? 1 : 0)
+        herald_easy_set_headers(easy, isHandshake ? target.handshakeHeaders.first : head.first)
+        self.isHandshake = isHandshake
+    }
+
+    private func setExtraHeaders(_ callback: Callback, _ payload: Payload, _ target: Target) {
+        let event = callback.event
+        var lines: [String] = []
+        if case .delivery(isReplay: true) = callback.purpose { lines.append("herald-replay: true") }
+        if !event.attributes.isEmpty, let trace = event.attribute("traceparent"), HeaderRules.isValue(trace) {
+            lines.append("traceparent: \(trace)")
+        }
+        for header in payload.headers where HeaderRules.isValue(header.value) {
+            lines.append("\(header.key): \(header.value)")
+        }
+        guard !lines.isEmpty || extraHeaders != nil else { return }
+        let list = lines.isEmpty ? nil : HeaderList(lines, before: target.headers)
+        head.setRest(list ?? target.headers)
+        extraHeaders = list
+    }
+
+    private func setBody(
+        _ callback: Callback, _ payload: Payload, _ target: Target, _ now: Int64
+    ) throws(TransferError) {
+        try payload.bytes.withUnsafeBufferPointer { bytes throws(TransferError) in
+            let body = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[payload.range])
+            try head.write(callback, target.signers, body, now: now)
+            // Nothing moves the bytes, and this object keeps them until libcurl is done.
+            herald_easy_set_body(easy, body.baseAddress ?? UnsafeRawPointer(errorText), body.count)
+        }
+        self.payload = payload
+    }
+
+    /// How many bytes of a body it sends.
+    var bodySize: Int { isHandshake ? 0 : payload?.range.count ?? 0 }
+
+    func note(peer address: IPAddress, port: UInt16) {
+        if let pin, pin.address == address, pin.port == port {
+            peer = pin.peer
+        } else {
+            peer = address.family == .v4 ? "\(address):\(port)" : "[\(address)]:\(port)"
+        }
     }
 
     /// Lets go of the callback. The target stays, for the next callback to the same delegate.
     func clear() {
         callback = nil
+        payload = nil
         excerpt = []
     }
 }
@@ -102,12 +185,15 @@ enum TransferError: Error {
     /// libcurl didn't take the URL that it had printed itself.
     case url
     case eventID
+    /// All secrets of the delegate have expired.
+    case noSecret
     case signing(CryptoError)
 
     var detail: String {
         switch self {
         case .url: "libcurl has no memory for the URL"
         case .eventID: "the event's id can't stand in a header"
+        case .noSecret: "all secrets of the delegate have expired: rotate its secret"
         case .signing(let error): error.description
         }
     }

@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import Testing
 
 @testable import Delegation
@@ -45,7 +45,7 @@ private final class World: @unchecked Sendable {
 
     private let delegates: MulticastDelegate<Inhabitant>
     private let isAlone: Bool
-    private let thread = pthread_self()
+    private let thread = ObjectIdentifier(Thread.current)
     private var random: SeededRandom
     private var everyone: [Weak] = []
     private(set) var told = 0
@@ -132,7 +132,7 @@ private final class World: @unchecked Sendable {
 
     func heard(_ inhabitant: Inhabitant) {
         // Another world's round.
-        guard pthread_equal(pthread_self(), thread) != 0, let round = rounds.last else { return }
+        guard ObjectIdentifier(Thread.current) == thread, let round = rounds.last else { return }
         told += 1
         let expected = next(round, upTo: inhabitant.number)
         expect(

@@ -1,4 +1,4 @@
-import Glibc
+import Foundation
 import Testing
 
 @testable import Delegation
@@ -158,10 +158,10 @@ struct MulticastDelegateTests {
         let delegates = delegates
         let record = record
         try await onThread {
-            let thread = pthread_self()
+            let thread = ObjectIdentifier(Thread.current)
             let frame = StackPosition()
             let scribe = Scribe("a", record) { _ in
-                #expect(pthread_equal(pthread_self(), thread) != 0)
+                #expect(ObjectIdentifier(Thread.current) == thread)
                 #expect(StackPosition() < frame)
             }
             delegates.addDelegate(scribe)

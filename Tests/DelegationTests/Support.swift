@@ -1,5 +1,4 @@
-import Glibc
-import TestSupport
+import Foundation
 
 @testable import Delegation
 
@@ -63,5 +62,7 @@ struct StackPosition: Comparable {
 
 /// Runs the body on a thread of its own.
 func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await RawHTTP.onThread(body)
+    try await withCheckedThrowingContinuation { continuation in
+        Thread { continuation.resume(with: Result { try body() }) }.start()
+    }
 }

@@ -18,7 +18,7 @@ struct CommandTests {
         }
         let overview = try await Binary.run(["--help"])
         #expect(overview.end == .exited(0))
-        for command in ["serve", "health", "version"] { #expect(overview.text.contains("\n  \(command) ")) }
+        for command in ["serve", "receiver", "health", "version"] { #expect(overview.text.contains("\n  \(command) ")) }
         #expect(try await Binary.run(["health", "--help"]).text.hasPrefix("Usage: herald health"))
     }
 

@@ -5,7 +5,7 @@ import Testing
 
 /// Runs the quick start of README.md word for word, in a folder of its own, and compares what is printed.
 ///
-/// What the words don't say: `script/server` runs the binary of `HERALD_BINARY`, and where something else holds one of the
+/// What the words don't say: `script/server` and `script/receiver` run the binary of `HERALD_BINARY`, and where something else holds one of the
 /// ports 8080 and 9000, another one takes its place everywhere in the text. Ids, secrets and times are masked, and the
 /// lines of an output may come in another order, since callbacks do.
 @Suite("The quick start of README.md", .enabled(if: Shell.herald != nil))
@@ -56,12 +56,12 @@ struct QuickStartTests {
     private func prepare(_ folder: String) throws {
         let files = FileManager.default
         try files.createDirectory(atPath: folder + "/script", withIntermediateDirectories: true)
-        let server = "#!/bin/sh\nexec '\(Shell.herald ?? "")' serve \"$@\"\n"
-        try server.write(toFile: folder + "/script/server", atomically: true, encoding: .utf8)
-        try files.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder + "/script/server")
-        try files.createSymbolicLink(
-            atPath: folder + "/script/receiver",
-            withDestinationPath: Repository.root.appending(path: "script/receiver").path)
+        for (script, command) in [("server", "serve"), ("receiver", "receiver")] {
+            let path = folder + "/script/" + script
+            let text = "#!/bin/sh\nexec '\(Shell.herald ?? "")' \(command) \"$@\"\n"
+            try text.write(toFile: path, atomically: true, encoding: .utf8)
+            try files.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
+        }
     }
 
     /// The port itself, or another one when it is taken.

@@ -6,10 +6,11 @@ struct CheckpointConformance {
     @Test("positions and retries are found after a restart", arguments: StoreKind.allCases)
     func positions(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { event("e\($0)") })
+        try fixture.append((1...9).map { event("e\($0)", subject: $0 == 1 ? "order:1" : nil) })
         try fixture.set(delegate(1), delegate(2), delegate(3))
         let late = WaitingDelivery(delegate: 1, event: 2, attempts: 3, dueAt: 900, state: .retrying)
-        let soon = WaitingDelivery(delegate: 2, event: 1, attempts: 1, dueAt: 800, state: .retrying)
+        let soon = WaitingDelivery(
+            delegate: 2, event: 1, attempts: 1, dueAt: 800, state: .retrying, isReplay: true, subject: "order:1")
         let given = WaitingDelivery(delegate: 2, event: 3, attempts: 9, dueAt: 700, state: .exhausted)
         try fixture.write {
             $0.settled = 4
@@ -109,6 +110,98 @@ struct CheckpointConformance {
         let ofEvent = try reader.attempts(event: 1)
         #expect(ofEvent.map(\.record) == [records[0], records[1], records[2]])
         #expect(ofEvent.map(\.id) == ofEvent.map(\.id).sorted())
+    }
+
+    @Test("an attempt comes back with how it went over the network", arguments: StoreKind.allCases)
+    func transport(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        var first = attempt(1, 1)
+        first.transport.lookup = 1
+        first.transport.connect = 2
+        first.transport.tls = 3
+        first.transport.firstByte = 4
+        first.transport.peer = "[2001:db8::1]:443"
+        first.transport.bytesSent = 5
+        first.transport.bytesReceived = 6
+        var second = attempt(1, 1, number: 2, excerpt: "ok")
+        second.isReplay = true
+        second.transport.isReused = true
+        try fixture.write { $0.attempts = [first, second, attempt(1, 1, number: 3)] }
+        let found = try fixture.store.makeReader().attempts(event: 1).map(\.record)
+        #expect(found == [first, second, attempt(1, 1, number: 3)])
+    }
+
+    @Test("replays are found after a restart, where they stand, until they end", arguments: StoreKind.allCases)
+    func replays(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...9).map { event("e\($0)") })
+        try fixture.set(delegate(1), delegate(2))
+        let added = try fixture.transaction { (transaction) throws(StoreError) in
+            let added = [
+                try transaction.addReplay(delegate: 1, after: 0, until: 9, at: 70),
+                try transaction.addReplay(delegate: 2, after: 3, until: 5, at: 80),
+                try transaction.addReplay(delegate: 1, after: 4, until: 4, at: 90),
+            ]
+            #expect(try transaction.countReplays(1) == 2)
+            return added
+        }
+        #expect(added[1] == Replay(id: added[1].id, delegate: 2, cursor: 3, until: 5, createdAt: 80))
+        try fixture.write {
+            $0.replays = [(added[0].id, 6), (99, 1)]
+            $0.endedReplays = [added[2].id, 98]
+        }
+        var moved = added[0]
+        moved.cursor = 6
+        #expect(try fixture.restart().replays == [moved, added[1]])
+        #expect(try fixture.store.makeReader().replays(1) == [moved])
+        let next = try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.addReplay(delegate: 2, after: 0, until: 1, at: 100)
+        }
+        #expect(next.id > added[2].id, "no number is given twice")
+    }
+
+    @Test("statistics of a slot add up", arguments: StoreKind.allCases)
+    func statistics(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.set(delegate(1), delegate(2))
+        func slot(_ delegate: DelegateKey, _ start: Int64, _ failed: Int, _ latencies: Int64...) -> DeliveryStatistics {
+            var slot = DeliveryStatistics(delegate: delegate, start: start, failed: failed)
+            for latency in latencies { slot.count(succeeded: true, duration: latency) }
+            return slot
+        }
+        try fixture.write { $0.statistics = [slot(1, 300, 1, 10, 2_000_000), slot(2, 300, 0, 1), slot(1, 0, 5)] }
+        try fixture.write { $0.statistics = [slot(1, 300, 2, 10), slot(1, 600, 0, 7), slot(1, 300, 0, 11)] }
+        _ = try fixture.restart()
+        let reader = try fixture.store.makeReader()
+        #expect(
+            try reader.statistics(1, since: 0) == [
+                slot(1, 0, 5), slot(1, 300, 3, 10, 2_000_000, 10, 11), slot(1, 600, 0, 7),
+            ])
+        #expect(try reader.statistics(1, since: 301) == [slot(1, 600, 0, 7)])
+        try fixture.transaction { (transaction) throws(StoreError) in try transaction.removeStatistics(before: 600) }
+        #expect(try reader.statistics(1, since: 0) == [slot(1, 600, 0, 7)])
+        #expect(try reader.statistics(2, since: 0) == [])
+    }
+
+    @Test("what a replay delivered, or waits to deliver, is not sent by the lane too", arguments: StoreKind.allCases)
+    func decidedByReplay(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...5).map { event("e\($0)") })
+        try fixture.set(delegate(1))
+        var replayed = attempt(1, 3)
+        replayed.isReplay = true
+        var failed = attempt(1, 2, status: 500)
+        failed.isReplay = true
+        try fixture.write {
+            $0.lanes = [LanePosition(delegate: 1, cursor: 1, position: 5)]
+            $0.attempts = [replayed, failed]
+            $0.waiting = [
+                WaitingDelivery(delegate: 1, event: 4, attempts: 0, dueAt: 1, state: .retrying, isReplay: true),
+                WaitingDelivery(delegate: 1, event: 5, attempts: 2, dueAt: 1, state: .dropped),
+            ]
+        }
+        let decided = try fixture.restart().decided
+        #expect(Set(decided) == Set([3, 4, 5].map { DeliveryKey(delegate: 1, event: $0) }))
     }
 
     @Test("every kind of failure is kept", arguments: StoreKind.allCases)

@@ -15,15 +15,32 @@ struct DelegateConformance {
         wanted.maxInFlight = 7
         wanted.timeoutSeconds = 60
         wanted.retrySchedule = [0.1, 1e6, 5]
-        try fixture.set(delegate(1), delegate(2, settings: { $0 = wanted }, status: .paused, version: 4))
+        wanted.filter = ContentFilter(text: Array(#"{"data":{"plan":["pro",{"prefix":"team-"}]}}"#.utf8))
+        wanted.format = .cloudeventsBinary
+        wanted.ordering = .subject
+        wanted.rateLimit = 0.25
+        wanted.leaseSeconds = 3600
+        wanted.verification = .challenge
+        wanted.httpVersion = .http2
+        let given = delegate(
+            2, settings: { $0 = wanted },
+            state: {
+                $0.statusReason = "on request: ä"
+                $0.expiresAt = 5_000
+                $0.failingSince = 4_000
+                $0.secrets = [
+                    DelegateSecret(SigningSecret(.v1a, bytes: Array(1...32))),
+                    DelegateSecret(SigningSecret(bytes: Array("v1:".utf8) + [0, 255]), expiresAt: 1_700_000_000_000),
+                ]
+            }, status: .paused, version: 4)
+        try fixture.set(delegate(1), given)
 
         let recovery = try fixture.restart()
         #expect(recovery.delegates.map(\.key) == [1, 2])
         #expect(recovery.nextDelegateKey == 3)
         let found = try #require(recovery.delegates.last)
-        let given = delegate(2)
+        #expect(wanted.filter != nil)
         #expect(found.settings == wanted)
-        #expect(found.status == .paused)
         #expect(found.state == given.state)
         #expect((found.app, found.id, found.start) == (given.app, given.id, given.start))
         #expect((found.createdAt, found.updatedAt, found.version) == (10, 20, 4))
@@ -41,7 +58,7 @@ struct DelegateConformance {
     }
 
     @Test(
-        "a deleted delegate is gone with its lane and its retries, and its key is not used again",
+        "a deleted delegate is gone with its lane, retries, replays and statistics, and its key is not used again",
         arguments: StoreKind.allCases)
     func remove(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
@@ -51,6 +68,10 @@ struct DelegateConformance {
             $0.lanes = [LanePosition(delegate: 2, cursor: 0, position: 1)]
             $0.waiting = [WaitingDelivery(delegate: 2, event: 1, attempts: 1, dueAt: 9, state: .retrying)]
             $0.attempts = [attempt(2, 1, status: 500)]
+            $0.statistics = [DeliveryStatistics(delegate: 2, start: 0, failed: 1)]
+        }
+        let replay = try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.addReplay(delegate: 2, after: 0, until: 1, at: 5)
         }
         try fixture.store.transaction { (transaction) throws(StoreError) in try transaction.removeDelegate(2, at: 99) }
 
@@ -59,15 +80,25 @@ struct DelegateConformance {
             $0.lanes = [LanePosition(delegate: 2, cursor: 1, position: 1)]
             $0.waiting = [WaitingDelivery(delegate: 2, event: 1, attempts: 2, dueAt: 9, state: .retrying)]
             $0.attempts = [attempt(2, 1, number: 2, status: 200)]
+            $0.replays = [(replay.id, 1)]
+            $0.statistics = [DeliveryStatistics(delegate: 2, start: 0, delivered: 1)]
         }
         let recovery = try fixture.restart()
         #expect(recovery.delegates.map(\.key) == [1])
         #expect(recovery.nextDelegateKey == 3)
         #expect(recovery.lanes.isEmpty && recovery.waiting.isEmpty && recovery.decided.isEmpty)
+        #expect(recovery.replays.isEmpty)
         let reader = try fixture.store.makeReader()
         #expect(try reader.deletedDelegateID(2) == "dlg_2")
         #expect(try reader.deletedDelegateID(1) == nil)
         #expect(try reader.attempts(event: 1).map(\.record.number) == [1, 2])
+        #expect(try reader.statistics(2, since: 0) == [])
+        let refused = failure {
+            try fixture.transaction { (transaction) throws(StoreError) in
+                _ = try transaction.addReplay(delegate: 2, after: 0, until: 1, at: 5)
+            }
+        }
+        #expect(refused == .failed(reason: "delegate 2 was deleted"))
         guard case .failed? = failure({ try fixture.set(delegate(2, version: 2)) }) else {
             Issue.record("a deleted delegate came back")
             return

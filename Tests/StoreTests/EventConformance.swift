@@ -36,6 +36,9 @@ struct EventConformance {
         try fixture.append([
             event("e-1", type: "auth.logged_in", subject: long, time: -5, data: data, app: app),
             event("e-2", subject: "", data: "1"),
+            event(
+                "e-3", attributes: [KeyValue("traceparent", "00-1"), KeyValue("source", "/ü")], audience: 7,
+                data: "\"" + String(repeating: "x", count: 10_000) + "\""),
         ])
         let reader = try fixture.store.makeReader()
         let first = try #require(try reader.event(app: app, id: "e-1"))
@@ -46,7 +49,12 @@ struct EventConformance {
         #expect(first.event.time == -5)
         #expect(Array(first.event.data) == Array(data.utf8))
         #expect(try reader.event(app: .default, id: "e-2")?.event.subject == "")
+        #expect(first.event.attributes == [] && first.event.audience == nil)
         #expect(try reader.event(app: .default, id: "e-1") == nil, "another app's")
+        let third = try #require(try reader.event(app: .default, id: "e-3")).event
+        #expect(third.attributes == [KeyValue("traceparent", "00-1"), KeyValue("source", "/ü")])
+        #expect(third.audience == 7)
+        #expect(try reader.events(after: 2, limit: 1, maxBytes: 1).events.map(\.audience) == [7])
     }
 
     @Test("a transaction sees what it appended, and the same id is refused", arguments: StoreKind.allCases)
@@ -122,6 +130,7 @@ struct EventConformance {
             event("c", type: "authority", subject: "u2", time: 300),
             event("d", type: "auth.logged_in", time: 400),
             event("e", type: "auth.logged_in", subject: "u1", time: 500, app: AppKey(rawValue: 2)),
+            event("f", type: "auth.logged_in", subject: "u1", time: 150, audience: 4),
         ])
         let reader = try fixture.store.makeReader()
         func ids(_ change: (inout EventQuery) -> Void) throws -> [String] {
@@ -129,7 +138,7 @@ struct EventConformance {
             change(&query)
             return try reader.events(query).map(\.event.id)
         }
-        #expect(try ids { _ in } == ["d", "c", "b", "a"])
+        #expect(try ids { _ in } == ["d", "c", "b", "a"], "an addressed one is for one delegate alone")
         #expect(try ids { $0.app = AppKey(rawValue: 2) } == ["e"])
         #expect(try ids { $0.type = .prefix("auth.") } == ["d", "b", "a"])
         #expect(try ids { $0.type = .exact("auth.logged_in") } == ["d", "a"])

@@ -27,6 +27,21 @@ func newDatabase(_ path: String) throws(StoreError) -> Connection {
     return try Connection(path: path, .readWrite)
 }
 
+/// Whether the text is somewhere in the bytes.
+func contains(_ bytes: [UInt8], _ text: String) -> Bool {
+    let wanted = Array(text.utf8)
+    return bytes.withUnsafeBytes { bytes in
+        var rest = bytes[...]
+        while rest.count >= wanted.count, let start = UnsafeRawBufferPointer(rebasing: rest).baseAddress,
+            let found = memchr(start, Int32(wanted[0]), rest.count - wanted.count + 1)
+        {
+            if memcmp(found, wanted, wanted.count) == 0 { return true }
+            rest = rest.dropFirst(UnsafeRawPointer(found) - start + 1)
+        }
+        return false
+    }
+}
+
 func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
 func permissions(_ path: String) -> UInt32 {

@@ -28,6 +28,71 @@ struct MigrationTests {
         store.close()
     }
 
+    @Test("what a database of version 1 held is all there afterwards")
+    func contentOfVersion1() throws {
+        do {
+            let connection = try newDatabase(path)
+            try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
+            try connection.set("journal_mode", "wal")
+            try Schema.migrate(connection, [Schema.migrations[0]])
+            try connection.execute(
+                """
+                INSERT INTO events VALUES (1, 1, 'e1', 'order.created', 'order:1', 1000, CAST('{"n":1}' AS BLOB)),
+                    (2, 1, 'e2', 'order.created', NULL, 2000, CAST('2' AS BLOB));
+                INSERT INTO delegates VALUES
+                    (1, 1, 'dlg_1', 'paused', 1, 10, 20, 3, NULL, 'https://example.com/', '6:auth.*', '6:user:1', 'shop',
+                    '4:team1:a', 7, 60, '3:0.13:5.0', '3:x-a1:b', CAST('3:abc4:defg' AS BLOB)),
+                    (2, 1, 'dlg_2', 'active', 0, 10, 99, 1, 99, '', '', '', '', '', 1, 1, '', '', x'');
+                INSERT INTO lanes VALUES (1, 1, 2);
+                UPDATE progress SET settled = 2;
+                INSERT INTO waiting VALUES (1, 1, 4, 900, 1), (1, 2, 9, 800, 2);
+                INSERT INTO attempts VALUES (1, 1, 1, 4, 500, 70, 503, NULL, NULL, CAST('busy' AS BLOB)),
+                    (2, 1, 1, 5, 600, 80, NULL, 'timeout', 'too slow', NULL);
+                INSERT INTO auth_status VALUES (1, '42', 1, CAST('{}' AS BLOB), 5, 'e1');
+                INSERT INTO app_states VALUES (1, CAST('"open"' AS BLOB), 6, 'e2');
+                INSERT INTO answers VALUES (1, 'k', x'01', 201, '1:a1:b', CAST('body' AS BLOB), 100);
+                """)
+            _ = try connection.checkpoint(.truncate)
+        }
+        let store = try SQLiteStore(folder: folder.path)
+        defer { store.close() }
+        let recovery = try store.recover()
+        #expect((recovery.first, recovery.head, recovery.settled) == (1, 2, 2))
+        #expect((recovery.delegates.map(\.id), recovery.nextDelegateKey) == (["dlg_1"], 3))
+        var settings = WebhookSettings(
+            url: "https://example.com/", events: [.prefix("auth.")], subjects: ["user:1"], description: "shop",
+            metadata: [KeyValue("team", "a")], headers: [KeyValue("x-a", "b")], maxInFlight: 7, timeoutSeconds: 60,
+            retrySchedule: [0.1, 5])
+        settings.format = .standard
+        let secrets = ["abc", "defg"].map { DelegateSecret(SigningSecret(bytes: Array($0.utf8))) }
+        let found = try #require(recovery.delegates.first)
+        #expect(found.state == WebhookDelegate.State(settings: settings, status: .paused, secrets: secrets))
+        #expect((found.start, found.createdAt, found.updatedAt, found.version) == (1, 10, 20, 3))
+        #expect(recovery.lanes == [LanePosition(delegate: 1, cursor: 1, position: 2)])
+        #expect(
+            recovery.waiting == [
+                WaitingDelivery(delegate: 1, event: 1, attempts: 4, dueAt: 900, state: .retrying, subject: "order:1")
+            ])
+        #expect(recovery.decided == [DeliveryKey(delegate: 1, event: 2)])
+        #expect(recovery.appStates.map(\.eventID) == ["e2"])
+        let reader = try store.makeReader()
+        let events = try reader.events(after: 0, limit: 9, maxBytes: 999).events
+        #expect(events.map(\.id) == ["e1", "e2"])
+        #expect(events.map(\.subject) == ["order:1", nil])
+        #expect(events.map { String(decoding: $0.data, as: UTF8.self) } == [#"{"n":1}"#, "2"])
+        #expect(try reader.events(EventQuery()).count == 2)
+        let attempts = try reader.attempts(event: 1)
+        #expect(attempts.map(\.record.status) == [503, nil])
+        #expect(attempts.map(\.record.failure) == [nil, .timeout])
+        #expect(attempts.allSatisfy { !$0.record.isReplay && $0.record.transport == TransportRecord() })
+        #expect(try reader.deletedDelegateID(2) == "dlg_2")
+        try store.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.authStatus(app: .default, userID: "42")?.eventID == "e1")
+            #expect(try transaction.answer(app: .default, key: "k", now: 1)?.body == Array("body".utf8))
+            #expect(try transaction.append(event("e3")) == 3)
+        }
+    }
+
     @Test("a script that fails in the middle leaves the version before it")
     func failing() throws {
         let connection = try newDatabase(path)

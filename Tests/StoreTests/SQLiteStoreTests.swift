@@ -170,15 +170,112 @@ struct SQLiteStoreTests {
         #expect(throws: StoreError.self) { try connection.execute("DELETE FROM events") }
     }
 
-    @Test("recovery reads by keys and indexes only")
-    func recoveryPlan() throws {
+    @Test("what was erased is gone from the files")
+    func erasedBytes() throws {
         let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let long = String(repeating: "personal ", count: 2_000)
+        try store.transaction { (transaction) throws(StoreError) in
+            for number in 0..<50 {
+                let data = number % 5 == 0 ? #"{"secret": "\#(long)"}"# : #"{"n": \#(number)}"#
+                let attributes = number % 5 == 0 ? [KeyValue("source", "personal")] : []
+                _ = try transaction.append(
+                    event("e\(number)", subject: number % 5 == 0 ? "personal" : nil, attributes: attributes, data: data)
+                )
+            }
+            var checkpoint = Checkpoint()
+            checkpoint.attempts = (1...50).map { attempt(1, $0, excerpt: $0 % 5 == 1 ? "personal" : "other") }
+            try transaction.write(checkpoint)
+            try transaction.setAuthStatus(
+                AuthStatus(
+                    app: .default, userID: "personal", isLoggedIn: true, user: Array("\"personal\"".utf8), since: 1,
+                    eventID: "e"))
+            let answer = StoredAnswer(fingerprint: [], status: 202, headers: [], body: Array("\"personal\"".utf8))
+            try transaction.setAnswer(answer, app: .default, key: "k", expiresAt: 9)
+        }
+        func isOnDisk() -> Bool {
+            [database, database + "-wal"].contains { contains(bytes($0) ?? [], "personal") }
+        }
+        #expect(isOnDisk())
+        let found = try store.makeReader().sequences(about: "personal", app: .default, after: 0, limit: 99)
+        #expect(found.count == 10)
+
+        // A reader that still looks at the old state keeps it in the log until it is gone.
+        let connection = try Connection(path: database, .readOnly)
+        let statement = try Statement(connection, "SELECT id FROM events")
+        #expect(try statement.step())
+        try store.transaction { (transaction) throws(StoreError) in
+            _ = try transaction.erase(found)
+            _ = try transaction.eraseSubject("personal", app: .default)
+        }
+        statement.reset()
+        try append(store, "the next commit")
+        #expect(!isOnDisk())
+        #expect(try store.makeReader().lastEvent() == 51)
+    }
+
+    @Test("deliveries that wait for the oldest event go in slices, too")
+    func removalInSlices() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        try append(store, "a", "b", "c")
+        try store.transaction { (transaction) throws(StoreError) in
+            var checkpoint = Checkpoint()
+            for key in 1...5 as ClosedRange<DelegateKey> {
+                try transaction.setDelegate(delegate(key))
+                checkpoint.waiting.append(
+                    WaitingDelivery(delegate: key, event: 1, attempts: 1, dueAt: 1, state: .exhausted))
+            }
+            try transaction.write(checkpoint)
+        }
+        var firsts: [Sequence] = []
+        for _ in 0..<4 {
+            try store.transaction { (transaction) throws(StoreError) in
+                firsts.append(try transaction.removeEvents(through: 2, limit: 2))
+            }
+        }
+        #expect(firsts == [1, 1, 3, 3])
+        #expect(try store.makeReader().countDeliveries(DeliveryQuery([.exhausted])) == 0)
+    }
+
+    @Test("space that became free is used again")
+    func reuse() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
         let connection = try #require(store.writer?.connection)
-        for sql in [SQLiteStore.decidedAtCommonPosition, SQLiteStore.decidedOfLane] {
+        let data = "\"" + String(repeating: "x", count: 50_000) + "\""
+        try append(store, "0", data: data)
+        var pages: [Int64] = []
+        for number in 1..<40 {
+            try append(store, "\(number)", data: data)
+            try store.transaction { (transaction) throws(StoreError) in
+                _ = try transaction.removeEvents(through: .max, limit: 500)
+            }
+            pages.append(try connection.integer("PRAGMA page_count"))
+        }
+        #expect(pages.last == pages[5])
+    }
+
+    @Test("recovery, removals and lists of deliveries go by keys and indexes only")
+    func plans() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let connection = try #require(store.writer?.connection)
+        let statements = [
+            SQLiteStore.decidedAtCommonPosition, SQLiteStore.decidedOfLane, AttemptTable.removeOld,
+            WaitingTable.removeThrough, EventTable.removeMarks, RetentionQueries.since, RetentionQueries.about,
+        ]
+        let lists = [WaitingList.ofAll, WaitingList.ofDelegate].map(WaitingList.page)
+        for sql in statements + lists {
             let plan = try Statement(connection, "EXPLAIN QUERY PLAN " + sql).rows { $0.text(3) }
-            for table in ["attempts", "waiting", "events"] {
+            // The smallest and the largest number are looked up, though it says SCAN.
+            for table in ["waiting", "marks"] {
                 #expect(!plan.contains { $0.hasPrefix("SCAN \(table)") }, "\(plan)")
             }
+            for table in ["attempts", "events"] where !sql.contains("(SELECT \(table)") {
+                #expect(!plan.contains("SCAN \(table)"), "\(plan)")
+            }
+            if lists.contains(sql) { #expect(!plan.contains { $0.contains("TEMP B-TREE") }, "\(plan)") }
         }
     }
 }

@@ -40,6 +40,34 @@ struct StateConformance {
         #expect(try fixture.restart().appStates == [states[2], states[1]])
     }
 
+    @Test("event types are kept as they were described last", arguments: StoreKind.allCases)
+    func eventTypes(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        func type(_ name: String, app: AppKey = .default, _ check: EventTypeRecord.Check, version: Int64 = 1)
+            -> EventTypeRecord
+        {
+            EventTypeRecord(
+                app: app, type: name, description: "what \(name) means", example: check == .off ? nil : Array("1".utf8),
+                schema: check == .off ? nil : Array("true".utf8), check: check, createdAt: 5, updatedAt: 5 + version,
+                version: version)
+        }
+        try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.setEventType(type("b", .off))
+            try transaction.setEventType(type("a", .report))
+            try transaction.setEventType(type("a", app: user2, .enforce))
+            try transaction.setEventType(type("c", .off))
+        }
+        try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.setEventType(type("b", .enforce, version: 2))
+            try transaction.removeEventType("c", app: .default)
+            try transaction.removeEventType("b", app: user2)
+        }
+        #expect(
+            try fixture.restart().eventTypes == [
+                type("a", .report), type("b", .enforce, version: 2), type("a", app: user2, .enforce),
+            ])
+    }
+
     @Test("an answer is found until it expires, and forgotten in steps", arguments: StoreKind.allCases)
     func answers(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

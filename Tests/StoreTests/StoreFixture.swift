@@ -44,6 +44,14 @@ final class StoreFixture {
         try store.transaction { (transaction) throws(StoreError) in try transaction.write(checkpoint) }
     }
 
+    /// What the body returns.
+    @discardableResult
+    func transaction<Result>(_ body: (any StoreTransaction) throws(StoreError) -> Result) throws -> Result {
+        var result: Result?
+        try store.transaction { (transaction) throws(StoreError) in result = try body(transaction) }
+        return try #require(result)
+    }
+
     func set(_ delegates: WebhookDelegate...) throws {
         try store.transaction { (transaction) throws(StoreError) in
             for delegate in delegates { try transaction.setDelegate(delegate) }
@@ -52,33 +60,35 @@ final class StoreFixture {
 }
 
 func event(
-    _ id: String, type: String = "order.created", subject: String? = nil, time: Int64 = 1000, data: String = "{}",
-    app: AppKey = .default
+    _ id: String, type: String = "order.created", subject: String? = nil, time: Int64 = 1000,
+    attributes: [KeyValue] = [], audience: DelegateKey? = nil, data: String = "{}", app: AppKey = .default
 ) -> Event {
-    Event(app: app, id: id, type: type, subject: subject, time: time, data: Array(data.utf8))
+    Event(
+        app: app, id: id, type: type, subject: subject, time: time, attributes: attributes, audience: audience,
+        data: Array(data.utf8))
 }
 
 func delegate(
     _ key: DelegateKey, url: String? = nil, settings change: (inout WebhookSettings) -> Void = { _ in },
-    status: WebhookDelegate.Status = .active, version: Int64 = 1
+    state adjust: (inout WebhookDelegate.State) -> Void = { _ in }, status: WebhookDelegate.Status = .active,
+    version: Int64 = 1, app: AppKey = .default
 ) -> WebhookDelegate {
     var settings = WebhookSettings(url: url ?? "https://example.com/\(key)")
     change(&settings)
+    var state = WebhookDelegate.State(
+        settings: settings, status: status,
+        secrets: [SigningSecret(bytes: Array(0...31)), SigningSecret(bytes: Array(58...90))].map { DelegateSecret($0) })
+    adjust(&state)
     return WebhookDelegate(
-        app: .default, key: key, id: "dlg_\(key)",
-        state: .init(
-            settings: settings, status: status,
-            secrets: [SigningSecret(bytes: Array(0...31)), SigningSecret(bytes: Array(58...90))]
-                .map { DelegateSecret($0) }),
-        start: 3, createdAt: 10, updatedAt: 20, version: version)
+        app: app, key: key, id: "dlg_\(key)", state: state, start: 3, createdAt: 10, updatedAt: 20, version: version)
 }
 
 func attempt(
     _ delegate: DelegateKey, _ event: Sequence, number: Int = 1, status: Int? = 200, failure: CallbackFailure? = nil,
-    detail: String = "", excerpt: String = ""
+    detail: String = "", excerpt: String = "", startedAt: Int64 = 5000
 ) -> AttemptRecord {
     AttemptRecord(
-        delegate: delegate, event: event, number: number, startedAt: 5000, duration: 1234, status: status,
+        delegate: delegate, event: event, number: number, startedAt: startedAt, duration: 1234, status: status,
         failure: failure, detail: detail, excerpt: Array(excerpt.utf8))
 }
 

@@ -12,6 +12,19 @@ public final class TemporaryFolder: Sendable {
 
     deinit { TemporaryFolder.remove(path) }
 
+    /// Makes a file in it and returns its path.
+    public func write(_ text: String, to name: String) throws -> String {
+        let file = path + "/" + name
+        guard let stream = fopen(file, "w") else { throw NotWritten(path: file) }
+        defer { fclose(stream) }
+        if fputs(text, stream) < 0 { throw NotWritten(path: file) }
+        return file
+    }
+
+    public struct NotWritten: Error {
+        public let path: String
+    }
+
     private static func remove(_ path: String) {
         if let folder = opendir(path) {
             while let entry = readdir(folder) {

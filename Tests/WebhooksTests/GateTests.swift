@@ -31,8 +31,8 @@ import Testing
     @Test("a request on an open connection to a refused address is not sent")
     func requestGate() throws {
         let sender = try sender(strict)
-        let own = Unmanaged.passUnretained(sender).toOpaque()
-        let transfer = try #require(Transfer(index: 0, sender: own, addressGuard: strict, caFile: nil))
+        let transfer = try #require(
+            Transfer(index: 0, descriptors: sender.descriptors, addressGuard: strict, caFile: nil))
         let pointer = Unmanaged.passUnretained(transfer).toOpaque()
         func verdict(_ peer: String) -> Int32 {
             var text = peer.utf8CString.map { $0 }

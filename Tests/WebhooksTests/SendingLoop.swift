@@ -1,7 +1,9 @@
+import Crypto
 import Glibc
 import Herald
 import Runtime
 import Synchronization
+import TestSupport
 import Webhooks
 
 /// A delivery loop of a few lines: one thread that owns a sender, and an `async` way to use it.
@@ -12,22 +14,29 @@ final class SendingLoop: Sendable {
     }
 
     let sender: CurlSender
+    /// Holds files that it reads.
+    private let folder: TemporaryFolder?
     private let inbox = Mutex(Inbox())
     private let nextToken = Atomic(0)
 
     init(
         _ addressGuard: AddressGuard = AddressGuard(allowLoopback: true), resolver: Resolver = Resolver(),
-        clock: Clock = .system, change: (inout CurlSender.Configuration) -> Void = { _ in }
+        clock: Clock = .system, keeping folder: TemporaryFolder? = nil,
+        change: (inout CurlSender.Configuration) -> Void = { _ in }
     ) throws {
         var configuration = CurlSender.Configuration(version: "1.2.3", addressGuard: addressGuard)
         change(&configuration)
         sender = try CurlSender(configuration, resolver: resolver, clock: clock)
+        self.folder = folder
         _ = try Thread(name: "loop") { [self] in run() }
     }
 
-    func send(_ delegate: WebhookDelegate, _ event: Event = event(), attempt: Int = 1) async -> CallbackOutcome {
+    func send(
+        _ delegate: WebhookDelegate, _ event: Event = event(), attempt: Int = 1,
+        purpose: Callback.Purpose = .delivery(isReplay: false)
+    ) async -> CallbackOutcome {
         let token = nextToken.add(1, ordering: .relaxed).newValue
-        let callback = Callback(token: token, delegate: delegate, event: event, attempt: attempt)
+        let callback = Callback(token: token, delegate: delegate, event: event, attempt: attempt, purpose: purpose)
         return await withCheckedContinuation { continuation in
             inbox.withLock { $0.callbacks.append((callback, continuation)) }
             sender.wake()
@@ -64,14 +73,29 @@ final class SendingLoop: Sendable {
 let secretBytes = [UInt8](repeating: 7, count: 32)
 
 func delegate(
-    _ url: String, key: DelegateKey = 1, secrets: [[UInt8]] = [secretBytes], timeout: Int = 5, headers: [KeyValue] = []
+    _ url: String, key: DelegateKey = 1,
+    secrets: [DelegateSecret] = [DelegateSecret(SigningSecret(bytes: secretBytes))],
+    timeout: Int = 5, headers: [KeyValue] = [], change: (inout WebhookSettings) -> Void = { _ in }
 ) -> WebhookDelegate {
-    WebhookDelegate(
-        app: .default, key: key, id: "dlg_\(key)",
-        state: .init(
-            settings: WebhookSettings(url: url, headers: headers, timeoutSeconds: timeout),
-            secrets: secrets.map { DelegateSecret(SigningSecret(bytes: $0)) }),
-        start: 0, createdAt: 0, updatedAt: 0, version: 1)
+    var settings = WebhookSettings(url: url, headers: headers, timeoutSeconds: timeout)
+    change(&settings)
+    return WebhookDelegate(
+        app: .default, key: key, id: "dlg_\(key)", state: .init(settings: settings, secrets: secrets), start: 0,
+        createdAt: 0, updatedAt: 0, version: 1)
+}
+
+/// The entry of `webhook-signature` that a receiver with this secret expects.
+func v1(_ secret: [UInt8], _ request: ReceivedRequest) throws -> String {
+    let hmac = try HMACSHA256(key: secret)
+    hmac.update(signedContent(request))
+    return "v1,\(Base64.encode(try hmac.finish()))"
+}
+
+/// `id.timestamp.body` of what arrived.
+func signedContent(_ request: ReceivedRequest) -> [UInt8] {
+    let id = request.header("webhook-id") ?? ""
+    let timestamp = request.header("webhook-timestamp") ?? ""
+    return Array("\(id).\(timestamp).".utf8) + request.body
 }
 
 func event(_ data: String = #"{"n": 1}"#, id: String = "evt_1") -> Event {

@@ -45,3 +45,14 @@ final class Child: @unchecked Sendable {
     /// Reads to the end.
     func finish() { _ = line(beginning: "\u{1}") }
 }
+
+/// Makes a file with this text.
+func write(_ text: String, to path: String) throws {
+    guard let file = fopen(path, "w") else { throw FileError(path: path) }
+    defer { fclose(file) }
+    guard fputs(text, file) >= 0 else { throw FileError(path: path) }
+}
+
+struct FileError: Error {
+    let path: String
+}

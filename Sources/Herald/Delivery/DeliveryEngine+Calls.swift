@@ -11,7 +11,6 @@ extension DeliveryEngine {
 
     /// - Parameter answer: called once; `nil`: the delegate is gone, or too much is open.
     func test(_ key: DelegateKey, _ answer: @escaping (CallbackOutcome?) -> Void) {
-        now = ports.clock.monotonic()
         guard let index = indices[key], let delegate = lanes[index]?.delegate, canCall else { return answer(nil) }
         var json = JSONWriter()
         json.object { $0.member("message", "This is a test: somebody asked Herald to call \(delegate.id).") }

@@ -4,7 +4,6 @@ import Runtime
 extension DeliveryEngine {
     /// A delivery is to be made again now; the store has a row for it.
     func redeliver(_ delivery: WaitingDelivery) {
-        now = ports.clock.monotonic()
         guard let index = indices[delivery.delegate], lanes[index]?.isGone == false else {
             // A delegate that is gone gets nothing more.
             return checkpoints.giveUp(
@@ -19,7 +18,6 @@ extension DeliveryEngine {
 
     /// A delivery is not to be tried again; the store's row says so.
     func drop(_ key: DeliveryKey) {
-        now = ports.clock.monotonic()
         guard let index = indices[key.delegate], let row = lanes[index]?.waiting[key.event],
             lanes[index]?.drop(key.event) == true
         else { return }
@@ -31,7 +29,6 @@ extension DeliveryEngine {
     }
 
     func replay(_ replay: Replay) {
-        now = ports.clock.monotonic()
         guard let index = indices[replay.delegate], lanes[index]?.isGone == false else {
             return checkpoints.endReplay(replay.id, now: now)
         }
@@ -43,7 +40,6 @@ extension DeliveryEngine {
 
     /// What these events say is to be told to nobody any more. One that is on its way arrives.
     func erase(_ events: Set<Sequence>) {
-        now = ports.clock.monotonic()
         recent.erase(events)
         pages.forget(events)
         view = nil

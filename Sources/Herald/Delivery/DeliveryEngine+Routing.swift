@@ -121,9 +121,10 @@ extension DeliveryEngine {
             timers.insert(.tellMissed(key), due: now + Self.hour)
             return
         }
-        missed[key] = pending.map {
-            min($0.lowerBound, range.lowerBound)...max($0.upperBound, range.upperBound)
-        } ?? range
+        missed[key] =
+            pending.map {
+                min($0.lowerBound, range.lowerBound)...max($0.upperBound, range.upperBound)
+            } ?? range
     }
 
     func tellMissed(_ key: DelegateKey) {

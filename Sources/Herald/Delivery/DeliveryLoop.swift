@@ -4,28 +4,12 @@ import Synchronization
 /// A thread that delivers: it owns a sender and the lanes hashed to it, and shares nothing with the other loops. As a
 /// delegate of the multicast it is told that something happened, and takes the events from the tail by itself.
 final class DeliveryLoop: EventDelegate {
-    private enum Message: Sendable {
-        case set(WebhookDelegate)
-        case remove(DelegateKey)
-        case redeliver(WaitingDelivery)
-        case drop(DeliveryKey)
-        case replay(Replay)
-        case erase(Set<Sequence>)
-        case trim(first: Sequence)
-        case test(DelegateKey, @Sendable (CallbackOutcome?) -> Void)
-        case expire(DeliveryWatch, at: Int64)
-        case page(after: Sequence, EventBatch?)
-        case checkpointEnded(Bool)
-        /// Starts nothing new; what is in flight has until then (monotonic nanoseconds).
-        case stop(deadline: Int64)
-    }
-
     let board = LaneBoard()
     let counters = DeliveryCounters()
     private let sender: any CallbackSender
     private let tail: Tail
     private let clock: Clock
-    private let mailbox: Mailbox<Message>
+    private let mailbox: Mailbox<LoopMessage>
     private let wakeOnce: WakeOnce
     private let thread = Mutex<Thread?>(nil)
     private let hasFlushed: Semaphore
@@ -70,19 +54,7 @@ final class DeliveryLoop: EventDelegate {
     // MARK: Any thread
 
     func published(_ batch: EventBatch) { wakeOnce.wake() }
-    func set(_ delegate: WebhookDelegate) { mailbox.post(.set(delegate)) }
-    func remove(_ key: DelegateKey) { mailbox.post(.remove(key)) }
-    func redeliver(_ delivery: WaitingDelivery) { mailbox.post(.redeliver(delivery)) }
-    func drop(_ key: DeliveryKey) { mailbox.post(.drop(key)) }
-    func replay(_ replay: Replay) { mailbox.post(.replay(replay)) }
-    func erase(_ events: Set<Sequence>) { mailbox.post(.erase(events)) }
-    func trim(first: Sequence) { mailbox.post(.trim(first: first)) }
-    func expire(_ watch: DeliveryWatch, at time: Int64) { mailbox.post(.expire(watch, at: time)) }
-
-    /// - Parameter answer: called once on the loop's thread; `nil`: the delegate is gone, or too much is open.
-    func test(_ key: DelegateKey, _ answer: @escaping @Sendable (CallbackOutcome?) -> Void) {
-        mailbox.post(.test(key, answer))
-    }
+    func post(_ message: LoopMessage) { mailbox.post(message) }
 
     /// Ends the loop once what is in flight is finished, or the deadline (monotonic nanoseconds) has come, and its last
     /// checkpoint is written. Returns at once; `waitUntilFlushed` waits.
@@ -156,24 +128,12 @@ final class DeliveryLoop: EventDelegate {
         }
     }
 
-    private func handle(_ message: Message, _ engine: DeliveryEngine, _ state: inout RunState) {
+    private func handle(_ message: LoopMessage, _ engine: DeliveryEngine, _ state: inout RunState) {
+        engine.receive(message)
         switch message {
-        case .set(let delegate): engine.set(delegate)
-        case .remove(let key): engine.remove(key)
-        case .redeliver(let delivery): engine.redeliver(delivery)
-        case .drop(let key): engine.drop(key)
-        case .replay(let replay): engine.replay(replay)
-        case .erase(let events): engine.erase(events)
-        case .trim(let first): engine.trim(first: first)
-        case .test(let key, let answer): engine.test(key, answer)
-        case .expire(let watch, let time): engine.expire(watch, at: time)
-        case .page(let after, let page): engine.pageArrived(after: after, page)
-        case .checkpointEnded(let succeeded):
-            engine.checkpointEnded(succeeded: succeeded)
-            if state.deadline != nil && !succeeded { state.refusals += 1 }
-        case .stop(let time):
-            engine.stopStarting()
-            state.deadline = time
+        case .checkpointEnded(false) where state.deadline != nil: state.refusals += 1
+        case .stop(let time): state.deadline = time
+        default: break
         }
     }
 }

@@ -24,6 +24,14 @@ public enum EventInput {
         }
     }
 
+    /// How the members of a posted event are to be understood.
+    public enum Form: Sendable {
+        /// Herald's own: other members are mistakes.
+        case native
+        /// A CloudEvent: other members are attributes, which the caller reads; `null` is the same as absence.
+        case cloudEvent
+    }
+
     public static let maxSubjectCharacters = 256
 
     /// - Parameters:
@@ -32,7 +40,8 @@ public enum EventInput {
     ///   - errors: gets everything that is wrong.
     /// - Returns: the event, when nothing is wrong.
     public static func read(
-        _ value: JSONValue, at pointer: String = "", _ context: Context, _ errors: inout [FieldError]
+        _ value: JSONValue, as form: Form = .native, at pointer: String = "", _ context: Context,
+        _ errors: inout [FieldError]
     ) -> EventDraft? {
         guard value.kind == .object else {
             errors.append(FieldError(pointer, "must be an object with a type"))
@@ -45,16 +54,22 @@ public enum EventInput {
         var time: Int64?
         var data: JSONValue?
         for (key, member) in value.members {
+            if form == .cloudEvent, member.isNull, key != "data" { continue }
             switch key {
             case "type": type = readType(member, &found)
             case "subject": subject = readSubject(member, &found)
             case "data": data = member
             case "id": id = readID(member, &found)
             case "time": time = readTime(member, &found)
-            default: found.append(FieldError(JSONPointer.child("", key), "is not a field of an event"))
+            default:
+                if form == .native {
+                    found.append(FieldError(JSONPointer.child("", key), "is not a field of an event"))
+                }
             }
         }
-        if value["type"] == nil { found.append(FieldError("/type", "is required, such as \"auth.logged_in\"")) }
+        if value["type"].map({ $0.isNull && form == .cloudEvent }) ?? true {
+            found.append(FieldError("/type", "is required, such as \"auth.logged_in\""))
+        }
         var family = EventDraft.Family.none
         if let type { family = readFamily(type, &subject, data, &found) }
         guard found.isEmpty, let type else {

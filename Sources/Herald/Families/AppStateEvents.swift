@@ -24,7 +24,8 @@ enum AppStateEvents {
         var json = JSONWriter(capacity: state.state.count + 16)
         json.object { $0.member("state", .raw(state.state)) }
         return Event(
-            app: state.app, id: id, type: changed, subject: nil, time: state.since, audience: audience, data: json.bytes)
+            app: state.app, id: id, type: changed, subject: nil, time: state.since, audience: audience, data: json.bytes
+        )
     }
 
     /// The event with `data.previous`, the state before it (`null` when there was none); else byte for byte as it came.

@@ -14,7 +14,8 @@ extension LogWriter {
         }
         let now = clock.wall()
         let (outcome, effect) = registry.decide(
-            write, .init(key: state.nextDelegateKey, start: plan.head, time: now) { [ids] in ids.next("dlg_", time: now) })
+            write,
+            .init(key: state.nextDelegateKey, start: plan.head, time: now) { [ids] in ids.next("dlg_", time: now) })
         switch effect {
         case .set(let delegate):
             try transaction.setDelegate(delegate)

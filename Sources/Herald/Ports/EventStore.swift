@@ -42,8 +42,8 @@ public protocol StoreTransaction: AnyObject {
     /// A new delegate, or the next version of one (same `key`). `StoreError.failed` when that was deleted, or when
     /// another delegate of the app has the URL.
     func setDelegate(_ delegate: WebhookDelegate) throws(StoreError)
-    /// Deletes the delegate with its lane and what waits for a retry. Its attempts stay, under its id, without its
-    /// secrets and headers.
+    /// Deletes the delegate with its lane, its waiting deliveries, its replays and its statistics. Its attempts stay, under
+    /// its id, without its secrets and headers.
     func removeDelegate(_ key: DelegateKey, at time: Int64) throws(StoreError)
 
     /// Lanes, retries and replays of a deleted delegate are passed over: a loop may not have heard yet. Its attempts are
@@ -56,9 +56,10 @@ public protocol StoreTransaction: AnyObject {
     func redeliver(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [WaitingDelivery]
     /// Ends deliveries that wait: state `dropped`. At most `limit` of the query, whose states are `retrying` alone.
     func drop(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [DeliveryKey]
-    /// The delegates that a delivery of this event was attempted to, or has a row for.
+    /// The delegates that a delivery of this event was attempted to, or has a row for, ascending; deleted ones included.
     func recipients(event: Sequence) throws(StoreError) -> [DelegateKey]
 
+    /// `StoreError.failed` when the delegate was deleted.
     /// - Returns: with its id.
     func addReplay(
         delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
@@ -68,21 +69,23 @@ public protocol StoreTransaction: AnyObject {
     func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int
 
     func addMark(_ mark: LogMark) throws(StoreError)
-    /// Deletes the oldest events up to this one, with what belongs to them (attempts excepted): at most `limit`, never
-    /// the newest event.
+    /// Deletes the oldest events up to this one, with their waiting deliveries and the marks that nobody needs any more
+    /// (attempts go by their own age): at most `limit` events and `limit` deliveries, never the newest event. When so many
+    /// deliveries waited for the oldest event that some are left, it stays until the next call.
     /// - Returns: the first event that is still there.
     func removeEvents(through sequence: Sequence, limit: Int) throws(StoreError) -> Sequence
-    /// Deletes attempts that were started before `time`, the oldest first: at most `limit`, never the newest attempt.
+    /// Of the `limit` attempts that were recorded first, deletes those that were started before `time`; never the newest
+    /// attempt.
     /// - Returns: how many.
     func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int
     /// Forgets statistics of slots that began before `time`.
     func removeStatistics(before time: Int64) throws(StoreError)
 
-    /// Erases events: their data becomes `null`, their subject and attributes go, and so do their attempts and what waits
-    /// for delivery. The rows stay, so that the log keeps its order.
+    /// Erases what events say (`Event.erased`), their attempts and what waits for delivery. They keep their places in the
+    /// log. Takes time by the number of their attempts.
     func erase(_ events: [Sequence]) throws(StoreError) -> Erasure
     /// Erases what is kept of a subject outside the log: the auth status of its user, and answers to idempotency keys that
-    /// name it.
+    /// name it (`ErasedSubject`). Its time grows with the number of answers that are kept.
     func eraseSubject(_ subject: String, app: AppKey) throws(StoreError) -> Erasure
 
     /// Adds or replaces.

@@ -7,6 +7,8 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case corrupt(path: String, reason: String)
     /// Written by a later version of Herald.
     case newer(path: String, found: Int, supported: Int)
+    /// Its secrets are sealed, and not under the key that was given, if any was. It was left untouched.
+    case sealed(path: String, reason: String)
     /// No room. Nothing was written; may succeed later.
     case full
     /// The device refused a read or write. Nothing was written; may succeed later.
@@ -26,6 +28,8 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
             "\(path) is not a readable Herald database: \(reason). It was left untouched; restore it from a backup."
         case .newer(let path, let found, let supported):
             "\(path) has schema version \(found), this Herald knows up to \(supported). Run the newer Herald again."
+        case .sealed(let path, let reason):
+            "The secrets in \(path) are sealed, \(reason). Set HERALD_MASTER_KEY to the key they were sealed with; `herald rewrap` changes it."
         case .full: "The disk is full."
         case .inputOutput(let reason): "The disk reported an error: \(reason)."
         case .syncFailed(let reason): "Flushing to the disk failed: \(reason)."

@@ -4,16 +4,18 @@ import Herald
 
 extension Call {
     /// The idempotency of a POST, when its client asks for it with `Idempotency-Key`.
-    /// - Parameter answer: what to remember for an outcome.
+    /// - Parameters:
+    ///   - body: what makes the request the same or another one; `nil`: its body.
+    ///   - answer: what to remember for an outcome.
     func idempotency<Outcome>(
-        _ answer: @escaping @Sendable (Outcome) -> Response?
+        of body: [UInt8]? = nil, _ answer: @escaping @Sendable (Outcome) -> Response?
     ) throws(Problem) -> Idempotency<Outcome>? {
         guard let key = request.head.value(of: "Idempotency-Key") else { return nil }
         guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
             throw .invalidParameter("Idempotency-Key", "must be 1 to 255 visible ASCII characters")
         }
         let head = request.head.method.rawValue + " " + request.head.path + "?" + (request.head.query ?? "") + "\n"
-        let fingerprint = SHA256.hash(Array(head.utf8) + request.body)
+        let fingerprint = SHA256.hash(Array(head.utf8) + (body ?? request.body))
         return Idempotency(key: IdempotencyKey(key: key, fingerprint: fingerprint)) { outcome in
             // A refusal changed nothing: the request may be repeated when its cause is gone.
             answer(outcome).flatMap {

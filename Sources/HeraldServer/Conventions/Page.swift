@@ -11,11 +11,17 @@ extension Call {
         _ write: (Item, inout JSONObjectWriter) -> Void
     ) {
         let shown = items.prefix(limit)
-        let next = items.count > limit ? shown.last.map(cursor) : nil
-        var json = JSONWriter(capacity: 256 * (shown.count + 1))
+        send(page: Array(shown), query, next: items.count > limit ? shown.last.map(cursor) : nil, write)
+    }
+
+    /// - Parameter next: the cursor of the next page.
+    func send<Item>(
+        page items: [Item], _ query: Query, next: String?, _ write: (Item, inout JSONObjectWriter) -> Void
+    ) {
+        var json = JSONWriter(capacity: 256 * (items.count + 1))
         json.object { page in
             page.array("data") { data in
-                for item in shown { data.object { write(item, &$0) } }
+                for item in items { data.object { write(item, &$0) } }
             }
             page.member("next_cursor", next)
         }

@@ -95,6 +95,21 @@ extension Problem {
             items: [Item(place: .pointer("/url"), detail: "belongs to \(existing.id)")])
     }
 
+    static func noWebhook(_ id: String) -> Problem { .notFound("There is no webhook with the id \(id).") }
+
+    static func noLease(_ delegate: WebhookDelegate) -> Problem {
+        Problem(
+            status: 409, name: "no-lease", title: "There is no lease to renew",
+            detail:
+                "The delegate \(delegate.id) stays until it is deleted. PATCH it with lease_seconds to give it a lease."
+        )
+    }
+
+    /// - Parameter why: what there is too much of, and what to do.
+    static func tooMany(_ why: String) -> Problem {
+        Problem(status: 409, name: "too-many", title: "There are too many already", detail: why)
+    }
+
     static let preconditionFailed = Problem(
         status: 412, name: "precondition-failed", title: "It has changed meanwhile",
         detail: "If-Match names another version than the current one. Read it again, and repeat the change on that.")
@@ -141,6 +156,10 @@ extension Problem {
 
     static let tooManyReads = unavailable(
         "busy", "Too much is waiting", "Too many reads wait for the store. Nothing was done; try again in a second.")
+
+    static let tooManyCalls = unavailable(
+        "busy", "Too much is waiting",
+        "Too many calls wait for their receivers. Nothing was sent; try again in a second.")
 
     init(_ refusal: WriteRefusal) {
         switch refusal {

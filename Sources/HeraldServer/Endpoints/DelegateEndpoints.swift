@@ -1,4 +1,3 @@
-import Crypto
 import HTTPServer
 import Herald
 import JSON
@@ -16,113 +15,54 @@ struct DelegateEndpoints: Sendable {
             Route(.get, "/v1/delegates/{id}", show),
             Route(.patch, "/v1/delegates/{id}", change),
             Route(.delete, "/v1/delegates/{id}", remove),
-            Route(.post, "/v1/delegates/{id}/pause") { call throws(Problem) in try setStatus(.paused, call) },
-            Route(.post, "/v1/delegates/{id}/resume") { call throws(Problem) in try setStatus(.active, call) },
-            Route(.get, "/v1/delegates/{id}/attempts", attempts),
         ]
     }
+
+    private var registry: RegistryChange { RegistryChange(hub: hub) }
 
     // MARK: Writing
 
     private func register(_ call: Call) throws(Problem) {
         _ = try call.query()
-        let (settings, brought) = try DelegateInput.registration(call.json(), checkURL)
-        let secret = if let brought { brought } else { try newSecret() }
-        var registration = RegistryWrite.Registration(settings: settings, secret: secret)
-        registration.isOwnSecret = brought != nil
-        try change(call, .register(registration), showing: secret)
-    }
-
-    private func newSecret() throws(Problem) -> SigningSecret {
-        do throws(CryptoError) {
-            return SigningSecret(bytes: try SecretText.newSecret())
-        } catch {
-            throw .unavailable("no-randomness", "No secret could be made", error.description)
+        let input = try DelegateInput.registration(call.json(), checkURL)
+        let secret =
+            if let brought = input.secret.brought {
+                brought
+            } else {
+                SigningSecret(input.secret.scheme ?? .v1, bytes: try SecretInput.newBytes())
+            }
+        let idempotency = try registry.idempotency(call, secret)
+        var registration = RegistryWrite.Registration(settings: input.settings, secret: secret)
+        registration.isOwnSecret = input.secret.brought != nil
+        registration.replaysCurrentState = input.replaysCurrentState
+        guard input.start != .now else {
+            return registry.make(call, .register(registration), showing: secret, idempotency: idempotency)
+        }
+        let starting = registration
+        try call.answer(from: hub) { reader in
+            var registration = starting
+            registration.start =
+                try input.start.first(in: reader, app: call.app, head: hub.head, pointer: "/start") - 1
+            registry.make(call, .register(registration), showing: secret, idempotency: idempotency)
         }
     }
 
     private func change(_ call: Call) throws(Problem) {
         _ = try call.query()
-        let patch = try DelegateInput.patch(call.json(), checkURL)
-        try change(
-            call,
-            .update(id: call.parameters[0], ifVersion: version(call)) {
-                state, _ throws(RegistryWrite.InvalidSettings) in
-                try patch(&state.settings)
-            })
-    }
-
-    private func setStatus(_ status: WebhookDelegate.Status, _ call: Call) throws(Problem) {
-        _ = try call.query()
-        if !call.request.body.isEmpty {
-            let errors = try call.json().errors(unlessObjectOf: [])
-            guard errors.isEmpty else { throw .invalid(errors) }
-        }
-        try change(call, .update(id: call.parameters[0], ifVersion: version(call)) { state, _ in state.status = status })
+        let change = try DelegateInput.patch(call.json(), checkURL)
+        try registry.make(call, .update(id: call.parameters[0], ifVersion: call.version(), change: change))
     }
 
     private func remove(_ call: Call) throws(Problem) {
         _ = try call.query()
-        try change(call, .remove(id: call.parameters[0], ifVersion: version(call)))
+        try registry.make(call, .remove(id: call.parameters[0], ifVersion: call.version()))
     }
 
     private func removeAll(_ call: Call) throws(Problem) {
         guard try call.query("all").flag("all") else {
             throw .badRequest("Deleting all webhooks needs ?all=true, so that it can't happen by accident.")
         }
-        try change(call, .removeAll)
-    }
-
-    private func change(
-        _ call: Call, _ action: RegistryWrite.Action, showing secret: SigningSecret? = nil
-    ) throws(Problem) {
-        let answer: @Sendable (RegistryWrite.Outcome) -> Response = { self.answer(to: call, $0, secret) }
-        let idempotency: Idempotency<RegistryWrite.Outcome>? =
-            call.request.head.method == .post ? try call.idempotency { answer($0) } : nil
-        hub.change(
-            RegistryWrite(app: call.app, action: action, idempotency: idempotency) { result in
-                call.send(result, answer)
-            })
-    }
-
-    private func answer(to call: Call, _ outcome: RegistryWrite.Outcome, _ secret: SigningSecret?) -> Response {
-        switch outcome {
-        case .registered(let delegate):
-            let text = secret.map { SecretText.print($0.bytes) }
-            return resource(delegate, status: 201, secret: text, [.init("Location", "/v1/delegates/\(delegate.id)")])
-        case .existed(let delegate), .updated(let delegate): return resource(delegate)
-        case .conflict(let delegate): return Problem.conflict(delegate).response(requestID: call.requestID)
-        case .notFound: return Self.notFound(call).response(requestID: call.requestID)
-        case .versionMismatch: return Problem.preconditionFailed.response(requestID: call.requestID)
-        case .invalid(let errors): return Problem.invalid(errors).response(requestID: call.requestID)
-        case .removed(let delegates):
-            guard call.parameters.isEmpty else { return Response(status: 204) }
-            var json = JSONWriter()
-            json.object { $0.member("deleted", delegates.count) }
-            return Response(status: 200, headers: [.init("Content-Type", "application/json")], body: json.bytes)
-        }
-    }
-
-    private func resource(
-        _ delegate: WebhookDelegate, status: Int = 200, secret: String? = nil, _ headers: [Response.Field] = []
-    ) -> Response {
-        var json = JSONWriter(capacity: 768)
-        json.object { $0.members(of: delegate, in: hub, secret: secret) }
-        let fields = [
-            Response.Field("Content-Type", "application/json"), .init("ETag", "\"\(delegate.version)\""),
-        ]
-        return Response(status: status, headers: fields + headers, body: json.bytes)
-    }
-
-    /// The version that `If-Match` names.
-    private func version(_ call: Call) throws(Problem) -> Int64? {
-        guard let tag = try call.ifMatch() else { return nil }
-        guard let version = Int64(tag) else { throw .preconditionFailed }
-        return version
-    }
-
-    private static func notFound(_ call: Call) -> Problem {
-        .notFound("There is no webhook with the id \(call.parameters[0]).")
+        try registry.make(call, .removeAll)
     }
 
     // MARK: Reading
@@ -186,78 +126,34 @@ struct DelegateEndpoints: Sendable {
         }
         call.send { $0.members(of: delegate) }
     }
-
-    private func attempts(_ call: Call) throws(Problem) {
-        let query = try call.query("outcome", "event", "limit", "cursor")
-        guard let delegate = hub.registry.delegate(call.app, id: call.parameters[0]) else { throw Self.notFound(call) }
-        var wanted = AttemptQuery(delegate: delegate.key)
-        wanted.before = try query.numericCursor()
-        let limit = try query.limit()
-        wanted.limit = limit + 1
-        switch query["outcome"] {
-        case nil: break
-        case "succeeded": wanted.succeeded = true
-        case "failed": wanted.succeeded = false
-        default: throw .invalidParameter("outcome", "must be succeeded or failed")
-        }
-        let (attempts, eventID) = (wanted, query["event"])
-        try call.answer(from: hub) { reader in
-            var wanted = attempts
-            if let eventID {
-                guard let event = try reader.event(app: call.app, id: eventID) else {
-                    throw Problem.notFound("There is no event with the id \(eventID).")
-                }
-                wanted.event = event.sequence
-            }
-            let found = try reader.attempts(wanted)
-            let ids = try EventIDs(found, reader)
-            call.send(page: found, query, limit: limit, cursor: { String($0.id) }) { attempt, json in
-                json.members(of: attempt, eventID: ids[attempt.record.event])
-            }
-        }
-    }
 }
 
 /// Which delegates a list shows.
 private struct DelegateFilter {
     let kind: String?
-    let status: String?
+    let status: ShownStatus?
     let event: String?
 
     init(_ query: Query) throws(Problem) {
         kind = query["kind"]
-        status = query["status"]
+        status = query["status"].flatMap(ShownStatus.init)
         event = query["event"]
         if let kind, !["webhook", "in_memory"].contains(kind) {
             throw .invalidParameter("kind", "must be webhook or in_memory")
         }
-        if let status, !["active", "paused", "failing"].contains(status) {
-            throw .invalidParameter("status", "must be active, paused or failing")
+        if query["status"] != nil && status == nil {
+            throw .invalidParameter("status", "must be " + ShownStatus.words)
         }
         if let event, !EventType.isValid(event) {
             throw .invalidParameter("event", "must be an event type, such as auth.logged_in")
         }
     }
 
-    func accepts(_ delegate: WebhookDelegate, status shown: String) -> Bool {
+    func accepts(_ delegate: WebhookDelegate, status shown: ShownStatus) -> Bool {
         if let status, status != shown { return false }
         guard let event else { return true }
         return delegate.settings.events.contains { $0.matches(event) }
     }
 
-    var acceptsInMemory: Bool { status == nil || status == "active" }
-}
-
-/// The ids of the events that a page of attempts names by sequence.
-private struct EventIDs {
-    private var ids: [Sequence: String] = [:]
-
-    init(_ attempts: [StoredAttempt], _ reader: any StoreReader) throws {
-        for sequence in Set(attempts.map(\.record.event)) {
-            let batch = try reader.events(after: sequence - 1, limit: 1, maxBytes: 1)
-            if batch.first == sequence { ids[sequence] = batch.events.first?.id }
-        }
-    }
-
-    subscript(sequence: Sequence) -> String? { ids[sequence] }
+    var acceptsInMemory: Bool { status == nil || status == .active }
 }

@@ -2,89 +2,25 @@ import Crypto
 import HTTPServer
 import Herald
 import JSON
-import Runtime
-import Synchronization
 
 /// Posting events and reading the log.
 struct EventEndpoints: Sendable {
-    static let maxEventsPerPost = 1_000
-
     let hub: Hub
-    /// Reused, since a fresh one allocates 20 KiB: a third of what accepting an event costs.
-    private let parser = SharedParser()
+    private let posting: PostEndpoint
 
-    init(hub: Hub) { self.hub = hub }
+    init(hub: Hub, checks: SchemaChecks) {
+        self.hub = hub
+        posting = PostEndpoint(hub: hub, checks: checks)
+    }
 
     var routes: [Route] {
         [
-            Route(.post, "/v1/events", post),
+            Route(.post, "/v1/events", takesCloudEvents: true, posting.post),
             Route(.get, "/v1/events", list),
             Route(.get, "/v1/events/{id}", show),
+            Route(.post, "/v1/events/{id}/redeliver", redeliver),
         ]
     }
-
-    // MARK: Posting
-
-    private func post(_ call: Call) throws(Problem) {
-        if call.request.head.query != nil { _ = try call.query() }
-        let context = EventInput.Context(app: call.app, now: hub.clock.wall(), ids: hub.ids)
-        let (drafts, isArray) = try parser.parse(call.request.body) { posted throws(Problem) in
-            try Self.drafts(posted, context)
-        }
-        let idempotency: Idempotency<[PostedEvent]>? = try call.idempotency { Self.answer($0, isArray: isArray) }
-        // Made here and not on the writer's thread, whose time is everybody's.
-        let accepted = call.completed(
-            Self.answer(drafts.map { PostedEvent(event: $0.event, fate: .accepted) }, isArray: isArray))
-        let responder = call.responder
-        hub.publish(
-            Publication(app: call.app, drafts: drafts, idempotency: idempotency) { result in
-                if case .done(let posted) = result, posted.allSatisfy({ $0.fate == .accepted }) {
-                    responder.send(accepted)
-                } else {
-                    call.send(result) { Self.answer($0, isArray: isArray) }
-                }
-            })
-    }
-
-    private static func drafts(
-        _ posted: JSONValue, _ context: EventInput.Context
-    ) throws(Problem) -> (drafts: [EventDraft], isArray: Bool) {
-        var errors: [FieldError] = []
-        guard posted.kind == .array else {
-            guard let draft = EventInput.read(posted, context, &errors) else { throw .invalid(errors) }
-            return ([draft], false)
-        }
-        guard (1...maxEventsPerPost).contains(posted.count) else {
-            throw .invalid([FieldError("", "must be one event, or an array of 1 to \(maxEventsPerPost) events")])
-        }
-        var drafts: [EventDraft] = []
-        drafts.reserveCapacity(posted.count)
-        for (index, element) in posted.elements.enumerated() {
-            if let draft = EventInput.read(element, at: "/\(index)", context, &errors) { drafts.append(draft) }
-        }
-        guard errors.isEmpty else { throw .invalid(errors) }
-        return (drafts, true)
-    }
-
-    /// 202 once it is durable; 200 when all of it had been posted before.
-    private static func answer(_ posted: [PostedEvent], isArray: Bool) -> Response {
-        var json = JSONWriter(capacity: 160 * posted.count + 16)
-        if isArray {
-            json.object { answer in
-                answer.array("data") { data in
-                    for event in posted { data.object { $0.head(of: event.event) } }
-                }
-            }
-        } else {
-            json.object { answer in
-                for event in posted { answer.head(of: event.event) }
-            }
-        }
-        let status = posted.allSatisfy { $0.fate == .existed } ? 200 : 202
-        return Response(status: status, headers: [.init("Content-Type", "application/json")], body: json.bytes)
-    }
-
-    // MARK: Reading
 
     private func list(_ call: Call) throws(Problem) {
         let query = try call.query("type", "subject", "since", "until", "limit", "cursor")
@@ -115,40 +51,43 @@ struct EventEndpoints: Sendable {
         _ = try call.query()
         let id = call.parameters[0]
         try call.answer(from: hub) { reader in
-            guard let logged = try reader.event(app: call.app, id: id) else {
-                throw Problem.notFound("There is no event with the id \(id).")
-            }
+            let logged = try DeliveryFilter.event(id, call.app, reader)
             let deliveries = try DeliveryStory.all(of: logged, hub, reader)
             var json = JSONWriter(capacity: 1024)
             json.object { event in
                 event.members(of: logged.event)
                 event.array("deliveries") { list in
-                    for delivery in deliveries { list.object { $0.members(of: delivery) } }
+                    for delivery in deliveries { list.object { $0.members(of: delivery, eventID: id) } }
                 }
             }
             call.send(etaggedByContent: json.bytes)
         }
     }
-}
 
-/// One parser for all loops. The lock is held for the parsing of one body: about a microsecond for an event of 512 bytes.
-private final class SharedParser: Sendable {
-    /// A thousand events may hold more values than the parser takes by itself; the size of a body bounds them too.
-    private let parser = Mutex(JSONParser(limits: JSONLimits(values: 200_000)))
-
-    /// - Parameter read: must not keep the value, whose memory serves the next body.
-    func parse<Result: Sendable>(
-        _ body: [UInt8], _ read: (JSONValue) throws(Problem) -> Result
-    ) throws(Problem) -> Result {
-        try parser.withLock { parser throws(Problem) in
-            let value: JSONValue
-            do throws(JSONError) {
-                value = try parser.parse(body)
-            } catch {
-                throw Problem.malformedJSON(error)
-            }
-            return try read(value)
+    /// To all delegates that were told, or to one.
+    private func redeliver(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let document = try call.optionalJSON()
+        var reader = FieldReader()
+        reader.wrong(document.errors(unlessObjectOf: ["delegate"]))
+        var delegateID: String?
+        if let value = document["delegate"], !value.isNull {
+            delegateID = value.string
+            if delegateID == nil { reader.wrong("/delegate", "must be a delegate's id") }
         }
+        try reader.check()
+        let answer: @Sendable (DeliveryWrite.Outcome) -> Response = { outcome in
+            call.response(to: outcome) { count in
+                var json = JSONWriter()
+                json.object { $0.member("deliveries", count) }
+                return Response(status: 202, headers: [.init("Content-Type", "application/json")], body: json.bytes)
+            }
+        }
+        hub.manage(
+            DeliveryWrite(
+                app: call.app, action: .redeliverEvent(id: call.parameters[0], delegateID: delegateID),
+                idempotency: try call.idempotency(answer)
+            ) { call.send($0, answer) })
     }
 }
 

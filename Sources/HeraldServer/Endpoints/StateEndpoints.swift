@@ -6,6 +6,7 @@ import Runtime
 /// Auth status and app state: reading the current value, and setting it, which is posting the event.
 struct StateEndpoints: Sendable {
     let hub: Hub
+    let checks: SchemaChecks
 
     var routes: [Route] {
         [
@@ -142,7 +143,11 @@ struct StateEndpoints: Sendable {
         }
         var errors: [FieldError] = []
         let context = EventInput.Context(app: call.app, now: hub.clock.wall(), ids: hub.ids)
-        guard let draft = EventInput.read(document.root, context, &errors) else {
+        let draft = EventInput.read(document.root, context, &errors)
+        if let draft, case .refuses(let reasons) = checks.check(draft.event, data: document["data"], at: "/data") {
+            errors += reasons
+        }
+        guard let draft, errors.isEmpty else {
             // The client sent what became the data.
             throw .invalid(
                 errors.map {

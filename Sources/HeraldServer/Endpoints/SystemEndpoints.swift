@@ -1,6 +1,8 @@
+import Crypto
 import HTTPServer
 import Herald
 import JSON
+import Runtime
 
 /// Health, metrics, and the description of the API.
 struct SystemEndpoints: Sendable {
@@ -21,6 +23,7 @@ struct SystemEndpoints: Sendable {
                         status: 200, headers: [.init("Content-Type", "text/plain; version=0.0.4; charset=utf-8")],
                         body: metrics.text()))
             },
+            Route(.get, "/.well-known/jwks.json", keys),
             Route(.get, "/openapi.yaml") { call in
                 call.send(
                     Response(
@@ -37,6 +40,27 @@ struct SystemEndpoints: Sendable {
         try call.answer(from: hub) { _ in
             try hub.health()
             call.send { $0.member("status", "ready") }
+        }
+    }
+
+    /// The public keys of all `v1a` signatures, each once, as a JSON Web Key Set (RFC 7517).
+    private func keys(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        try call.answer(from: hub) { _ in
+            let now = hub.clock.wall()
+            let secrets = hub.registry.list(call.app).flatMap { $0.state.secrets.filter { $0.isValid(at: now) } }
+            var seen: Set<[UInt8]> = []
+            let keys = secrets.compactMap(\.secret.publicKey).filter { seen.insert($0.bytes).inserted }
+            var json = JSONWriter(capacity: 256 * keys.count + 16)
+            json.object { set in
+                set.array("keys") { list in
+                    for key in keys {
+                        list.object { for (name, value) in JSONWebKey(key).members { $0.member(name, value) } }
+                    }
+                }
+            }
+            call.send(
+                Response(status: 200, headers: [.init("Content-Type", JSONWebKey.mediaType)], body: json.bytes))
         }
     }
 }

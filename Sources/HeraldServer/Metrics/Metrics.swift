@@ -7,6 +7,7 @@ import Synchronization
 struct Metrics: Sendable {
     let events = EventMetrics()
     let hub: Hub
+    let checks: SchemaChecks
     let version: String
     let http: @Sendable () -> HTTPServerStatistics?
 
@@ -16,6 +17,9 @@ struct Metrics: Sendable {
         page.counter(
             "herald_events_published_total", "Events that became durable, by family.",
             events.counts.map { ("{family=\"\($0.family)\"}", Double($0.count)) })
+        page.counter(
+            "herald_event_check_failures_total", "Events that did not fit the schema of their type, by what was done.",
+            checks.counts.map { ("{check=\"\($0.check.rawValue)\"}", Double($0.count)) })
         writeLog(&page)
         writeDeliveries(&page)
         writeHTTP(&page)

@@ -1,37 +1,60 @@
 import Herald
+import JSON
+
+/// What becomes of one event at one delegate. `pending` and `delivered` have no row of their own in the store.
+enum DeliveryState: String, Sendable, CaseIterable {
+    case pending, retrying, delivered, exhausted, dropped
+
+    init(_ state: WaitingDelivery.State) {
+        switch state {
+        case .retrying: self = .retrying
+        case .exhausted: self = .exhausted
+        case .dropped: self = .dropped
+        }
+    }
+
+    /// The state as it is stored, when it is.
+    var stored: WaitingDelivery.State? {
+        switch self {
+        case .retrying: .retrying
+        case .exhausted: .exhausted
+        case .dropped: .dropped
+        case .pending, .delivered: nil
+        }
+    }
+}
 
 /// What became of one event at one delegate: the answer to "why did this arrive, and where did it not?".
 struct DeliveryStory: Sendable {
-    enum State: String, Sendable {
-        case pending, retrying, delivered, exhausted, dropped
-    }
-
     let delegateID: String
+    /// `nil` when the delegate was deleted.
     let url: String?
-    let state: State
+    let state: DeliveryState
     let reason: String?
-    let attempts: Int
-    let firstAttemptAt: Int64?
-    let lastAttempt: AttemptRecord?
+    /// Oldest first.
+    let attempts: [StoredAttempt]
     let nextAttemptAt: Int64?
 
     /// All deliveries of an event, in the order of their delegates' registration. A reader's thread.
     static func all(of logged: LoggedEvent, _ hub: Hub, _ reader: any StoreReader) throws -> [DeliveryStory] {
         // Before the store is read: what is settled meanwhile is found there.
-        var keys = Set(hub.registry.list(logged.event.app, where: { isPending(logged, $0, hub) }).map(\.key))
+        let view = EventView(logged.event)
+        var keys = Set(hub.registry.list(logged.event.app, where: { isPending(logged, view, $0, hub) }).map(\.key))
         let (stored, waitingRows) = try rows(of: logged.sequence, reader)
         let attempts = Dictionary(grouping: stored, by: \.record.delegate)
         let waiting = Dictionary(waitingRows.map { ($0.delegate, $0) }, uniquingKeysWith: { $1 })
         keys.formUnion(attempts.keys)
         keys.formUnion(waiting.keys)
         return try keys.sorted().compactMap { key in
-            let records = (attempts[key] ?? []).map(\.record)
+            let records = attempts[key] ?? []
             if let delegate = hub.registry.delegate(key: key) {
-                let isFailing = hub.lane(of: key)?.isFailing == true
-                return story(delegate.id, delegate.settings.url, records, waiting[key], isFailing: isFailing)
+                return story(delegate, hub.lane(of: key), records, waiting[key])
             }
             guard let id = try reader.deletedDelegateID(key) else { return nil }
-            return story(id, nil, records, waiting[key], isDeleted: true)
+            let isDelivered = records.contains(where: \.record.succeeded)
+            return DeliveryStory(
+                delegateID: id, url: nil, state: isDelivered ? .delivered : .dropped,
+                reason: isDelivered ? nil : "the delegate was deleted", attempts: records, nextAttemptAt: nil)
         }
     }
 
@@ -51,45 +74,71 @@ struct DeliveryStory: Sendable {
 
     /// The delegate will be told, or was so lately that the store may not know: its lane is not there, or it is and the
     /// checkpoint that says so is not.
-    private static func isPending(_ logged: LoggedEvent, _ delegate: WebhookDelegate, _ hub: Hub) -> Bool {
-        guard logged.sequence > delegate.start, delegate.settings.wants(logged.event) else { return false }
+    static func isPending(_ logged: LoggedEvent, _ view: EventView, _ delegate: WebhookDelegate, _ hub: Hub) -> Bool {
+        guard logged.sequence > delegate.start, delegate.wants(view) else { return false }
         if let cursor = hub.lane(of: delegate.key)?.cursor, logged.sequence > cursor { return true }
         return hub.isOnItsWay(logged.sequence, to: delegate.key)
     }
 
-    private static func story(
-        _ id: String, _ url: String?, _ records: [AttemptRecord], _ waiting: WaitingDelivery?, isFailing: Bool = false,
-        isDeleted: Bool = false
+    static func story(
+        _ delegate: WebhookDelegate, _ lane: LaneBoard.Entry?, _ attempts: [StoredAttempt], _ waiting: WaitingDelivery?
     ) -> DeliveryStory {
-        let state: State
-        if records.contains(where: \.succeeded) {
-            state = .delivered
-        } else if let waiting {
-            state = waiting.state == .exhausted ? .exhausted : .retrying
+        let state: DeliveryState
+        if let waiting {
+            // Also beside a success: it was asked for again.
+            state = DeliveryState(waiting.state)
         } else {
-            state = isDeleted ? .dropped : .pending
+            state = attempts.contains(where: \.record.succeeded) ? .delivered : .pending
         }
+        let isHeld = delegate.shownStatus(lane) != .active
         return DeliveryStory(
-            delegateID: id, url: url, state: state, reason: reason(state, isFailing: isFailing),
-            attempts: records.count, firstAttemptAt: records.first?.startedAt, lastAttempt: records.last,
-            nextAttemptAt: state == .retrying && !isFailing ? waiting?.dueAt : nil)
-    }
-
-    private static func reason(_ state: State, isFailing: Bool) -> String? {
-        switch state {
-        case .dropped: "the delegate was deleted"
-        case .retrying, .pending:
-            isFailing ? "the delegate is failing; one event at a time is tried until one succeeds" : nil
-        case .delivered, .exhausted: nil
-        }
+            delegateID: delegate.id, url: delegate.settings.url, state: state,
+            reason: delegate.reason(of: state, lane), attempts: attempts,
+            nextAttemptAt: state == .retrying && !isHeld ? waiting?.dueAt : nil)
     }
 }
 
-extension WebhookSettings {
-    /// Whether an event passes the patterns and the subjects.
-    func wants(_ event: Event) -> Bool {
-        guard events.contains(where: { $0.matches(event.type) }) else { return false }
-        guard !subjects.isEmpty else { return true }
-        return event.subject.map(subjects.contains) ?? false
+extension WebhookDelegate {
+    /// Why a delivery waits or has ended, in words.
+    func reason(of state: DeliveryState, _ lane: LaneBoard.Entry?) -> String? {
+        switch state {
+        case .delivered: nil
+        case .exhausted: "the retry schedule is used up"
+        case .dropped:
+            status == .gone
+                ? "the delegate's receiver says that its address is gone"
+                : "ended by request, the operator's or the receiver's"
+        case .pending, .retrying: shownReason(lane).map { "the delegate is \(shownStatus(lane).rawValue): \($0)" }
+        }
+    }
+
+    /// Whether an event passes the patterns, the subjects and the filter, and is not addressed to somebody else.
+    func wants(_ view: EventView) -> Bool {
+        let event = view.event
+        if let audience = event.audience { return audience == key }
+        guard settings.events.contains(where: { $0.matches(event.type) }) else { return false }
+        if !settings.subjects.isEmpty {
+            guard let subject = event.subject, settings.subjects.contains(subject) else { return false }
+        }
+        return settings.filter?.matches(view) ?? true
+    }
+}
+
+extension JSONObjectWriter {
+    mutating func members(of delivery: DeliveryStory, eventID: String) {
+        let last = delivery.attempts.last?.record
+        member("delegate", delivery.delegateID)
+        member("url", delivery.url)
+        member("state", delivery.state.rawValue)
+        member("reason", delivery.reason)
+        member("attempts", delivery.attempts.count)
+        member("first_attempt_at", delivery.attempts.first.map { Timestamp(milliseconds: $0.record.startedAt) })
+        member("last_attempt_at", last.map { Timestamp(milliseconds: $0.startedAt) })
+        member("next_attempt_at", delivery.nextAttemptAt.map { Timestamp(milliseconds: $0) })
+        member("status_code", last?.status)
+        member("error", last?.failure?.rawValue)
+        array("history") { list in
+            for attempt in delivery.attempts { list.object { $0.members(of: attempt, eventID: eventID) } }
+        }
     }
 }

@@ -1,47 +1,90 @@
+import Crypto
 import Herald
 import JSON
 
+/// What the API shows as `status` of a delegate.
+enum ShownStatus: String, CaseIterable {
+    case active, paused
+    case pendingVerification = "pending_verification"
+    case failing, disabled, gone
+}
+
 extension WebhookDelegate {
-    /// What the API shows as `status`.
-    func shownStatus(_ lane: LaneBoard.Entry?) -> String {
-        status == .active && lane?.isFailing == true ? "failing" : status.rawValue
+    func shownStatus(_ lane: LaneBoard.Entry?) -> ShownStatus {
+        switch status {
+        case .active: isFailing(lane) ? .failing : .active
+        case .paused: .paused
+        case .pendingVerification: .pendingVerification
+        case .disabled: .disabled
+        case .gone: .gone
+        }
     }
+
+    /// The lane knows first; after a restart the registration does.
+    private func isFailing(_ lane: LaneBoard.Entry?) -> Bool { lane?.isFailing == true || state.failingSince != nil }
+
+    /// Why it is not active, in words.
+    func shownReason(_ lane: LaneBoard.Entry?) -> String? {
+        switch shownStatus(lane) {
+        case .active: nil
+        case .paused: "paused by request; nothing is lost until it is resumed"
+        case .pendingVerification: state.statusReason ?? "its receiver has not shown yet that it wants the callbacks"
+        case .failing:
+            state.statusReason
+                ?? "several attempts in a row failed; one event at a time is tried until one succeeds"
+        case .disabled: state.statusReason ?? "disabled; POST …/resume begins again where it stopped"
+        case .gone: state.statusReason ?? "its receiver answered 410; POST …/resume begins again"
+        }
+    }
+
+    /// The key that signs, and is to be replaced by the next rotation.
+    var newestSecret: SigningSecret? { state.secrets.first?.secret }
 }
 
 extension JSONObjectWriter {
     /// - Parameter secret: shown once, in the answer to the registration.
     mutating func members(of delegate: WebhookDelegate, in hub: Hub, secret: String? = nil) {
         let lane = hub.lane(of: delegate.key)
-        let settings = delegate.settings
+        let state = delegate.state
         member("id", delegate.id)
         member("kind", "webhook")
-        member("status", delegate.shownStatus(lane))
-        member("status_reason", reason(delegate, lane))
-        member("url", settings.url)
-        member("events", settings.events.map(\.text))
-        member("subjects", settings.subjects)
-        member("description", settings.description)
-        object("metadata") { for pair in settings.metadata { $0.member(pair.key, pair.value) } }
-        member("header_names", settings.headers.map(\.key))
-        member("max_in_flight", settings.maxInFlight)
-        member("timeout_seconds", settings.timeoutSeconds)
-        member("retry_schedule", settings.retrySchedule)
+        member("status", delegate.shownStatus(lane).rawValue)
+        member("status_reason", delegate.shownReason(lane))
+        members(of: delegate.settings)
+        member("signature", delegate.newestSecret?.scheme.rawValue)
+        member("public_key", delegate.newestSecret?.publicKey?.text)
         member("secret", ifPresent: secret)
-        object("lag") {
-            $0.member("events", lane?.cursor.map { max(0, hub.head - $0) } ?? 0)
-            $0.member("in_flight", lane?.inFlight ?? 0)
-            $0.member("retrying", lane?.retrying ?? 0)
-        }
+        object("lag") { $0.lag(lane, in: hub) }
+        member("failing_since", state.failingSince.map { Timestamp(milliseconds: $0) })
+        member("expires_at", state.expiresAt.map { Timestamp(milliseconds: $0) })
         member("created_at", .timestamp(delegate.createdAt))
         member("updated_at", .timestamp(delegate.updatedAt))
     }
 
-    private func reason(_ delegate: WebhookDelegate, _ lane: LaneBoard.Entry?) -> String? {
-        if delegate.status == .paused { return "paused by request; nothing is lost until it is resumed" }
-        if lane?.isFailing == true {
-            return "several attempts in a row failed; one event at a time is tried until one succeeds"
-        }
-        return nil
+    private mutating func members(of settings: WebhookSettings) {
+        member("url", settings.url)
+        member("events", settings.events.map(\.text))
+        member("subjects", settings.subjects)
+        member("filter", settings.filter.map { RawJSON($0.text[...]) })
+        member("description", settings.description)
+        object("metadata") { for pair in settings.metadata { $0.member(pair.key, pair.value) } }
+        member("format", settings.format.rawValue)
+        member("header_names", settings.headers.map(\.key))
+        member("ordering", settings.ordering.rawValue)
+        member("max_in_flight", settings.maxInFlight)
+        member("rate_limit", settings.rateLimit)
+        member("timeout_seconds", settings.timeoutSeconds)
+        member("retry_schedule", settings.retrySchedule)
+        member("lease_seconds", settings.leaseSeconds)
+        member("verification", settings.verification.rawValue)
+        member("http_version", settings.httpVersion.rawValue)
+    }
+
+    /// How far a lane is behind.
+    mutating func lag(_ lane: LaneBoard.Entry?, in hub: Hub) {
+        member("events", lane?.cursor.map { max(0, hub.head - $0) } ?? 0)
+        member("in_flight", lane?.inFlight ?? 0)
+        member("retrying", lane?.retrying ?? 0)
     }
 
     mutating func members(of delegate: InMemoryDelegate) {

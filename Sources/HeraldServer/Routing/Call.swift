@@ -70,12 +70,29 @@ struct Call: Sendable {
     func query(_ known: String...) throws(Problem) -> Query { try Query(request.head.query, known: known) }
 
     /// The body as JSON.
-    func json() throws(Problem) -> JSONDocument {
+    func json(limits: JSONLimits = .standard) throws(Problem) -> JSONDocument {
         do throws(JSONError) {
-            return try JSONDocument(parsing: request.body)
+            return try JSONDocument(parsing: request.body, limits: limits)
         } catch {
             throw .malformedJSON(error)
         }
+    }
+
+    /// The body as JSON; an empty object when there is none.
+    func optionalJSON() throws(Problem) -> JSONDocument {
+        guard request.body.isEmpty else { return try json() }
+        do throws(JSONError) {
+            return try JSONDocument(parsing: "{}")
+        } catch {
+            throw .malformedJSON(error)
+        }
+    }
+
+    /// Refuses a body that says something.
+    func noBody() throws(Problem) {
+        guard !request.body.isEmpty else { return }
+        let errors = try json().errors(unlessObjectOf: [])
+        guard errors.isEmpty else { throw .invalid(errors) }
     }
 
     /// The version that `If-Match` asks for; `nil`: any.

@@ -8,16 +8,22 @@ struct Route: Sendable {
     /// Called on a loop's thread; answers now or later.
     let handle: @Sendable (Call) throws(Problem) -> Void
     let segments: [Segment]
+    /// Whether the body may be a CloudEvent too.
+    let takesCloudEvents: Bool
 
     enum Segment: Sendable, Equatable {
         case literal(String)
         case parameter
     }
 
-    init(_ method: RequestMethod, _ template: String, _ handle: @escaping @Sendable (Call) throws(Problem) -> Void) {
+    init(
+        _ method: RequestMethod, _ template: String, takesCloudEvents: Bool = false,
+        _ handle: @escaping @Sendable (Call) throws(Problem) -> Void
+    ) {
         self.method = method
         self.template = template
         self.handle = handle
+        self.takesCloudEvents = takesCloudEvents
         segments = template.split(separator: "/").map { $0.hasPrefix("{") ? .parameter : .literal(String($0)) }
     }
 }

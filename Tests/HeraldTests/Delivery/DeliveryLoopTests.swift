@@ -59,7 +59,7 @@ struct DeliveryLoopTests {
         let loop = try DeliveryLoop(sender: sender, tail: tail, clock: clock.clock)
         sender.script([
             { _ in
-                loop.set(WebhookDelegate(1))
+                loop.post(.set(WebhookDelegate(1)))
                 tail.published(EventBatch(first: 1, events: [Event("a.x", id: "e1")]))
                 loop.published(EventBatch(first: 1, events: []))
                 return false
@@ -69,7 +69,7 @@ struct DeliveryLoopTests {
                 return false
             },
             { _ in
-                loop.set(WebhookDelegate(2))
+                loop.post(.set(WebhookDelegate(2)))
                 return true
             },
         ])
@@ -81,7 +81,7 @@ struct DeliveryLoopTests {
                 submit: { checkpoint, answer in
                     checkpoints.record(checkpoint)
                     answer(true)
-                }))
+                }, makeID: { "evt_call" }, keepHouse: nil))
         await offPool {
             loop.waitUntilFlushed()
             loop.close()

@@ -14,7 +14,11 @@ struct LaneTests {
         _ lane: inout Lane, _ event: Sequence = 1, isRetry: Bool = false, attempts: Int = 0,
         with outcome: CallbackOutcome = .success, now: Int64 = 0
     ) -> Lane.Settlement {
-        lane.finished(event, isRetry: isRetry, attempts: attempts, outcome: outcome, now: now, random: 0.5)
+        lane.finished(
+            .init(
+                sequence: event, origin: isRetry ? .retry : .log, subject: nil, attempts: attempts, outcome: outcome,
+                now: now, wall: now / 1_000_000, random: 0.5)
+        ).settlement
     }
 
     /// How many may be open at once.
@@ -23,7 +27,7 @@ struct LaneTests {
         var count = 0
         while lane.mayStart(now: 0) && count < 1_000 {
             count += 1
-            lane.started(Sequence(count))
+            lane.started(Sequence(count), .log, now: 0)
         }
         return count
     }
@@ -48,7 +52,7 @@ struct LaneTests {
     func limit() {
         var lane = lane { $0.maxInFlight = 3 }
         #expect(window(lane) == 3)
-        lane = Lane(lane, changedTo: WebhookDelegate(1) { $0.maxInFlight = 1 })
+        lane.change(to: WebhookDelegate(1) { $0.maxInFlight = 1 })
         #expect(window(lane) == 1)
     }
 
@@ -60,7 +64,7 @@ struct LaneTests {
         for _ in 1...4 { _ = finish(&lane, with: .failure, now: 7) }
         #expect(lane.health == .working(failures: 4))
         _ = finish(&lane, with: .failure, now: 7)
-        #expect(lane.health == .failing(since: 7, probeAt: 7 + 5 * second, pause: 5 * second))
+        #expect(lane.health == .failing(since: 0, probeAt: 7 + 5 * second, pause: 5 * second))
         #expect(!lane.mayStart(now: 5 * second))
         #expect(lane.mayStart(now: 7 + 5 * second))
     }
@@ -74,7 +78,7 @@ struct LaneTests {
             #expect(!lane.mayStart(now: now + pause * second - 1))
             now += pause * second
             #expect(lane.mayStart(now: now))
-            lane.started(9)
+            lane.started(9, .log, now: now)
             #expect(!lane.mayStart(now: now))
             #expect(finish(&lane, 9, with: .failure, now: now) == .held)
         }
@@ -97,58 +101,93 @@ struct LaneTests {
         var lane = lane()
         for _ in 1...5 { _ = finish(&lane, with: .failure) }
         #expect(!lane.mayStart(now: 0))
-        #expect(!Lane(lane, changedTo: WebhookDelegate(1) { $0.description = "other" }).mayStart(now: 0))
-        #expect(Lane(lane, changedTo: WebhookDelegate(1) { $0.url += "/new" }).mayStart(now: 0))
-        let paused = Lane(lane, changedTo: WebhookDelegate(1, status: .paused))
-        #expect(!paused.mayStart(now: 0))
-        #expect(Lane(paused, changedTo: WebhookDelegate(1)).mayStart(now: 0))
+        func mayStart(_ delegates: WebhookDelegate...) -> Bool {
+            var changed = lane
+            for delegate in delegates { changed.change(to: delegate) }
+            return changed.mayStart(now: 0)
+        }
+        #expect(!mayStart(WebhookDelegate(1) { $0.description = "other" }))
+        #expect(mayStart(WebhookDelegate(1) { $0.url += "/new" }))
+        #expect(!mayStart(WebhookDelegate(1, status: .paused)))
+        #expect(mayStart(WebhookDelegate(1, status: .paused), WebhookDelegate(1)))
     }
 
     @Test("a failing retry keeps the attempts it had")
     func held() {
         var lane = lane { $0.retrySchedule = [1] }
         for _ in 1...5 { _ = finish(&lane, with: .failure) }
-        #expect(lane.waiting == 5)
-        lane.hold(Retry(delegate: 1, event: 3, attempts: 1))
-        let retry = lane.startHeldRetry()
-        #expect(finish(&lane, 3, isRetry: true, attempts: retry.attempts, with: .failure, now: 5 * second) == .held)
-        #expect(lane.waiting == 5)
+        #expect(lane.waiting[1]?.attempts == 1)
+        hold(&lane, 1)
+        #expect(startRetry(&lane) == 1)
+        #expect(finish(&lane, 1, isRetry: true, attempts: 1, with: .failure, now: 5 * second) == .held)
+        #expect(lane.waiting[1]?.attempts == 1)
+    }
+
+    /// What waits is due.
+    private func hold(_ lane: inout Lane, _ event: Sequence) {
+        if let retry = lane.row(event) { lane.hold(retry) }
+    }
+
+    /// Starts the retry whose turn it is.
+    private func startRetry(_ lane: inout Lane) -> Sequence? {
+        guard case .retry(let retry) = lane.nextSource() else { return nil }
+        lane.started(retry.event, .retry, now: 0)
+        return retry.event
+    }
+
+    private func row(_ event: Sequence, attempts: Int = 1) -> WaitingDelivery {
+        WaitingDelivery(delegate: 1, event: event, attempts: attempts, dueAt: 0, state: .retrying)
     }
 
     @Test("with 10,000 deliveries waiting it takes no new event")
     func maxWaiting() {
-        var lane = Lane(WebhookDelegate(1), next: 5, position: 4, waiting: Lane.maxWaiting)
+        var lane = Lane(WebhookDelegate(1), next: 20_000, position: 19_999)
+        for event in 1...Sequence(Lane.maxWaiting) { _ = lane.take(row(event)) }
         #expect(!lane.mayTakeNewEvent)
-        lane.hold(Retry(delegate: 1, event: 3, attempts: 1))
-        #expect(lane.prefersRetry)
-        _ = lane.startHeldRetry()
+        hold(&lane, 3)
+        #expect(startRetry(&lane) == 3)
         _ = finish(&lane, 3, isRetry: true, attempts: 1)
         #expect(lane.mayTakeNewEvent)
     }
 
-    @Test("retries and new events take turns")
+    @Test("late retries get every fourth turn while there are new events, and all of them when there are none")
     func turns() {
-        var lane = Lane(WebhookDelegate(1), next: 5, position: 4, waiting: 2)
-        lane.hold(Retry(delegate: 1, event: 3, attempts: 1))
-        lane.hold(Retry(delegate: 1, event: 4, attempts: 1))
-        #expect(!lane.prefersRetry)
-        lane.started(5)
-        #expect(lane.prefersRetry)
-        #expect(lane.startHeldRetry().event == 3)
-        #expect(!lane.prefersRetry)
+        var lane = Lane(WebhookDelegate(1), next: 5, position: 4)
+        for event: Sequence in 1...3 {
+            _ = lane.take(row(event))
+            hold(&lane, event)
+        }
+        var order: [Sequence] = []
+        for _ in 1...6 {
+            switch lane.nextSource() {
+            case .retry(let retry):
+                lane.started(retry.event, .retry, now: 0)
+                order.append(retry.event)
+            case .log(let next):
+                lane.pass(next)
+                lane.started(next, .log, now: 0)
+                order.append(next)
+            default: break
+            }
+        }
+        #expect(order == [5, 6, 7, 1, 8, 9])
+        lane.catchUp()
+        #expect(startRetry(&lane) == 2)
+        #expect(startRetry(&lane) == 3)
     }
 
     @Test("a paused lane starts nothing, whatever it has")
     func paused() {
         var lane = Lane(WebhookDelegate(1, status: .paused), next: 1, position: 0)
-        lane.hold(Retry(delegate: 1, event: 1, attempts: 1))
+        _ = lane.take(row(1))
+        hold(&lane, 1)
         #expect(!lane.mayStart(now: .max))
     }
 
     @Test("the cursor is the settled prefix")
     func cursor() {
         var lane = lane()
-        for event: Sequence in 1...3 { lane.started(event) }
+        for event: Sequence in 1...3 { lane.started(event, .log, now: 0) }
         _ = finish(&lane, 2)
         #expect(lane.cursor == 0)
         _ = finish(&lane, 1)
@@ -168,16 +207,17 @@ struct LaneTests {
         var line = RetryLine()
         var expected = 0
         for number in 0..<10_000 {
-            line.append(Retry(delegate: 1, event: Sequence(number), attempts: 1))
+            line.append(Retry(delegate: 1, event: Sequence(number), turn: 0))
             if number % 3 == 0 {
-                #expect(line.removeFirst().event == Sequence(expected))
+                #expect(line.first?.event == Sequence(expected))
+                line.removeFirst()
                 expected += 1
             }
         }
         #expect(line.count == 10_000 - expected)
         while !line.isEmpty {
             #expect(line.first?.event == Sequence(expected))
-            #expect(line.removeFirst().event == Sequence(expected))
+            line.removeFirst()
             expected += 1
         }
         #expect(expected == 10_000)

@@ -50,16 +50,9 @@ final class SimulatedSender: CallbackSender, @unchecked Sendable {
 
 /// What a delivery loop's thread would do, one piece at a time. `@unchecked`: one thread.
 final class SimulatedLoop: @unchecked Sendable {
-    enum Message {
-        case set(WebhookDelegate)
-        case remove(DelegateKey)
-        case page(after: Sequence, EventBatch?)
-        case checkpointEnded(Bool)
-    }
-
     let sender: SimulatedSender
     private(set) var engine: DeliveryEngine!
-    var inbox: [Message] = []
+    var inbox: [LoopMessage] = []
     /// Pages that were asked for.
     var reads: [Sequence] = []
 
@@ -71,26 +64,20 @@ final class SimulatedLoop: @unchecked Sendable {
         engine = DeliveryEngine(
             ports: .init(
                 sender: sender, tail: tail, clock: clock, readPage: { [unowned self] in reads.append($0) },
-                submit: { [unowned self] in submit($0, self) }, random: random),
+                submit: { [unowned self] in submit($0, self) }, random: random, makeID: { "evt_call" }, keepHouse: nil),
             settled: recovery.settled, recentEvents: recentEvents)
         for lane in recovery.lanes(of: number, among: count) {
             engine.set(
                 lane.delegate,
-                restored: .init(position: lane.position, waiting: lane.waiting, decided: lane.decided))
+                restored: .init(
+                    position: lane.position, waiting: lane.waiting, decided: lane.decided, replays: lane.replays))
         }
     }
 
     func readInbox() {
         let messages = inbox
         inbox = []
-        for message in messages {
-            switch message {
-            case .set(let delegate): engine.set(delegate)
-            case .remove(let key): engine.remove(key)
-            case .page(let after, let page): engine.pageArrived(after: after, page)
-            case .checkpointEnded(let succeeded): engine.checkpointEnded(succeeded: succeeded)
-            }
-        }
+        for message in messages { engine.receive(message) }
     }
 }
 
@@ -124,28 +111,26 @@ final class SimulatedProcess: @unchecked Sendable {
         tail = Tail(head: recovery.head, maxEvents: size.tailEvents)
         let registry = Registry(recovery.delegates)
         self.registry = registry
-        let effects = Effects()
+        let catalogue = EventTypeCatalogue(recovery.eventTypes)
+        let auth = AuthProjection()
+        let inboxes = Inboxes()
+        let memory = WrittenMemory(
+            registry: registry, catalogue: catalogue, auth: auth, tail: tail, loops: size.loops,
+            tell: { inboxes.loops[$0].inbox.append($1) })
         writer = LogWriter(
-            store: store, intake: intake, delegates: delegates, auth: AuthProjection(),
-            appState: AppStateProjection(recovery.appStates), registry: registry, ids: ULIDGenerator(), clock: clock,
+            store: store, intake: intake, delegates: delegates, auth: auth,
+            appState: AppStateProjection(recovery.appStates), registry: registry, catalogue: catalogue,
+            ids: ULIDGenerator(), clock: clock,
             hooks: .init(
                 changed: { effect in
-                    switch effect {
-                    case .set(let delegate):
-                        registry.set(delegate)
-                        changed(delegate)
-                        effects.owner(delegate.key).inbox.append(.set(delegate))
-                    case .remove(let delegates):
-                        for delegate in delegates {
-                            registry.remove(delegate)
-                            effects.owner(delegate.key).inbox.append(.remove(delegate.key))
-                        }
-                    }
+                    if case .set(let delegate) = effect { changed(delegate) }
+                    memory.take(effect)
                 }, lost: { _ in }))
         writerState = LogWriter.State(
             .init(
                 settledByLoop: Array(repeating: recovery.settled, count: size.loops),
-                nextDelegateKey: recovery.nextDelegateKey, head: recovery.head))
+                nextDelegateKey: recovery.nextDelegateKey, head: recovery.head,
+                lastMark: recovery.lastMark))
         delegates.addDelegate(tail)
         for number in 0..<size.loops {
             loops.append(
@@ -155,13 +140,12 @@ final class SimulatedProcess: @unchecked Sendable {
                     random: random,
                     submit: { [unowned self] checkpoint, loop in submit(checkpoint, loop, number) }))
         }
-        effects.loops = loops
+        inboxes.loops = loops
     }
 
     /// `@unchecked`: one thread.
-    private final class Effects: @unchecked Sendable {
+    private final class Inboxes: @unchecked Sendable {
         var loops: [SimulatedLoop] = []
-        func owner(_ key: DelegateKey) -> SimulatedLoop { loops[Recovery.loop(of: key, among: loops.count)] }
     }
 
     private func submit(_ checkpoint: Checkpoint, _ loop: SimulatedLoop, _ number: Int) {

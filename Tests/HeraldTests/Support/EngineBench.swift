@@ -26,7 +26,8 @@ final class EngineBench {
         engine = DeliveryEngine(
             ports: .init(
                 sender: sender, tail: tail, clock: clock.clock, readPage: { [unowned self] in reads.append($0) },
-                submit: { [unowned self] in submitted.append($0) }, random: { 0.5 }),
+                submit: { [unowned self] in submitted.append($0) }, random: { 0.5 },
+                makeID: { "evt_call" }, keepHouse: nil),
             settled: settled, recentEvents: recentEvents)
     }
 

@@ -1,0 +1,159 @@
+// What Receiver needs of libssl: a private certificate authority made on the fly, and the server's side of TLS. Macros,
+// variadic functions and callbacks stop here.
+#ifndef HERALD_CSSL_H
+#define HERALD_CSSL_H
+
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <string.h>
+
+// MARK: certificates
+
+static inline EVP_PKEY *herald_new_key(void) { return EVP_EC_gen("P-256"); }
+
+static inline int herald_add_extension(X509 *certificate, X509 *issuer, int nid, const char *value) {
+    X509V3_CTX context;
+    X509V3_set_ctx_nodb(&context);
+    X509V3_set_ctx(&context, issuer, certificate, NULL, NULL, 0);
+    X509_EXTENSION *extension = X509V3_EXT_conf_nid(NULL, &context, nid, value);
+    if (!extension) return 0;
+    int done = X509_add_ext(certificate, extension, -1);
+    X509_EXTENSION_free(extension);
+    return done;
+}
+
+// A certificate for `key`, or NULL. Without an issuer it is an authority that signs itself; else a server's, for the names
+// in OpenSSL's form ("DNS:localhost,IP:127.0.0.1"). It holds from `from` to `until`, in seconds from now.
+static inline X509 *herald_new_certificate(
+    EVP_PKEY *key, const char *common_name, const char *names, X509 *issuer, EVP_PKEY *issuer_key, long from,
+    long until) {
+    unsigned char serial[16];
+    X509 *certificate = X509_new();
+    BIGNUM *number = NULL;
+    if (!certificate || RAND_bytes(serial, sizeof serial) != 1) goto failed;
+    serial[0] &= 0x7f;
+    number = BN_bin2bn(serial, sizeof serial, NULL);
+    X509 *signer = issuer ? issuer : certificate;
+    X509_NAME *subject = X509_get_subject_name(certificate);
+    if (!number || !BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate))
+        || !X509_set_version(certificate, X509_VERSION_3) || !X509_gmtime_adj(X509_getm_notBefore(certificate), from)
+        || !X509_gmtime_adj(X509_getm_notAfter(certificate), until) || !X509_set_pubkey(certificate, key)
+        || !X509_NAME_add_entry_by_txt(
+            subject, "CN", MBSTRING_UTF8, (const unsigned char *)common_name, -1, -1, 0)
+        || !X509_set_issuer_name(certificate, X509_get_subject_name(signer)))
+        goto failed;
+    if (!herald_add_extension(certificate, signer, NID_subject_key_identifier, "hash")
+        || !herald_add_extension(certificate, signer, NID_authority_key_identifier, "keyid"))
+        goto failed;
+    if (issuer) {
+        if (!herald_add_extension(certificate, signer, NID_basic_constraints, "critical,CA:FALSE")
+            || !herald_add_extension(certificate, signer, NID_ext_key_usage, "serverAuth")
+            || !herald_add_extension(certificate, signer, NID_subject_alt_name, names))
+            goto failed;
+    } else if (
+        !herald_add_extension(certificate, signer, NID_basic_constraints, "critical,CA:TRUE")
+        || !herald_add_extension(certificate, signer, NID_key_usage, "critical,keyCertSign,cRLSign")) {
+        goto failed;
+    }
+    if (!X509_sign(certificate, issuer_key ? issuer_key : key, EVP_sha256())) goto failed;
+    BN_free(number);
+    return certificate;
+failed:
+    BN_free(number);
+    X509_free(certificate);
+    return NULL;
+}
+
+// Writes the certificate as PEM and returns its length, or 0 when there is no room.
+static inline size_t herald_certificate_text(X509 *certificate, char *text, size_t room) {
+    BIO *memory = BIO_new(BIO_s_mem());
+    char *bytes = NULL;
+    size_t count = 0;
+    if (memory && PEM_write_bio_X509(memory, certificate)) {
+        count = (size_t)BIO_get_mem_data(memory, &bytes);
+        if (count > room) count = 0;
+        memcpy(text, bytes, count);
+    }
+    BIO_free(memory);
+    return count;
+}
+
+// MARK: TLS, the server's side
+
+// ALPN: the first of ours that the client offers. Without one in common the handshake goes on without ALPN.
+static inline int herald_choose_protocol(
+    SSL *ssl, const unsigned char **chosen, unsigned char *length, const unsigned char *offered,
+    unsigned int offered_length, void *http2) {
+    static const unsigned char protocols[] = "\x02h2\x08http/1.1";
+    const unsigned char *ours = http2 ? protocols : protocols + 3;
+    unsigned int count = http2 ? 12 : 9;
+    (void)ssl;
+    int found = SSL_select_next_proto((unsigned char **)chosen, length, ours, count, offered, offered_length);
+    return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
+}
+
+// TLS 1.2 and later. NULL when something failed.
+static inline SSL_CTX *herald_tls_context(X509 *certificate, EVP_PKEY *key, int http2) {
+    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+    if (!context) return NULL;
+    SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
+    // Bytes that are to be sent may move between two tries.
+    SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
+    SSL_CTX_set_alpn_select_cb(context, herald_choose_protocol, http2 ? (void *)"" : NULL);
+    if (SSL_CTX_use_certificate(context, certificate) != 1 || SSL_CTX_use_PrivateKey(context, key) != 1) {
+        SSL_CTX_free(context);
+        return NULL;
+    }
+    return context;
+}
+
+// A session on a connected socket, which it does not own.
+static inline SSL *herald_tls_accept(SSL_CTX *context, int socket) {
+    SSL *ssl = SSL_new(context);
+    if (ssl && SSL_set_fd(ssl, socket) != 1) {
+        SSL_free(ssl);
+        return NULL;
+    }
+    if (ssl) SSL_set_accept_state(ssl);
+    return ssl;
+}
+
+// Results of reading and writing that are no count of bytes.
+static const long HERALD_TLS_END = 0;
+static const long HERALD_TLS_BLOCKED = -1;
+static const long HERALD_TLS_FAILED = -2;
+
+static inline long herald_tls_result(SSL *ssl, int result) {
+    if (result > 0) return result;
+    switch (SSL_get_error(ssl, result)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE: return HERALD_TLS_BLOCKED;
+    case SSL_ERROR_ZERO_RETURN: return HERALD_TLS_END;
+    default: return HERALD_TLS_FAILED;
+    }
+}
+
+static inline long herald_tls_read(SSL *ssl, void *bytes, int room) {
+    ERR_clear_error();
+    return herald_tls_result(ssl, SSL_read(ssl, bytes, room));
+}
+
+static inline long herald_tls_write(SSL *ssl, const void *bytes, int count) {
+    ERR_clear_error();
+    return herald_tls_result(ssl, SSL_write(ssl, bytes, count));
+}
+
+static inline int herald_tls_wants_write(SSL *ssl) { return SSL_want_write(ssl); }
+
+// Tells the other side, if it can be told without waiting, that nothing more comes.
+static inline void herald_tls_close(SSL *ssl) {
+    ERR_clear_error();
+    SSL_shutdown(ssl);
+    ERR_clear_error();
+}
+
+#endif

@@ -1,0 +1,45 @@
+import Runtime
+
+/// What a delivery loop is told by others.
+enum LoopMessage: Sendable {
+    case set(WebhookDelegate)
+    case remove(DelegateKey)
+    /// A delivery is to be made again now.
+    case redeliver(WaitingDelivery)
+    /// A delivery is not to be tried again.
+    case drop(DeliveryKey)
+    case replay(Replay)
+    /// What these events say is to be told to nobody any more.
+    case erase(Set<Sequence>)
+    /// The log begins here now.
+    case trim(first: Sequence)
+    /// A page that was asked for; `nil`: it could not be read.
+    case page(after: Sequence, EventBatch?)
+    case checkpointEnded(Bool)
+    /// `nil`: the delegate is gone, or too much is open.
+    case test(DelegateKey, answer: @Sendable (CallbackOutcome?) -> Void)
+    /// Nobody waits for these deliveries after that (monotonic nanoseconds).
+    case expire(DeliveryWatch, at: Int64)
+    /// Nothing new is to be started; what is in flight has until then (monotonic nanoseconds).
+    case stop(deadline: Int64)
+}
+
+extension DeliveryEngine {
+    func receive(_ message: LoopMessage) {
+        now = ports.clock.monotonic()
+        switch message {
+        case .set(let delegate): set(delegate)
+        case .remove(let key): remove(key)
+        case .redeliver(let delivery): redeliver(delivery)
+        case .drop(let key): drop(key)
+        case .replay(let replay): self.replay(replay)
+        case .erase(let events): erase(events)
+        case .trim(let first): trim(first: first)
+        case .page(let after, let page): pageArrived(after: after, page)
+        case .checkpointEnded(let succeeded): checkpointEnded(succeeded: succeeded)
+        case .test(let key, let answer): test(key, answer)
+        case .expire(let watch, let time): expire(watch, at: time)
+        case .stop: stopStarting()
+        }
+    }
+}

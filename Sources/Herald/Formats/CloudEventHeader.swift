@@ -1,0 +1,69 @@
+/// Attributes as HTTP header values: percent-encoded UTF-8 (CloudEvents' HTTP protocol binding, 3.1.3.2).
+public enum CloudEventHeader {
+    /// Visible ASCII without `"` and `%`; all else as `%XX`.
+    public static func encode(_ value: String) -> String {
+        if value.utf8.allSatisfy(isPlain) { return value }
+        var encoded: [UInt8] = []
+        for byte in value.utf8 {
+            if isPlain(byte) {
+                encoded.append(byte)
+            } else {
+                encoded += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
+    /// Takes quoted values too, as the specification asks; a `%` without two hexadecimal digits stands for itself.
+    /// - Returns: `nil` when what comes out is not UTF-8.
+    public static func decode(_ value: String) -> String? {
+        let text = Array(unquoted(Array(value.utf8)))
+        guard text.contains(UInt8(ascii: "%")) else { return String(validating: text, as: UTF8.self) }
+        var decoded: [UInt8] = []
+        var index = 0
+        while index < text.count {
+            if text[index] == UInt8(ascii: "%"), index + 2 < text.count, let high = digit(text[index + 1]),
+                let low = digit(text[index + 2])
+            {
+                decoded.append(high << 4 | low)
+                index += 3
+            } else {
+                decoded.append(text[index])
+                index += 1
+            }
+        }
+        return String(validating: decoded, as: UTF8.self)
+    }
+
+    /// RFC 9110, 5.6.4.
+    private static func unquoted(_ value: [UInt8]) -> [UInt8] {
+        let quote = UInt8(ascii: "\"")
+        guard value.count >= 2, value.first == quote, value.last == quote else { return value }
+        var text: [UInt8] = []
+        var isEscaped = false
+        for byte in value.dropFirst().dropLast() {
+            if byte == UInt8(ascii: "\\") && !isEscaped {
+                isEscaped = true
+            } else {
+                text.append(byte)
+                isEscaped = false
+            }
+        }
+        return text
+    }
+
+    private static let digits = Array("0123456789ABCDEF".utf8)
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        0x21...0x7e ~= byte && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "%")
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

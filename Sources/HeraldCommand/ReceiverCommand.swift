@@ -1,0 +1,83 @@
+import Glibc
+import Receiver
+import Runtime
+
+/// `herald receiver`: a webhook receiver to try things with.
+enum ReceiverCommand {
+    /// Runs until TERM or INT.
+    static func run(_ settings: ReceiverSettings) throws(UsageError) {
+        let signals = Signals()
+        var configuration = Receiver.Configuration()
+        configuration.address = settings.address
+        configuration.port = settings.port
+        // What was printed need not be kept.
+        configuration.maxRecordedRequests = 0
+        configuration.welcome = { [welcome = settings.welcome] _ in welcome }
+        let script = try script(settings)
+        let receiver: Receiver
+        var authority: CertificateAuthority?
+        do throws(ReceiverError) {
+            if settings.usesTLS { authority = try CertificateAuthority() }
+            configuration.tls = authority.map { ReceiverTLS($0, names: settings.names) }
+            receiver = try Receiver(configuration, script: script)
+        } catch {
+            throw UsageError(description: error.description, exitCode: ExitCode.unavailable)
+        }
+        let file = try authority.map { authority throws(UsageError) in try AuthorityFile(authority) }
+        ReceiverPrinter.write("listening on \(receiver.url())")
+        if let file { ReceiverPrinter.write("its certificate is signed by \(file.path)") }
+        _ = signals.waitForStop()
+        receiver.close()
+        file?.remove()
+    }
+
+    private static func script(_ settings: ReceiverSettings) throws(UsageError) -> Receiver.Script {
+        let replies = try replies(settings)
+        let printer = ReceiverPrinter(isBrief: settings.isBrief)
+        guard !settings.keys.isEmpty else {
+            return { request in
+                let reply = replies.reply(to: request)
+                printer.tell(request, nil, reply)
+                return reply
+            }
+        }
+        let check: SignatureCheck
+        do throws(SignatureKeyError) {
+            check = try SignatureCheck(keys: settings.keys)
+        } catch {
+            throw UsageError(description: "--secret: \(error)")
+        }
+        return { request in
+            // Handshakes are not signed, and without libcrypto nothing can be verified.
+            let verdict =
+                request.method == "OPTIONS"
+                ? nil : (try? check.verdict(on: request, now: Clock.system.wall())) ?? .forged
+            let reply = (verdict ?? .verified) == .verified ? replies.reply(to: request) : .status(401)
+            printer.tell(request, verdict, reply)
+            return reply
+        }
+    }
+
+    private static func replies(_ settings: ReceiverSettings) throws(UsageError) -> ScriptedReplies {
+        let json = try settings.scriptFile.map { path throws(UsageError) in try read(path) }
+        do throws(ScriptError) {
+            return try ScriptedReplies(json: json, otherwise: settings.reply)
+        } catch {
+            throw UsageError(description: "The script can't be used. \(error)")
+        }
+    }
+
+    private static let maxScriptBytes = 1_048_576
+
+    private static func read(_ path: String) throws(UsageError) -> [UInt8] {
+        guard let file = fopen(path, "r") else {
+            throw UsageError(description: "\(path) can't be read: \(String(cString: strerror(errno))).")
+        }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: maxScriptBytes + 1)
+        let count = fread(&bytes, 1, bytes.count, file)
+        guard ferror(file) == 0 else { throw UsageError(description: "\(path) can't be read.") }
+        guard count <= maxScriptBytes else { throw UsageError(description: "\(path) is larger than 1 MiB.") }
+        return Array(bytes.prefix(count))
+    }
+}

@@ -1,0 +1,62 @@
+import Glibc
+import Receiver
+
+/// Tells on the standard output what came. Any thread.
+struct ReceiverPrinter: Sendable {
+    let isBrief: Bool
+
+    private static let maxBodyBytes = 16_384
+
+    func tell(_ request: ReceivedRequest, _ verdict: SignatureCheck.Verdict?, _ reply: ReceiverReply) {
+        Self.write(isBrief ? brief(request, verdict) : full(request, verdict, reply))
+    }
+
+    /// One call for all of it, so that nothing comes between.
+    static func write(_ text: String) {
+        var text = text + "\n"
+        text.withUTF8 { bytes in
+            var sent = 0
+            while sent < bytes.count {
+                let count = Glibc.write(1, bytes.baseAddress.map { $0 + sent }, bytes.count - sent)
+                // Nobody reads any more, which is no reason to stop answering.
+                if count <= 0 { return }
+                sent += count
+            }
+        }
+    }
+
+    private func brief(_ request: ReceivedRequest, _ verdict: SignatureCheck.Verdict?) -> String {
+        let words = [
+            verdict.map { "\($0)" } ?? "\(request.method) \(request.path)", request.header("webhook-id"),
+            request.header("herald-attempt").map { "attempt \($0)" }, body(request),
+        ]
+        return Self.printable(words.compactMap { $0 }.joined(separator: " "), keepsLines: false)
+    }
+
+    private func full(
+        _ request: ReceivedRequest, _ verdict: SignatureCheck.Verdict?, _ reply: ReceiverReply
+    ) -> String {
+        var lines = [
+            "\(request.method) \(request.path)  \(request.version.rawValue), connection \(request.connection)"
+                + (verdict.map { ", \($0)" } ?? "") + " → \(reply)"
+        ]
+        for (name, value) in request.headers { lines.append("    \(name): \(value)") }
+        if !request.body.isEmpty { lines += ["", body(request)] }
+        return lines.map { Self.printable($0, keepsLines: true) }.joined(separator: "\n") + "\n"
+    }
+
+    private func body(_ request: ReceivedRequest) -> String {
+        let text = String(decoding: request.body.prefix(Self.maxBodyBytes), as: UTF8.self)
+        return request.body.count > Self.maxBodyBytes ? text + " … (\(request.body.count) bytes)" : text
+    }
+
+    /// Without what a terminal would obey.
+    private static func printable(_ text: String, keepsLines: Bool) -> String {
+        func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+            scalar.value >= 32 && !(127..<160).contains(scalar.value)
+                || keepsLines && (scalar == "\n" || scalar == "\t")
+        }
+        if text.unicodeScalars.allSatisfy(isPlain) { return text }
+        return text.unicodeScalars.map { isPlain($0) ? String($0) : "\\u{\(String($0.value, radix: 16))}" }.joined()
+    }
+}

@@ -1,0 +1,55 @@
+import HTTPServer
+import Herald
+import JSON
+
+/// What became of a webhook's deliveries: its attempts, and their numbers.
+struct DelegateRecordEndpoints: Sendable {
+    let hub: Hub
+
+    var routes: [Route] {
+        [
+            Route(.get, "/v1/delegates/{id}/attempts", attempts),
+            Route(.get, "/v1/delegates/{id}/stats", statistics),
+        ]
+    }
+
+    private func attempts(_ call: Call) throws(Problem) {
+        let query = try call.query("outcome", "event", "limit", "cursor")
+        let delegate = try webhook(call)
+        var wanted = AttemptQuery(delegate: delegate.key)
+        wanted.before = try query.numericCursor()
+        let limit = try query.limit()
+        wanted.limit = limit + 1
+        switch query["outcome"] {
+        case nil: break
+        case "succeeded": wanted.succeeded = true
+        case "failed": wanted.succeeded = false
+        default: throw .invalidParameter("outcome", "must be succeeded or failed")
+        }
+        let (attempts, eventID) = (wanted, query["event"])
+        try call.answer(from: hub) { reader in
+            var wanted = attempts
+            wanted.event = try eventID.map { try DeliveryFilter.event($0, call.app, reader).sequence }
+            let found = try reader.attempts(wanted)
+            let events = try EventHeads(found.prefix(limit).map(\.record.event), reader)
+            call.send(page: found, query, limit: limit, cursor: { String($0.id) }) { attempt, json in
+                json.members(of: attempt, eventID: events[attempt.record.event]?.id)
+            }
+        }
+    }
+
+    private func statistics(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let delegate = try webhook(call)
+        try call.answer(from: hub) { reader in
+            let statistics = try DelegateStatistics(delegate, hub, reader)
+            call.send { $0.members(of: statistics, hub) }
+        }
+    }
+
+    private func webhook(_ call: Call) throws(Problem) -> WebhookDelegate {
+        let id = call.parameters[0]
+        guard let delegate = hub.registry.delegate(call.app, id: id) else { throw .noWebhook(id) }
+        return delegate
+    }
+}

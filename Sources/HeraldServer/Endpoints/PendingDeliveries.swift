@@ -1,0 +1,82 @@
+import HTTPServer
+import Herald
+import JSON
+
+/// Deliveries that have not been attempted. The store has no rows for them: they follow from a lane's place in the log,
+/// so that only those of one delegate or of one event can be listed.
+struct PendingDeliveries: Sendable {
+    /// Events of the log that one page looks at, at most.
+    private static let maxEvents = 2_000
+    private static let eventsPerRead = 250
+
+    let hub: Hub
+    let filter: DeliveryFilter
+
+    func list(_ call: Call, _ query: Query, limit: Int) throws(Problem) {
+        guard filter.delegate != nil || filter.eventID != nil else {
+            throw .validation(
+                ["delegate", "event"].map {
+                    .init(
+                        place: .parameter($0),
+                        detail:
+                            "is needed, this one or the other: pending deliveries are listed by delegate or by event")
+                })
+        }
+        let cursor = try query.numericCursor()
+        try call.answer(from: hub) { reader in
+            if let eventID = filter.eventID {
+                let rows = try rows(of: DeliveryFilter.event(eventID, call.app, reader), reader, after: cursor ?? 0)
+                call.send(
+                    page: Array(rows.prefix(limit + 1)), query, limit: limit,
+                    cursor: { String($0.delegate?.key ?? 0) }, { $1.members(of: $0) })
+            } else if let delegate = filter.delegate {
+                let (rows, next) = try rows(of: delegate, reader, after: cursor ?? 0, limit: limit)
+                call.send(page: rows, query, next: next.map(String.init)) { $1.members(of: $0) }
+            }
+        }
+    }
+
+    /// Those of one event, in the order of the delegates' registration.
+    /// - Parameter key: only delegates with a larger one.
+    private func rows(of logged: LoggedEvent, _ reader: any StoreReader, after key: DelegateKey) throws -> [DeliveryRow]
+    {
+        let view = EventView(logged.event)
+        let told = try toldDelegates(of: logged.sequence, reader)
+        return hub.registry.list(logged.event.app) { delegate in
+            delegate.key > key && filter.delegate.map { $0.key == delegate.key } ?? true
+                && !told.contains(delegate.key) && DeliveryStory.isPending(logged, view, delegate, hub)
+        }.sorted { $0.key < $1.key }.map { DeliveryRow(pending: logged.event, $0, hub.lane(of: $0.key)) }
+    }
+
+    /// Those of one delegate, in the order in which they will be sent.
+    /// - Parameter sequence: only later events.
+    /// - Returns: up to `limit` of them, and the last event that was looked at when there may be more behind it.
+    private func rows(
+        of delegate: WebhookDelegate, _ reader: any StoreReader, after sequence: Sequence, limit: Int
+    ) throws -> (rows: [DeliveryRow], next: Sequence?) {
+        let lane = hub.lane(of: delegate.key)
+        // A lane without an entry is up to date.
+        guard let cursor = lane?.cursor else { return ([], nil) }
+        var position = max(cursor, sequence)
+        var rows: [DeliveryRow] = []
+        for _ in 0..<(Self.maxEvents / Self.eventsPerRead) {
+            let batch = try reader.events(after: position, limit: Self.eventsPerRead, maxBytes: 1 << 20)
+            if batch.events.isEmpty { return (rows, nil) }
+            for (index, event) in batch.events.enumerated() {
+                position = batch.first + Sequence(index)
+                guard event.app == filter.app, position > delegate.start, delegate.wants(EventView(event)),
+                    !(try toldDelegates(of: position, reader).contains(delegate.key))
+                else { continue }
+                rows.append(DeliveryRow(pending: event, delegate, lane))
+                if rows.count == limit { return (rows, position) }
+            }
+        }
+        return (rows, position)
+    }
+
+    /// Whoever the event was attempted to tell, or waits for a retry of it.
+    private func toldDelegates(of sequence: Sequence, _ reader: any StoreReader) throws -> Set<DelegateKey> {
+        let attempts = try reader.attempts(event: sequence)
+        return Set(attempts.map(\.record.delegate)).union(try reader.waiting(event: sequence).map(\.delegate))
+    }
+}

@@ -1,0 +1,222 @@
+import HTTPServer
+import Herald
+import JSON
+import Runtime
+import Synchronization
+
+/// Posting events, and asking who would be told of one.
+struct PostEndpoint: Sendable {
+    let hub: Hub
+    let checks: SchemaChecks
+    /// Reused, since a fresh one allocates 20 KiB: a third of what accepting an event costs.
+    private let parser = SharedParser()
+
+    init(hub: Hub, checks: SchemaChecks) {
+        self.hub = hub
+        self.checks = checks
+    }
+
+    func post(_ call: Call) throws(Problem) {
+        if call.request.head.query != nil, try call.query("dry_run").flag("dry_run") { return try explain(call) }
+        let waiting = Preference.wait(call.request.head).map(WaitingPost.init)
+        let (input, body) = try read(call, waiting)
+        let answer = PostAnswer(input)
+        let idempotency: Idempotency<[PostedEvent]>? = try call.idempotency(of: body) { answer.response($0) }
+        // Made here and not on the writer's thread, whose time is everybody's.
+        let accepted = call.completed(
+            answer.response(input.drafts.map { PostedEvent(event: $0.event, fate: .accepted) }))
+        if input.drafts.isEmpty { return call.responder.send(accepted) }
+        waiting?.answer { reports in
+            let events = input.drafts.map { PostedEvent(event: $0.event, fate: .accepted) }
+            call.responder.send(reports.map { call.completed(answer.response(events, $0, waiting)) } ?? accepted)
+        }
+        let responder = call.responder
+        hub.publish(
+            Publication(app: call.app, drafts: input.drafts, idempotency: idempotency) { result in
+                if case .done(let posted) = result, posted.allSatisfy({ $0.fate == .accepted }) {
+                    // Whoever waits is answered when all were told, or the time is up.
+                    if waiting == nil { responder.send(accepted) }
+                } else {
+                    call.send(result) { answer.response($0) }
+                    waiting?.giveUp()
+                }
+            })
+    }
+
+    /// - Returns: the events, and the body as one JSON document, whichever way it came.
+    private func read(_ call: Call, _ waiting: WaitingPost?) throws(Problem) -> (PostInput, body: [UInt8]) {
+        let form = CloudEventInput.Form(call.request.head)
+        let body = form == .binary ? try CloudEventInput.document(call.request) : call.request.body
+        let input = try parser.parse(body) { posted throws(Problem) in
+            let watch = waiting?.watch(hub, events: PostInput.count(posted))
+            return try PostInput(posted, as: form, context(call, watch), checks)
+        }
+        return (input, body)
+    }
+
+    private func context(_ call: Call, _ watch: DeliveryWatch? = nil) -> EventInput.Context {
+        var attributes: [KeyValue] = []
+        if let parent = call.request.head.value(of: "traceparent"), TraceParent.isValid(parent) {
+            attributes.append(KeyValue(TraceParent.name, parent))
+        }
+        return EventInput.Context(
+            app: call.app, now: hub.clock.wall(), ids: hub.ids, attributes: attributes, watch: watch)
+    }
+
+    // MARK: Dry run
+
+    /// Posts nothing: who would be told, and what says no for every other one.
+    private func explain(_ call: Call) throws(Problem) {
+        let (input, _) = try read(call, nil)
+        guard let event = input.drafts.first?.event, !input.isArray else {
+            throw .invalid([FieldError("", "must be one event: a dry run takes no array")])
+        }
+        try call.answer(from: hub) { _ in
+            let explanations = hub.explain(event)
+            let told = explanations.filter { $0.refusal == nil }
+            let shown = told + explanations.filter { $0.refusal != nil }
+            call.send { json in
+                json.object("event") { $0.head(of: event) }
+                json.member("told", told.count)
+                json.member("not_told", explanations.count - told.count)
+                json.array("delegates") { list in
+                    for explanation in shown.prefix(Self.maxExplanations) {
+                        list.object { $0.members(of: explanation) }
+                    }
+                }
+                json.member(warnings: input.warnings.first)
+            }
+        }
+    }
+
+    /// Those that would be told come first.
+    private static let maxExplanations = 1_000
+}
+
+/// A post whose client waits until every delegate has been told once (`Prefer: wait`).
+///
+/// Any thread; the lock guards who is told of the outcome.
+private final class WaitingPost: Sendable {
+    let seconds: Int
+    private let handler = Mutex<(@Sendable ([DeliveryWatch.Report]?) -> Void)?>(nil)
+
+    init(seconds: Int) { self.seconds = seconds }
+
+    /// For the events that are about to be read.
+    func watch(_ hub: Hub, events: Int) -> DeliveryWatch? {
+        guard events > 0 else { return nil }
+        return hub.watch(events: events, seconds: seconds) { [self] reports in takeHandler()?(reports) }
+    }
+
+    /// Who is told of the outcome. To be called before the events are posted.
+    func answer(_ body: @escaping @Sendable ([DeliveryWatch.Report]?) -> Void) { handler.withLock { $0 = body } }
+
+    /// The request was answered otherwise.
+    func giveUp() { _ = takeHandler() }
+
+    private func takeHandler() -> (@Sendable ([DeliveryWatch.Report]?) -> Void)? {
+        handler.withLock { handler in
+            defer { handler = nil }
+            return handler
+        }
+    }
+}
+
+/// The answer to a post.
+private struct PostAnswer: Sendable {
+    private let isArray: Bool
+    private let warnings: [[FieldError]]
+
+    init(_ input: PostInput) {
+        isArray = input.isArray
+        warnings = input.warnings
+    }
+
+    /// 202 once it is durable; 200 when all of it had been posted before, or all delegates have been told.
+    /// - Parameter reports: the first attempts of all deliveries, when the client has waited for them.
+    func response(
+        _ posted: [PostedEvent], _ reports: [DeliveryWatch.Report]? = nil, _ waiting: WaitingPost? = nil
+    ) -> Response {
+        let byEvent = reports.map { Dictionary(grouping: $0, by: \.event.id) }
+        var json = JSONWriter(capacity: 160 * posted.count + 16)
+        func write(_ index: Int, _ event: inout JSONObjectWriter) {
+            event.head(of: posted[index].event)
+            if !warnings.isEmpty { event.member(warnings: warnings[index]) }
+            guard let byEvent else { return }
+            event.array("deliveries") { list in
+                for report in byEvent[posted[index].event.id] ?? [] { list.object { $0.members(of: report) } }
+            }
+        }
+        if isArray {
+            json.object { answer in
+                answer.array("data") { data in
+                    for index in posted.indices { data.object { write(index, &$0) } }
+                }
+            }
+        } else {
+            json.object { write(0, &$0) }
+        }
+        let isOver = reports != nil || posted.allSatisfy { $0.fate == .existed }
+        var headers: [Response.Field] = [.init("Content-Type", "application/json")]
+        if reports != nil, let waiting { headers.append(.init("Preference-Applied", "wait=\(waiting.seconds)")) }
+        return Response(status: isOver ? 200 : 202, headers: headers, body: json.bytes)
+    }
+}
+
+extension JSONObjectWriter {
+    /// What the schema of the event's type says against it; nothing when it says nothing.
+    fileprivate mutating func member(warnings: [FieldError]?) {
+        guard let warnings, !warnings.isEmpty else { return }
+        array("warnings") { list in
+            for warning in warnings {
+                list.object {
+                    $0.member("pointer", warning.pointer)
+                    $0.member("detail", warning.detail)
+                }
+            }
+        }
+    }
+
+    fileprivate mutating func members(of report: DeliveryWatch.Report) {
+        var status: Int?
+        var failure: CallbackFailure?
+        switch report.outcome.verdict {
+        case .answered(let answered, _): status = answered
+        case .failed(let reason, _): failure = reason
+        }
+        member("delegate", report.delegate.id)
+        member("state", state(of: report, status).rawValue)
+        member("status_code", status)
+        member("error", failure?.rawValue)
+        member("latency_ms", Double(report.outcome.duration) / 1000)
+    }
+
+    /// What follows from a first attempt.
+    private func state(of report: DeliveryWatch.Report, _ status: Int?) -> DeliveryState {
+        if report.outcome.isSuccess { return .delivered }
+        if report.outcome.control == .abortMessage || status == 410 { return .dropped }
+        return report.delegate.settings.retrySchedule.isEmpty ? .exhausted : .retrying
+    }
+
+    fileprivate mutating func members(of explanation: DeliveryExplanation) {
+        let delegate = explanation.delegate
+        member("delegate", delegate.id)
+        member("url", delegate.settings.url)
+        member("told", explanation.refusal == nil)
+        var pointer: String?
+        var detail: String?
+        switch explanation.refusal {
+        case nil: detail = delegate.status == .paused ? "once it is resumed" : nil
+        case .events: (pointer, detail) = ("/events", "none of its patterns matches the type")
+        case .subjects: (pointer, detail) = ("/subjects", "the event is about none of its subjects")
+        case .filter(let mismatch): (pointer, detail) = ("/filter" + mismatch.pointer, mismatch.words)
+        case .status: (pointer, detail) = ("/status", "it is \(delegate.status.rawValue): nothing is sent")
+        }
+        member("clause", pointer)
+        member("reason", detail)
+    }
+}
+
+extension FilterMismatch {
+    fileprivate var words: String { "expected \(expected), found \(found)" }
+}

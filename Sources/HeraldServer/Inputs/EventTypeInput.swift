@@ -1,0 +1,49 @@
+import Herald
+import JSON
+import JSONSchema
+
+/// Reads what a client says of an event type: `{"description", "example", "schema", "check"}`.
+enum EventTypeInput {
+    static let fields = ["description", "example", "schema", "check"]
+    static let maxExampleBytes = 16_384
+    /// As much as fits into a body; the size bounds it.
+    static let limits = JSONLimits(values: 50_000, keyBytes: 1_024)
+
+    /// - Throws: 422 with every wrong field.
+    static func read(_ document: JSONDocument) throws(Problem) -> EventTypeWrite.Description {
+        var reader = FieldReader()
+        reader.wrong(document.errors(unlessObjectOf: fields))
+        var description = EventTypeWrite.Description()
+        if let value = document["description"], !value.isNull {
+            description.text = reader.text(value, "/description", maxCharacters: 2_048)
+        }
+        if let value = document["check"], !value.isNull {
+            description.check = reader.choice(value, "/check", default: .off)
+        }
+        var schema: JSONSchema?
+        if let value = document["schema"], !value.isNull {
+            schema = compile(value, &reader)
+            description.schema = value.bytes
+        } else if description.check != .off {
+            reader.wrong("/check", "must be off as long as there is no schema")
+        }
+        if let value = document["example"] {
+            description.example = value.bytes
+            if value.bytes.count > maxExampleBytes {
+                reader.wrong("/example", "must have at most \(maxExampleBytes) bytes")
+            }
+            reader.wrong(schema?.violations(of: value).map { FieldError("/example" + $0.pointer, $0.detail) } ?? [])
+        }
+        try reader.check()
+        return description
+    }
+
+    private static func compile(_ value: JSONValue, _ reader: inout FieldReader) -> JSONSchema? {
+        do throws(SchemaError) {
+            return try JSONSchema(value)
+        } catch {
+            reader.wrong(error.problems.map { FieldError("/schema" + $0.pointer, $0.detail) })
+            return nil
+        }
+    }
+}

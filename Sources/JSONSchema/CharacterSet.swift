@@ -1,0 +1,82 @@
+/// Characters by ranges and by Unicode's general categories, or all but these.
+struct CharacterSet: Sendable {
+    private var ranges: [ClosedRange<UInt32>] = []
+    private var categories: [Unicode.GeneralCategory] = []
+    /// Sets that are inverted, inside this one.
+    private var others: [CharacterSet] = []
+    private var isInverted = false
+
+    init() {}
+    init(_ character: Unicode.Scalar) { ranges = [character.value...character.value] }
+    init(_ first: Unicode.Scalar, _ last: Unicode.Scalar) { ranges = [first.value...last.value] }
+
+    /// - Parameter name: one of two letters, or of one for all that begin with it.
+    init?(category name: String) {
+        categories = Self.categoryNames.filter { $0.key == name || (name.count == 1 && $0.key.hasPrefix(name)) }.map(
+            \.value)
+        if categories.isEmpty { return nil }
+    }
+
+    func contains(_ character: Unicode.Scalar) -> Bool {
+        let isMember =
+            ranges.contains { $0.contains(character.value) }
+            || (!categories.isEmpty && categories.contains(character.properties.generalCategory))
+            || others.contains { $0.contains(character) }
+        return isMember != isInverted
+    }
+
+    /// How long `contains` takes, in units of the simplest set.
+    var cost: Int { 1 + ranges.count / 8 + categories.count + others.reduce(0) { $0 + $1.cost } }
+
+    var inverted: CharacterSet {
+        var copy = self
+        copy.isInverted.toggle()
+        return copy
+    }
+
+    mutating func formUnion(_ other: CharacterSet) {
+        if other.isInverted {
+            others.append(other)
+        } else {
+            ranges += other.ranges
+            categories += other.categories
+            others += other.others
+        }
+    }
+
+    /// The character, when there is exactly one.
+    var only: Unicode.Scalar? {
+        guard let range = ranges.first, ranges.count == 1, range.count == 1, categories.isEmpty, others.isEmpty,
+            !isInverted
+        else { return nil }
+        return Unicode.Scalar(range.lowerBound)
+    }
+
+    static let digit = CharacterSet("0", "9")
+    static let word: CharacterSet = {
+        var set = CharacterSet("a", "z")
+        for other in [CharacterSet("A", "Z"), digit, CharacterSet("_")] { set.formUnion(other) }
+        return set
+    }()
+    static let lineEnd: CharacterSet = {
+        var set = CharacterSet("\u{2028}", "\u{2029}")
+        for other in [CharacterSet("\n"), CharacterSet("\r")] { set.formUnion(other) }
+        return set
+    }()
+    static let space: CharacterSet = {
+        var set = CharacterSet("\u{9}", "\u{d}")
+        for other in [lineEnd, CharacterSet("\u{feff}")] { set.formUnion(other) }
+        set.categories = [.spaceSeparator]
+        return set
+    }()
+
+    private static let categoryNames: [String: Unicode.GeneralCategory] = [
+        "Lu": .uppercaseLetter, "Ll": .lowercaseLetter, "Lt": .titlecaseLetter, "Lm": .modifierLetter,
+        "Lo": .otherLetter, "Mn": .nonspacingMark, "Mc": .spacingMark, "Me": .enclosingMark, "Nd": .decimalNumber,
+        "Nl": .letterNumber, "No": .otherNumber, "Pc": .connectorPunctuation, "Pd": .dashPunctuation,
+        "Ps": .openPunctuation, "Pe": .closePunctuation, "Pi": .initialPunctuation, "Pf": .finalPunctuation,
+        "Po": .otherPunctuation, "Sm": .mathSymbol, "Sc": .currencySymbol, "Sk": .modifierSymbol, "So": .otherSymbol,
+        "Zs": .spaceSeparator, "Zl": .lineSeparator, "Zp": .paragraphSeparator, "Cc": .control, "Cf": .format,
+        "Cs": .surrogate, "Co": .privateUse, "Cn": .unassigned,
+    ]
+}

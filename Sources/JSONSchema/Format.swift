@@ -1,0 +1,205 @@
+/// What `format` can ask of a string.
+public enum Format: String, CaseIterable, Sendable {
+    /// RFC 3339, leap seconds included.
+    case dateTime = "date-time"
+    case date
+    /// With an offset from UTC, as RFC 3339 has it.
+    case time
+    /// A mailbox of RFC 5321 in ASCII, without comments.
+    case email
+    /// RFC 3986, with a scheme.
+    case uri
+    /// Any version.
+    case uuid
+    case ipv4
+    /// RFC 4291, without a zone.
+    case ipv6
+
+    var words: String {
+        switch self {
+        case .dateTime: "a date and time such as 2026-01-31T12:00:00Z"
+        case .date: "a date such as 2026-01-31"
+        case .time: "a time such as 12:00:00Z"
+        case .email: "an e-mail address"
+        case .uri: "an absolute URI"
+        case .uuid: "a UUID"
+        case .ipv4: "an IPv4 address"
+        case .ipv6: "an IPv6 address"
+        }
+    }
+
+    func accepts(_ text: String) -> Bool {
+        var reader = FormatReader(text)
+        switch self {
+        case .dateTime: return reader.date() && reader.skip("Tt") && reader.time() && reader.isAtEnd
+        case .date: return reader.date() && reader.isAtEnd
+        case .time: return reader.time() && reader.isAtEnd
+        case .email: return reader.mailbox()
+        case .uri: return reader.uri() && reader.isAtEnd
+        case .uuid: return reader.uuid() && reader.isAtEnd
+        case .ipv4: return reader.ipv4() && reader.isAtEnd
+        case .ipv6: return isIPv6(reader.rest)
+        }
+    }
+}
+
+/// Takes a text apart from left to right. A function that returns false leaves it anywhere.
+struct FormatReader {
+    var rest: ArraySlice<UInt8>
+
+    init(_ text: String) { rest = Array(text.utf8)[...] }
+    init(_ text: ArraySlice<UInt8>) { rest = text }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    /// Takes one of these characters.
+    mutating func skip(_ characters: StaticString) -> Bool {
+        guard let first = rest.first, characters.contains(first) else { return false }
+        rest.removeFirst()
+        return true
+    }
+
+    mutating func take(while isWanted: (UInt8) -> Bool) -> ArraySlice<UInt8> {
+        let taken = rest.prefix(while: isWanted)
+        rest = rest.dropFirst(taken.count)
+        return taken
+    }
+
+    /// A number of exactly so many digits.
+    mutating func number(digits: Int) -> Int? {
+        let taken = rest.prefix(digits)
+        guard taken.count == digits, taken.allSatisfy(isDigit) else { return nil }
+        rest = rest.dropFirst(digits)
+        return taken.reduce(0) { $0 * 10 + Int($1 - UInt8(ascii: "0")) }
+    }
+
+    // MARK: RFC 3339
+
+    mutating func date() -> Bool {
+        guard let year = number(digits: 4), skip("-"), let month = number(digits: 2), skip("-"),
+            let day = number(digits: 2), 1...12 ~= month
+        else { return false }
+        let isLeapYear = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+        let days = [31, isLeapYear ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+        return 1...days[month - 1] ~= day
+    }
+
+    mutating func time() -> Bool {
+        guard let hour = number(digits: 2), skip(":"), let minute = number(digits: 2), skip(":"),
+            let second = number(digits: 2), hour < 24, minute < 60, second <= 60
+        else { return false }
+        if skip("."), take(while: isDigit).isEmpty { return false }
+        guard let offset = offset() else { return false }
+        // Seconds are only added at the end of a day in UTC.
+        return second < 60 || (hour * 60 + minute - offset + 1440) % 1440 == 1439
+    }
+
+    /// Minutes from UTC.
+    private mutating func offset() -> Int? {
+        if skip("Zz") { return 0 }
+        let sign = rest.first == UInt8(ascii: "-") ? -1 : 1
+        guard skip("+-"), let hours = number(digits: 2), skip(":"), let minutes = number(digits: 2), hours < 24,
+            minutes < 60
+        else { return nil }
+        return sign * (hours * 60 + minutes)
+    }
+
+    // MARK: Others
+
+    mutating func uuid() -> Bool {
+        for (index, count) in [8, 4, 4, 4, 12].enumerated() {
+            if index > 0, !skip("-") { return false }
+            let part = rest.prefix(count)
+            guard part.count == count, part.allSatisfy(isHexadecimal) else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
+    mutating func ipv4() -> Bool {
+        for index in 0..<4 {
+            if index > 0, !skip(".") { return false }
+            let digits = take(while: isDigit)
+            guard (1...3).contains(digits.count), digits.count == 1 || digits.first != UInt8(ascii: "0"),
+                digits.reduce(0, { $0 * 10 + Int($1 - UInt8(ascii: "0")) }) < 256
+            else { return false }
+        }
+        return true
+    }
+
+    mutating func mailbox() -> Bool {
+        guard let at = rest.lastIndex(of: UInt8(ascii: "@")) else { return false }
+        let (local, domain) = (rest[..<at], rest[(at + 1)...])
+        return (1...64).contains(local.count) && (isDotAtom(local) || isQuoted(local)) && isMailDomain(domain)
+    }
+}
+
+private func isDotAtom(_ text: ArraySlice<UInt8>) -> Bool {
+    text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy { atom in
+        !atom.isEmpty
+            && atom.allSatisfy { isLetter($0) || isDigit($0) || ("!#$%&'*+-/=?^_`{|}~" as StaticString).contains($0) }
+    }
+}
+
+private func isQuoted(_ text: ArraySlice<UInt8>) -> Bool {
+    guard text.count >= 2, text.first == UInt8(ascii: "\""), text.last == UInt8(ascii: "\"") else { return false }
+    var isEscaped = false
+    for byte in text.dropFirst().dropLast() {
+        guard 0x20...0x7e ~= byte, isEscaped || byte != UInt8(ascii: "\"") else { return false }
+        isEscaped = !isEscaped && byte == UInt8(ascii: "\\")
+    }
+    return !isEscaped
+}
+
+private func isMailDomain(_ text: ArraySlice<UInt8>) -> Bool {
+    if text.first == UInt8(ascii: "["), text.last == UInt8(ascii: "]"), text.count > 2 {
+        let address = text.dropFirst().dropLast()
+        if address.starts(with: "IPv6:".utf8) { return isIPv6(address.dropFirst(5)) }
+        var reader = FormatReader(address)
+        return reader.ipv4() && reader.isAtEnd
+    }
+    return text.count <= 253
+        && text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).allSatisfy { label in
+            (1...63).contains(label.count) && label.first != UInt8(ascii: "-") && label.last != UInt8(ascii: "-")
+                && label.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "-") }
+        }
+}
+
+/// Eight groups; `::` stands for at least one of zeros, once; the last two may be an IPv4 address.
+func isIPv6(_ text: ArraySlice<UInt8>) -> Bool {
+    guard let gap = text.indices.dropLast().first(where: { text[$0...].starts(with: "::".utf8) }) else {
+        return groupsOfIPv6(text, mayEndAsIPv4: true) == 8
+    }
+    guard let before = groupsOfIPv6(text[..<gap], mayEndAsIPv4: false),
+        let after = groupsOfIPv6(text[(gap + 2)...], mayEndAsIPv4: true)
+    else { return false }
+    return before + after < 8
+}
+
+/// How many groups of 16 bits these are; `nil` when they are none.
+private func groupsOfIPv6(_ text: ArraySlice<UInt8>, mayEndAsIPv4: Bool) -> Int? {
+    if text.isEmpty { return 0 }
+    var groups = text.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+    var count = 0
+    if mayEndAsIPv4, let last = groups.last, last.contains(UInt8(ascii: ".")) {
+        var reader = FormatReader(last)
+        guard reader.ipv4(), reader.isAtEnd else { return nil }
+        groups.removeLast()
+        count = 2
+    }
+    guard groups.allSatisfy({ (1...4).contains($0.count) && $0.allSatisfy(isHexadecimal) }) else { return nil }
+    return count + groups.count
+}
+
+func isDigit(_ byte: UInt8) -> Bool { UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte }
+
+func isLetter(_ byte: UInt8) -> Bool { UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 }
+
+func isHexadecimal(_ byte: UInt8) -> Bool {
+    isDigit(byte) || UInt8(ascii: "a")...UInt8(ascii: "f") ~= byte | 0x20
+}
+
+extension StaticString {
+    /// Of ASCII characters.
+    func contains(_ byte: UInt8) -> Bool { withUTF8Buffer { $0.contains(byte) } }
+}

@@ -1,0 +1,88 @@
+public import JSON
+
+/// A JSON Schema, dialect 2020-12, compiled once and used by any thread.
+///
+/// It knows what schemas of payloads are made of and refuses the rest when it is compiled, so that nothing it accepts goes
+/// unchecked:
+///
+/// - `type`, `enum`, `const`; `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`; `minLength`,
+///   `maxLength`, `pattern`, `format`
+/// - `properties`, `patternProperties`, `additionalProperties`, `propertyNames`, `required`, `minProperties`,
+///   `maxProperties`, `dependentRequired`, `dependentSchemas`
+/// - `prefixItems`, `items`, `contains`, `minContains`, `maxContains`, `minItems`, `maxItems`, `uniqueItems`
+/// - `allOf`, `anyOf`, `oneOf`, `not`, `if`, `then`, `else`, `$ref` within the document (`#/…`), `$defs`, `true`, `false`
+/// - annotations, which check nothing: `title`, `description`, `default`, `examples`, `deprecated`, `readOnly`,
+///   `writeOnly`, `$comment`, and at the top `$schema` and `$id`
+///
+/// `format` is checked, and must be one of ``Format``. Patterns are those of ECMA-262 without backreferences and
+/// lookaround, matched in time linear in the text. Numbers are compared without loss.
+public struct JSONSchema: Sendable {
+    /// Of the schema's text.
+    public static let maxBytes = 65_536
+    /// Steps that one validation may take: a value against a keyword, or a character against a pattern. A few dozen
+    /// milliseconds.
+    public static let maxWork = 4_000_000
+    /// Schemas inside each other that one validation may be in, by nesting and by reference.
+    public static let maxDepth = 256
+
+    /// The first is the whole schema.
+    let nodes: [SchemaNode]
+
+    /// - Throws: all that is wrong with the schema.
+    public init(_ value: JSONValue) throws(SchemaError) {
+        guard value.byteRange.count <= Self.maxBytes else {
+            throw SchemaError([.init("", "must have at most \(Self.maxBytes) bytes, not \(value.byteRange.count)")])
+        }
+        var compiler = SchemaCompiler(value)
+        nodes = try compiler.compile()
+    }
+
+    /// What of a value doesn't fit the schema.
+    /// - Parameter limit: how many to name.
+    /// - Returns: nothing, when the value is valid. A value that would take too much work is not.
+    public func violations(of value: JSONValue, limit: Int = 20) -> [Violation] {
+        var validation = Validation(nodes: nodes, limit: limit)
+        return validation.run(value)
+    }
+}
+
+/// One thing that doesn't fit a schema.
+public struct Violation: Hashable, Sendable {
+    /// Where: a JSON pointer into the value, `""` for the whole.
+    public let pointer: String
+    /// What is asked for, in words.
+    public let detail: String
+}
+
+/// Why a schema can't be used: all that is wrong with it, at least one thing.
+public struct SchemaError: Error, Hashable, Sendable {
+    public struct Problem: Hashable, Sendable {
+        /// Where: a JSON pointer into the schema.
+        public let pointer: String
+        /// What, and what is allowed, in words.
+        public let detail: String
+
+        init(_ pointer: String, _ detail: String) {
+            self.pointer = pointer
+            self.detail = detail
+        }
+    }
+
+    public let problems: [Problem]
+
+    init(_ problems: [Problem]) { self.problems = problems }
+}
+
+/// RFC 6901.
+func pointer(_ parent: String, _ key: String) -> String {
+    guard key.utf8.contains(where: { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }) else {
+        return "\(parent)/\(key)"
+    }
+    return key.unicodeScalars.reduce(into: parent + "/") { text, character in
+        switch character {
+        case "~": text += "~0"
+        case "/": text += "~1"
+        default: text.unicodeScalars.append(character)
+        }
+    }
+}

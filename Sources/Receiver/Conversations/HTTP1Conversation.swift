@@ -1,0 +1,102 @@
+/// HTTP/1.1: one request at a time. What came ahead of its turn waits.
+final class HTTP1Conversation: Conversation {
+    private let limits: ConversationLimits
+    private var parser: HTTP1Parser
+    private var payload = Payload([])
+    /// The pause before the next drop has begun and isn't over.
+    private var isPausing = false
+    private var newPause: Pause?
+    /// A request was handed out, and its answer is not finished.
+    private var request: HTTP1Request?
+    private var isPerforming = false
+    private var planned: Ending?
+
+    init(limits: ConversationLimits) {
+        self.limits = limits
+        parser = HTTP1Parser(maxBodyBytes: limits.bodyBytes)
+    }
+
+    func receive(_ bytes: ArraySlice<UInt8>) { parser.append(bytes) }
+
+    var hasTooMuch: Bool { parser.bufferedBytes > limits.bodyBytes + 2 * ConversationLimits.headBytes }
+
+    func nextRequest() -> IncomingRequest? {
+        guard request == nil, planned == nil else { return nil }
+        while true {
+            switch parser.next() {
+            case .incomplete:
+                return nil
+            case .awaitsContinue:
+                payload = Payload(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+            case .malformed(let status, let what):
+                send(.init(status: status, headers: [], body: Payload(Array((what + "\n").utf8))), isToHead: false)
+                planned = .close
+                return nil
+            case .request(let complete):
+                request = complete
+                return IncomingRequest(
+                    stream: 0, version: .http1, method: complete.method, path: complete.path,
+                    headers: complete.headers, body: complete.body)
+            }
+        }
+    }
+
+    func perform(_ reply: ReceiverReply, on stream: Int32) {
+        guard let request else { return }
+        isPerforming = true
+        switch reply.end {
+        case .keepOpen: planned = request.isLast ? .close : nil
+        case .close, .refuse: planned = .close
+        case .reset: planned = .reset
+        }
+        switch reply.content {
+        case .answer(let answer): send(answer, isToHead: request.method == "HEAD")
+        case .raw(let bytes): payload = bytes
+        case .nothing: break
+        }
+    }
+
+    private func send(_ answer: ReceiverReply.Answer, isToHead: Bool) {
+        var head = "HTTP/1.1 \(answer.status) \(StatusText.of(answer.status))\r\n"
+        for (name, value) in answer.headers { head += "\(name): \(value)\r\n" }
+        let hasBody = answer.status >= 200 && answer.status != 204 && answer.status != 304
+        let length = answer.announcedLength ?? answer.body.count
+        if hasBody {
+            head += length.map { "content-length: \($0)\r\n" } ?? "transfer-encoding: chunked\r\n"
+        }
+        if request?.isLast ?? true { head += "connection: close\r\n" }
+        let bytes = Array((head + "\r\n").utf8)
+        let body = length == nil ? answer.body.inChunks() : answer.body
+        payload = hasBody && !isToHead ? body.following(bytes) : body.replaced(by: bytes)
+    }
+
+    func output() -> [UInt8] {
+        guard !isPausing else { return [] }
+        let bytes = Array(payload.take(ConversationLimits.outputBytes))
+        if payload.isDripping, let milliseconds = payload.dripMilliseconds {
+            isPausing = true
+            newPause = Pause(stream: 0, milliseconds: milliseconds)
+        }
+        if isPerforming, payload.isExhausted {
+            isPerforming = false
+            request = nil
+        }
+        return bytes
+    }
+
+    func takePauses() -> [Pause] {
+        defer { newPause = nil }
+        return newPause.map { [$0] } ?? []
+    }
+
+    func resume(_ stream: Int32) { isPausing = false }
+
+    var ending: Ending? { request == nil && payload.isExhausted ? planned : nil }
+}
+
+extension Payload {
+    /// As chunks of the transfer coding. For bytes without end.
+    fileprivate func inChunks() -> Payload {
+        mapped { bytes in Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + [13, 10] }
+    }
+}

@@ -1,0 +1,178 @@
+/// Takes one HTTP/1.1 request after the other out of the bytes of a connection. A value.
+struct HTTP1Parser {
+    enum Result {
+        case request(HTTP1Request)
+        case incomplete
+        /// The client waits for `100 Continue` before it sends the body. Told once.
+        case awaitsContinue
+        /// Nothing after this can be understood.
+        case malformed(status: Int, String)
+    }
+
+    private enum Framing {
+        case length(Int)
+        case chunks
+        /// After the last chunk.
+        case trailers
+    }
+
+    private let maxBodyBytes: Int
+    private var buffer: [UInt8] = []
+    /// Bytes at the start of the buffer in which the end of the head was looked for.
+    private var searched = 0
+    private var request: HTTP1Request?
+    private var framing = Framing.length(0)
+
+    init(maxBodyBytes: Int) {
+        self.maxBodyBytes = maxBodyBytes
+    }
+
+    var bufferedBytes: Int { buffer.count }
+
+    mutating func append(_ bytes: ArraySlice<UInt8>) {
+        buffer.append(contentsOf: bytes)
+    }
+
+    mutating func next() -> Result {
+        if request == nil {
+            // Clients may send an empty line after a body.
+            while buffer.starts(with: [13, 10]) { buffer.removeFirst(2) }
+            guard let end = endOfHead() else {
+                return buffer.count <= ConversationLimits.headBytes
+                    ? .incomplete : .malformed(status: 431, "The head is larger than 64 KiB.")
+            }
+            let lines = buffer[..<end].split(separator: 10).map { $0.last == 13 ? $0.dropLast() : $0 }
+            buffer.removeFirst(end)
+            searched = 0
+            do throws(Malformed) {
+                try begin(lines)
+            } catch {
+                return .malformed(status: error.status, error.what)
+            }
+            if request?.expectsContinue == true, buffer.isEmpty { return .awaitsContinue }
+        }
+        do throws(Malformed) {
+            guard try takeBody(), let complete = request else { return .incomplete }
+            request = nil
+            return .request(complete)
+        } catch {
+            return .malformed(status: error.status, error.what)
+        }
+    }
+
+    private struct Malformed: Error {
+        var status = 400
+        let what: String
+    }
+
+    private mutating func endOfHead() -> Int? {
+        var index = max(searched, 3)
+        while index < buffer.count {
+            if buffer[index] == 10, buffer[index - 1] == 13, buffer[index - 2] == 10, buffer[index - 3] == 13 {
+                return index + 1
+            }
+            index += 1
+        }
+        searched = index
+        return nil
+    }
+
+    private mutating func begin(_ lines: [ArraySlice<UInt8>]) throws(Malformed) {
+        let words = (lines.first ?? []).split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+            .map { String(decoding: $0, as: UTF8.self) }
+        guard words.count == 3, words[2].hasPrefix("HTTP/1."), !words[0].isEmpty, !words[1].isEmpty else {
+            throw Malformed(what: "The request line is not METHOD TARGET HTTP/1.1.")
+        }
+        var headers: [(name: String, value: String)] = []
+        for line in lines.dropFirst() where !line.isEmpty {
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else {
+                throw Malformed(what: "A header line has no name.")
+            }
+            headers.append((String(decoding: line[..<colon], as: UTF8.self), Self.trimmed(line[(colon + 1)...])))
+        }
+        let new = HTTP1Request(
+            method: words[0], path: words[1], headers: headers, isVersion10: words[2] == "HTTP/1.0")
+        if let coding = new.header("transfer-encoding") {
+            guard coding.lowercased() == "chunked" else {
+                throw Malformed(status: 501, what: "The only transfer coding that is understood is chunked.")
+            }
+            framing = .chunks
+        } else if let text = new.header("content-length") {
+            guard let length = Int(text), length >= 0 else { throw Malformed(what: "Content-Length is no number.") }
+            guard length <= maxBodyBytes else { throw tooLarge }
+            framing = .length(length)
+        } else {
+            framing = .length(0)
+        }
+        request = new
+    }
+
+    private var tooLarge: Malformed { Malformed(status: 413, what: "The body is larger than \(maxBodyBytes) bytes.") }
+
+    /// - Returns: whether the body is complete.
+    private mutating func takeBody() throws(Malformed) -> Bool {
+        while true {
+            switch framing {
+            case .length(let length):
+                guard buffer.count >= length else { return false }
+                request?.body = Array(buffer[..<length])
+                buffer.removeFirst(length)
+                return true
+            case .chunks:
+                guard let line = try peekLine() else { return false }
+                let digits = line.text.prefix { $0 != ";" && $0 != " " }
+                guard let size = Int(digits, radix: 16), size >= 0 else {
+                    throw Malformed(what: "The size of a chunk is no number.")
+                }
+                guard size <= maxBodyBytes - (request?.body.count ?? 0) else { throw tooLarge }
+                if size == 0 {
+                    buffer.removeFirst(line.end)
+                    framing = .trailers
+                    continue
+                }
+                guard buffer.count >= line.end + size + 2 else { return false }
+                request?.body += buffer[line.end..<(line.end + size)]
+                buffer.removeFirst(line.end + size + 2)
+            case .trailers:
+                guard let line = try peekLine() else { return false }
+                buffer.removeFirst(line.end)
+                if line.text.isEmpty { return true }
+            }
+        }
+    }
+
+    /// The line at the start of the buffer, without its end, and where the next one begins.
+    private func peekLine() throws(Malformed) -> (text: String, end: Int)? {
+        guard let end = buffer.prefix(4096).firstIndex(of: 10) else {
+            if buffer.count >= 4096 { throw Malformed(what: "The line before a chunk is too long.") }
+            return nil
+        }
+        let line = buffer[..<end]
+        return (String(decoding: line.last == 13 ? line.dropLast() : line, as: UTF8.self), end + 1)
+    }
+
+    private static func trimmed(_ value: ArraySlice<UInt8>) -> String {
+        var value = value.drop { $0 == 32 || $0 == 9 }
+        while let last = value.last, last == 32 || last == 9 { value.removeLast() }
+        return String(decoding: value, as: UTF8.self)
+    }
+}
+
+struct HTTP1Request {
+    let method: String
+    let path: String
+    let headers: [(name: String, value: String)]
+    let isVersion10: Bool
+    var body: [UInt8] = []
+
+    /// - Parameter name: in lower case.
+    func header(_ name: String) -> String? { headers.first { $0.name.lowercased() == name }?.value }
+
+    var expectsContinue: Bool { header("expect")?.lowercased() == "100-continue" }
+
+    /// Whether the client wants the connection to end with the answer.
+    var isLast: Bool {
+        let connection = header("connection")?.lowercased() ?? ""
+        return isVersion10 ? !connection.contains("keep-alive") : connection.contains("close")
+    }
+}

@@ -1,0 +1,35 @@
+extension ReceiverReply: CustomStringConvertible {
+    /// In a few words: `503 after 2000 ms`, `no answer`, `reset`.
+    public var description: String {
+        var text: String
+        switch content {
+        case .answer(let answer):
+            text = "\(answer.status)"
+            if answer.body.count == nil { text += ", endless" }
+            if let milliseconds = answer.body.dripMilliseconds { text += ", a byte every \(milliseconds) ms" }
+            if answer.announcedLength != nil { text += ", broken off" }
+        case .raw: text = "bytes"
+        case .nothing: text = ""
+        }
+        let ending =
+            switch end {
+            case .keepOpen: content.isNothing ? "no answer" : ""
+            case .close: "close"
+            case .reset: "reset"
+            case .refuse: "refuse the stream"
+            }
+        text += text.isEmpty || ending.isEmpty ? ending : ", \(ending)"
+        switch hold {
+        case .nothing, .forever: return text
+        case .milliseconds(let milliseconds): return "\(text) after \(milliseconds) ms"
+        case .gate: return "\(text) once the gate is open"
+        }
+    }
+}
+
+extension ReceiverReply.Content {
+    fileprivate var isNothing: Bool {
+        if case .nothing = self { return true }
+        return false
+    }
+}

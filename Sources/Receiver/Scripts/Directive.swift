@@ -1,0 +1,137 @@
+/// One word of the script language. It stands in a path (`/status/503`), in a query (`?status=503`) or in a JSON script
+/// (`{"status": 503}`), everywhere with the same meaning.
+public struct Directive: Sendable {
+    public let name: String
+    /// What stands for the value in the help; `nil`: it takes none.
+    public let placeholder: String?
+    public let help: String
+    let apply: @Sendable (String, inout ReplyScript) throws(Disallowed) -> Void
+
+    struct Disallowed: Error {
+        let allowed: String
+    }
+
+    static func named(_ name: String) -> Directive? { byName[name] }
+
+    private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+
+    /// How it is written: `/status/CODE`.
+    public var usage: String { "/" + name + (placeholder.map { "/" + $0 } ?? "") }
+
+    private init(
+        _ name: String, _ placeholder: String?, _ help: String,
+        _ apply: @escaping @Sendable (String, inout ReplyScript) throws(Disallowed) -> Void
+    ) {
+        self.name = name
+        self.placeholder = placeholder
+        self.help = help
+        self.apply = apply
+    }
+}
+
+extension Directive {
+    /// The whole language. The command's help is made from this list.
+    public static let all: [Directive] = [
+        // The answer.
+        Directive("status", "CODE", "Answers with this status instead of 200.") {
+            text, script throws(Disallowed) in script.lastStep.status = try number(text, 200...599)
+        },
+        Directive("header", "NAME:VALUE", "Adds a header. May be given again.") { text, script throws(Disallowed) in
+            let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, !parts[0].isEmpty, isPrintable(text), !parts[0].contains(" ") else {
+                throw Disallowed(allowed: "a name and a value, as in x-color:blue")
+            }
+            script.lastStep.headers.append((String(parts[0]), String(parts[1].drop { $0 == " " })))
+        },
+        Directive("retry-after", "WHEN", "Adds the header Retry-After: seconds, or a date.") {
+            text, script throws(Disallowed) in
+            guard isPrintable(text) else { throw Disallowed(allowed: "seconds or a date") }
+            script.lastStep.headers.append(("retry-after", text))
+        },
+        Directive("redirect", "URL", "Answers 302, or the status given, with this Location.") {
+            text, script throws(Disallowed) in
+            guard isPrintable(text) else { throw Disallowed(allowed: "a URL") }
+            script.lastStep.headers.append(("location", text))
+            script.lastStep.status = script.lastStep.status ?? 302
+        },
+        Directive("body", "TEXT", "Answers with this body.") { text, script in
+            script.lastStep.body = .bytes(Array(text.utf8))
+        },
+        Directive("size", "BYTES", "Answers with a body of so many bytes.") { text, script throws(Disallowed) in
+            let size = try number(text, 0...16_777_216)
+            script.lastStep.body = .bytes([UInt8](repeating: UInt8(ascii: "x"), count: size))
+        },
+        Directive("echo", nil, "Answers with the body of the request, as a verification challenge wants.") {
+            $1.lastStep.body = .echo
+        },
+        Directive("gzip", nil, "Compresses the body.") { $1.lastStep.isCompressed = true },
+        Directive("endless", nil, "Answers with a body that never ends.") { $1.lastStep.body = .endless },
+        Directive("last", nil, "Closes the connection after the answer.") { $1.lastStep.isLastOnConnection = true },
+        // How slowly, how badly.
+        Directive("delay", "SECONDS", "Waits before it answers or fails, up to 3600; 0.5 is half a second.") {
+            text, script throws(Disallowed) in
+            guard let seconds = Double(text), (0...3600).contains(seconds) else {
+                throw Disallowed(allowed: "a number of seconds from 0 to 3600")
+            }
+            script.lastStep.delayMilliseconds = Int((seconds * 1000).rounded())
+        },
+        Directive("drip", "MILLISECONDS", "Sends one byte of the answer at a time, with this pause between.") {
+            text, script throws(Disallowed) in script.lastStep.dripMilliseconds = try number(text, 1...60_000)
+        },
+        Directive("cut", "BYTES", "Breaks the answer off, and closes, after so many bytes of its body.") {
+            text, script throws(Disallowed) in script.lastStep.cut = try number(text, 0...16_777_216)
+        },
+        Directive("garbage", nil, "Answers with what is no HTTP, and closes.") { $1.lastStep.failure = .garbage },
+        Directive("hang", nil, "Never answers.") { $1.lastStep.failure = .hang },
+        Directive("close", nil, "Closes the connection without an answer.") { $1.lastStep.failure = .close },
+        Directive("reset", nil, "Breaks the connection with a TCP reset.") { $1.lastStep.failure = .reset },
+        Directive("refuse", nil, "HTTP/2: refuses the stream. HTTP/1.1: closes.") { $1.lastStep.failure = .refuse },
+        Directive("stale", nil, "Answers the first request of a connection; closes when the next one arrives.") {
+            $1.lastStep.isStale = true
+        },
+        // Different from request to request.
+        Directive("times", "NUMBER", "What was said so far is for so many requests; `then` follows.") {
+            text, script throws(Disallowed) in script.lastStep.times = try number(text, 1...1_000_000)
+        },
+        Directive("then", "CODE", "After that, answers with this status; what follows is said of these answers.") {
+            text, script throws(Disallowed) in
+            guard script.steps.count < maxSteps else { throw Disallowed(allowed: "used less than \(maxSteps) times") }
+            script.steps.append(ReplyStep(status: try number(text, 200...599)))
+        },
+        Directive("flaky", "NUMBER", "Fails so many times, with 503 if nothing else was said, and then answers 200.") {
+            text, script throws(Disallowed) in
+            guard script.steps.count < maxSteps else { throw Disallowed(allowed: "used less than \(maxSteps) times") }
+            script.lastStep.times = try number(text, 1...1_000_000)
+            script.lastStep.status = script.lastStep.status ?? 503
+            script.steps.append(ReplyStep())
+        },
+        Directive("per", "HEADER", "Counts requests apart for each value of this header, such as webhook-id.") {
+            $1.countsPer = $0
+        },
+        // The handshake of CloudEvents: OPTIONS is always answered with it.
+        Directive("allow-origin", "NAME", "What OPTIONS is told in WebHook-Allowed-Origin; `none` refuses.") {
+            text, script throws(Disallowed) in
+            guard isPrintable(text) else { throw Disallowed(allowed: "a host name, * or none") }
+            script.allowedOrigin = text
+        },
+        Directive("allow-rate", "NUMBER", "What OPTIONS is told in WebHook-Allowed-Rate, per minute; `*`: any.") {
+            text, script throws(Disallowed) in
+            if text != "*" { _ = try number(text, 1...Int(Int32.max)) }
+            script.allowedRate = text
+        },
+    ]
+
+    static let maxSteps = 100
+
+    private static func number(_ text: String, _ range: ClosedRange<Int>) throws(Disallowed) -> Int {
+        guard let number = Int(text), range.contains(number) else {
+            throw Disallowed(allowed: "a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    /// What may stand in a header without ending it.
+    private static func isPrintable(_ text: String) -> Bool {
+        text.utf8.allSatisfy { $0 >= 32 && $0 != 127 }
+    }
+}

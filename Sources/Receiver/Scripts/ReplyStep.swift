@@ -1,0 +1,97 @@
+/// One step of a script: how requests are answered while it lasts. A value, filled by directives.
+struct ReplyStep: Sendable {
+    enum Body {
+        case bytes([UInt8])
+        /// That of the request.
+        case echo
+        case endless
+    }
+
+    /// What comes instead of an answer.
+    enum Failure {
+        case hang, close, reset, refuse, garbage
+    }
+
+    var status: Int?
+    var headers: [(name: String, value: String)] = []
+    var body = Body.bytes([])
+    var isCompressed = false
+    var delayMilliseconds = 0
+    var dripMilliseconds: Int?
+    /// The body breaks off after so many bytes.
+    var cut: Int?
+    var isLastOnConnection = false
+    /// Only the first request of a connection is answered; the next one finds the connection closing.
+    var isStale = false
+    var failure: Failure?
+    /// How many requests it is for; the last step is for all that follow.
+    var times = 1
+
+    func reply(to request: ReceivedRequest) -> ReceiverReply {
+        if isStale, request.position > 1 { return .close }
+        var reply = failure.map(Self.reply) ?? answer(to: request)
+        if delayMilliseconds > 0, failure != .hang { reply.hold = .milliseconds(delayMilliseconds) }
+        return reply
+    }
+
+    private static func reply(_ failure: Failure) -> ReceiverReply {
+        switch failure {
+        case .hang: .hang
+        case .close: .close
+        case .reset: .reset
+        case .refuse: .refuse
+        case .garbage: .thenClose(.raw("\u{1}\u{2}This is no HTTP.\r\n\r\n"))
+        }
+    }
+
+    private func answer(to request: ReceivedRequest) -> ReceiverReply {
+        var headers = headers
+        var bytes: [UInt8] = []
+        var repeating: [UInt8] = []
+        switch body {
+        case .bytes(let given): bytes = given
+        case .endless: repeating = [UInt8](repeating: UInt8(ascii: "x"), count: 16_384)
+        case .echo:
+            bytes = request.body
+            if let type = request.header("content-type") { headers.append(("content-type", type)) }
+        }
+        if isLastOnConnection { headers.append(("connection", "close")) }
+        if isCompressed {
+            bytes = Gzip.compress(bytes)
+            headers.append(("content-encoding", "gzip"))
+        }
+        var answer = ReceiverReply.Answer(
+            status: status ?? 200, headers: headers,
+            body: Payload(
+                cut.map { Array(bytes.prefix($0)) } ?? bytes, repeating: repeating, dripMilliseconds: dripMilliseconds))
+        // Bytes that never come are announced, so that the end is too early whatever the body.
+        if let cut, repeating.isEmpty { answer.announcedLength = max(bytes.count, cut + 1) }
+        return ReceiverReply(
+            content: .answer(answer), end: isLastOnConnection || cut != nil ? .close : .keepOpen)
+    }
+}
+
+/// What a path does: steps in their order.
+struct ReplyScript: Sendable {
+    var steps = [ReplyStep()]
+    /// Requests with different values of this header are counted apart.
+    var countsPer: String?
+    /// What a CloudEvents handshake is told; `nil`: what it asked for.
+    var allowedOrigin: String?
+    var allowedRate: String?
+
+    var lastStep: ReplyStep {
+        get { steps[steps.count - 1] }
+        set { steps[steps.count - 1] = newValue }
+    }
+
+    /// - Parameter number: of the request, 1 for the first.
+    func step(for number: Int) -> ReplyStep {
+        var last = 0
+        for step in steps {
+            last += step.times
+            if number <= last { return step }
+        }
+        return lastStep
+    }
+}

@@ -1,0 +1,89 @@
+import Herald
+
+/// The record of attempts, as the writer has it: `attempts`.
+struct AttemptTable {
+    private let connection: Connection
+    private let add, removeOld, keepNumber, removeOfEvent, recipients: Statement
+
+    init(_ connection: Connection) throws(StoreError) {
+        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
+        self.connection = connection
+        add = try prepare(
+            """
+            INSERT INTO attempts (\(StoredAttempt.columns)) VALUES
+            (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+            """)
+        removeOld = try prepare(AttemptTable.removeOld)
+        keepNumber = try prepare(
+            """
+            UPDATE attempts SET delegate = 0, event = 0, detail = NULL, excerpt = NULL, peer = NULL
+            WHERE event = ?1 AND id = (SELECT max(id) FROM attempts)
+            """)
+        removeOfEvent = try prepare("DELETE FROM attempts WHERE event = ?1")
+        recipients = try prepare(
+            """
+            SELECT delegate FROM attempts WHERE event = ?1
+            UNION SELECT delegate FROM waiting WHERE event = ?1 ORDER BY delegate
+            """)
+    }
+
+    /// Of the ?2 rows with the smallest ids, those that began before ?1. Not by time: that would take an index. Rows are in
+    /// the order of their ends, so those that are old are at the front.
+    static let removeOld = """
+        DELETE FROM attempts WHERE started_at < ?1 AND id IN
+        (SELECT id FROM attempts WHERE id < (SELECT max(id) FROM attempts) ORDER BY id LIMIT ?2)
+        """
+
+    /// Binds only what is there, since most of most rows is NULL.
+    func add(_ record: AttemptRecord) throws(StoreError) {
+        add.bind(1, record.delegate)
+        add.bind(2, record.event)
+        add.bind(3, Int64(record.number))
+        add.bind(4, record.startedAt)
+        add.bind(5, record.duration)
+        if let status = record.status { add.bind(6, Int64(status)) }
+        if let failure = record.failure { add.bind(7, failure.rawValue) }
+        if !record.detail.isEmpty { add.bind(8, record.detail) }
+        if record.isReplay { add.bind(10, 1) }
+        bind(record.transport)
+        if record.excerpt.isEmpty { try add.run() } else { try add.run(9, lent: record.excerpt) }
+    }
+
+    private func bind(_ transport: TransportRecord) {
+        func bind(_ index: Int32, _ value: Int64) {
+            if value != 0 { add.bind(index, value) }
+        }
+        bind(11, transport.lookup)
+        bind(12, transport.connect)
+        bind(13, transport.tls)
+        bind(14, transport.firstByte)
+        bind(15, transport.isReused ? 1 : 0)
+        if !transport.peer.isEmpty { add.bind(16, transport.peer) }
+        bind(17, transport.bytesSent)
+        bind(18, transport.bytesReceived)
+    }
+
+    /// - Returns: how many.
+    func remove(before time: Int64, limit: Int) throws(StoreError) -> Int {
+        removeOld.bind(1, time)
+        removeOld.bind(2, Int64(limit))
+        try removeOld.run()
+        return connection.changes
+    }
+
+    /// - Returns: how many.
+    func removeThose(of event: Sequence) throws(StoreError) -> Int {
+        // SQLite counts on from the last row: it stays, as nobody's, so that no number is given twice.
+        keepNumber.bind(1, event)
+        try keepNumber.run()
+        let kept = connection.changes
+        removeOfEvent.bind(1, event)
+        try removeOfEvent.run()
+        return kept + connection.changes
+    }
+
+    func recipients(event: Sequence) throws(StoreError) -> [DelegateKey] {
+        recipients.bind(1, event)
+        return try recipients.rows { $0.integer(0) }
+    }
+}

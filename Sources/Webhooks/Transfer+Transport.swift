@@ -1,0 +1,38 @@
+import CCurl
+import Herald
+
+extension Transfer {
+    /// Whether the connection had served an earlier request and turned out to be dead before a byte of the answer came.
+    /// libcurl tries again by itself where it notices while it reads; this is for the rest, as when a body doesn't fit
+    /// into the socket any more. Once for each callback.
+    func foundDeadConnection(_ code: Int32) -> Bool {
+        switch code {
+        case HERALD_CURL_SEND, HERALD_CURL_RECEIVE, HERALD_CURL_NOTHING, HERALD_CURL_HTTP2: break
+        default: return false
+        }
+        return headerCount == 0 && !isFresh && herald_easy_connections(easy) == 0
+    }
+
+    /// How the transfer that has ended went over the network.
+    /// - Parameter isComplete: the whole request was sent.
+    func transport(isSecure: Bool, isComplete: Bool) -> TransportRecord {
+        var record = TransportRecord()
+        record.peer = peer
+        record.lookup = (lookedUpAt - startedAt) / 1000
+        let isConnected = !peer.isEmpty
+        if isConnected, herald_easy_connections(easy) == 0 {
+            record.isReused = true
+        } else if isConnected {
+            let connected = herald_easy_connect_time(easy)
+            if connected > 0 { record.connect = (dialledAt - lookedUpAt) / 1000 + connected }
+            if isSecure { record.tls = max(herald_easy_tls_time(easy) - connected, 0) }
+        }
+        if answeredAt > 0 {
+            let ready = startedAt / 1000 + record.lookup + record.connect + record.tls
+            record.firstByte = max(answeredAt / 1000 - ready, 0)
+        }
+        record.bytesSent = isComplete ? Int64(bodySize) : herald_easy_uploaded(easy)
+        record.bytesReceived = Int64(bodyCount)
+        return record
+    }
+}
