@@ -22,6 +22,17 @@ final class StatusBar: StateDelegate {
     }
 }
 
+extension AppState: CustomStringConvertible {
+    var description: String {
+        switch self {
+        case .idle: "idle"
+        case .dataRetrieval(.running): "running"
+        case .dataRetrieval(.success): "success"
+        case .dataRetrieval(.failure): "failure"
+        }
+    }
+}
+
 /// Tries again, once, from inside the notification: all hear of the failure first.
 final class Loader: StateDelegate {
     private let state: ObservedState<AppState>

@@ -35,12 +35,13 @@ let dispatch = DispatchSystem()
 let policeStation = PoliceStation()
 dispatch.multicastDelegate.addDelegate(policeStation)
 
-do {
-    let fireStation = FireStation()
+var fireStation: FireStation? = FireStation()
+if let fireStation {
     dispatch.multicastDelegate.addDelegate(fireStation)
     dispatch.multicastDelegate.addDelegate(fireStation)  // Twice is once.
-    dispatch.reportFire(at: "the old mill")
 }
+dispatch.reportFire(at: "the old mill")
 
-// Nobody had to remove it.
+// Nobody has to remove it.
+fireStation = nil
 dispatch.reportCarCrash(at: "the bridge")

@@ -11,8 +11,7 @@
 /// released before its turn is not told. For all else it is like ``MulticastDelegate``.
 ///
 /// A delegate that is bound to an actor gets at the actor's state with `assumeIsolated`. Where the protocol itself is
-/// isolated or asynchronous there is nothing to bind: see ``MulticastDelegate/invokeDelegatesInOrder(isolation:_:)-(_)``
-/// and its neighbours.
+/// isolated or asynchronous there is nothing to bind: see <doc:WhichThreadAmICalledOn>.
 public final class BoundMulticastDelegate<Delegate: Sendable>: Sendable {
     private let membership = Membership()
 
