@@ -112,7 +112,7 @@ import Webhooks
     }
 
     private func outcome(path: String) async throws -> CallbackOutcome {
-        let replies = ScriptedReplies()
+        let replies = try ScriptedReplies()
         let receiver = try Receiver { replies.reply(to: $0) }
         let loop = try SendingLoop()
         defer {
