@@ -28,10 +28,10 @@ struct ExampleTests {
             ["serve", "--listen", "127.0.0.1:0", "--data", folder.path + "/data", "--log-format", "json"])
         defer { herald.signal(SIGKILL) }
         let address = try await eventually("herald listens") {
-            herald.text.firstMatch(of: #/"address":"([0-9.:]+)"/#).map { String($0.1) }
+            herald.text.firstMatch(of: #/"address":"(http:[^"]+)"/#).map { String($0.1) }
         }
         let (end, text) = try await ChildProcess.run(
-            Self.programs.appending(path: "SignUpForm").path, ["http://\(address)"], input: Array("Ada\n\npro\n".utf8))
+            Self.programs.appending(path: "SignUpForm").path, [address], input: Array("Ada\n\npro\n".utf8))
         #expect(end == .exited(0))
         #expect(text == (try Self.shown("SignUpForm")))
         herald.signal(SIGTERM)
@@ -45,6 +45,21 @@ struct ExampleTests {
             Self.programs.appending(path: "SignUpForm").path, ["http://127.0.0.1:9"], input: Array("Ada\npro\n".utf8))
         #expect(end == .exited(1))
         #expect(text.contains("Herald at http://127.0.0.1:9 can't be reached"))
+    }
+
+    @Test("have the code that the article about Herald shows")
+    func article() throws {
+        let article = try String(
+            contentsOf: Self.root.appending(path: "Sources/Delegation/Delegation.docc/FromDelegateToWebhook.md"),
+            encoding: .utf8)
+        let example = try String(
+            contentsOf: Self.root.appending(path: "Examples/EmbeddedHub/main.swift"), encoding: .utf8)
+        let blocks = article.components(separatedBy: "\n```swift\n").dropFirst()
+        #expect(!blocks.isEmpty)
+        for block in blocks {
+            let code = try #require(block.components(separatedBy: "\n```").first)
+            #expect(example.contains(code))
+        }
     }
 
     /// The first block of text below the example's heading.
