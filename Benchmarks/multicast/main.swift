@@ -45,6 +45,17 @@ func tell(_ listeners: [any Listener], _ number: Int) {
     for listener in listeners { listener.heard(number, "message") }
 }
 
+/// What a weak reference costs by itself.
+final class WeakBox: Sendable {
+    weak let listener: (any Listener)?
+    init(_ listener: any Listener) { self.listener = listener }
+}
+
+@inline(never)
+func tell(_ boxes: [WeakBox], _ number: Int) {
+    for box in boxes { box.listener?.heard(number, "message") }
+}
+
 /// The implementation of the books: weak wrappers in an array, filtered and cast at each call.
 final class BookMulticast<Delegate> {
     private final class Wrapper {
@@ -84,13 +95,25 @@ func makeVariants(_ count: Int) -> [Variant] {
     let weak = MulticastDelegate<any Listener>(delegates: weakly)
     variants.append(Variant(name: "weak", round: { tell(weak, $0) }, keep: weakly))
 
+    let boxed = makeListeners(count)
+    let boxes = boxed.map(WeakBox.init)
+    variants.append(Variant(name: "weak_boxes", round: { tell(boxes, $0) }, keep: boxed))
+
     let strong = MulticastDelegate<any Listener>()
     for listener in makeListeners(count) { strong.addDelegate(listener, holding: .strong) }
     variants.append(Variant(name: "strong", round: { tell(strong, $0) }, keep: []))
 
-    let heard = makeListeners(count)
     let handlers = MulticastDelegate<Handler<Int>>()
-    let tokens = heard.map { listener in handlers.addHandler { listener.heard($0, "message") } }
+    let tokens = (0..<count).map { number in
+        // A closure in place of the protocol's method: it calls the object's own.
+        if number % 2 == 0 {
+            let listener = Adding()
+            return handlers.addHandler { listener.heard($0, "message") }
+        } else {
+            let listener = Subtracting()
+            return handlers.addHandler { listener.heard($0, "message") }
+        }
+    }
     variants.append(Variant(name: "handlers", round: { tell(handlers, $0) }, keep: tokens))
 
     let wrapped = makeListeners(count)
@@ -115,12 +138,19 @@ func makeVariants(_ count: Int) -> [Variant] {
 
 // MARK: Measuring
 
+/// CPU time of this thread, in nanoseconds: hardly depends on what else the machine does.
+func threadNanoseconds() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
 /// Nanoseconds for each call of a delegate.
 func measure(_ round: (Int) -> Void, _ count: Int, calls: Int) -> Double {
     let rounds = max(1, calls / count)
-    let began = DispatchTime.now().uptimeNanoseconds
+    let began = threadNanoseconds()
     for number in 0..<rounds { round(number) }
-    return Double(DispatchTime.now().uptimeNanoseconds - began) / Double(rounds * count)
+    return Double(threadNanoseconds() - began) / Double(rounds * count)
 }
 
 /// The same on two threads at once; of each thread.
@@ -141,15 +171,16 @@ func measureTwo(_ round: @escaping @Sendable (Int) -> Void, _ count: Int, calls:
 }
 
 let calls = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 2_000_000
-var result: [String: Double] = [:]
+/// By variant.
+var result: [String: [String: Double]] = [:]
 for count in [1, 10, 1000] {
     let variants = makeVariants(count)
     for variant in variants {
         _ = measure(variant.round, count, calls: calls / 10)
-        result["\(variant.name)_\(count)"] = measure(variant.round, count, calls: calls)
+        result[variant.name, default: [:]]["ns_\(count)"] = measure(variant.round, count, calls: calls)
     }
     for variant in variants where count == 1000 && ["weak", "strong", "handlers"].contains(variant.name) {
-        result["\(variant.name)_\(count)_two_threads"] = measureTwo(variant.round, count, calls: calls)
+        result[variant.name + "_two_threads"] = ["ns_\(count)": measureTwo(variant.round, count, calls: calls)]
     }
     withExtendedLifetime(variants) {}
 }

@@ -11,17 +11,20 @@ public import Synchronization
 /// runtime, atomically. The delegate crosses threads only if the collection may.
 @usableFromInline
 final class Member: @unchecked Sendable {
+    // What a round looks at comes first, and so is in one cache line.
+
     /// Set when the delegate leaves the collection, so that rounds that have begun skip it.
     @usableFromInline let removed = Atomic(false)
-    let identity: Identity
-    /// Where the delegate is called; `nil` for the thread of the caller.
-    let queue: DelegateQueue?
     /// The object when it is held strongly.
     @usableFromInline let retained: AnyObject?
     /// The object when it is held weakly.
     @usableFromInline weak let object: AnyObject?
     /// A copy of the delegate that was made without retaining it, and is never destroyed.
     @usableFromInline let bits: UnsafeMutableRawPointer
+
+    let identity: Identity
+    /// Where the delegate is called; `nil` for the thread of the caller.
+    let queue: DelegateQueue?
 
     @usableFromInline
     init(
