@@ -53,7 +53,7 @@ struct AnswerTable {
     /// - Returns: how many.
     func removeThose(of app: AppKey, naming subject: ErasedSubject) throws(StoreError) -> Int {
         var removed = 0
-        try forEach { answer throws(StoreError) in
+        try visit { answer throws(StoreError) in
             guard answer.app == app else { return }
             guard subject.isNamed(in: try vault.open(answer.body, .answer(app, key: answer.key))) else { return }
             remove.bind(1, answer.row)
@@ -72,7 +72,7 @@ struct AnswerTable {
     }
 
     /// Calls the closure, which may change the row, with each of them.
-    func forEach(_ body: (StoredBody) throws(StoreError) -> Void) throws(StoreError) {
+    func visit(_ body: (StoredBody) throws(StoreError) -> Void) throws(StoreError) {
         var last: Int64 = .min
         while true {
             page.bind(1, last)

@@ -21,13 +21,7 @@ final class Reader: StoreReader {
         self.connection = connection
         eventsAfter = try prepare(
             "SELECT \(LoggedEvent.columns) FROM events WHERE sequence > ?1 ORDER BY sequence LIMIT ?2")
-        // From the newest back until enough are found: what is rare in a long log takes a scan of it.
-        eventsMatching = try prepare(
-            """
-            SELECT \(LoggedEvent.columns) FROM events
-            WHERE sequence < ?1 AND app = ?2 AND type BETWEEN ?3 AND ?4 AND time BETWEEN ?5 AND ?6
-            AND (?7 IS NULL OR subject = ?7) AND audience IS NULL ORDER BY sequence DESC LIMIT ?8
-            """)
+        eventsMatching = try prepare(Reader.eventsMatching)
         eventByID = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
         authStatus = try prepare("SELECT \(AuthStatus.columns) FROM auth_status WHERE app = ?1 AND user_id = ?2")
         let attempts = "SELECT \(StoredAttempt.columns) FROM attempts WHERE delegate = ?1 AND id < ?2"
@@ -52,6 +46,14 @@ final class Reader: StoreReader {
     }
 
     // MARK: The log
+
+    /// From the newest back until enough are found: what is rare in a long log takes a scan of it. (The plus keeps SQLite
+    /// from sorting all events of the app.)
+    static let eventsMatching = """
+        SELECT \(LoggedEvent.columns) FROM events
+        WHERE sequence < ?1 AND +app = ?2 AND type BETWEEN ?3 AND ?4 AND time BETWEEN ?5 AND ?6
+        AND (?7 IS NULL OR subject = ?7) AND audience IS NULL ORDER BY sequence DESC LIMIT ?8
+        """
 
     func events(after sequence: Sequence, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch {
         connection.startClock()

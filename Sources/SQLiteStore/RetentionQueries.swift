@@ -33,9 +33,10 @@ struct RetentionQueries {
             (SELECT max(after, until) + 1 FROM span))
         """
 
-    /// There is no index by subject, which would cost each append: a part of the log, ?3 to ?4, is read through.
+    /// There is no index by subject, which would cost each append: a part of the log, ?3 to ?4, is read through. (The plus
+    /// keeps SQLite from going through all ids of the app.)
     static let about = """
-        SELECT sequence FROM events WHERE sequence BETWEEN ?3 AND ?4 AND subject = ?1 AND app = ?2
+        SELECT sequence FROM events WHERE sequence BETWEEN ?3 AND ?4 AND subject = ?1 AND +app = ?2
         ORDER BY sequence LIMIT ?5
         """
     /// Events of such a part: some ten milliseconds.

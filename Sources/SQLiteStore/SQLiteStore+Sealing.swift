@@ -10,10 +10,10 @@ extension SQLiteStore {
     /// not be open.
     /// - Throws: `.inUse` while a server runs; `.sealed` when `from` is not its key.
     public static func rewrap(folder path: String, from: Sealer?, to: Sealer?) throws(StoreError) {
-        let folder = try StoreFolder(path)
-        guard folder.size(folder.database) != nil else {
-            throw .notWritable(path: folder.database, reason: "there is no such database")
+        guard StoreFolder.holdsDatabase(path) else {
+            throw .notWritable(path: path, reason: "there is no database in it")
         }
+        let folder = try StoreFolder(path)
         let lock = try LockFile(path: folder.lock)
         do {
             let old = Vault(sealer: from)
@@ -84,7 +84,7 @@ extension SQLiteStore {
         _ connection: Connection, from old: Vault, to new: Vault
     ) throws(StoreError) {
         let update = try Statement(connection, "UPDATE answers SET body = ?2 WHERE rowid = ?1")
-        try AnswerTable(connection, old).forEach { answer throws(StoreError) in
+        try AnswerTable(connection, old).visit { answer throws(StoreError) in
             let place = Vault.Place.answer(answer.app, key: answer.key)
             update.bind(1, answer.row)
             try update.run(2, lent: try new.seal(try old.open(answer.body, place), place))

@@ -150,8 +150,9 @@ enum Schema {
         ALTER TABLE attempts ADD COLUMN bytes_sent INTEGER;
         ALTER TABLE attempts ADD COLUMN bytes_received INTEGER;
 
-        -- For lists by state, newest event first, of all delegates and of one.
+        -- For lists by state, newest event first, of all delegates and of one. Recovery needs no index of its own.
         ALTER TABLE waiting ADD COLUMN is_replay INTEGER NOT NULL DEFAULT 0;
+        DROP INDEX waiting_for_retry;
         CREATE INDEX waiting_by_state ON waiting (state, event, delegate);
         CREATE INDEX waiting_of_delegate ON waiting (delegate, state, event);
 

@@ -32,6 +32,9 @@ struct StoreFolder {
         free(real)
     }
 
+    /// Without making anything.
+    static func holdsDatabase(_ path: String) -> Bool { status(path + "/herald.db") != nil }
+
     /// A file's bytes; `nil` when there is none.
     func size(_ file: String) -> Int? { StoreFolder.status(file).map { Int($0.st_size) } }
 

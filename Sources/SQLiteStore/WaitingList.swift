@@ -8,18 +8,21 @@ struct WaitingList {
     init(_ connection: Connection) throws(StoreError) {
         ofAll = try Statement(connection, WaitingList.page(WaitingList.ofAll))
         ofDelegate = try Statement(connection, WaitingList.page(WaitingList.ofDelegate))
-        countOfAll = try Statement(connection, "SELECT count(*) FROM waiting WHERE \(WaitingList.ofAll)")
-        countOfDelegate = try Statement(connection, "SELECT count(*) FROM waiting WHERE \(WaitingList.ofDelegate)")
+        countOfAll = try Statement(connection, "SELECT count(*) \(WaitingList.ofAll)")
+        countOfDelegate = try Statement(connection, "SELECT count(*) \(WaitingList.ofDelegate)")
     }
 
-    static let ofAll = """
+    // The primary key would do for one delegate as well, but goes through its rows of all states.
+    static let ofAll = "FROM waiting INDEXED BY waiting_by_state WHERE \(isMeant)"
+    static let ofDelegate = "FROM waiting INDEXED BY waiting_of_delegate WHERE delegate = ?5 AND \(isMeant)"
+
+    private static let isMeant = """
         state = ?1 AND event BETWEEN ?2 AND ?3 AND EXISTS (SELECT 1 FROM delegates WHERE key = delegate AND app = ?4)
         """
-    static let ofDelegate = ofAll + " AND delegate = ?5"
 
-    static func page(_ condition: String) -> String {
+    static func page(_ rows: String) -> String {
         """
-        SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE \(condition) AND (event, delegate) < (?6, ?7)
+        SELECT \(WaitingDelivery.columnsWithSubject) \(rows) AND (event, delegate) < (?6, ?7)
         ORDER BY event DESC, delegate DESC LIMIT ?8
         """
     }

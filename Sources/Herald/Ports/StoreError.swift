@@ -29,7 +29,8 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .newer(let path, let found, let supported):
             "\(path) has schema version \(found), this Herald knows up to \(supported). Run the newer Herald again."
         case .sealed(let path, let reason):
-            "The secrets in \(path) are sealed, \(reason). Set HERALD_MASTER_KEY to the key they were sealed with; `herald rewrap` changes it."
+            "The secrets in \(path) are sealed, \(reason). Set HERALD_MASTER_KEY to the key that they were sealed with; "
+                + "`herald rewrap` changes it."
         case .full: "The disk is full."
         case .inputOutput(let reason): "The disk reported an error: \(reason)."
         case .syncFailed(let reason): "Flushing to the disk failed: \(reason)."
