@@ -48,14 +48,19 @@ public final class AuthEvents<User: Sendable>: AuthEventsDelegate {
 
     // MARK: Posting
 
+    /// Tells that this user has logged in.
     public func userIsLoggedIn(user: User) { tell { $0.userIsLoggedIn(user: user) } }
 
+    /// Tells that somebody has logged out.
     public func userIsLoggedOut() { userIsLoggedOut(user: nil) }
 
+    /// Tells that it has changed whether somebody is logged in.
     public func userAuthStatusChanged() { userAuthStatusChanged(user: nil, isLoggedIn: nil) }
 
+    /// Tells that this user has logged out.
     public func userIsLoggedOut(user: User?) { tell { $0.userIsLoggedOut(user: user) } }
 
+    /// Tells that it has changed whether this user is logged in.
     public func userAuthStatusChanged(user: User?, isLoggedIn: Bool?) {
         tell { $0.userAuthStatusChanged(user: user, isLoggedIn: isLoggedIn) }
     }

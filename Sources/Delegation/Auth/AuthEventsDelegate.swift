@@ -38,10 +38,11 @@ extension AuthEventsDelegate {
 
 /// What an ``AuthEventsDelegate`` is told, as a value.
 public enum AuthEvent<User: Sendable>: Sendable {
+    /// This user has logged in.
     case loggedIn(User)
-    /// `nil` when it isn't known who.
+    /// This user has logged out; `nil` when it isn't known who.
     case loggedOut(User?)
-    /// What isn't known is `nil`.
+    /// Whether this user is logged in has changed; what isn't known is `nil`.
     case statusChanged(User?, isLoggedIn: Bool?)
 }
 

@@ -22,6 +22,7 @@ public protocol FormField: AnyObject {
 /// Fields that are disabled or not there are skipped.
 @MainActor
 public protocol FieldAdvancing: AnyObject {
+    /// What the fields are.
     associatedtype Field: FormField
 
     /// The fields of the form, in any order.

@@ -4,6 +4,7 @@ public struct MulticastError<Failure: Error>: Error {
     public struct Entry: Sendable {
         /// Which object it is; compare it with the identity of delegates that you hold.
         public let delegate: ObjectIdentifier
+        /// What it threw.
         public let error: Failure
 
         @usableFromInline

@@ -1,5 +1,6 @@
 /// Is told when an ``ObservedState`` or a ``StateMachine`` changes.
 public protocol StateDelegate<State>: AnyObject, Sendable {
+    /// What the states are.
     associatedtype State: Sendable
 
     /// The state was `old` and became `new`; by now it may be another one again.

@@ -66,7 +66,9 @@ extension StateMachine where State: Equatable {
 
 /// A change of state that the rules of a ``StateMachine`` don't allow.
 public struct IllegalTransition<State: Sendable>: Error, CustomStringConvertible {
+    /// The state that it was, and still is.
     public let old: State
+    /// The state that it can't become from there.
     public let new: State
 
     public var description: String { "the state can't change from \(old) to \(new)" }
