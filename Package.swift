@@ -113,7 +113,8 @@ let package = Package(
         tests(
             "HeraldServerTests",
             [
-                "HeraldServer", "HeraldCommand", "Herald", "HTTPServer", "JSON", "Runtime", "SQLiteStore", "Webhooks",
+                "HeraldServer", "HeraldCommand", "Crypto", "Herald", "HTTPServer", "JSON", "Runtime", "SQLiteStore",
+                "Webhooks",
             ]),
         tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "JSON", "Receiver"]),
     ]

@@ -166,7 +166,7 @@ extension HeadRules {
         switch range.count {
         case 3: return equals("get") ? .get : equals("put") ? .put : nil
         case 4: return equals("post") ? .post : equals("head") ? .head : nil
-        case 5: return equals("patch") ? .patch : nil
+        case 5: return equals("patch") ? .patch : equals("trace") ? .trace : nil
         case 6: return equals("delete") ? .delete : nil
         case 7: return equals("options") ? .options : nil
         default: return nil

@@ -9,6 +9,12 @@ enum CurlLibrary {
         guard isPrepared else { throw .library("curl_global_init failed") }
     }
 
+    /// The content codings that it decodes, for `accept-encoding`; empty: none.
+    static let contentCodings = [
+        ("gzip, deflate", herald_curl_decodes_deflate()), ("br", herald_curl_decodes_brotli()),
+        ("zstd", herald_curl_decodes_zstd()),
+    ].filter { $0.1 == 1 }.map(\.0).joined(separator: ", ")
+
     /// Whether an HTTP/2 connection without TLS can carry more than one request.
     static let keepsClearHTTP2 = herald_curl_keeps_clear_http2() == 1
 

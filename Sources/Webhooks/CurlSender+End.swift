@@ -81,7 +81,10 @@ extension CurlSender {
             verdict: .answered(status: status, retryAfter: retryAfter), duration: duration, excerpt: transfer.excerpt,
             transport: transport)
         outcome.control = answer.control
-        if callback.purpose == .handshake, let origin = answer.allowedOrigin {
+        // A permission for somebody else is none.
+        if callback.purpose == .handshake, let origin = answer.allowedOrigin,
+            origin == "*" || origin.lowercased() == configuration.origin.lowercased()
+        {
             outcome.permission = .init(origin: origin, rate: answer.allowedRate)
         }
         return outcome

@@ -65,6 +65,7 @@ final class Target {
         var lines: [String] = []
         if HeaderRules.isValue(userAgent) { lines.append("user-agent: \(userAgent)") }
         if HeaderRules.isValue(delegate.id) { lines.append("herald-delegate: \(delegate.id)") }
+        if !CurlLibrary.contentCodings.isEmpty { lines.append("accept-encoding: \(CurlLibrary.contentCodings)") }
         // Without a value libcurl leaves it out, which it would else add to large bodies.
         lines.append("Expect:")
         for header in delegate.settings.headers where HeaderRules.permits((header.key, header.value)) {

@@ -12,13 +12,20 @@ struct CommandTests {
             let help = try await Binary.run(arguments)
             #expect(help.end == .exited(0))
             for option in Option.all {
+                if option.isSecret {
+                    #expect(help.text.contains("\n  \(option.variable)\n"))
+                    #expect(help.text.contains("Default: \(option.defaultText). In the environment only."))
+                    continue
+                }
                 #expect(help.text.contains("--\(option.name) \(option.placeholder)\n"))
                 #expect(help.text.contains("Default: \(option.defaultText). Environment: \(option.variable)."))
             }
         }
         let overview = try await Binary.run(["--help"])
         #expect(overview.end == .exited(0))
-        for command in ["serve", "receiver", "health", "version"] { #expect(overview.text.contains("\n  \(command) ")) }
+        for command in ["serve", "receiver", "rewrap", "health", "version"] {
+            #expect(overview.text.contains("\n  \(command) "))
+        }
         #expect(try await Binary.run(["health", "--help"]).text.hasPrefix("Usage: herald health"))
     }
 

@@ -60,12 +60,7 @@ struct ConventionTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.isEmpty)
     }
 
-    @Test(
-        "a field whose feature is not there is refused as unknown",
-        arguments: [
-            "filter", "format", "ordering", "rate_limit", "lease_seconds", "start", "replay_current_state",
-            "verification", "signature", "http_version", "typo", "id", "status",
-        ])
+    @Test("an unknown field, or one that can only be read, is refused", arguments: ["typo", "id", "status", "lag"])
     func unknownFields(name: String) async throws {
         let herald = try await HeraldProcess.start()
         let answer = try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/", "\#(name)": null}"#)
@@ -76,13 +71,9 @@ struct ConventionTests {
     @Test("a parameter, an address or a content type whose feature is not there is refused, and nothing is posted")
     func unbuiltFeatures() async throws {
         let herald = try await HeraldProcess.start()
-        let id = try await herald.register("http://127.0.0.1:9/").id
-        #expect(try await herald.post("/v1/events?dry_run=true", #"{"type": "a"}"#).errors == ["dry_run"])
+        _ = try await herald.register("http://127.0.0.1:9/")
         #expect(try await herald.get("/v1/app-state?wait=30").errors == ["wait"])
         #expect(try await herald.send("DELETE", "/v1/delegates?all=true&kind=webhook").errors == ["kind"])
-        for action in ["test", "secret/rotate", "renew", "replay"] {
-            #expect(try await herald.post("/v1/delegates/\(id)/\(action)", "{}").status == 404, "\(action)")
-        }
         #expect(try await herald.get("/v1/events").data.isEmpty)
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
     }

@@ -25,7 +25,10 @@ struct DelegateActionTests {
         #expect(all.string("public_key")?.hasPrefix("whpk_") == true)
         let created = try #require(all["created_at"]?.timestamp)
         #expect(all["expires_at"]?.timestamp?.milliseconds == created.milliseconds + 3_600_000)
-        #expect(try await herald.post("/v1/delegates", #"{"url": "http://a.test/", "rate_limit": 0}"#).errors == ["/rate_limit"])
+        #expect(
+            try await herald.post("/v1/delegates", #"{"url": "http://a.test/", "rate_limit": 0}"#).errors == [
+                "/rate_limit"
+            ])
     }
 
     @Test("a lease is renewed, a delegate without one is a 409")
@@ -63,7 +66,8 @@ struct DelegateActionTests {
         let signatures = (both.header("webhook-signature") ?? "").split(separator: " ").map(String.init)
         #expect(
             signatures == [
-                try await Signature.byOpenSSL(of: both, secret: new), try await Signature.byOpenSSL(of: both, secret: old),
+                try await Signature.byOpenSSL(of: both, secret: new),
+                try await Signature.byOpenSSL(of: both, secret: old),
             ])
         let last = try await herald.post(path, #"{"overlap_seconds": 0}"#)
         #expect(last["previous_expires_at"]?.timestamp != nil)
@@ -121,7 +125,8 @@ struct DelegateActionTests {
         var ids: [String] = []
         for _ in 0..<3 { ids.append(try await herald.publish()) }
         for (path, start, expected) in [
-            ("/earliest", "earliest", ids), ("/event", ids[1], Array(ids[1...])), ("/future", "2100-01-01T00:00:00Z", []),
+            ("/earliest", "earliest", ids), ("/event", ids[1], Array(ids[1...])),
+            ("/future", "2100-01-01T00:00:00Z", []),
             ("/past", "2000-01-01T00:00:00Z", ids), ("/now", "now", []),
         ] as [(String, String, [String])] {
             _ = try await herald.register(receiver.url(path), #""start": "\#(start)""#)

@@ -26,7 +26,7 @@ struct DeliveryTests {
         #expect(request.header("authorization") == "Basic x")
         #expect(request.header("host") == "127.0.0.1:\(receiver.port)")
         #expect(request.header("expect") == nil)
-        #expect(request.header("accept-encoding") == nil)
+        #expect(request.header("accept-encoding")?.contains("gzip") == true)
         let now = Int64(time(nil))
         let stamp = try #require(request.header("webhook-timestamp").flatMap { Int64($0) })
         #expect((now - 30...now + 1).contains(stamp))
@@ -122,18 +122,31 @@ struct DeliveryTests {
         #expect(try await herald.get("/metrics").text.contains("herald_deliveries_exhausted_total 1\n"))
     }
 
-    @Test("an answer that does not come in time is a failure, and is tried again")
-    func timeout() async throws {
+    @Test("a receiver that does not answer in time, or whose gateway says so, is left alone for a minute")
+    func rest() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
-        let receiver = try Receiver { $0.header("herald-attempt") == "1" ? .held(gate) : .status(200) }
+        let receiver = try Receiver { request in
+            switch request.path {
+            case "/late": .held(gate)
+            case "/502": .status(502)
+            case "/504": .status(504)
+            default: .status(500)
+            }
+        }
         defer { receiver.close() }
         defer { gate.open() }
-        let id = try await herald.register(receiver.url(), #""timeout_seconds": 1"#, #""retry_schedule": [0.05]"#).id
-        let event = try await herald.publish()
-        _ = try await herald.deliveries(of: event, "delivered")
-        let attempts = try await herald.get("/v1/delegates/\(id)/attempts").data
-        #expect(attempts.map { $0["error"]?.string } == [nil, "timeout"])
+        for (path, isRested) in [("/late", true), ("/502", true), ("/504", true), ("/500", false)] {
+            let settings = #""timeout_seconds": 1, "retry_schedule": [30]"#
+            let id = try await herald.register(receiver.url(path), settings).id
+            let event = try await herald.publish()
+            let delivery = try #require(try await herald.deliveries(of: event, "retrying").first)
+            let last = try #require(delivery["last_attempt_at"]?.timestamp?.milliseconds)
+            let next = try #require(delivery["next_attempt_at"]?.timestamp?.milliseconds)
+            #expect((next - last >= 60_000) == isRested, "\(path): \(next - last) ms")
+            #expect(delivery["error"]?.string == (path == "/late" ? "timeout" : nil))
+            #expect(try await herald.send("DELETE", "/v1/delegates/\(id)").status == 204)
+        }
     }
 
     @Test("Retry-After is obeyed when it is later than the schedule")

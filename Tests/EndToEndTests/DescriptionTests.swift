@@ -38,9 +38,10 @@ struct DescriptionTests {
         }.text
         for line in [
             "herald_events_published_total{family=\"auth\"} 2", "herald_events_published_total{family=\"other\"} 1",
+            "herald_events_published_total{family=\"herald\"} 3",
             "herald_attempts_total{outcome=\"succeeded\"} 3", "herald_deliveries_exhausted_total 3",
             "herald_delegates{kind=\"webhook\"} 2", "herald_attempt_duration_seconds_bucket{le=\"+Inf\"} 6",
-            "herald_attempt_duration_seconds_count 6", "herald_log_head 3",
+            "herald_attempt_duration_seconds_count 6", "herald_log_head 6",
         ] {
             #expect(page.contains("\n\(line)\n"), "\(line)")
         }

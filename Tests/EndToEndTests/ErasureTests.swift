@@ -8,7 +8,9 @@ struct ErasureTests {
     @Test("its data is gone from the log, the attempts, the statuses and the files, and a receipt says what was there")
     func erasure() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { _ in .status(500, body: "answer about Zerberus") }
+        let receiver = try Receiver { request in
+            .status(500, body: request.text.contains("Zerberus") ? "I know Zerberus" : "Who is that?")
+        }
         defer { receiver.close() }
         _ = try await herald.register(receiver.url(), #""retry_schedule": [3600]"#)
         let login = #"{"type": "auth.logged_in", "data": {"user": {"id": 42, "name": "Zerberus"}}}"#
@@ -46,7 +48,8 @@ struct ErasureTests {
     func many() async throws {
         let herald = try await HeraldProcess.start()
         let event = #"{"type": "a.b", "subject": "orders/1", "data": "x"}"#
-        let posted = try await herald.post("/v1/events", "[" + Array(repeating: event, count: 1000).joined(separator: ",") + "]")
+        let posted = try await herald.post(
+            "/v1/events", "[" + Array(repeating: event, count: 1000).joined(separator: ",") + "]")
         #expect(posted.status == 202)
         try await herald.publish("a.b", #""subject": "orders/1""#)
         let receipt = try await herald.send("DELETE", "/v1/subjects?subject=orders%2F1")

@@ -4,7 +4,8 @@ import Testing
 
 @Suite("The catalogue of event types", .serialized)
 struct EventTypeTests {
-    private static let schema = #"{"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number"}}}"#
+    private static let schema =
+        #"{"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number"}}}"#
 
     @Test("a type is described, listed, changed with its version, and forgotten")
     func lifeCycle() async throws {
@@ -24,7 +25,9 @@ struct EventTypeTests {
         #expect(try await herald.send("PUT", "/v1/event-types/order.paid", "{}", ["If-Match": tag]).status == 412)
         let known = ["If-None-Match": changed.header("etag") ?? ""]
         #expect(try await herald.get("/v1/event-types/order.paid", known).status == 304)
-        for type in ["a", "z.z"] { #expect(try await herald.send("PUT", "/v1/event-types/\(type)", "{}").status == 201) }
+        for type in ["a", "z.z"] {
+            #expect(try await herald.send("PUT", "/v1/event-types/\(type)", "{}").status == 201)
+        }
         let page = try await herald.get("/v1/event-types?limit=2")
         #expect(page.data.map { $0["type"]?.string } == ["a", "order.paid"])
         let cursor = try #require(page.string("next_cursor"))
@@ -68,7 +71,8 @@ struct EventTypeTests {
     func families() async throws {
         let herald = try await HeraldProcess.start()
         let schema = #"{"properties": {"state": {"enum": ["idle", "busy"]}}}"#
-        _ = try await herald.send("PUT", "/v1/event-types/app_state.changed", #"{"schema": \#(schema), "check": "enforce"}"#)
+        _ = try await herald.send(
+            "PUT", "/v1/event-types/app_state.changed", #"{"schema": \#(schema), "check": "enforce"}"#)
         #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#).status == 200)
         #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "gone"}"#).errors == ["/state"])
     }
@@ -78,7 +82,7 @@ struct EventTypeTests {
         let herald = try await HeraldProcess.start()
         for (body, pointer) in [
             (#"{"schema": {"type": "thing"}}"#, "/schema/type"),
-            (##"{"schema": {"properties": {"a": {"$dynamicRef": "#x"}}}}"##, "/schema/properties/a/$dynamicRef"),
+            (#"{"schema": {"properties": {"a": {"$dynamicRef": "x"}}}}"#, "/schema/properties/a/$dynamicRef"),
             (#"{"schema": \#(Self.schema), "example": {}}"#, "/example"), (#"{"check": "enforce"}"#, "/check"),
             (#"{"check": "on"}"#, "/check"), (#"{"colour": "red"}"#, "/colour"), ("[]", ""),
         ] { #expect(try await herald.send("PUT", "/v1/event-types/a.b", body).errors == [pointer], "\(body)") }

@@ -8,7 +8,7 @@ struct WaitingPostTests {
     @Test("Prefer: wait holds the answer until every delegate has been told once")
     func waits() async throws {
         let herald = try await HeraldProcess.start()
-        let receiver = try Receiver { $0.path == "/bad" ? .status(500) : .status(204) }
+        let receiver = try Receiver { $0.path.hasPrefix("/bad") ? .status(500) : .status(204) }
         defer { receiver.close() }
         let good = try await herald.register(receiver.url("/good")).id
         let bad = try await herald.register(receiver.url("/bad"), #""retry_schedule": [3600]"#).id

@@ -59,7 +59,7 @@ struct DelegateInputTests {
             #""format": "xml""#, #""ordering": "none ""#, #""rate_limit": 0"#, #""rate_limit": 0.009"#,
             #""rate_limit": 10000.1"#, #""rate_limit": "1""#, #""lease_seconds": 9"#, #""lease_seconds": 31536001"#,
             #""lease_seconds": 60.5"#, #""verification": true"#, #""http_version": 2"#, #""http_version": "3""#,
-            #""start": "yesterday""#, #""start": 5"#, #""replay_current_state": "yes""#, #""secret": "whsec_short""#,
+            #""start": "last night""#, #""start": 5"#, #""replay_current_state": "yes""#, #""secret": "whsec_short""#,
             #""secret": "abc""#, #""secret": "whsk_AAAA""#, #""signature": "v2""#,
         ])
     func limits(member: String) {

@@ -69,6 +69,9 @@ import Webhooks
                 .init(origin: "events.example", rate: 120)
             ),
             ([("webhook-allowed-origin", "*"), ("webhook-allowed-rate", "-3")], .init(origin: "*", rate: nil)),
+            ([("webhook-allowed-origin", "Events.Example")], .init(origin: "Events.Example", rate: nil)),
+            ([("webhook-allowed-origin", "other.example"), ("webhook-allowed-rate", "*")], nil),
+            ([("webhook-allowed-origin", "events.example.evil.example")], nil),
             ([("webhook-allowed-rate", "120")], nil), ([], nil),
         ] as [([(String, String)], CallbackOutcome.Permission?)])
     func permission(_ headers: [(String, String)], _ permission: CallbackOutcome.Permission?) async throws {

@@ -48,7 +48,7 @@ public struct CallbackOutcome: Sendable {
 
     /// What the receiver allows in answer to a handshake.
     public struct Permission: Equatable, Sendable {
-        /// `WebHook-Allowed-Origin`.
+        /// `WebHook-Allowed-Origin`: `*`, or the origin that asked. A sender reports no permission for anybody else.
         public let origin: String
         /// `WebHook-Allowed-Rate`: requests a minute; `nil`: no limit was named.
         public let rate: Int?

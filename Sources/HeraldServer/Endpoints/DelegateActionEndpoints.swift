@@ -56,8 +56,7 @@ struct DelegateActionEndpoints: Sendable {
     ) throws(Problem) {
         _ = try call.query()
         try call.noBody()
-        try registry.make(
-            call, .update(id: call.parameters[0], ifVersion: call.version(), change: change), updated: answer)
+        try registry.update(call, change, updated: answer)
     }
 
     // MARK: Secrets
@@ -65,11 +64,8 @@ struct DelegateActionEndpoints: Sendable {
     private func rotateSecret(_ call: Call) throws(Problem) {
         _ = try call.query()
         let rotation = try SecretRotation(call.optionalJSON())
-        try registry.make(
-            call,
-            .update(
-                id: call.parameters[0], ifVersion: call.version(),
-                change: { state, now throws(RegistryWrite.InvalidSettings) in try rotation.rotate(&state, now: now) }),
+        try registry.update(
+            call, { state, now throws(RegistryWrite.InvalidSettings) in try rotation.rotate(&state, now: now) },
             updated: Self.showSecret)
     }
 
@@ -80,7 +76,7 @@ struct DelegateActionEndpoints: Sendable {
             $0.member("secret", delegate.newestSecret?.text)
             $0.member("signature", delegate.newestSecret?.scheme.rawValue)
             $0.member("public_key", delegate.newestSecret?.publicKey?.text)
-            let previous = delegate.state.secrets.dropFirst().first?.expiresAt
+            let previous = delegate.state.secrets.dropFirst().compactMap(\.expiresAt).max()
             $0.member("previous_expires_at", previous.map { Timestamp(milliseconds: $0) })
         }
         return Response(

@@ -49,8 +49,7 @@ struct DelegateEndpoints: Sendable {
 
     private func change(_ call: Call) throws(Problem) {
         _ = try call.query()
-        let change = try DelegateInput.patch(call.json(), checkURL)
-        try registry.make(call, .update(id: call.parameters[0], ifVersion: call.version(), change: change))
+        try registry.update(call, DelegateInput.patch(call.json(), checkURL))
     }
 
     private func remove(_ call: Call) throws(Problem) {

@@ -55,8 +55,8 @@ struct PendingDeliveries: Sendable {
         of delegate: WebhookDelegate, _ reader: any StoreReader, after sequence: Sequence, limit: Int
     ) throws -> (rows: [DeliveryRow], next: Sequence?) {
         let lane = hub.lane(of: delegate.key)
-        // A lane without an entry is up to date.
-        guard let cursor = lane?.cursor else { return ([], nil) }
+        // A lane without an entry is up to date; one whose delegate is gone has ended.
+        guard let cursor = lane?.cursor, delegate.status != .gone else { return ([], nil) }
         var position = max(cursor, sequence)
         var rows: [DeliveryRow] = []
         for _ in 0..<(Self.maxEvents / Self.eventsPerRead) {

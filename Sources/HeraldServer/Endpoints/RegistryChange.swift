@@ -14,6 +14,22 @@ struct RegistryChange: Sendable {
         try make(call, action, showing: secret, idempotency: idempotency(call, secret, updated), updated: updated)
     }
 
+    /// Changes the delegate of the path, in the version that `If-Match` names.
+    func update(
+        _ call: Call, _ change: @escaping DelegateInput.Change,
+        updated: (@Sendable (WebhookDelegate) -> Response)? = nil
+    ) throws(Problem) {
+        try make(
+            call,
+            .update(id: call.parameters[0], ifVersion: call.version()) {
+                state, now throws(RegistryWrite.InvalidSettings) in
+                let old = state
+                try change(&state, now)
+                // The first never expires.
+                if state != old { state.secrets.removeAll { !$0.isValid(at: now) } }
+            }, updated: updated)
+    }
+
     /// To be called before anything is read from the store, where it is: it refuses what is wrong with the header.
     func idempotency(
         _ call: Call, _ secret: SigningSecret? = nil, _ updated: (@Sendable (WebhookDelegate) -> Response)? = nil

@@ -5,14 +5,18 @@ import Synchronization
 final class EventMetrics: EventDelegate {
     private let auth = Atomic<Int>(0)
     private let appState = Atomic<Int>(0)
+    private let service = Atomic<Int>(0)
     private let other = Atomic<Int>(0)
 
     func published(_ batch: EventBatch) {
-        for event in batch.events {
+        // What repeats the current state to one delegate is no news.
+        for event in batch.events where event.audience == nil {
             if event.type.hasPrefix("auth.") {
                 auth.add(1, ordering: .relaxed)
             } else if event.type.hasPrefix("app_state.") {
                 appState.add(1, ordering: .relaxed)
+            } else if event.type.hasPrefix(EventType.reservedPrefix) {
+                service.add(1, ordering: .relaxed)
             } else {
                 other.add(1, ordering: .relaxed)
             }
@@ -23,7 +27,7 @@ final class EventMetrics: EventDelegate {
     var counts: [(family: String, count: Int)] {
         [
             ("auth", auth.load(ordering: .relaxed)), ("app_state", appState.load(ordering: .relaxed)),
-            ("other", other.load(ordering: .relaxed)),
+            ("herald", service.load(ordering: .relaxed)), ("other", other.load(ordering: .relaxed)),
         ]
     }
 }

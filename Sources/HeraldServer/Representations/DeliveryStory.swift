@@ -75,7 +75,8 @@ struct DeliveryStory: Sendable {
     /// The delegate will be told, or was so lately that the store may not know: its lane is not there, or it is and the
     /// checkpoint that says so is not.
     static func isPending(_ logged: LoggedEvent, _ view: EventView, _ delegate: WebhookDelegate, _ hub: Hub) -> Bool {
-        guard logged.sequence > delegate.start, delegate.wants(view) else { return false }
+        // What is posted while a delegate is gone is not kept for it.
+        guard delegate.status != .gone, logged.sequence > delegate.start, delegate.wants(view) else { return false }
         if let cursor = hub.lane(of: delegate.key)?.cursor, logged.sequence > cursor { return true }
         return hub.isOnItsWay(logged.sequence, to: delegate.key)
     }

@@ -1,0 +1,62 @@
+import JSON
+import Receiver
+import TestSupport
+import Testing
+
+@Suite("How a webhook begins", .serialized)
+struct DelegateStartTests {
+    @Test("nothing is sent before the challenge came back, and nothing is lost meanwhile")
+    func verification() async throws {
+        let herald = try await HeraldProcess.start()
+        let gate = ReceiverGate()
+        let receiver = try Receiver { request in
+            request.text.contains("herald.verification")
+                ? .held(gate, .status(200, bytes: request.body)) : .status(204)
+        }
+        defer { receiver.close() }
+        defer { gate.open() }
+        let delegate = try await herald.register(receiver.url(), #""verification": "challenge""#)
+        #expect(delegate.string("status") == "pending_verification")
+        let event = try await herald.publish()
+        let story = try await herald.deliveries(of: event, "pending")
+        #expect(story.first?["reason"]?.string?.contains("pending_verification") == true)
+        gate.open()
+        _ = try await herald.deliveries(of: event, "delivered")
+        #expect(try await herald.get("/v1/delegates/\(delegate.id)").string("status") == "active")
+        #expect(try await herald.get("/v1/delegates?status=pending_verification").data.isEmpty)
+        #expect(receiver.requests.map { $0.header("webhook-id") == event } == [false, true])
+    }
+
+    @Test("an address that does not agree stays unverified, and the reason is told; without verification it is active")
+    func notVerified() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let id = try await herald.register(receiver.url(), #""verification": "challenge""#).id
+        let event = try await herald.publish()
+        let path = "/v1/delegates/\(id)"
+        let refused = try await herald.get(path) { $0.string("status_reason")?.contains("challenge") == true }
+        #expect(refused.string("status") == "pending_verification")
+        #expect(try await herald.send("PATCH", path, #"{"verification": null}"#).string("status") == "active")
+        _ = try await herald.deliveries(of: event, "delivered")
+    }
+
+    @Test("a new delegate can be told the current state first")
+    func currentState() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        _ = try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#)
+        _ = try await herald.send("PUT", "/v1/auth/42", #"{"status": "logged_in"}"#)
+        let before = try await herald.get("/v1/events").data.count
+        _ = try await herald.register(receiver.url(), #""replay_current_state": true, "subjects": ["user:42"]"#)
+        _ = try await herald.register(receiver.url("/all"), #""replay_current_state": true"#)
+        let requests = await receiver.requests(2)
+        let told = try requests.map { request in
+            "\(request.path) \(try JSONDocument(parsing: request.body)["type"]?.string ?? "")"
+        }
+        #expect(told.sorted() == ["/ auth.status_changed", "/all app_state.changed"])
+        // Nobody else is told of it, and the log does not show it.
+        #expect(try await herald.get("/v1/events").data.count == before)
+    }
+}

@@ -1,0 +1,144 @@
+import JSON
+import Receiver
+import TestSupport
+import Testing
+
+@Suite("What a receiver's answer means", .serialized)
+struct EtiquetteTests {
+    /// How long after its last attempt the next one of the event's only delivery is due, in milliseconds.
+    private func pause(_ herald: HeraldProcess, _ event: String) async throws -> Int64 {
+        let delivery = try #require(try await herald.deliveries(of: event, "retrying").first)
+        let last = try #require(delivery["last_attempt_at"]?.timestamp?.milliseconds)
+        let next = try #require(delivery["next_attempt_at"]?.timestamp?.milliseconds)
+        return next - last
+    }
+
+    @Test(
+        "Retry-After of 429 and 503 is obeyed, in seconds and as a date, and capped at a day; other statuses have none")
+    func retryAfter() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { request in
+            switch request.path {
+            case "/429": .status(429, headers: [("retry-after", "7200")])
+            case "/503": .status(503, headers: [("retry-after", "Fri, 31 Dec 2100 23:59:59 GMT")])
+            case "/cap": .status(429, headers: [("retry-after", "99999999")])
+            default: .status(500, headers: [("retry-after", "7200")])
+            }
+        }
+        defer { receiver.close() }
+        for (path, range) in [
+            ("/429", 7_199_000...7_210_000), ("/503", 86_399_000...86_410_000), ("/cap", 86_399_000...86_410_000),
+            ("/500", 8_000...12_500),
+        ] as [(String, ClosedRange<Int64>)] {
+            let id = try await herald.register(receiver.url(path), #""retry_schedule": [10]"#).id
+            let pause = try await pause(herald, try await herald.publish())
+            #expect(range.contains(pause), "\(path): \(pause) ms")
+            #expect(try await herald.send("DELETE", "/v1/delegates/\(id)").status == 204)
+        }
+    }
+
+    @Test("a delegate that asked for time is left alone with everything else as well")
+    func waits() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { _ in .status(429, headers: [("retry-after", "3600")]) }
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url(), #""retry_schedule": [1]"#)
+        let first = try await herald.publish()
+        _ = try await herald.deliveries(of: first, "retrying")
+        let second = try await herald.publish()
+        _ = try await herald.deliveries(of: second, "pending")
+        #expect(receiver.requests.count == 1)
+    }
+
+    @Test(
+        "400, 413 and 415 are failures like any other, and so is a redirect, with a hint",
+        arguments: [400, 413, 415, 302])
+    func failures(status: Int) async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { request in
+            request.header("herald-attempt") == "1"
+                ? .status(status, headers: [("location", "http://127.0.0.1:9/")]) : .status(200)
+        }
+        defer { receiver.close() }
+        let id = try await herald.register(receiver.url(), #""retry_schedule": [0.05]"#).id
+        _ = try await herald.deliveries(of: try await herald.publish(), "delivered")
+        let attempts = try await herald.get("/v1/delegates/\(id)/attempts").data
+        #expect(attempts.map { $0["status_code"]?.integer } == [200, Int64(status)])
+        let hint = attempts.last?["detail"]?.string
+        #expect(hint?.contains(status == 302 ? "redirects are never followed" : "200 to 299") == true)
+    }
+
+    @Test("410 ends the deliveries: the delegate is gone until somebody resumes it")
+    func gone() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { $0.header("webhook-id") == "last" ? .status(200) : .status(410) }
+        defer { receiver.close() }
+        let watcher = try Receiver()
+        defer { watcher.close() }
+        let id = try await herald.register(receiver.url()).id
+        _ = try await herald.register(watcher.url(), #""events": ["herald.delegate.*"]"#)
+        let event = try await herald.publish()
+        _ = try await herald.deliveries(of: event, "dropped")
+        let shown = try await herald.get("/v1/delegates/\(id)", within: 20) { $0.string("status") == "gone" }
+        #expect(shown.string("status_reason")?.contains("410") == true)
+        let told = await watcher.requests(1)
+        #expect(told.first.map { String(decoding: $0.body, as: UTF8.self) }?.contains(id) == true)
+        let later = try await herald.publish()
+        #expect(try await herald.get("/v1/events/\(later)")["deliveries"]?.count == 0)
+        try await herald.stop()
+        let again = try await herald.restart()
+        #expect(try await again.get("/v1/delegates/\(id)").string("status") == "gone")
+        #expect(try await again.send("POST", "/v1/delegates/\(id)/resume").status == 200)
+        let last = try await again.publish("test.last", #""id": "last""#)
+        _ = try await again.deliveries(of: last, "delivered")
+        #expect(receiver.requests.map { $0.header("webhook-id") } == [event, "last"])
+    }
+
+    @Test("by the header webhook-delivery a receiver ends a delivery, or all of them")
+    func control() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { request in
+            switch request.header("webhook-id") {
+            case "abort": .status(500, headers: [("webhook-delivery", "abort-message")])
+            case "disable": .status(500, headers: [("webhook-delivery", "disable")])
+            default: .status(200)
+            }
+        }
+        defer { receiver.close() }
+        let id = try await herald.register(receiver.url(), #""retry_schedule": [3600]"#).id
+        let aborted = try await herald.publish("test.a", #""id": "abort""#)
+        _ = try await herald.deliveries(of: aborted, "dropped")
+        let disabling = try await herald.publish("test.a", #""id": "disable""#)
+        _ = try await herald.deliveries(of: disabling, "retrying")
+        let shown = try await herald.get("/v1/delegates/\(id)", within: 20) { $0.string("status") == "disabled" }
+        #expect(shown.string("status_reason")?.contains("webhook-delivery: disable") == true)
+        let waiting = try await herald.publish("test.a", #""id": "waiting""#)
+        _ = try await herald.deliveries(of: waiting, "pending")
+        #expect(try await herald.send("POST", "/v1/delegates/\(id)/resume").status == 200)
+        _ = try await herald.deliveries(of: waiting, "delivered")
+        #expect(receiver.requests.map { $0.header("webhook-id") } == ["abort", "disable", "waiting"])
+    }
+
+    @Test("a delegate that fails as a whole is announced, probed, and announced again when it works")
+    func failing() async throws {
+        let herald = try await HeraldProcess.start()
+        let isWell = Flag()
+        let receiver = try Receiver { _ in isWell.isSet ? .status(200) : .status(500) }
+        defer { receiver.close() }
+        let watcher = try Receiver()
+        defer { watcher.close() }
+        let id = try await herald.register(receiver.url(), #""retry_schedule": [0.01, 0.01, 0.01, 0.01, 3600]"#).id
+        _ = try await herald.register(watcher.url(), #""events": ["herald.delegate.*"]"#)
+        try await herald.publish()
+        let failing = try await herald.get("/v1/delegates/\(id)", within: 20) { $0.string("status") == "failing" }
+        #expect(failing["failing_since"]?.timestamp != nil)
+        isWell.set()
+        // The first probe comes after five seconds.
+        try await herald.publish()
+        _ = try await herald.get("/v1/delegates/\(id)", within: 30) { $0.string("status") == "active" }
+        let told = await watcher.requests(2).map { String(decoding: $0.body, as: UTF8.self) }
+        #expect(told.first?.contains(#""type":"herald.delegate.failing""#) == true)
+        #expect(told.last?.contains(#""type":"herald.delegate.recovered""#) == true)
+        #expect(try await herald.get("/v1/delegates/\(id)")["failing_since"]?.isNull != false)
+    }
+}

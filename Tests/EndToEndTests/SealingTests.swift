@@ -1,0 +1,53 @@
+import Glibc
+import TestSupport
+import Testing
+
+@Suite("Secrets at rest", .serialized)
+struct SealingTests {
+    private static let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+    private static let newKey = "Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
+
+    private func run(_ folder: TemporaryFolder, _ environment: [String: String]) async throws -> (
+        end: ChildProcess.End, text: String
+    ) {
+        try await Binary.run(["rewrap", "--data", folder.path + "/data"], environment: environment)
+    }
+
+    @Test("with a master key no secret, header or remembered answer lies in the files; the key can be changed")
+    func sealing() async throws {
+        let folder = TemporaryFolder()
+        let herald = try await HeraldProcess.start(folder: folder, environment: ["HERALD_MASTER_KEY": Self.key])
+        let body = #"{"url": "http://127.0.0.1:9/", "headers": {"authorization": "Bearer Zerberus"}}"#
+        let registered = try await herald.post("/v1/delegates", body, ["Idempotency-Key": "k"])
+        let secret = try #require(registered.string("secret")).dropFirst("whsec_".count)
+        #expect(try await herald.post("/v1/delegates", body, ["Idempotency-Key": "k"]).string("secret") != nil)
+        try await herald.stop()
+        for name in try Files.names(in: folder.path + "/data") {
+            let text = String(decoding: try Files.read(folder.path + "/data/" + name), as: UTF8.self)
+            #expect(!text.contains("Zerberus") && !text.contains(secret), "\(name)")
+        }
+
+        await #expect(throws: (any Error).self) { try await HeraldProcess.start(folder: folder) }
+        let environment = ["HERALD_MASTER_KEY": Self.key, "HERALD_NEW_MASTER_KEY": Self.newKey]
+        let wrong = try await run(folder, ["HERALD_MASTER_KEY": Self.newKey, "HERALD_NEW_MASTER_KEY": Self.key])
+        #expect(wrong.end == .exited(65))
+        #expect(wrong.text.contains("HERALD_MASTER_KEY"))
+        #expect(try await run(folder, environment).end == .exited(0))
+        await #expect(throws: (any Error).self) {
+            try await HeraldProcess.start(folder: folder, environment: ["HERALD_MASTER_KEY": Self.key])
+        }
+        let again = try await HeraldProcess.start(folder: folder, environment: ["HERALD_MASTER_KEY": Self.newKey])
+        #expect(try await again.post("/v1/delegates", body, ["Idempotency-Key": "k"]).string("secret") != nil)
+        #expect(try await run(folder, environment).end == .exited(73))
+    }
+
+    @Test("rewrap says what it needs")
+    func needs() async throws {
+        let folder = TemporaryFolder()
+        #expect(try await run(folder, [:]).text.contains("HERALD_NEW_MASTER_KEY is not set"))
+        #expect(try await run(folder, ["HERALD_NEW_MASTER_KEY": "short"]).end == .exited(64))
+        let flag = try await Binary.run(["serve", "--master-key", Self.key])
+        #expect(flag.end == .exited(64))
+        #expect(flag.text.contains("set HERALD_MASTER_KEY instead") && !flag.text.contains(Self.key))
+    }
+}
