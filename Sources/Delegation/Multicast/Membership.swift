@@ -39,7 +39,7 @@ final class Membership: Sendable {
             }
             if existing.isAlive { return false }
             // Its delegate was released; the newcomer got its memory, or has an equal key.
-            sweep([existing])
+            remove(existing)
         }
     }
 
@@ -78,7 +78,7 @@ final class Membership: Sendable {
         state.withLock { $0.byIdentity[identity] }?.isAlive ?? false
     }
 
-    /// Clears the places of members that were found to be released. Looking for them is left to the caller, because it
+    /// Clears the places of all members that were found to be released. Looking for them is left to the caller, because it
     /// takes a strong reference for a moment, and that may turn out to be the last.
     @usableFromInline
     func sweep(_ released: [Member]) {
