@@ -1,5 +1,6 @@
-import Delegation
 import Testing
+
+@testable import Delegation
 
 /// Names itself; all names have one hash.
 private struct Name: Hashable, Sendable {
@@ -70,5 +71,13 @@ struct KeyTests {
         stations.invokeDelegates { $0.hear("x") }
         #expect(record.lines == ["second x"])
         #expect(stations.count == 1)
+    }
+
+    @Test("don't pile up when they are released, though newcomers take the places of some")
+    func sweeping() {
+        for round in 0..<200 {
+            for name in ["a", "b", "c", "\(round)"] { stations.addDelegate(Radio(name, name, record)) }
+            #expect(stations.membership.members.count <= 32)
+        }
     }
 }
