@@ -7,6 +7,8 @@ public enum RequestMethod: String, Sendable, CaseIterable {
     case patch = "PATCH"
     case delete = "DELETE"
     case options = "OPTIONS"
+    /// Known, so that the handler can refuse it by its name.
+    case trace = "TRACE"
 }
 
 public enum HTTPVersion: Sendable {

@@ -69,8 +69,6 @@ extension Writer: StoreTransaction {
 
     func recipients(event: Sequence) throws(StoreError) -> [DelegateKey] { try attempts.recipients(event: event) }
 
-    func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int { try progress.countReplays(delegate) }
-
     func addReplay(
         delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
     ) throws(StoreError) -> Replay {

@@ -185,4 +185,49 @@ struct CloudEventTests {
             #expect(read["data"]?["total"]?.double == 12.5 && read["data"]?["name"]?.string == "é", "\(id)")
         }
     }
+
+    @Test(
+        "what arrives in both formats is an event that the SDK of PyPI reads",
+        .enabled(if: getenv("HERALD_VENV") != nil))
+    func delivered() async throws {
+        let venv = try #require(getenv("HERALD_VENV").map { String(cString: $0) })
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url("/structured"), #""format": "cloudevents""#)
+        _ = try await herald.register(receiver.url("/binary"), #""format": "cloudevents_binary""#)
+        let data = #"{"total" : 12.50, "name": "\u00e9"}"#
+        let posted = try await herald.post(
+            "/v1/events",
+            #"{"specversion": "1.0", "id": "c1", "source": "/shop", "type": "order.paid", "subject": "Größe 7", "#
+                + #""tenant": "x y", "urgent": true, "data": \#(data)}"#, Self.structured)
+        #expect(posted.status == 202)
+        let requests = await receiver.requests(2)
+        try #require(requests.count == 2)
+        let script = """
+            import json, sys
+            from cloudevents.core.bindings.http import HTTPMessage, from_http_event
+            message = json.loads(sys.argv[1])
+            event = from_http_event(HTTPMessage(message, sys.stdin.buffer.read()))
+            attributes = {name: str(value) for name, value in event.get_attributes().items()}
+            print(json.dumps({"attributes": attributes, "data": event.get_data()}))
+            """
+        for request in requests {
+            if request.path == "/binary" { #expect(request.body == Array(data.utf8)) }
+            var headers = JSONWriter()
+            headers.object { for (name, value) in request.headers { $0.member(name.lowercased(), value) } }
+            let result = try await ChildProcess.run(
+                venv + "/bin/python3", ["-c", script, String(decoding: headers.bytes, as: UTF8.self)],
+                input: request.body)
+            let event = try JSONDocument(parsing: result.text)
+            let expected = [
+                "specversion": "1.0", "id": "c1", "source": "/shop", "type": "order.paid", "subject": "Größe 7",
+                "tenant": "x y", "urgent": "true", "datacontenttype": "application/json",
+            ]
+            for (name, value) in expected {
+                #expect(event["attributes"]?[name]?.string == value, "\(request.path) \(name)")
+            }
+            #expect(event["data"]?["total"]?.double == 12.5 && event["data"]?["name"]?.string == "é")
+        }
+    }
 }

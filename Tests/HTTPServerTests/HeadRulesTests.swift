@@ -79,7 +79,7 @@ struct HeadRulesTests {
             ("GET", "/x", "", .malformed(.version)),
             ("get", "/x", "HTTP/1.1", .malformed(.method)),
             ("GE-T", "/x", "HTTP/1.1", .malformed(.method)),
-            ("TRACE", "/x", "HTTP/1.1", .unknownMethod),
+            ("BREW", "/x", "HTTP/1.1", .unknownMethod),
             ("CONNECT", "/x", "HTTP/1.1", .unknownMethod),
         ])
     func line(method: String, target: String, version: String, failure: RequestFailure) {

@@ -137,7 +137,7 @@ import Webhooks
     @Test("a body without end is cut, and the other callbacks on its connection go on")
     func endlessBody() async throws {
         let gate = ReceiverGate()
-        let replies = ScriptedReplies()
+        let replies = try ScriptedReplies()
         let (receiver, loop) = try secure { request in
             request.path == "/held" ? .held(gate) : replies.reply(to: request)
         }

@@ -71,7 +71,7 @@ import Webhooks
 
     @Test("a small answer that becomes a large one is cut where a large one is")
     func bomb() async throws {
-        let outcome = try await outcome(path: "/?gzip&size=10000000")
+        let outcome = try await outcome(path: "/?gzip&size=1000000")
         #expect(outcome.isSuccess)
         #expect(outcome.excerpt.count == 1024)
         #expect(outcome.transport.bytesReceived <= 32 * 1024 + 1)
@@ -112,7 +112,7 @@ import Webhooks
     }
 
     private func outcome(path: String) async throws -> CallbackOutcome {
-        let replies = ScriptedReplies()
+        let replies = try ScriptedReplies()
         let receiver = try Receiver { replies.reply(to: $0) }
         let loop = try SendingLoop()
         defer {

@@ -80,7 +80,7 @@ public final class Event: Sendable {
     public var isErased: Bool { !attributes.isEmpty && attributes[0] == Self.erasedMark }
 
     /// No publisher can bring an attribute of this name.
-    public static let erasedMark = KeyValue("herald.erased", "true")
+    private static let erasedMark = KeyValue("herald.erased", "true")
 
     /// The event without what it says: what is left in the log after an erasure.
     public func erased() -> Event {

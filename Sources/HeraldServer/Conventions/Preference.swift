@@ -7,14 +7,18 @@ enum Preference {
     static func wait(_ head: RequestHead) -> Int? {
         // The usual case: there is none.
         guard head.bytes(of: "Prefer") != nil else { return nil }
-        for field in head.fields where field.name == "prefer" {
-            for preference in field.value.split(separator: ",") {
-                // What stands behind a semicolon are parameters, of which `wait` has none.
-                let pair = preference.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)
-                guard pair.count == 2, trimmed(pair[0]).lowercased() == "wait" else { continue }
-                // The first one counts.
-                return Int(trimmed(pair[1])).flatMap { $0 >= 1 ? min($0, maxWait) : nil }
-            }
+        // Several fields are one list.
+        return wait(head.fields.filter { $0.name == "prefer" }.map(\.value).joined(separator: ","))
+    }
+
+    /// - Parameter value: of the header.
+    static func wait(_ value: String) -> Int? {
+        for preference in value.split(separator: ",") {
+            // What stands behind a semicolon are parameters, of which `wait` has none.
+            let pair = preference.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)
+            guard pair.count == 2, trimmed(pair[0]).lowercased() == "wait" else { continue }
+            // The first one counts.
+            return Int(trimmed(pair[1])).flatMap { $0 >= 1 ? min($0, maxWait) : nil }
         }
         return nil
     }

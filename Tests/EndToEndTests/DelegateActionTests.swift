@@ -1,0 +1,177 @@
+import JSON
+import Receiver
+import TestSupport
+import Testing
+
+@Suite("What can be done with a webhook", .serialized)
+struct DelegateActionTests {
+    @Test("a registration shows all settings as they were given, and as null or the default where they were not")
+    func settings() async throws {
+        let herald = try await HeraldProcess.start()
+        let plain = try await herald.register("http://127.0.0.1:9/plain")
+        for (field, value) in [
+            ("format", "\"standard\""), ("ordering", "\"none\""), ("rate_limit", "null"), ("filter", "null"),
+            ("lease_seconds", "null"), ("verification", "\"none\""), ("http_version", "\"1.1\""),
+            ("signature", "\"v1\""), ("public_key", "null"), ("expires_at", "null"), ("failing_since", "null"),
+        ] { #expect(plain[field]?.bytes == Array(value.utf8), "\(field)") }
+        let filter = #"{"data":{"plan":["pro",{"prefix":"team-"}]}}"#
+        let all = try await herald.register(
+            "http://127.0.0.1:9/all", #""format": "cloudevents", "ordering": "subject", "rate_limit": 2.5"#,
+            #""filter": \#(filter), "lease_seconds": 3600, "http_version": "2", "signature": "v1a""#,
+            #""start": "earliest", "replay_current_state": true"#)
+        #expect(all["filter"]?.bytes == Array(filter.utf8))
+        #expect(all["rate_limit"]?.double == 2.5)
+        #expect(all.string("secret")?.hasPrefix("whsk_") == true)
+        #expect(all.string("public_key")?.hasPrefix("whpk_") == true)
+        let created = try #require(all["created_at"]?.timestamp)
+        #expect(all["expires_at"]?.timestamp?.milliseconds == created.milliseconds + 3_600_000)
+        #expect(try await herald.post("/v1/delegates", #"{"url": "http://a.test/", "rate_limit": 0}"#).errors == ["/rate_limit"])
+    }
+
+    @Test("a lease is renewed, a delegate without one is a 409")
+    func renewal() async throws {
+        let herald = try await HeraldProcess.start()
+        let leased = try await herald.register("http://127.0.0.1:9/a", #""lease_seconds": 600"#)
+        let first = try #require(leased["expires_at"]?.timestamp)
+        let renewed = try await herald.post("/v1/delegates/\(leased.id)/renew", "{}")
+        #expect(renewed.status == 200)
+        #expect(try #require(renewed["expires_at"]?.timestamp) >= first)
+        let patched = try await herald.send("PATCH", "/v1/delegates/\(leased.id)", #"{"lease_seconds": 6000}"#)
+        #expect(try #require(patched["expires_at"]?.timestamp).milliseconds >= first.milliseconds + 5_400_000)
+        let plain = try await herald.register("http://127.0.0.1:9/b")
+        let refused = try await herald.post("/v1/delegates/\(plain.id)/renew", "{}")
+        #expect(refused.status == 409)
+        #expect(refused.problem == "no-lease")
+        #expect(try await herald.post("/v1/delegates/dlg_0/renew", "{}").status == 404)
+    }
+
+    @Test("a secret rotates: both sign during the overlap, only the new one without")
+    func rotation() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let created = try await herald.register(receiver.url())
+        let old = try #require(created.string("secret"))
+        let path = "/v1/delegates/\(created.id)/secret/rotate"
+        let rotated = try await herald.send("POST", path)
+        #expect(rotated.status == 200)
+        let new = try #require(rotated.string("secret"))
+        #expect(new != old && new.hasPrefix("whsec_"))
+        #expect(rotated["previous_expires_at"]?.timestamp != nil)
+        try await herald.publish()
+        let both = try #require(await receiver.requests(1).first)
+        let signatures = (both.header("webhook-signature") ?? "").split(separator: " ").map(String.init)
+        #expect(
+            signatures == [
+                try await Signature.byOpenSSL(of: both, secret: new), try await Signature.byOpenSSL(of: both, secret: old),
+            ])
+        let last = try await herald.post(path, #"{"overlap_seconds": 0}"#)
+        #expect(last["previous_expires_at"]?.timestamp != nil)
+        try await herald.publish()
+        let request = try #require(await receiver.requests(2).last)
+        let newest = try #require(last.string("secret"))
+        #expect(
+            request.header("webhook-signature")?.split(separator: " ").first.map(String.init)
+                == (try await Signature.byOpenSSL(of: request, secret: newest)))
+        #expect(try await herald.post(path, #"{"overlap_seconds": 604801}"#).errors == ["/overlap_seconds"])
+        #expect(try await herald.get("/v1/delegates/\(created.id)")["secret"] == nil)
+    }
+
+    @Test("a key pair's public half is shown, and stands in the key set")
+    func keys() async throws {
+        let herald = try await HeraldProcess.start()
+        let pair =
+            "whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg=="
+        let delegate = try await herald.register("http://127.0.0.1:9/", #""secret": "\#(pair)""#)
+        #expect(delegate.string("signature") == "v1a")
+        #expect(delegate.string("secret") == pair)
+        #expect(delegate.string("public_key") == "whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=")
+        let set = try await herald.get("/.well-known/jwks.json")
+        #expect(set.header("content-type") == "application/jwk-set+json")
+        let keys = try #require(set["keys"]).elements.map { $0["x"]?.string }
+        #expect(keys == ["1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4"])
+    }
+
+    @Test("a test call is answered with what the receiver did, and stands in no list")
+    func test() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { _ in .status(418, body: "short and stout") }
+        defer { receiver.close() }
+        let id = try await herald.register(receiver.url()).id
+        #expect(try await herald.send("POST", "/v1/delegates/\(id)/pause").status == 200)
+        let answer = try await herald.send("POST", "/v1/delegates/\(id)/test")
+        #expect(answer.status == 200)
+        #expect(answer.string("outcome") == "failed")
+        #expect(answer.integer("status_code") == 418)
+        #expect(answer.string("response_excerpt") == "short and stout")
+        #expect(answer.string("peer") == "127.0.0.1:\(receiver.port)")
+        #expect(answer["phases_ms"]?["first_byte"]?.double ?? 0 > 0)
+        let request = try #require(await receiver.requests(1).first)
+        #expect(try JSONDocument(parsing: request.body)["type"]?.string == "herald.test")
+        #expect(try await herald.get("/v1/delegates/\(id)/attempts").data.isEmpty)
+        #expect(try await herald.get("/v1/events").data.isEmpty)
+        #expect(try await herald.send("POST", "/v1/delegates/dlg_0/test").status == 404)
+    }
+
+    @Test("a delegate begins where it says: at the first event, at an event, at a time, or now")
+    func start() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        var ids: [String] = []
+        for _ in 0..<3 { ids.append(try await herald.publish()) }
+        for (path, start, expected) in [
+            ("/earliest", "earliest", ids), ("/event", ids[1], Array(ids[1...])), ("/future", "2100-01-01T00:00:00Z", []),
+            ("/past", "2000-01-01T00:00:00Z", ids), ("/now", "now", []),
+        ] as [(String, String, [String])] {
+            _ = try await herald.register(receiver.url(path), #""start": "\#(start)""#)
+            let last = try await herald.publish()
+            ids.append(last)
+            let wanted = expected + ids[3...].filter { expected.contains($0) || $0 == last }
+            let told = try await eventually("\(path) was told") {
+                let told = receiver.requests.filter { $0.path == path }.compactMap { $0.header("webhook-id") }
+                return told.contains(last) ? told : nil
+            }
+            #expect(Set(told).isSuperset(of: wanted), "\(path)")
+            if expected.isEmpty { #expect(told == [last], "\(path)") }
+        }
+        let unknown = try await herald.post("/v1/delegates", #"{"url": "http://a.test/", "start": "evt_none"}"#)
+        #expect(unknown.status == 422)
+        #expect(unknown.errors == ["/start"])
+    }
+
+    @Test("past events are replayed, marked; or those alone that failed")
+    func replay() async throws {
+        let herald = try await HeraldProcess.start()
+        let isWell = Flag()
+        let receiver = try Receiver { request in
+            request.header("webhook-id") == "bad" && !isWell.isSet ? .status(500) : .status(200)
+        }
+        defer { receiver.close() }
+        let id = try await herald.register(receiver.url(), #""retry_schedule": []"#).id
+        for event in ["one", "bad", "two"] { try await herald.publish("a.b", #""id": "\#(event)""#) }
+        _ = try await herald.deliveries(of: "two", "delivered")
+        _ = try await herald.deliveries(of: "bad", "exhausted")
+        isWell.set()
+        let path = "/v1/delegates/\(id)/replay"
+        let failed = try await herald.post(path, #"{"from": "earliest", "only": "failed"}"#)
+        #expect(failed.status == 202)
+        #expect(failed.integer("events") == 1)
+        _ = try await herald.deliveries(of: "bad", "delivered")
+        let all = try await herald.post(path, #"{"from": "one", "until": "bad"}"#)
+        #expect(all.status == 202)
+        #expect(all.integer("events") == 2)
+        #expect(all.string("id") != nil)
+        let requests = await receiver.requests(6)
+        let replayed = requests.filter { $0.header("herald-replay") == "true" }.compactMap { $0.header("webhook-id") }
+        #expect(replayed.sorted() == ["bad", "bad", "one"])
+        #expect(try await herald.post(path, #"{"from": "two", "until": "one"}"#).errors == ["/until"])
+        #expect(try await herald.post(path, #"{}"#).errors == ["/from"])
+        #expect(try await herald.post(path, #"{"from": "2100-01-01T00:00:00Z"}"#).integer("events") == 0)
+        let statistics = try await herald.get("/v1/delegates/\(id)/stats")
+        #expect(statistics["last_hour"]?["delivered"]?.integer ?? 0 >= 5)
+        #expect(statistics["last_hour"]?["failed"]?.integer == 1)
+        #expect(statistics["last_day"]?["latency_ms"]?["p99"]?.double ?? 0 > 0)
+        #expect(statistics["pending"]?["exhausted"]?.integer == 0)
+    }
+}

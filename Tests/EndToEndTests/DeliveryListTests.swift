@@ -1,0 +1,104 @@
+import JSON
+import Receiver
+import TestSupport
+import Testing
+
+@Suite("Deliveries that did not simply succeed", .serialized)
+struct DeliveryListTests {
+    @Test("they are listed by state, delegate and event, counted first, made again, and cancelled")
+    func lifeCycle() async throws {
+        let herald = try await HeraldProcess.start()
+        let isWell = Flag()
+        let receiver = try Receiver { request in isWell.isSet || request.path == "/good" ? .status(200) : .status(500) }
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url("/good"))
+        let retrying = try await herald.register(receiver.url("/retrying"), #""retry_schedule": [3600]"#).id
+        let exhausted = try await herald.register(receiver.url("/exhausted"), #""retry_schedule": []"#).id
+        let first = try await herald.publish("a.b", #""subject": "s""#)
+        let second = try await herald.publish()
+        for event in [first, second] { _ = try await herald.deliveries(of: event, "delivered", "retrying", "exhausted") }
+
+        let all = try await herald.get("/v1/deliveries").data
+        #expect(all.map { $0["event"]?.string } == [second, second, first, first])
+        #expect(all.map { $0["state"]?.string } == ["exhausted", "retrying", "exhausted", "retrying"])
+        #expect(all.map { $0["subject"]?.string } == [nil, nil, "s", "s"])
+        #expect(all.allSatisfy { $0["attempts"]?.integer == 1 && $0["replay"]?.bool == false })
+        #expect(all[1]["next_attempt_at"]?.timestamp != nil && all[1]["ended_at"]?.isNull == true)
+        #expect(all[0]["next_attempt_at"]?.isNull == true && all[0]["ended_at"]?.timestamp != nil)
+        let page = try await herald.get("/v1/deliveries?limit=3")
+        let cursor = try #require(page.string("next_cursor"))
+        #expect(try await herald.get("/v1/deliveries?limit=3&cursor=\(cursor)").data.map(\.bytes) == [all[3].bytes])
+        #expect(try await herald.get("/v1/deliveries?state=exhausted").data.count == 2)
+        #expect(try await herald.get("/v1/deliveries?delegate=\(retrying)&event=\(first)").data.count == 1)
+        #expect(try await herald.get("/v1/deliveries?state=delivered").errors == ["state"])
+        #expect(try await herald.get("/v1/deliveries?delegate=dlg_0").status == 404)
+
+        let counted = try await herald.send("POST", "/v1/deliveries/redeliver?state=exhausted&dry_run=true")
+        #expect(counted.integer("deliveries") == 2)
+        #expect(counted["dry_run"]?.bool == true)
+        #expect(receiver.requests.count == 6)
+        isWell.set()
+        #expect(try await herald.send("POST", "/v1/deliveries/redeliver?delegate=\(exhausted)").integer("deliveries") == 2)
+        #expect(try await herald.send("POST", "/v1/deliveries/cancel?event=\(first)").integer("deliveries") == 1)
+        _ = try await herald.deliveries(of: first, "delivered", "dropped", "delivered")
+        _ = try await herald.deliveries(of: second, "delivered", "retrying", "delivered")
+        #expect(receiver.requests.count { $0.header("herald-replay") == "true" } == 2)
+        for path in ["/v1/deliveries/redeliver", "/v1/deliveries/cancel"] {
+            #expect(try await herald.send("POST", path).errors == ["state", "delegate", "event"])
+            #expect(try await herald.send("POST", path + "?state=pending").errors == ["state"])
+        }
+    }
+
+    @Test("what has not been attempted is listed by delegate and by event")
+    func pending() async throws {
+        let herald = try await HeraldProcess.start()
+        let id = try await herald.register("http://127.0.0.1:9/", #""events": ["a.*"]"#).id
+        #expect(try await herald.send("POST", "/v1/delegates/\(id)/pause").status == 200)
+        var wanted: [String] = []
+        for number in 0..<5 {
+            wanted.append(try await herald.publish("a.b", #""data": \#(number)"#))
+            try await herald.publish("b.c")
+        }
+        let path = "/v1/deliveries?state=pending&delegate=\(id)"
+        let listed = try await herald.get(path) { $0.data.count == wanted.count }
+        #expect(listed.data.map { $0["event"]?.string } == wanted)
+        #expect(listed.data.allSatisfy { $0["reason"]?.string?.contains("paused") == true })
+        let page = try await herald.get(path + "&limit=2")
+        let cursor = try #require(page.string("next_cursor"))
+        #expect(page.data.map { $0["event"]?.string } == Array(wanted[..<2]))
+        #expect(
+            try await herald.get(path + "&limit=2&cursor=\(cursor)").data.map { $0["event"]?.string }
+                == Array(wanted[2..<4]))
+        let ofEvent = try await herald.get("/v1/deliveries?state=pending&event=\(wanted[3])")
+        #expect(ofEvent.data.map { $0["delegate"]?.string } == [id])
+        #expect(try await herald.get("/v1/deliveries?state=pending").errors == ["delegate", "event"])
+    }
+
+    @Test("an event is sent again to all, or to one delegate, and its story shows every attempt")
+    func redeliverEvent() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let first = try await herald.register(receiver.url("/first")).id
+        _ = try await herald.register(receiver.url("/second"))
+        let event = try await herald.publish()
+        _ = try await herald.deliveries(of: event, "delivered", "delivered")
+        let path = "/v1/events/\(event)/redeliver"
+        #expect(try await herald.send("POST", path).integer("deliveries") == 2)
+        _ = await receiver.requests(4)
+        let one = try await herald.post(path, #"{"delegate": "\#(first)"}"#)
+        #expect(one.status == 202)
+        #expect(one.integer("deliveries") == 1)
+        let requests = await receiver.requests(5)
+        #expect(requests.count { $0.path == "/first" } == 3)
+        let story = try await herald.get("/v1/events/\(event)") { story in
+            story["deliveries"]?.elements.map { $0["history"]?.count } == [3, 2]
+        }
+        let history = try #require(story["deliveries"]?.elements.first { _ in true }?["history"]).elements
+        #expect(history.map { $0["replay"]?.bool } == [false, true, true])
+        #expect(history.allSatisfy { $0["peer"]?.string == "127.0.0.1:\(receiver.port)" })
+        #expect(history.allSatisfy { $0["phases_ms"]?["first_byte"]?.double ?? 0 > 0 })
+        #expect(try await herald.post(path, #"{"delegate": "dlg_0"}"#).status == 404)
+        #expect(try await herald.send("POST", "/v1/events/evt_0/redeliver").status == 404)
+    }
+}

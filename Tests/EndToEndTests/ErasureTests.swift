@@ -1,0 +1,57 @@
+import JSON
+import Receiver
+import TestSupport
+import Testing
+
+@Suite("A subject is erased", .serialized)
+struct ErasureTests {
+    @Test("its data is gone from the log, the attempts, the statuses and the files, and a receipt says what was there")
+    func erasure() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { _ in .status(500, body: "answer about Zerberus") }
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url(), #""retry_schedule": [3600]"#)
+        let login = #"{"type": "auth.logged_in", "data": {"user": {"id": 42, "name": "Zerberus"}}}"#
+        let event = try await herald.post("/v1/events", login, ["Idempotency-Key": "login"]).id
+        let other = try await herald.publish("a.b", #""subject": "user:43", "data": 1"#)
+        for event in [event, other] { _ = try await herald.deliveries(of: event, "retrying") }
+
+        let receipt = try await herald.send("DELETE", "/v1/subjects/user:42")
+        #expect(receipt.status == 200)
+        #expect(receipt.string("subject") == "user:42")
+        // The login, and the change of the status that it made.
+        #expect(receipt.integer("events") == 2)
+        #expect(receipt.integer("attempts") == 2)
+        #expect(receipt.integer("deliveries") == 2)
+        #expect(receipt.integer("auth_statuses") == 1)
+        #expect(receipt.integer("remembered_answers") == 1)
+        #expect(receipt["erased_at"]?.timestamp != nil)
+
+        let story = try await herald.get("/v1/events/\(event)")
+        #expect(story["data"]?.isNull == true && story["subject"]?.isNull == true)
+        #expect(story["deliveries"]?.count == 0)
+        #expect(try await herald.get("/v1/auth/42").string("status") == "unknown")
+        _ = try await herald.deliveries(of: other, "retrying")
+        #expect(try await herald.get("/v1/events/\(other)")["data"]?.integer == 1)
+        let again = try await herald.send("DELETE", "/v1/subjects/user:42")
+        #expect(again.integer("events") == 0)
+        try await herald.stop()
+        for name in try Files.names(in: herald.folder.path + "/data") {
+            let bytes = try Files.read(herald.folder.path + "/data/" + name)
+            #expect(!String(decoding: bytes, as: UTF8.self).contains("Zerberus"), "\(name)")
+        }
+    }
+
+    @Test("more events than one transaction takes, and a subject that a path can't carry")
+    func many() async throws {
+        let herald = try await HeraldProcess.start()
+        let event = #"{"type": "a.b", "subject": "orders/1", "data": "x"}"#
+        let posted = try await herald.post("/v1/events", "[" + Array(repeating: event, count: 1000).joined(separator: ",") + "]")
+        #expect(posted.status == 202)
+        try await herald.publish("a.b", #""subject": "orders/1""#)
+        let receipt = try await herald.send("DELETE", "/v1/subjects?subject=orders%2F1")
+        #expect(receipt.integer("events") == 1001)
+        #expect(try await herald.get("/v1/events?subject=orders%2F1").data.isEmpty)
+        #expect(try await herald.send("DELETE", "/v1/subjects").errors == ["subject"])
+    }
+}

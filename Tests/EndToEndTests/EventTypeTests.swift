@@ -1,0 +1,89 @@
+import JSON
+import TestSupport
+import Testing
+
+@Suite("The catalogue of event types", .serialized)
+struct EventTypeTests {
+    private static let schema = #"{"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number"}}}"#
+
+    @Test("a type is described, listed, changed with its version, and forgotten")
+    func lifeCycle() async throws {
+        let herald = try await HeraldProcess.start()
+        let added = try await herald.send("PUT", "/v1/event-types/order.paid", #"{"description": "Paid in full."}"#)
+        #expect(added.status == 201)
+        #expect(added.header("location") == "/v1/event-types/order.paid")
+        #expect(added.string("check") == "off")
+        #expect(added["schema"]?.isNull == true)
+        let tag = try #require(added.header("etag"))
+        let changed = try await herald.send(
+            "PUT", "/v1/event-types/order.paid", #"{"schema": \#(Self.schema), "example": {"amount": 1}}"#,
+            ["If-Match": tag])
+        #expect(changed.status == 200)
+        #expect(changed["schema"]?.bytes == Array(Self.schema.utf8))
+        #expect(changed.string("description") == "")
+        #expect(try await herald.send("PUT", "/v1/event-types/order.paid", "{}", ["If-Match": tag]).status == 412)
+        let known = ["If-None-Match": changed.header("etag") ?? ""]
+        #expect(try await herald.get("/v1/event-types/order.paid", known).status == 304)
+        for type in ["a", "z.z"] { #expect(try await herald.send("PUT", "/v1/event-types/\(type)", "{}").status == 201) }
+        let page = try await herald.get("/v1/event-types?limit=2")
+        #expect(page.data.map { $0["type"]?.string } == ["a", "order.paid"])
+        let cursor = try #require(page.string("next_cursor"))
+        #expect(try await herald.get("/v1/event-types?cursor=\(cursor)").data.map { $0["type"]?.string } == ["z.z"])
+        try await herald.kill()
+        let again = try await herald.restart()
+        #expect(try await again.get("/v1/event-types/order.paid")["example"]?.bytes == Array(#"{"amount": 1}"#.utf8))
+        #expect(try await again.send("DELETE", "/v1/event-types/order.paid").status == 204)
+        #expect(try await again.get("/v1/event-types/order.paid").status == 404)
+        #expect(try await again.send("DELETE", "/v1/event-types/order.paid").status == 404)
+    }
+
+    @Test("data that does not fit is refused, or taken with warnings and counted")
+    func checks() async throws {
+        let herald = try await HeraldProcess.start()
+        func describe(_ check: String) async throws {
+            let answer = try await herald.send(
+                "PUT", "/v1/event-types/order.paid", #"{"schema": \#(Self.schema), "check": "\#(check)"}"#)
+            #expect([200, 201].contains(answer.status))
+        }
+        try await describe("enforce")
+        let bad = #"{"type": "order.paid", "data": {"amount": "much"}}"#
+        let refused = try await herald.post("/v1/events", bad)
+        #expect(refused.status == 422)
+        #expect(refused.errors == ["/data/amount"])
+        #expect(try await herald.post("/v1/events", #"[{"type": "a"}, {"type": "order.paid"}]"#).errors == ["/1/data"])
+        #expect(try await herald.get("/v1/events").data.isEmpty)
+        #expect(try await herald.post("/v1/events", #"{"type": "order.paid", "data": {"amount": 1}}"#).status == 202)
+        try await describe("report")
+        let warned = try await herald.post("/v1/events", bad)
+        #expect(warned.status == 202)
+        #expect(warned["warnings"]?.elements.map { $0["pointer"]?.string } == ["/data/amount"])
+        let metrics = try await herald.get("/metrics").text
+        #expect(metrics.contains("herald_event_check_failures_total{check=\"report\"} 1\n"))
+        #expect(metrics.contains("herald_event_check_failures_total{check=\"enforce\"} 2\n"))
+        try await describe("off")
+        #expect(try await herald.post("/v1/events", bad)["warnings"] == nil)
+    }
+
+    @Test("values that a PUT posts are checked too")
+    func families() async throws {
+        let herald = try await HeraldProcess.start()
+        let schema = #"{"properties": {"state": {"enum": ["idle", "busy"]}}}"#
+        _ = try await herald.send("PUT", "/v1/event-types/app_state.changed", #"{"schema": \#(schema), "check": "enforce"}"#)
+        #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#).status == 200)
+        #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "gone"}"#).errors == ["/state"])
+    }
+
+    @Test("a schema that can't be used, an example that does not fit, and a check without a schema are refused")
+    func refusals() async throws {
+        let herald = try await HeraldProcess.start()
+        for (body, pointer) in [
+            (#"{"schema": {"type": "thing"}}"#, "/schema/type"),
+            (#"{"schema": {"properties": {"a": {"$dynamicRef": "#x"}}}}"#, "/schema/properties/a/$dynamicRef"),
+            (#"{"schema": \#(Self.schema), "example": {}}"#, "/example"), (#"{"check": "enforce"}"#, "/check"),
+            (#"{"check": "on"}"#, "/check"), (#"{"colour": "red"}"#, "/colour"), ("[]", ""),
+        ] { #expect(try await herald.send("PUT", "/v1/event-types/a.b", body).errors == [pointer], "\(body)") }
+        for type in ["A", "herald.x", "a..b"] {
+            #expect(try await herald.send("PUT", "/v1/event-types/\(type)", "{}").status == 404, "\(type)")
+        }
+    }
+}

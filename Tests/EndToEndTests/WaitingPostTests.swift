@@ -1,0 +1,105 @@
+import JSON
+import Receiver
+import TestSupport
+import Testing
+
+@Suite("A post that asks or waits", .serialized)
+struct WaitingPostTests {
+    @Test("Prefer: wait holds the answer until every delegate has been told once")
+    func waits() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { $0.path == "/bad" ? .status(500) : .status(204) }
+        defer { receiver.close() }
+        let good = try await herald.register(receiver.url("/good")).id
+        let bad = try await herald.register(receiver.url("/bad"), #""retry_schedule": [3600]"#).id
+        let last = try await herald.register(receiver.url("/bad?last"), #""retry_schedule": []"#).id
+        _ = try await herald.register(receiver.url("/other"), #""events": ["other.*"]"#)
+        let answer = try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=30"])
+        #expect(answer.status == 200)
+        #expect(answer.header("preference-applied") == "wait=30")
+        let deliveries = (answer["deliveries"].map { Array($0.elements) } ?? []).map {
+            "\($0["delegate"]?.string ?? "") \($0["state"]?.string ?? "") \($0["status_code"]?.integer ?? 0)"
+        }
+        #expect(Set(deliveries) == ["\(good) delivered 204", "\(bad) retrying 500", "\(last) exhausted 500"])
+        let several = try await herald.post(
+            "/v1/events", #"[{"type": "other.a"}, {"type": "nobody"}]"#, ["Prefer": "respond-async, wait=30"])
+        #expect(several.status == 200)
+        #expect(several.data.map { $0["deliveries"]?.count } == [4, 3])
+    }
+
+    @Test("when nobody has to be told, the answer comes at once")
+    func nobody() async throws {
+        let herald = try await HeraldProcess.start()
+        let answer = try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=60"])
+        #expect(answer.status == 200)
+        #expect(answer["deliveries"]?.count == 0)
+    }
+
+    @Test("when the time is up, the answer is the usual one")
+    func timeIsUp() async throws {
+        let herald = try await HeraldProcess.start()
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        defer { receiver.close() }
+        defer { gate.open() }
+        _ = try await herald.register(receiver.url())
+        let answer = try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=1"])
+        #expect(answer.status == 202)
+        #expect(answer["deliveries"] == nil)
+        #expect(answer.header("preference-applied") == nil)
+    }
+
+    @Test("a refused post, and one that was posted before, are answered at once")
+    func refused() async throws {
+        let herald = try await HeraldProcess.start()
+        let prefer = ["Prefer": "wait=60"]
+        #expect(try await herald.post("/v1/events", #"{"type": "A"}"#, prefer).status == 422)
+        #expect(try await herald.post("/v1/events", "{", prefer).status == 400)
+        #expect(try await herald.post("/v1/events", #"{"type": "a", "id": "x"}"#, prefer).status == 200)
+        let again = try await herald.post("/v1/events", #"{"type": "a", "id": "x"}"#, prefer)
+        #expect(again.status == 200)
+        #expect(again["deliveries"] == nil)
+    }
+
+    @Test("a dry run posts nothing, and says who would be told and what says no")
+    func dryRun() async throws {
+        let herald = try await HeraldProcess.start()
+        let told = try await herald.register("http://127.0.0.1:9/told").id
+        let paused = try await herald.register("http://127.0.0.1:9/paused").id
+        #expect(try await herald.send("POST", "/v1/delegates/\(paused)/pause").status == 200)
+        let events = try await herald.register("http://127.0.0.1:9/events", #""events": ["b.*"]"#).id
+        let subjects = try await herald.register("http://127.0.0.1:9/subjects", #""subjects": ["s"]"#).id
+        let filter = try await herald.register(
+            "http://127.0.0.1:9/filter", #""filter": {"data": {"plan": ["pro"]}}"#
+        ).id
+        let answer = try await herald.post(
+            "/v1/events?dry_run=true", #"{"type": "a.b", "data": {"plan": "free"}}"#)
+        #expect(answer.status == 200)
+        #expect(answer.integer("told") == 2)
+        #expect(answer.integer("not_told") == 3)
+        let delegates = try #require(answer["delegates"]).elements.map {
+            "\($0["delegate"]?.string ?? "") \($0["clause"]?.string ?? "-")"
+        }
+        #expect(
+            Set(delegates) == [
+                "\(told) -", "\(paused) -", "\(events) /events", "\(subjects) /subjects", "\(filter) /filter/data/plan",
+            ])
+        #expect(try await herald.get("/v1/events").data.isEmpty)
+        #expect(try await herald.post("/v1/events?dry_run=true", #"[{"type": "a.b"}]"#).status == 422)
+        #expect(try await herald.post("/v1/events?dry_run=yes", #"{"type": "a.b"}"#).errors == ["dry_run"])
+    }
+
+    @Test("the publisher's trace comes with the callback, unless it is malformed")
+    func trace() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url())
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        let event = try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["traceparent": trace]).id
+        #expect(await receiver.requests(1).first?.header("traceparent") == trace)
+        #expect(try await herald.get("/v1/events/\(event)")["attributes"]?["traceparent"]?.string == trace)
+        #expect(try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["traceparent": "00-xyz"]).status == 202)
+        #expect(await receiver.requests(2).last?.header("traceparent") == nil)
+    }
+}
