@@ -107,7 +107,6 @@ extension DeliveryEngine {
             touched(index)
         }
         endReplays(index)
-        guard lanes[index]?.waiting.isEmpty == false else { return }
         for event in (lanes[index]?.waiting.keys.filter { $0 < first } ?? []).sorted() {
             guard lanes[index]?.drop(event) == true else { continue }
             checkpoints.end(DeliveryKey(delegate: key, event: event), now: now)

@@ -171,10 +171,37 @@ final class SimulatedProcess: @unchecked Sendable {
         if refusal != nil { unanswered -= 1 }
     }
 
-    func change(_ action: RegistryWrite.Action) {
+    func change(
+        _ action: RegistryWrite.Action,
+        answered: @escaping @Sendable (WriteResult<RegistryWrite.Outcome>) -> Void = { _ in }
+    ) {
         unanswered += 1
-        let refusal = intake.submit(RegistryWrite(action: action) { [self] _ in unanswered -= 1 })
+        let refusal = intake.submit(
+            RegistryWrite(action: action) { [self] in
+                unanswered -= 1
+                answered($0)
+            })
         if refusal != nil { unanswered -= 1 }
+    }
+
+    func manage(
+        _ action: DeliveryWrite.Action,
+        answered: @escaping @Sendable (WriteResult<DeliveryWrite.Outcome>) -> Void = { _ in }
+    ) {
+        unanswered += 1
+        let refusal = intake.submit(
+            DeliveryWrite(action: action) { [self] in
+                unanswered -= 1
+                answered($0)
+            })
+        if refusal != nil { unanswered -= 1 }
+    }
+
+    /// A slice of the log goes, and attempts and statistics with it.
+    func trim(_ limits: RetentionLimits) {
+        unanswered += 1
+        intake.submit(limits)
+        intake.barrier { [self] in unanswered -= 1 }
     }
 
     func write() {
