@@ -1,4 +1,3 @@
-import JSON
 import Testing
 
 @testable import Herald

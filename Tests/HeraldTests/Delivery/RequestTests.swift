@@ -72,6 +72,7 @@ struct RequestTests {
         let key = world.register { $0.ordering = .strict }
         world.answer = { _ in .failure }
         world.publish(2)
+        world.settle()
         #expect(world.arrivals(key) == ["e1"])
         world.manage(.redeliver(query([.retrying])))
         #expect(world.arrivals(key) == ["e1", "e1"])
