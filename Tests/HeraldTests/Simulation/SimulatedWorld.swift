@@ -104,7 +104,7 @@ final class SimulatedProcess: @unchecked Sendable {
 
     init(
         _ store: any EventStore, clock: Clock, size: Size, random: @escaping () -> Double,
-        started: @escaping (Callback) -> Void, changed: @escaping @Sendable (WebhookDelegate) -> Void
+        started: @escaping (Callback) -> Void, changed: @escaping @Sendable (WriteEffect) -> Void
     ) throws {
         let recovery = try store.recover()
         intake = try Intake()
@@ -123,7 +123,7 @@ final class SimulatedProcess: @unchecked Sendable {
             ids: ULIDGenerator(), clock: clock,
             hooks: .init(
                 changed: { effect in
-                    if case .set(let delegate) = effect { changed(delegate) }
+                    changed(effect)
                     memory.take(effect)
                 }, lost: { _ in }))
         writerState = LogWriter.State(
