@@ -93,7 +93,7 @@ final class SimulatedProcess: @unchecked Sendable {
     /// Submissions that have not been answered.
     var unanswered = 0
     /// Successes that no committed checkpoint holds yet.
-    var unrecorded: Set<DeliveryKey> = []
+    var unrecorded: [DeliveryKey: Int] = [:]
 
     struct Size {
         let loops: Int
@@ -154,7 +154,8 @@ final class SimulatedProcess: @unchecked Sendable {
             unanswered -= 1
             if succeeded {
                 for attempt in checkpoint.attempts where attempt.succeeded {
-                    unrecorded.remove(DeliveryKey(delegate: attempt.delegate, event: attempt.event))
+                    let key = DeliveryKey(delegate: attempt.delegate, event: attempt.event)
+                    unrecorded[key] = unrecorded[key].flatMap { $0 > 1 ? $0 - 1 : nil }
                 }
             }
             loop.inbox.append(.checkpointEnded(succeeded))

@@ -261,7 +261,7 @@ final class Simulation: @unchecked Sendable {
         if isSuccess {
             let key = self.key(callback)
             received[key, default: 0] += 1
-            process.unrecorded.insert(key)
+            process.unrecorded[key, default: 0] += 1
             checkRepetition(key)
         }
         loop.engine.finished(callback.token, isSuccess ? .success : failure(receivers[callback.delegate.key]))
@@ -309,7 +309,7 @@ final class Simulation: @unchecked Sendable {
 
     private func crash() throws {
         crashes += 1
-        for key in process.unrecorded { mayRepeat[key, default: 0] += 1 }
+        for (key, count) in process.unrecorded { mayRepeat[key, default: 0] += count }
         // A replay goes on from its cursor, whatever lies beyond it.
         for replay in store.memory.read({ Array($0.replays.values) }) { allowRepetition(of: replay) }
         for loop in process.loops {
