@@ -10,7 +10,8 @@ struct FollowUpTests {
         -> State
     {
         State(
-            settings: .made("https://receiver.example/", change), status: status, statusReason: status == .active ? nil : "why",
+            settings: .made("https://receiver.example/", change), status: status,
+            statusReason: status == .active ? nil : "why",
             secrets: [DelegateSecret(.test)], failingSince: 5)
     }
 

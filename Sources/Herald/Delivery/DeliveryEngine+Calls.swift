@@ -32,11 +32,12 @@ extension DeliveryEngine {
             var json = JSONWriter()
             json.object { $0.member("challenge", challenge) }
             call(
-                delegate, index, ServiceEvents.verification, json.bytes, .verification(challenge: challenge, url: delegate.settings.url),
+                delegate, index, ServiceEvents.verification, json.bytes,
+                .verification(challenge: challenge, url: delegate.settings.url),
                 .test)
         case .cloudevents:
             call(
-                delegate, index, ServiceEvents.verification, Array("null".utf8), 
+                delegate, index, ServiceEvents.verification, Array("null".utf8),
                 .verification(challenge: nil, url: delegate.settings.url), .handshake)
         }
     }

@@ -39,7 +39,9 @@ extension DeliveryEngine {
 
     func offer(_ event: Event, _ sequence: Sequence, to index: Int) {
         // Lanes are changed in place: taking one out of the array would copy its arrays.
-        guard lanes[index]?.next == nil, lanes[index]?.isGone == false, lanes[index]?.wants(event, sequence, { view(of: event) }) == true else {
+        guard lanes[index]?.next == nil, lanes[index]?.isGone == false,
+            lanes[index]?.wants(event, sequence, { view(of: event) }) == true
+        else {
             return
         }
         if lanes[index]?.held.isEmpty == true, lanes[index]?.mayStart(now: now) == true,

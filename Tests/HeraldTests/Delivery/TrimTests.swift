@@ -87,6 +87,19 @@ struct TrimTests {
         #expect(bench.engine.counters.missed.load(ordering: .relaxed) == 4)
     }
 
+    @Test("however often the keeper looks, one cut waits for the writer, and it goes on until all is cut")
+    func oneCut() throws {
+        let world = try World()
+        world.publish(1_300)
+        for _ in 0..<10 { world.process.intake.submit(RetentionLimits(events: 1_200, attempts: 0, statistics: 0)) }
+        func commits() -> Int { world.process.writer.counters.commits.load(ordering: .relaxed) }
+        let before = commits()
+        for _ in 0..<3 { world.trim(through: 1_200) }
+        #expect(world.contents.first == 1_201)
+        // Slices of 500 events.
+        #expect(commits() - before <= 4)
+    }
+
     @Test("an attempt cut off by retention does not count for a removed delegate")
     func removed() throws {
         let world = try World()
