@@ -76,7 +76,9 @@ private func exchange(_ owner: UnsafeMutableRawPointer?) -> Exchange? {
     owner.map { Unmanaged<Exchange>.fromOpaque($0).takeUnretainedValue() }
 }
 
-func receiveBody(_ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ owner: UnsafeMutableRawPointer?) -> Int {
+func receiveBody(_ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ owner: UnsafeMutableRawPointer?)
+    -> Int
+{
     exchange(owner)?.take(body: UnsafeRawBufferPointer(start: bytes, count: size * count)) == true ? size * count : 0
 }
 

@@ -56,7 +56,8 @@ struct Settings {
     /// Variables that others set: for the commands that ask a server, our scripts and tests, and Kubernetes for a service that is named `herald`.
     private static func isForeign(_ variable: String) -> Bool {
         [
-            "HERALD_BINARY", "HERALD_VENV", "HERALD_NEW_MASTER_KEY", "HERALD_KILL_CYCLES", "HERALD_PORT", "HERALD_SERVER",
+            "HERALD_BINARY", "HERALD_VENV", "HERALD_NEW_MASTER_KEY", "HERALD_KILL_CYCLES", "HERALD_PORT",
+            "HERALD_SERVER",
         ].contains(variable)
             || variable.hasPrefix("HERALD_PORT_") || variable.hasPrefix("HERALD_SERVICE_")
     }

@@ -32,7 +32,8 @@ final class APIClient {
         guard url.hasPrefix("http://") || url.hasPrefix("https://"),
             !url.contains(where: { $0.isWhitespace || $0 == "?" || $0 == "#" })
         else {
-            throw CommandError(description: "The server is \"\(server)\", but must be a URL such as \(Self.defaultServer).")
+            throw CommandError(
+                description: "The server is \"\(server)\", but must be a URL such as \(Self.defaultServer).")
         }
         self.server = String(url.reversed().drop { $0 == "/" }.reversed())
         do throws(HTTPClientError) {
@@ -91,7 +92,8 @@ final class APIClient {
 
     private func document(_ answer: HTTPAnswer) throws(CommandError) -> JSONDocument {
         do throws(JSONError) {
-            return try JSONDocument(parsing: answer.body.isEmpty ? Array("null".utf8) : answer.body, limits: Self.limits)
+            return try JSONDocument(
+                parsing: answer.body.isEmpty ? Array("null".utf8) : answer.body, limits: Self.limits)
         } catch {
             throw CommandError(
                 description: "\(server) is no Herald server: its answer is no JSON (\(error)).",

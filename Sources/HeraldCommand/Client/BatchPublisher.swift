@@ -15,6 +15,7 @@ struct BatchPublisher {
     /// Of one request. Halved when the server takes less.
     private var maxBytes = 262_144
     private var published = 0
+    private var lastLine: Int?
     private var progress = Progress()
     private var reader = LineReader()
     private var batch: [(line: Int, event: [UInt8])] = []
@@ -36,8 +37,9 @@ struct BatchPublisher {
         } catch {
             progress.end()
             guard !error.description.isEmpty else { throw error }
+            let last = lastLine.map { ", the last of them that of line \($0)" } ?? ""
             throw CommandError(
-                description: "\(error.description)\n\(Self.count(published)) on disk; nothing after them is known to be.",
+                description: "\(error.description)\nStopped. \(Self.count(published)) on disk\(last).",
                 exitCode: error.exitCode)
         }
         progress.end()
@@ -49,20 +51,23 @@ struct BatchPublisher {
     private mutating func add(_ line: [UInt8]) throws(CommandError) {
         // Empty lines are no events, such as the one at the end.
         guard line.contains(where: { $0 != 32 && $0 != 9 && $0 != 13 }) else { return }
-        let document: JSONDocument
-        do throws(JSONError) {
-            document = try JSONDocument(parsing: line, limits: JSONLimits(depth: 80, values: 200_000))
-        } catch {
-            throw CommandError(
-                description: "Line \(reader.number) is no JSON: \(error.reason), column \(error.column).",
-                exitCode: ExitCode.data)
-        }
-        guard document.root.kind == .object else {
-            throw CommandError(description: "Line \(reader.number) is no JSON object.", exitCode: ExitCode.data)
+        if let problem = Self.problem(with: line) {
+            // What stands before it is well.
+            try flush()
+            throw CommandError(description: "Line \(reader.number) is no JSON\(problem).", exitCode: ExitCode.data)
         }
         if batchBytes + line.count + 1 > maxBytes { try flush() }
         batch.append((reader.number, line))
         batchBytes += line.count + 1
+    }
+
+    private static func problem(with line: [UInt8]) -> String? {
+        do throws(JSONError) {
+            let document = try JSONDocument(parsing: line, limits: JSONLimits(depth: 80, values: 200_000))
+            return document.root.kind == .object ? nil : " object"
+        } catch {
+            return ": \(error.reason), column \(error.column)"
+        }
     }
 
     private mutating func flush() throws(CommandError) {
@@ -73,7 +78,8 @@ struct BatchPublisher {
     }
 
     private mutating func post(_ events: ArraySlice<(line: Int, event: [UInt8])>) throws(CommandError) {
-        let body = [UInt8(ascii: "[")] + events.map(\.event).joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
+        let body =
+            [UInt8(ascii: "[")] + events.map(\.event).joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
         let answer = try ask(Array(body))
         if answer.status == 413 && events.count > 1 {
             maxBytes = max(1024, body.count / 2)
@@ -83,6 +89,7 @@ struct BatchPublisher {
         }
         guard (200..<300).contains(answer.status) else { throw refusal(answer, events.map(\.line)) }
         published += events.count
+        lastLine = events.last?.line
         progress.show(published)
         if isJSON, let data = try? JSONDocument(parsing: answer.body, limits: JSONLimits(values: 1_000_000))["data"] {
             for event in data.elements { try Output.line(json: event.bytes) }

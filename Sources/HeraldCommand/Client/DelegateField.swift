@@ -23,7 +23,8 @@ struct DelegateField: Sendable {
     private var use: Use?
 
     private init(
-        _ name: String, _ placeholder: String?, _ help: String, _ form: Form, member: String? = nil, only use: Use? = nil,
+        _ name: String, _ placeholder: String?, _ help: String, _ form: Form, member: String? = nil,
+        only use: Use? = nil,
         values: [String] = []
     ) {
         flag = Command.Flag(name: name, placeholder: placeholder, help: help, values: values)
@@ -36,7 +37,8 @@ struct DelegateField: Sendable {
         "signature", "v1|v1a", "How callbacks are signed: HMAC-SHA256 or Ed25519.", .text, only: .registration,
         values: ["v1", "v1a"])
     static let secretFile = Command.Flag(
-        name: "secret-file", placeholder: "FILE", help: "Sign with the secret in this file (whsec_...); - reads it from stdin.")
+        name: "secret-file", placeholder: "FILE",
+        help: "Sign with the secret in this file (whsec_...); - reads it from stdin.")
 
     private static let all = [
         DelegateField("url", "URL", "Where the callbacks go.", .text, only: .change),
@@ -121,7 +123,8 @@ struct DelegateField: Sendable {
             for text in call.flags[flag.name] ?? [] {
                 let parts = text.split(separator: separator, maxSplits: 1, omittingEmptySubsequences: false)
                 guard parts.count == 2, !parts[0].isEmpty else {
-                    throw CommandError(description: "--\(flag.name) is \"\(text)\", but must be \(flag.placeholder ?? "").")
+                    throw CommandError(
+                        description: "--\(flag.name) is \"\(text)\", but must be \(flag.placeholder ?? "").")
                 }
                 pairs.append((String(parts[0]), String(parts[1].drop { $0 == " " })))
             }

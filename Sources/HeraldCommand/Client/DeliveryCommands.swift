@@ -27,7 +27,8 @@ extension Command {
     private static func filters(_ states: String...) -> [Flag] {
         [
             Flag(
-                name: "state", placeholder: "STATE", help: "Only those in this state: \(states.joined(separator: ", ")).",
+                name: "state", placeholder: "STATE",
+                help: "Only those in this state: \(states.joined(separator: ", ")).",
                 values: states),
             Flag(name: "delegate", placeholder: "ID", help: "Only those to this delegate."),
             Flag(name: "event", placeholder: "ID", help: "Only those of this event."),

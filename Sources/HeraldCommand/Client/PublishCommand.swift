@@ -10,7 +10,9 @@ extension Command {
             """,
         arguments: [Argument(name: "TYPE", help: "The type of the event: order.paid.", isOptional: true)],
         flags: [
-            Flag(name: "data", placeholder: "JSON|@FILE|-", help: "The data: as it stands, of a file, or - for the standard input."),
+            Flag(
+                name: "data", placeholder: "JSON|@FILE|-",
+                help: "The data: as it stands, of a file, or - for the standard input."),
             Flag(name: "subject", placeholder: "SUBJECT", help: "What it is about: order:1001."),
             Flag(name: "id", placeholder: "ID", help: "An id of your own: the same one again tells nobody twice."),
             Flag(name: "time", placeholder: "TIME", help: "When it happened. Default: now."),
@@ -27,8 +29,9 @@ extension Command {
             guard call.has("ndjson") else { return try PublishCommand.one(call) }
             let others = ["data", "subject", "id", "time", "wait", "dry-run"].filter(call.has)
             guard call.arguments.isEmpty, others.isEmpty else {
-                throw CommandError(description: "With --ndjson the events come with all they have: leave out the type and --"
-                    + (others.first ?? "data") + ".")
+                throw CommandError(
+                    description: "With --ndjson the events come with all they have: leave out the type and --"
+                        + (others.first ?? "data") + ".")
             }
             var publisher = BatchPublisher(call, try APIClient(call))
             try publisher.run()
@@ -40,7 +43,7 @@ private enum PublishCommand {
         guard let type = call.arguments.first else {
             throw CommandError(description: "TYPE is missing: herald publish TYPE, or herald publish --ndjson.")
         }
-        let wait = try call.number("wait", 0...3600)
+        let wait = try call.number("wait", 1...60)
         let data = try call["data"].map { text throws(CommandError) in try Input.json(text, "--data") }
         var json = JSONWriter()
         json.object {
@@ -85,7 +88,8 @@ private enum PublishCommand {
             (answer["delegates"].map { Array($0.elements) } ?? []).map {
                 let isTold = $0["told"]?.bool == true
                 return [
-                    .init($0.text("delegate")), .init(isTold ? "yes" : "no", isTold ? .good : .faint), .init($0.text("url")),
+                    .init($0.text("delegate")), .init(isTold ? "yes" : "no", isTold ? .good : .faint),
+                    .init($0.text("url")),
                     .init([$0.text("clause"), $0.text("reason")].filter { !$0.isEmpty }.joined(separator: " ")),
                 ]
             })

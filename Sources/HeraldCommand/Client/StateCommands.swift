@@ -32,7 +32,9 @@ extension Command {
             Command(
                 name: "login", summary: "say that a user has logged in, and tell everyone", arguments: [user],
                 flags: [
-                    Flag(name: "user", placeholder: "JSON|@FILE", help: "The user: an object whose id is that of the user.")
+                    Flag(
+                        name: "user", placeholder: "JSON|@FILE",
+                        help: "The user: an object whose id is that of the user.")
                 ] + Flags.client,
                 examples: [#"herald auth login 42 --user '{"id": 42, "name": "Ada"}'"#],
                 action: .run { call throws(CommandError) in try StateCommands.set(call, status: "logged_in") }),
@@ -62,7 +64,8 @@ private enum StateCommands {
             json.object { $0.member("state", text) }
         }
         let answer = try APIClient(call).send(
-            "PUT", ["v1", "app-state"], query: [("if_changed", call.has("if-changed") ? "true" : nil)], body: json.bytes)
+            "PUT", ["v1", "app-state"], query: [("if_changed", call.has("if-changed") ? "true" : nil)], body: json.bytes
+        )
         try print(call, answer, unknown: false)
     }
 

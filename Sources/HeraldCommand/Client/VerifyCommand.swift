@@ -9,7 +9,9 @@ extension Command {
             curl -v and most logs write them, or one by one. Exits 0 when a signature fits, else 1.
             """,
         flags: [
-            Flag(name: "secret", placeholder: "KEY", help: "The whsec_ secret or whpk_ public key. May be given again; one that fits is enough."),
+            Flag(
+                name: "secret", placeholder: "KEY",
+                help: "The whsec_ secret or whpk_ public key. May be given again; one that fits is enough."),
             Flag(name: "secret-file", placeholder: "FILE", help: "Keys in a file, one on each line."),
             Flag(name: "headers", placeholder: "FILE", help: "The headers: \"name: value\" on each line."),
             Flag(name: "id", placeholder: "ID", help: "The header webhook-id."),
@@ -43,7 +45,8 @@ private enum VerifyCommand {
             let when = seconds > 0 ? "\(seconds) s old" : "\(-seconds) s ahead of this clock"
             throw no("The signature fits, but is \(when): it could be a replay. --any-age accepts it.")
         case .unsigned(let header): throw no("There is no usable \(header).")
-        case .forged: throw no("No signature fits: another key, or a body that is not byte for byte the one that was sent.")
+        case .forged:
+            throw no("No signature fits: another key, or a body that is not byte for byte the one that was sent.")
         }
     }
 
@@ -54,7 +57,8 @@ private enum VerifyCommand {
     private static func check(_ call: Invocation) throws(CommandError) -> SignatureCheck {
         var keys = call.flags["secret"] ?? []
         for path in call.flags["secret-file"] ?? [] {
-            keys += String(decoding: try Input.file(path), as: UTF8.self).split(whereSeparator: \.isWhitespace).map(String.init)
+            keys += String(decoding: try Input.file(path), as: UTF8.self).split(whereSeparator: \.isWhitespace).map(
+                String.init)
         }
         guard !keys.isEmpty else { throw CommandError(description: "--secret or --secret-file is missing.") }
         do throws(SignatureKeyError) {

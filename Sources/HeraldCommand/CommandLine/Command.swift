@@ -24,7 +24,10 @@ struct Command: Sendable {
         return []
     }
 
-    /// What stands after `herald`.
+    /// The summary as a sentence.
+    var sentence: String { summary.prefix(1).uppercased() + summary.dropFirst() + "." }
+
+    /// What stands after the command, besides flags.
     struct Argument: Sendable {
         /// In capitals.
         let name: String

@@ -38,7 +38,9 @@ enum CommandParser {
     private static func unknown(_ word: String, in path: [Command], _ commands: [Command]) -> CommandError {
         let known = Suggestion.nearest(word, commands.map(\.name)).map { " Did you mean \($0)?" } ?? ""
         let herald = (["herald"] + path.map(\.name)).joined(separator: " ")
-        let what = word.hasPrefix("-") ? "\(word) can't stand here." : "There is no command \(path.map { $0.name + " " }.joined())\(word)."
+        let what =
+            word.hasPrefix("-")
+            ? "\(word) can't stand here." : "There is no command \(path.map { $0.name + " " }.joined())\(word)."
         return CommandError(description: "\(what)\(known) `\(herald) --help` lists what there is.")
     }
 
@@ -63,7 +65,8 @@ enum CommandParser {
             guard let flag = command.flags.first(where: { "--\($0.name)" == parts[0] }) else {
                 let known = Suggestion.nearest(String(parts[0]), command.flags.map { "--\($0.name)" })
                 throw CommandError(
-                    description: "\(parts[0]) is not a flag of \(herald)" + (known.map { "; did you mean \($0)?" } ?? ".")
+                    description: "\(parts[0]) is not a flag of \(herald)"
+                        + (known.map { "; did you mean \($0)?" } ?? ".")
                         + " `\(herald) --help` lists all.")
             }
             if flag.placeholder == nil {

@@ -146,7 +146,9 @@ enum Completion {
     /// A line for the flags whose value is anything, such as a file.
     private static func placeholders(_ start: String, _ separator: String, _ end: String) -> String {
         let flags = places.flatMap { place in
-            place.flags.filter { $0.placeholder != nil && $0.values.isEmpty }.map { "'\(place.path)\(separator)--\($0.name)'" }
+            place.flags.filter { $0.placeholder != nil && $0.values.isEmpty }.map {
+                "'\(place.path)\(separator)--\($0.name)'"
+            }
         }
         return start + flags.joined(separator: "|") + end
     }

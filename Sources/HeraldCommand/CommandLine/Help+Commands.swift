@@ -27,7 +27,7 @@ extension Help {
         } else {
             parts.append("Usage: \(herald) COMMAND")
         }
-        parts.append(command.summary + "." + (command.details.isEmpty ? "" : "\n\n" + command.details))
+        parts.append(command.sentence + (command.details.isEmpty ? "" : "\n\n" + command.details))
         if !command.commands.isEmpty {
             parts.append("Commands:\n" + entries(command.commands.map { ($0.name, $0.summary) }))
             parts.append("`\(herald) COMMAND --help` says more about each.")

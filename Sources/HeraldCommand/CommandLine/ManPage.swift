@@ -27,7 +27,9 @@ enum ManPage {
         ] {
             lines += [".TP", ".B " + plain(variable), plain(help)]
         }
-        for option in Option.all { lines += [".TP", ".B " + plain(option.variable), plain("Of herald serve: " + option.help)] }
+        for option in Option.all {
+            lines += [".TP", ".B " + plain(option.variable), plain("Of herald serve: " + option.help)]
+        }
         lines += [".SH EXIT STATUS"]
         for (code, meaning) in ExitCode.ofClients { lines += [".TP", ".B \(code)", plain(meaning + ".")] }
         return lines.joined(separator: "\n")
@@ -37,11 +39,15 @@ enum ManPage {
         let name = "\(path) \(command.name)"
         if !command.commands.isEmpty { return command.commands.flatMap { section($0, path: name) } }
         let usage = ([name] + command.arguments.map(\.usage)).joined(separator: " ")
-        var lines = [".SS " + plain(usage), plain(command.summary.prefix(1).uppercased() + command.summary.dropFirst() + ".")]
-        if !command.details.isEmpty { lines += [".PP"] + command.details.split(separator: "\n").map { plain(String($0)) } }
+        var lines = [".SS " + plain(usage), plain(command.sentence)]
+        if !command.details.isEmpty {
+            lines += [".PP"] + command.details.split(separator: "\n").map { plain(String($0)) }
+        }
         for argument in command.arguments { lines += [".TP", ".I " + plain(argument.name), plain(argument.help)] }
         for flag in command.flags {
-            lines += [".TP", "\\fB\(plain("--" + flag.name))\\fR" + (flag.placeholder.map { " \\fI\(plain($0))\\fR" } ?? "")]
+            lines += [
+                ".TP", "\\fB\(plain("--" + flag.name))\\fR" + (flag.placeholder.map { " \\fI\(plain($0))\\fR" } ?? ""),
+            ]
             lines.append(plain(flag.help))
         }
         if !command.examples.isEmpty {
