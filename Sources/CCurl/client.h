@@ -13,12 +13,11 @@ struct herald_client_request {
     const char *user_agent;
     const char *ca_file;        // NULL: the system's
     int direct;                 // whether proxies of the environment are passed by
-    long timeout;               // milliseconds in all; 0: for as long as it takes
+    long timeout;               // milliseconds in all
     char *error_text;           // CURL_ERROR_SIZE bytes, until the transfer has ended
     void *owner;                // given to the callbacks
     curl_write_callback receive;
     curl_write_callback header;
-    curl_xferinfo_callback progress;
 };
 
 static const int HERALD_CLIENT_CONNECT_MILLISECONDS = 10000;
@@ -56,9 +55,6 @@ static inline int herald_client_perform(CURL *easy, const struct herald_client_r
     HERALD_SET(CURLOPT_WRITEDATA, request->owner);
     HERALD_SET(CURLOPT_HEADERFUNCTION, request->header);
     HERALD_SET(CURLOPT_HEADERDATA, request->owner);
-    HERALD_SET(CURLOPT_XFERINFOFUNCTION, request->progress);
-    HERALD_SET(CURLOPT_XFERINFODATA, request->owner);
-    HERALD_SET(CURLOPT_NOPROGRESS, 0L);
     HERALD_SET(CURLOPT_ERRORBUFFER, request->error_text);
 #undef HERALD_SET
     return (int)(failed == CURLE_OK ? curl_easy_perform(easy) : failed);

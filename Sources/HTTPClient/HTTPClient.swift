@@ -9,7 +9,7 @@ public final class HTTPClient {
         public var userAgent: String
         /// A file of certificates (PEM) that servers are trusted by; `nil`: the system's.
         public var certificateAuthorities: String?
-        /// Of an answer that is not streamed.
+        /// Of an answer.
         public var maxBodyBytes = 64 << 20
 
         public init(userAgent: String, certificateAuthorities: String? = nil) {
@@ -33,31 +33,7 @@ public final class HTTPClient {
 
     /// Asks and waits for the answer, whatever its status.
     public func send(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPAnswer {
-        try perform(
-            request, timeout: request.timeoutSeconds, Exchange(easy, maxBodyBytes: configuration.maxBodyBytes))
-    }
-
-    /// Asks, and hands over the body of a 2xx answer as it comes, until it ends or the closure returns `false`.
-    /// - Parameter maxSilence: the seconds without a byte after which the server is given up.
-    public func stream(
-        _ request: HTTPRequest, maxSilence: Int, _ receive: (UnsafeRawBufferPointer) -> Bool
-    ) throws(HTTPClientError) -> HTTPAnswer {
-        do {
-            return try withoutActuallyEscaping(receive) { receive in
-                let exchange = Exchange(
-                    easy, maxBodyBytes: configuration.maxBodyBytes, maxSilence: maxSilence, receiver: receive)
-                return try perform(request, timeout: 0, exchange)
-            }
-        } catch let error as HTTPClientError {
-            throw error
-        } catch {
-            throw .failed("\(error)")
-        }
-    }
-
-    private func perform(
-        _ request: HTTPRequest, timeout seconds: Int, _ exchange: Exchange
-    ) throws(HTTPClientError) -> HTTPAnswer {
+        let exchange = Exchange(maxBodyBytes: configuration.maxBodyBytes)
         // Its copies live until the list is freed.
         var list: UnsafeMutablePointer<curl_slist>?
         defer { curl_slist_free_all(list) }
@@ -65,9 +41,9 @@ public final class HTTPClient {
             // A header with an empty value ends in a semicolon there.
             list = curl_slist_append(list, value.isEmpty ? "\(name);" : "\(name): \(value)") ?? list
         }
-        let result = run(request, list, seconds, exchange)
+        let result = perform(request, list, exchange)
         if let error = exchange.error { throw error }
-        guard result.code == HERALD_CLIENT_OK || exchange.isEnded else {
+        guard result.code == HERALD_CLIENT_OK else {
             let text = result.text.isEmpty ? String(cString: herald_client_message(result.code)) : result.text
             let isURL = [HERALD_CLIENT_BAD_URL, HERALD_CLIENT_NOT_HTTP].contains(result.code)
             throw isURL ? .url(text) : .failed(text)
@@ -77,20 +53,19 @@ public final class HTTPClient {
     }
 
     /// All pointers live until the transfer has ended.
-    private func run(
-        _ request: HTTPRequest, _ headers: UnsafeMutablePointer<curl_slist>?, _ seconds: Int, _ exchange: Exchange
+    private func perform(
+        _ request: HTTPRequest, _ headers: UnsafeMutablePointer<curl_slist>?, _ exchange: Exchange
     ) -> (code: Int32, text: String) {
         withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(HERALD_CLIENT_ERROR_SIZE)) { errorText in
             errorText.initialize(repeating: 0)
             var settings = herald_client_request()
             settings.headers = headers
             settings.direct = request.isToThisMachine ? 1 : 0
-            settings.timeout = seconds * 1000
+            settings.timeout = request.timeoutSeconds * 1000
             settings.error_text = errorText.baseAddress
             settings.owner = Unmanaged.passUnretained(exchange).toOpaque()
             settings.receive = receiveBody
             settings.header = receiveHeader
-            settings.progress = lookAtProgress
             let code = withOptionalCString(configuration.certificateAuthorities) { authorities in
                 settings.ca_file = authorities
                 return request.method.withCString { method in

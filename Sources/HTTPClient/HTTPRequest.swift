@@ -23,7 +23,6 @@ public struct HTTPAnswer: Sendable {
     public let status: Int
     /// Names in lower case.
     public let headers: [(name: String, value: String)]
-    /// Empty when it was received as a stream.
     public let body: [UInt8]
 
     /// - Parameter name: in lower case.
@@ -38,8 +37,6 @@ public enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertible
     case url(String)
     /// The answer's body is longer than the client takes.
     case tooLarge(limit: Int)
-    /// Nothing came for so many seconds.
-    case silent(seconds: Int)
     /// The server was not reached, or broke off: in libcurl's words.
     case failed(String)
 
@@ -48,7 +45,6 @@ public enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertible
         case .library: "libcurl can't be used"
         case .url(let text): text
         case .tooLarge(let limit): "the answer is longer than \(limit >> 20) MiB"
-        case .silent(let seconds): "nothing came for \(seconds) s"
         case .failed(let text): text
         }
     }

@@ -3,6 +3,8 @@ import Receiver
 import TestSupport
 import Testing
 
+@testable import HeraldCommand
+
 @Suite("herald publish", .timeLimit(.minutes(3)))
 struct ClientPublishTests {
     @Test("one event: data as it stands, of a file, or from the standard input")
