@@ -36,6 +36,7 @@ static inline int herald_client_perform(CURL *easy, const struct herald_client_r
     if (failed == CURLE_OK) failed = curl_easy_setopt(easy, option, value)
     HERALD_SET(CURLOPT_PROTOCOLS_STR, "http,https");
     HERALD_SET(CURLOPT_URL, request->url);
+    HERALD_SET(CURLOPT_PATH_AS_IS, 1L); // an id such as ".." is for the server to refuse
     if (request->body) {
         HERALD_SET(CURLOPT_POST, 1L);
         HERALD_SET(CURLOPT_POSTFIELDS, request->body);

@@ -83,7 +83,8 @@ final class APIClient {
             let page = try send(
                 "GET", path, query: query + [("limit", "\(min(left, 200))"), ("cursor", cursor)]
             ).json
-            let elements = (page["data"].map { Array($0.elements) } ?? []).prefix(left)
+            guard let data = page["data"], data.kind == .array else { throw notHerald("its answer is no list") }
+            let elements = Array(data.elements).prefix(left)
             try each(Array(elements))
             left -= elements.count
             cursor = elements.isEmpty ? nil : page["next_cursor"]?.string
@@ -92,13 +93,15 @@ final class APIClient {
 
     private func document(_ answer: HTTPAnswer) throws(CommandError) -> JSONDocument {
         do throws(JSONError) {
-            return try JSONDocument(
-                parsing: answer.body.isEmpty ? Array("null".utf8) : answer.body, limits: Self.limits)
+            let isEmpty = answer.status == 204 && answer.body.isEmpty
+            return try JSONDocument(parsing: isEmpty ? Array("null".utf8) : answer.body, limits: Self.limits)
         } catch {
-            throw CommandError(
-                description: "\(server) is no Herald server: its answer is no JSON (\(error)).",
-                exitCode: ExitCode.unavailable)
+            throw notHerald("its answer is no JSON (\(error))")
         }
+    }
+
+    private func notHerald(_ reason: String) -> CommandError {
+        CommandError(description: "\(server) is no Herald server: \(reason).", exitCode: ExitCode.unavailable)
     }
 
     func unreachable(_ error: HTTPClientError) -> CommandError {
@@ -118,9 +121,7 @@ final class APIClient {
 
     /// Percent-encoded, but for what RFC 3986 calls unreserved.
     private static func encoded(_ text: String) -> String {
-        // A client would take these two out of a path.
-        if text == "." || text == ".." { return text.replacing(".", with: "%2E") }
-        return text.utf8.map { byte in
+        text.utf8.map { byte in
             let character = Character(Unicode.Scalar(byte))
             if byte < 128, character.isLetter || character.isNumber || "-._~".contains(character) {
                 return String(character)

@@ -10,6 +10,11 @@ struct Client: Sendable {
         /// What was written to both outputs.
         let text: String
         var lines: [String] { text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init) }
+        /// The first line, when it is JSON.
+        func document() throws -> JSONValue {
+            guard let first = json.first else { throw HeraldFailure(what: "no JSON: \(text)") }
+            return first
+        }
         /// One document from each line.
         var json: [JSONValue] { lines.compactMap { try? JSONDocument(parsing: $0).root } }
     }
