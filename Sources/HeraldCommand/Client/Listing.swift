@@ -55,17 +55,31 @@ struct Listing {
 extension JSONValue {
     fileprivate var saysNothing: Bool { isNull || (kind == .object || kind == .array) && count == 0 || isString("") }
 
-    /// For people: a string without its quotes, a list with commas, everything else as JSON.
+    /// For people: a string without its quotes, a list with commas, a small object in words, everything else as JSON.
     var plainText: String {
         switch kind {
         case .null: ""
         case .string: string ?? ""
         case .array: elements.map(\.plainText).joined(separator: ", ")
-        case .object:
-            members.contains { $0.value.kind == .object }
-                ? compactText : members.map { "\($0.key) \($0.value.plainText)" }.joined(separator: ", ")
+        case .object: isFlat(depth: 2) ? words : compactText
         case .bool, .number: compactText
         }
+    }
+
+    /// Whether there is nothing but objects so deep, and scalars.
+    private func isFlat(depth: Int) -> Bool {
+        switch kind {
+        case .array: false
+        case .object: depth > 0 && !members.contains { !$0.value.isFlat(depth: depth - 1) }
+        default: true
+        }
+    }
+
+    private var words: String {
+        members.filter { !$0.value.saysNothing }.compactMap { key, value in
+            let text = value.kind == .object ? "(\(value.words))" : value.plainText
+            return text == "()" ? nil : "\(key) \(text)"
+        }.joined(separator: ", ")
     }
 
     /// The JSON itself, on one line.
