@@ -31,15 +31,14 @@ struct Log: Sendable {
     let format: Format
     let level: Level
 
-    func info(_ message: StaticString, _ fields: KeyValuePairs<String, String> = [:]) { write(.info, message, fields) }
-    func warning(_ message: StaticString, _ fields: KeyValuePairs<String, String> = [:]) {
-        write(.warning, message, fields)
-    }
-    func error(_ message: StaticString, _ fields: KeyValuePairs<String, String> = [:]) {
-        write(.error, message, fields)
-    }
+    /// What varies, by name; what is `nil` is left out.
+    typealias Fields = KeyValuePairs<String, String?>
 
-    private func write(_ level: Level, _ message: StaticString, _ fields: KeyValuePairs<String, String>) {
+    func info(_ message: StaticString, _ fields: Fields = [:]) { write(.info, message, fields) }
+    func warning(_ message: StaticString, _ fields: Fields = [:]) { write(.warning, message, fields) }
+    func error(_ message: StaticString, _ fields: Fields = [:]) { write(.error, message, fields) }
+
+    func write(_ level: Level, _ message: StaticString, _ fields: Fields) {
         guard level.rawValue >= self.level.rawValue else { return }
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
@@ -52,15 +51,21 @@ struct Log: Sendable {
                 $0.member("time", now)
                 $0.member("level", level.name)
                 $0.member("message", "\(message)")
-                for (key, value) in fields { $0.member(key, value) }
+                for (key, value) in fields { $0.member(key, ifPresent: value) }
             }
             line = String(decoding: json.bytes, as: UTF8.self)
         case .human:
             line = "\(now)  \(level.name)  \(message)"
-            for (key, value) in fields { line += "  \(key)=\(value.contains(" ") ? "\"\(value)\"" : value)" }
+            for case (let key, let value?) in fields { line += "  \(key)=\(Self.oneWord(value))" }
         }
         line += "\n"
         // One call for a line, so that lines of different threads don't mix.
         _ = line.withUTF8 { Glibc.write(2, $0.baseAddress, $0.count) }
+    }
+
+    /// In quotes where it would not read as one word. What comes from outside must not begin a line of its own.
+    private static func oneWord(_ value: String) -> String {
+        let isPlain = value.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F && $0 != "\"" }
+        return isPlain ? value : value.debugDescription
     }
 }
