@@ -66,7 +66,10 @@ let package = Package(
         // The command `herald`: arguments, configuration, signals, wiring: the only place that knows everything.
         module(
             "HeraldCommand",
-            ["Herald", "HeraldServer", "HTTPServer", "SQLiteStore", "Webhooks", "Receiver", "Crypto", "Runtime"]
+            [
+                "Delegation", "Herald", "HeraldServer", "HTTPServer", "SQLiteStore", "Webhooks", "Receiver", "Crypto",
+                "Runtime",
+            ]
         )
         .executable,
 

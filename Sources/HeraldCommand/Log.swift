@@ -1,7 +1,7 @@
 import Glibc
 import JSON
 
-/// Lines for operators, on the standard error: a constant message and what varies as fields. Any thread.
+/// Lines for operators, on the standard error or another descriptor: a constant message and what varies as fields. Any thread.
 struct Log: Sendable {
     enum Format: String, Sendable { case human, json }
 
@@ -30,6 +30,7 @@ struct Log: Sendable {
 
     let format: Format
     let level: Level
+    var descriptor: Int32 = 2
 
     /// What varies, by name; what is `nil` is left out.
     typealias Fields = KeyValuePairs<String, String?>
@@ -60,7 +61,7 @@ struct Log: Sendable {
         }
         line += "\n"
         // One call for a line, so that lines of different threads don't mix.
-        _ = line.withUTF8 { Glibc.write(2, $0.baseAddress, $0.count) }
+        _ = line.withUTF8 { Glibc.write(descriptor, $0.baseAddress, $0.count) }
     }
 
     /// In quotes where it would not read as one word. What comes from outside must not begin a line of its own.

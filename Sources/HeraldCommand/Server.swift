@@ -1,4 +1,5 @@
 import Crypto
+import Delegation
 import Glibc
 import HTTPServer
 import Herald
