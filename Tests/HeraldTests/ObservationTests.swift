@@ -1,3 +1,4 @@
+import Delegation
 import Synchronization
 import Testing
 

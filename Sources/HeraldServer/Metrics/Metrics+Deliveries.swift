@@ -51,7 +51,8 @@ extension Metrics {
             "herald_lane_lag_events", "Events that delegates have still to come to, all together, by their status.",
             survey.byStatus { .init(("status", $0), value: $1.lag) })
         page.gauge(
-            "herald_lane_lag_max_events", "The same of the delegate that is furthest behind.",
+            "herald_lane_lag_max_events",
+            "Events that the delegate that is furthest behind has still to come to, by its status.",
             survey.byStatus { .init(("status", $0), value: $1.greatestLag) })
         guard let reader else { return }
         page.gauge(

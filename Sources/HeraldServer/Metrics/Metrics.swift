@@ -58,13 +58,14 @@ struct Metrics: Sendable {
         page.histogram(
             "herald_commit_duration_seconds", "Transactions that were committed, by their time.", durations)
         page.histogram(
-            "herald_commit_batch_events", "The same, by the events that shared them.", writer.batches.snapshot)
+            "herald_commit_batch_events", "Transactions that were committed, by the events in them.",
+            writer.batches.snapshot)
     }
 
     private func writeQueues(_ page: inout MetricsPage) {
         let intake = hub.intakeDepth
         page.gauge("herald_intake_events", "Events that wait to be committed.", .init(value: intake.events))
-        page.gauge("herald_intake_bytes", "Bytes of these events.", .init(value: intake.bytes))
+        page.gauge("herald_intake_bytes", "Bytes of the events that wait to be committed.", .init(value: intake.bytes))
         page.gauge(
             "herald_intake_events_limit", "Events that may wait before requests are refused with 503.",
             .init(value: intake.maxEvents))

@@ -10,12 +10,12 @@ import Testing
 struct DelegateLogTests {
     /// What is written, as lines.
     private func lines(
-        format: Log.Format = .json, level: Log.Level = .info, of body: (DelegateLog, LogThread, Log) -> Void
+        format: Log.Format = .json, of body: (DelegateLog, LogThread, Log) -> Void
     ) throws -> [String] {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)
         defer { close(ends[0]) }
-        let log = Log(format: format, level: level, descriptor: ends[1])
+        let log = Log(format: format, level: .info, descriptor: ends[1])
         let thread = try LogThread(log)
         body(DelegateLog(log, thread, clock: { 2_000 }), thread, log)
         thread.end()
@@ -81,7 +81,7 @@ struct DelegateLogTests {
         func event(_ type: String, _ data: String, _ attributes: [KeyValue] = []) -> Event {
             Event(id: "e", type: type, subject: "dlg_1", time: 0, attributes: attributes, data: Array(data.utf8))
         }
-        let written = try lines(level: .warning) { log, _, _ in
+        let written = try lines { log, _, _ in
             log.published(
                 EventBatch(
                     first: 1,
@@ -90,13 +90,21 @@ struct DelegateLogTests {
                         event(
                             "herald.delegate.failing", #"{"delegate":"dlg_1","url":"https://a.example/","reason":"r"}"#),
                         event(
+                            "herald.delegate.recovered",
+                            #"{"delegate":"dlg_1","url":"https://a.example/","failing_since":"2026-11-21T12:00:00.000Z"}"#
+                        ),
+                        event(
                             "herald.delivery.exhausted",
                             #"{"delegate":"dlg_1","url":"https://a.example/?k=1","event":"e1","event_type":"a.b","attempts":3}"#,
                             [KeyValue("traceparent", "00-1-2-00")]),
                     ]))
         }
-        #expect(written.count == 1, "failing is info")
-        let entry = try JSONDocument(parsing: try #require(written.first))
+        #expect(written.count == 3)
+        #expect(
+            try written.dropLast().map { try JSONDocument(parsing: $0) }.map {
+                ["level", "message", "reason", "failing_since"].compactMap { name in $0[name]?.string }
+            } == [["info", "delegate failing", "r"], ["info", "delegate recovered", "2026-11-21T12:00:00.000Z"]])
+        let entry = try JSONDocument(parsing: try #require(written.last))
         #expect(
             entry.root.members.dropFirst().map { "\($0.key) \($0.value.string ?? "")" } == [
                 "level warning", "message delivery exhausted", "delegate dlg_1", "url https://a.example/?...",

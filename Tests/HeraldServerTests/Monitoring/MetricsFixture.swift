@@ -1,6 +1,6 @@
-import HTTPServer
 import Herald
 
+@testable import HTTPServer
 @testable import HeraldServer
 
 enum MetricsFixture {
