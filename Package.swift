@@ -69,8 +69,8 @@ let package = Package(
         module(
             "HeraldCommand",
             [
-                "Herald", "HeraldServer", "HTTPServer", "HTTPClient", "JSON", "SQLiteStore", "Webhooks", "Receiver",
-                "Crypto", "Runtime",
+                "Delegation", "Herald", "HeraldServer", "HTTPServer", "HTTPClient", "JSON", "SQLiteStore", "Webhooks",
+                "Receiver", "Crypto", "Runtime",
             ]
         )
         .executable,
