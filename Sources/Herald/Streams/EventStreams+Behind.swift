@@ -63,7 +63,7 @@ extension EventStreams {
 
     /// - Returns: whether nothing of it was wanted, so that there is time for more.
     private func tell(_ stream: EventStream, _ batch: EventBatch) -> Bool {
-        let pieces = StreamPieces(batch, stream.interest) { format.event(batch.events[$0]) }.pieces
+        let pieces = StreamPieces(batch, stream.interest, limit: 1) { format.event(batch.events[$0]) }.pieces
         guard let piece = pieces.first else {
             stream.move(to: .behind(after: batch.last))
             return true

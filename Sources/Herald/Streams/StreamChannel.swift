@@ -29,20 +29,23 @@ struct StreamPieces {
     static let maxBytes = 64 << 10
     private(set) var pieces: [Piece] = []
 
-    /// - Parameter frame: the bytes of the event at a place of the batch.
-    init(_ batch: EventBatch, _ interest: StreamInterest, frame: (Int) -> [UInt8]) {
+    /// - Parameters:
+    ///   - limit: how many pieces; the rest of the batch is left out.
+    ///   - frame: the bytes of the event at a place of the batch.
+    init(_ batch: EventBatch, _ interest: StreamInterest, limit: Int = .max, frame: (Int) -> [UInt8]) {
         for (index, event) in batch.events.enumerated() {
             let sequence = batch.first + Sequence(index)
-            if interest.wants(event) { append(frame(index), sequence) }
+            if interest.wants(event) {
+                let bytes = frame(index)
+                if let last = pieces.last, last.bytes.count + bytes.count <= Self.maxBytes {
+                    pieces[pieces.count - 1].bytes.append(contentsOf: bytes)
+                } else if pieces.count < limit {
+                    pieces.append(Piece(bytes: bytes, through: sequence))
+                } else {
+                    return
+                }
+            }
             if !pieces.isEmpty { pieces[pieces.count - 1].through = sequence }
-        }
-    }
-
-    private mutating func append(_ bytes: [UInt8], _ sequence: Sequence) {
-        if let last = pieces.last, last.bytes.count + bytes.count <= Self.maxBytes {
-            pieces[pieces.count - 1].bytes.append(contentsOf: bytes)
-        } else {
-            pieces.append(Piece(bytes: bytes, through: sequence))
         }
     }
 }

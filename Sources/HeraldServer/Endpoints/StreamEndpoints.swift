@@ -23,20 +23,14 @@ struct StreamEndpoints: Sendable {
             // What is no id at all is one that the log doesn't have.
             place = LogPlace(text) ?? .event(id: "")
         }
-        var headers: [Response.Field] = [
-            .init("Content-Type", "text/event-stream"), .init("Request-Id", call.requestID),
-            .init("Cache-Control", "no-store"), .init("X-Content-Type-Options", "nosniff"),
-            // nginx would gather what is to arrive now.
-            .init("X-Accel-Buffering", "no"),
-        ]
-        if call.request.head.method == .head {
-            headers.removeAll { $0.name.description == "Request-Id" }
-            return call.responder.send(call.completed(Response(status: 200, headers: [headers[0]])))
-        }
+        let type = Response.Field("Content-Type", "text/event-stream")
+        if call.request.head.method == .head { return call.send(Response(status: 200, headers: [type])) }
+        // nginx would gather what is to arrive now.
+        let head = call.completed(Response(status: 200, headers: [type, .init("X-Accel-Buffering", "no")]))
         var rules = StreamRules()
         rules.heartbeat = StreamFormat.heartbeat
         let listener = Listener(streams, interest, place, agent: call.request.head.value(of: "User-Agent"))
-        if !call.responder.stream(headers, rules, to: listener) { throw .tooManyStreams }
+        if !call.responder.stream(head.headers, rules, to: listener) { throw .tooManyStreams }
     }
 
     private func interest(_ query: Query, _ app: AppKey) throws(Problem) -> StreamInterest {
