@@ -101,8 +101,8 @@ struct StreamTests {
     }
 
     @Test(
-        "clients that lose their connection at any moment, under load, get every event once and in order; so they do "
-            + "when the server is killed and comes again", .timeLimit(.minutes(2)))
+        "clients that lose their connection, and a server that is killed: every event comes once, in order",
+        .timeLimit(.minutes(2)))
     func reconnecting() async throws {
         var herald = try await HeraldProcess.start()
         let clients = (0..<6).map {

@@ -33,8 +33,8 @@ private final class QueueThread: StreamThread {
 
 /// A client that reads at its own pace, and loses its connection now and then. On the streams' thread, but for `lines`.
 private final class FickleClient: @unchecked Sendable {
-    /// One connection.
-    final class Output: StreamOutput {
+    /// One connection. On the streams' thread only.
+    final class Output: StreamOutput, @unchecked Sendable {
         weak var client: FickleClient?
         var stream: EventStream?
         var isFull = false
@@ -84,15 +84,17 @@ private final class FickleClient: @unchecked Sendable {
         hangUp()
         let output = Output(self)
         self.output = output
-        let id = lastID
-        let app = interest.app
         output.stream = streams.open(
             interest, description: "test", on: thread, to: output,
-            start: id.map { id in
-                { reader throws(StoreError) in
-                    id == "earliest" ? try reader.firstEvent() - 1 : try reader.event(app: app, id: id)?.sequence
-                }
-            })
+            start: lastID.map { Self.start($0, interest.app) })
+    }
+
+    private static func start(
+        _ id: String, _ app: AppKey
+    ) -> @Sendable (any StoreReader) throws(StoreError) -> Sequence? {
+        { reader throws(StoreError) in
+            id == "earliest" ? try reader.firstEvent() - 1 : try reader.event(app: app, id: id)?.sequence
+        }
     }
 
     private func took(_ bytes: [UInt8], from output: Output) {
