@@ -43,7 +43,7 @@ public final class Hub: Sendable {
     private let store: any EventStore
     private let delegates = MulticastDelegate<any EventDelegate>()
     private let inMemory = Mutex<[InMemoryDelegate]>([])
-    private let tail: Tail
+    let tail: Tail
     private let intake: Intake
     private let writer: LogWriter
     private let readers: ReaderPool
@@ -199,6 +199,12 @@ public final class Hub: Sendable {
         let end = clock.monotonic() + Int64(seconds) * 1_000_000_000
         for loop in loops { loop.post(.expire(watch, at: end)) }
         return watch
+    }
+
+    /// Calls `body` once when the time is up, on a loop's thread; it must not wait.
+    public func after(seconds: Int, _ body: @escaping @Sendable () -> Void) {
+        // A watch that no event carries can only expire.
+        _ = watch(events: 1, seconds: seconds) { _ in body() }
     }
 
     /// Calls a delegate now, outside its lane, with an event of the type `herald.test` that is in no log.

@@ -147,6 +147,7 @@ struct Server {
         http.loops = settings.threads > 8 ? 2 : 1
         http.maxBodyBytes = settings.maxBody
         http.maxConnections = descriptors.connections
+        http.maxStreams = descriptors.streams
         // Everything on one machine, or behind one proxy, comes from one address.
         if settings.listen.isLoopback { http.maxConnectionsPerAddress = 0 }
         http.allowedHosts =
