@@ -34,7 +34,7 @@ public struct HeraldService: RequestHandler {
                 + EventEndpoints(hub: hub, checks: checks).routes + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub).routes + SubjectEndpoints(hub: hub).routes
                 + StateEndpoints(hub: hub, checks: checks).routes
-                + SystemEndpoints(hub: hub, metrics: metrics).routes)
+                + SystemEndpoints(hub: hub, metrics: metrics).routes + DashboardEndpoints().routes)
     }
 
     // MARK: RequestHandler
