@@ -131,7 +131,7 @@ class Browser:
 
     def click(self, words):
         dialogs = self.all("dialog[open]")
-        self.press(dialogs[-1] if dialogs else self.find("body"), words)
+        self.press(dialogs[-1] if dialogs else self.find("main"), words)
 
     def keys(self, text):
         self.find("body").send_keys(text)

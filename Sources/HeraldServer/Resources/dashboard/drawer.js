@@ -8,6 +8,8 @@ import { Fields } from "./fields.js";
 import { secret } from "./secret.js";
 import { attempt } from "./attempt.js";
 
+const meanwhile = "Somebody else has changed it meanwhile. Close and open it to see their settings.";
+
 function open(title, signal, ...content) {
   const dialog = h("dialog", { class: "drawer", "aria-label": title, onclose: () => {
     dialog.remove();
@@ -139,7 +141,7 @@ export function drawer(id, changed, signal) {
 
   /// Made again after each change only: what somebody types is not touched.
   async function edit() {
-    const { answer: delegate, etag } = await api.delegate(id);
+    const { answer: delegate } = await api.delegate(id);
     edited = new Fields(delegate);
     const form = h("form", { novalidate: true, onsubmit: async (event) => {
       event.preventDefault();
@@ -147,13 +149,16 @@ export function drawer(id, changed, signal) {
       if (!patch) return;
       if (Object.keys(patch).length === 0) return notice("Nothing was changed.");
       try {
+        // Pausing and the like change its version too: what counts is that the settings are those that were shown.
+        const { answer: now, etag } = await api.delegate(id);
+        if (!edited.isOf(now)) return edited.showErrors([], meanwhile);
         await api.change(id, patch, etag);
         notice("Saved.");
         await edit();
         changed();
         refresh();
       } catch (error) {
-        if (error.status === 412) edited.showErrors([], "Somebody else has changed it meanwhile. Close and open it to see their settings.");
+        if (error.status === 412) edited.showErrors([], meanwhile);
         else edited.showErrors(error.errors ?? [], error.message);
       }
     } }, edited.element, h("div", { class: "actions" }, h("button", { class: "primary" }, "Save")));

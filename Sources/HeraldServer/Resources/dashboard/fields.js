@@ -57,8 +57,13 @@ export class Fields {
     this.element = h("div", { class: "fields" }, this.general, used.filter((field) => !field.more).map((field) => this.#row(field)), this.more);
   }
 
+  /// Whether a delegate has the settings that the form began with.
+  isOf(delegate) {
+    return ["header_names", ...this.inputs.keys()].every((name) => JSON.stringify(delegate[name]) === JSON.stringify(this.#delegate[name]));
+  }
+
   #input(field) {
-    const properties = { id: "field-" + field.name, name: field.name, "aria-describedby": `hint-${field.name} error-${field.name}`, "aria-required": field.required };
+    const properties = { id: "field-" + field.name, name: field.name, "aria-describedby": `hint-${field.name} error-${field.name}`, "aria-required": field.required && "true" };
     const input = field.type.options
       ? h("select", properties, field.type.options.map((option) => h("option", { value: option }, option)))
       : field.rows ? h("textarea", { ...properties, rows: field.rows, spellcheck: "false" })
