@@ -23,8 +23,15 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(name: name, dependencies: dependencies + ["TestSupport"], swiftSettings: settings)
 }
 
+/// A small program that shows something: `swift run Name`.
+func example(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+    .executableTarget(name: name, dependencies: dependencies, path: "Examples/\(name)", swiftSettings: settings)
+}
+
 let package = Package(
     name: "herald",
+    // For `Delegation`, which needs atomics; the service runs on Linux.
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .executable(name: "herald", targets: ["HeraldCommand"]),
         .library(name: "Delegation", targets: ["Delegation"]),
@@ -72,9 +79,28 @@ let package = Package(
         cLibrary("CSSL", "libssl", "libssl-dev"),
         cLibrary("CNGHTTP2", "libnghttp2", "libnghttp2-dev"),
 
+        // Examples of what the library does, each run by a test.
+        example("DispatchSystem", ["Delegation"]),
+        example("MirrorDrawing", ["Delegation"]),
+        example("AppStates", ["Delegation"]),
+        example("LoginObservers", ["Delegation"]),
+        example("SignUpForm", ["Delegation"]),
+        example("EmbeddedHub", ["Delegation", "Herald", "JSON", "Runtime", "SQLiteStore", "Webhooks"]),
+
+        // Nanoseconds per delegate; run by Benchmarks/run.
+        .executableTarget(
+            name: "MulticastBenchmark", dependencies: ["Delegation"], path: "Benchmarks/multicast",
+            swiftSettings: settings),
+
         // What several test suites need: temporary folders, raw sockets, the receiver, the running binary.
         .target(name: "TestSupport", dependencies: ["Receiver"], path: "Tests/TestSupport", swiftSettings: settings),
-        tests("DelegationTests", ["Delegation"]),
+        .testTarget(name: "DelegationTests", dependencies: ["Delegation"], swiftSettings: settings),
+        tests(
+            "ExampleTests",
+            [
+                "DispatchSystem", "MirrorDrawing", "AppStates", "LoginObservers", "SignUpForm", "EmbeddedHub",
+                "HeraldCommand",
+            ]),
         tests("RuntimeTests", ["Runtime"]),
         tests("JSONTests", ["JSON"]),
         tests("JSONSchemaTests", ["JSONSchema", "JSON"]),

@@ -14,6 +14,7 @@ from machine import cpu_seconds, memory_bytes
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 HERALD = os.path.join(ROOT, ".build", "release", "herald")
+MULTICAST = os.path.join(ROOT, ".build", "release", "MulticastBenchmark")
 BUILD = os.path.join(ROOT, "Benchmarks", "build")
 
 

@@ -117,17 +117,27 @@ def take_turns(bench, servers, take):
     return _rounds(bench, servers, lambda _, server: take(server))
 
 
-def _rounds(bench, variants, take):
-    """A round that others disturbed is repeated, while there is patience."""
+def together(bench, take):
+    """The same when `take` samples all variants at once."""
     rounds = Rounds()
     while rounds.count < bench.rounds:
-        began, figures = time.monotonic(), {}
-        for name, variant in variants.items():
-            bench.progress(f"{name}, round {rounds.count + 1} of {bench.rounds}")
-            bench.patience.wait()
-            figures[name] = take(name, variant)
+        began = time.monotonic()
+        figures = take(rounds.count + 1)
         if max(x["foreign_cpu"] for x in figures.values()) > DISTURBED and bench.patience.left > 0:
             bench.patience.left -= time.monotonic() - began
             continue
         rounds.add(figures)
     return rounds
+
+
+def _rounds(bench, variants, take):
+    """A round that others disturbed is repeated, while there is patience."""
+    def take_all(number):
+        figures = {}
+        for name, variant in variants.items():
+            bench.progress(f"{name}, round {number} of {bench.rounds}")
+            bench.patience.wait()
+            figures[name] = take(name, variant)
+        return figures
+
+    return together(bench, take_all)

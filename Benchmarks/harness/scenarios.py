@@ -1,10 +1,13 @@
 """What is measured. Each scenario takes a `Bench`, and adds lines to its report."""
+import json
 import shutil
+import subprocess
 import time
 
-from programs import Failed, Herald, Ingest, Pipeline, Receiver, publish
+from machine import machine_seconds
+from programs import MULTICAST, Failed, Herald, Ingest, Pipeline, Receiver, publish
 from report import Goal
-from sampling import interleave, sample, take_turns
+from sampling import children_seconds, interleave, own_seconds, sample, take_turns, together
 
 IN_FLIGHT = 64
 
@@ -165,6 +168,46 @@ def resident(bench):
     bench.single(title, "ready after, s", sorted(times)[1], Goal(most=2, aim=0.5))
 
 
+def multicast(bench):
+    """The library alone, in one process: nanoseconds for each delegate that is told, in several ways."""
+    calls = 500_000 if bench.quick else 2_000_000
+
+    def take(number):
+        bench.progress(f"multicast, round {number} of {bench.rounds}")
+        bench.patience.wait()
+        return run_multicast(calls)
+
+    title = "multicast in the process"
+    rounds = together(bench, take)
+    bench.keep(title, rounds)
+
+    def compare(what, count, variant, reference, goal=None):
+        bench.compare(title, f"ns per {what} of {count:,}", rounds, f"ns_{count}", reference, goal, herald=variant)
+
+    goals = {
+        ("plain", 1000): Goal(most=5, aim=3.6),
+        ("notification_center", 1): Goal(most=0.25, aim=0.12),
+        ("notification_center", 1000): Goal(most=0.6, aim=0.45),
+    }
+    for count in (1, 10, 1000):
+        for reference in ("plain", "weak_boxes", "book", "notification_center"):
+            compare("weak delegate", count, "weak", reference, goals.get((reference, count)))
+    compare("strong delegate", 1000, "strong", "plain")
+    compare("handler", 1000, "handlers", "plain", Goal(most=1.2, aim=0.5))
+    compare("handler, two threads at once,", 1000, "handlers_two_threads", "handlers", Goal(most=1.5, aim=1.1))
+
+
+def run_multicast(calls):
+    (busy, total), ours = machine_seconds(), own_seconds() + children_seconds()
+    run = subprocess.run([MULTICAST, str(calls)], capture_output=True, text=True, check=False)
+    if run.returncode:
+        raise Failed(f"MulticastBenchmark: {run.stderr.strip()}")
+    now_busy, now_total = machine_seconds()
+    ours = own_seconds() + children_seconds() - ours
+    foreign = max(0.0, now_busy - busy - ours) / max(0.01, now_total - total)
+    return {variant: figures | {"foreign_cpu": foreign} for variant, figures in json.loads(run.stdout).items()}
+
+
 class WithDelegates(Herald):
     """Herald with delegates registered as soon as it runs."""
 
@@ -193,4 +236,5 @@ ALL = {
     "many": many_delegates,
     "dead": dead_neighbours,
     "resident": resident,
+    "multicast": multicast,
 }

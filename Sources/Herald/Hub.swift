@@ -196,7 +196,8 @@ public final class Hub: Sendable {
         events: Int, seconds: Int, completion: @escaping @Sendable ([DeliveryWatch.Report]?) -> Void
     ) -> DeliveryWatch {
         let watch = DeliveryWatch(events: events, loops: loops.count, completion: completion)
-        loops[0].post(.expire(watch, at: clock.monotonic() + Int64(seconds) * 1_000_000_000))
+        let end = clock.monotonic() + Int64(seconds) * 1_000_000_000
+        for loop in loops { loop.post(.expire(watch, at: end)) }
         return watch
     }
 

@@ -10,15 +10,16 @@ extension WebhookDelegate.State {
         }
         if settings.verification == .none {
             if status == .pendingVerification { status = .active }
-        } else if old.status == .pendingVerification && status == .active {
-            // To resume it is to ask again.
+        } else if status == .active && old.status != .active {
+            // Nothing else could tell whether consent was given for the address as it is now.
             status = .pendingVerification
-        } else if status == .active || status == .paused || status == .disabled,
+        } else if status == .active || status == .disabled,
             settings.url != old.settings.url || settings.verification != old.settings.verification
         {
             status = .pendingVerification
         }
-        if status == .active && (old.status == .disabled || old.status == .gone) { failingSince = nil }
+        let isFreed = status != old.status && (old.status == .disabled || old.status == .gone)
+        if isFreed || settings.url != old.settings.url { failingSince = nil }
         if status != old.status { statusReason = nil }
         let valid = secrets.filter { $0.isValid(at: now) }
         if !valid.isEmpty { secrets = valid }

@@ -39,6 +39,8 @@ struct CheckpointBuilder {
 
     var isFull: Bool { attempts.count >= Self.maxAttempts }
     var isWriting: Bool { writing != nil }
+    /// Statistics are gathered that no checkpoint has taken yet.
+    var hasStatistics: Bool { !statistics.isEmpty }
     var hasChanges: Bool {
         !attempts.isEmpty || !waiting.isEmpty || !ended.isEmpty || lanesChanged || routed != settled || failed != nil
             || !replays.isEmpty || !endedReplays.isEmpty || !statistics.isEmpty || !notices.isEmpty

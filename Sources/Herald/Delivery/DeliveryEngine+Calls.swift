@@ -22,10 +22,8 @@ extension DeliveryEngine {
     /// Asks the owner of an address whether they want the callbacks.
     func verify(_ index: Int) {
         guard let delegate = lanes[index]?.delegate, delegate.status == .pendingVerification else { return }
-        guard canCall else {
-            timers.insert(.verify(delegate.key), due: now + Self.pause)
-            return
-        }
+        guard canCall else { return verify(index, at: now + Self.pause) }
+        lanes[index]?.verifyTimer = nil
         switch delegate.settings.verification {
         case .none: break
         case .challenge:
@@ -34,12 +32,29 @@ extension DeliveryEngine {
             var json = JSONWriter()
             json.object { $0.member("challenge", challenge) }
             call(
-                delegate, index, ServiceEvents.verification, json.bytes, .verification(challenge: challenge), .test)
+                delegate, index, ServiceEvents.verification, json.bytes,
+                .verification(challenge: challenge, url: delegate.settings.url),
+                .test)
         case .cloudevents:
             call(
-                delegate, index, ServiceEvents.verification, Array("null".utf8), .verification(challenge: nil),
-                .handshake)
+                delegate, index, ServiceEvents.verification, Array("null".utf8),
+                .verification(challenge: nil, url: delegate.settings.url), .handshake)
         }
+    }
+
+    private func verify(_ index: Int, at time: Int64) {
+        guard let key = lanes[index]?.delegate.key else { return }
+        lanes[index]?.verifyTimer = time
+        timers.insert(.verify(key), due: time)
+    }
+
+    /// Whether its owner is to be asked now: it has come to need consent, for another address or in another way, or
+    /// somebody has resumed it.
+    func asksAnew(_ delegate: WebhookDelegate, _ old: WebhookDelegate) -> Bool {
+        delegate.status == .pendingVerification
+            && (old.status != .pendingVerification || old.settings.url != delegate.settings.url
+                || old.settings.verification != delegate.settings.verification
+                || old.state.statusReason != nil && delegate.state.statusReason == nil)
     }
 
     private func call(
@@ -56,21 +71,21 @@ extension DeliveryEngine {
     }
 
     /// A call that asked for consent has ended.
-    func verified(_ transfer: Transfer, _ challenge: String?, _ outcome: CallbackOutcome) {
+    func verified(_ transfer: Transfer, _ challenge: String?, _ url: String, _ outcome: CallbackOutcome) {
         let index = transfer.lane
-        guard lanes[index]?.delegate.key == transfer.delegate,
-            lanes[index]?.delegate.status == .pendingVerification
+        guard let delegate = lanes[index]?.delegate, delegate.key == transfer.delegate,
+            delegate.status == .pendingVerification, delegate.settings.url == url
         else { return }
         if case .failed(.stopped, _) = outcome.verdict, isStopping { return }
         guard let refusal = Self.refusal(challenge, outcome) else {
-            return checkpoints.note(DeliveryNotice(transfer.delegate, .verified), now: now)
+            return checkpoints.note(DeliveryNotice(transfer.delegate, .verified(url: url)), now: now)
         }
         lanes[index]?.verifications += 1
         let tries = lanes[index]?.verifications ?? 0
         var reason = "the address was not verified: \(refusal)"
         if tries < Self.maxVerifications {
             let pause = min(Self.firstPause << min(tries - 1, 10), Self.longestPause)
-            timers.insert(.verify(transfer.delegate), due: now + pause)
+            verify(index, at: now + pause)
         } else {
             reason += "; resume it to try again"
         }

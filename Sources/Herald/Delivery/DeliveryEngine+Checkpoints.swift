@@ -26,19 +26,21 @@ extension DeliveryEngine {
             places.append((lane.delegate.key, lane.isSettled ? .settled : .at(lane.cursor, lane.position)))
             for replay in lane.replays { checkpoints.replayed(replay.id, to: replay.cursor, now: now) }
         }
-        if (now >= statisticsDue || isStopping) && !statisticsAreLeaving {
-            statisticsDue = now + Self.statisticsInterval
-            let statistics = board.takeStatistics()
-            statisticsAreLeaving = !statistics.isEmpty
-            checkpoints.add(statistics, now: now)
-        }
         touchedLanes.removeAll(keepingCapacity: true)
         ports.submit(checkpoints.take(settled: routed, lanes: places))
     }
 
+    /// What was counted goes with the next checkpoint, when it is time.
+    func gatherStatistics() {
+        guard let due = statisticsDue, now >= due || isStopping, !statisticsAreLeaving else { return }
+        statisticsDue = nil
+        statisticsAreLeaving = true
+        checkpoints.add(board.takeStatistics(), now: now)
+    }
+
     func checkpointEnded(succeeded: Bool) {
         if let settled = checkpoints.ended(succeeded: succeeded, now: ports.clock.monotonic()) {
-            if statisticsAreLeaving {
+            if statisticsAreLeaving && !checkpoints.hasStatistics {
                 statisticsAreLeaving = false
                 board.statisticsWritten()
             }
@@ -67,6 +69,7 @@ extension DeliveryEngine {
     /// - Returns: whether everything has been written.
     func flush() -> Bool {
         if checkpoints.isWriting { return false }
+        gatherStatistics()
         guard checkpoints.hasChanges else { return true }
         submitCheckpoint()
         return false

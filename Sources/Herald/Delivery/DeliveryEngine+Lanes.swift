@@ -15,16 +15,21 @@ extension DeliveryEngine {
     func set(_ delegate: WebhookDelegate, restored: Restored? = nil) {
         now = ports.clock.monotonic()
         if let index = indices[delegate.key], let old = lanes[index]?.delegate {
-            if old.status != .gone { router.remove(index, old.settings.events) }
+            if lanes[index]?.isGone == false { router.remove(index, old.settings.events) }
             lanes[index]?.change(to: delegate)
             introduce(index, delegate)
-            if old.status != delegate.status, delegate.status == .pendingVerification { verify(index) }
+            if asksAnew(delegate, old) {
+                lanes[index]?.verifications = 0
+                verify(index)
+            }
             return
         }
+        let restored = restored.map { forgetLine(of: delegate, $0) }
         let index = insert(restored.map { restore(delegate, $0) } ?? newLane(delegate))
         indices[delegate.key] = index
         for waiting in (restored?.waiting ?? []).sorted(by: { $0.event < $1.event }) { schedule(waiting, lane: index) }
         lanes[index]?.replays = (restored?.replays ?? []).map(ReplayCursor.init)
+        endReplays(index)
         if restored != nil, let lane = lanes[index] { board.update([(delegate.key, LaneBoard.Entry(lane))]) }
         introduce(index, delegate)
         if delegate.status == .pendingVerification { verify(index) }
@@ -32,11 +37,6 @@ extension DeliveryEngine {
 
     /// Makes a lane's delegate and its settings known to the router and the timers.
     private func introduce(_ index: Int, _ delegate: WebhookDelegate) {
-        if delegate.status == .gone {
-            end(index)
-            return
-        }
-        router.insert(index, delegate.settings.events)
         if let end = delegate.state.expiresAt {
             let due = now + max(0, end - ports.clock.wall()) * 1_000_000
             if lanes[index]?.leaseTimer.map({ due < $0 }) ?? true {
@@ -44,7 +44,24 @@ extension DeliveryEngine {
                 timers.insert(.leaseEnds(delegate.key), due: due)
             }
         }
+        guard lanes[index]?.isGone == false else { return end(index) }
+        router.insert(index, delegate.settings.events)
         pauseOrResume(index)
+    }
+
+    /// Deliveries that stood in line when the process ended, while others were in flight: the lane comes by their events
+    /// again, and must not let them go before those.
+    private func forgetLine(of delegate: WebhookDelegate, _ restored: Restored) -> Restored {
+        guard delegate.settings.ordering == .subject else { return restored }
+        let cursor = restored.position?.cursor ?? routed
+        var restored = restored
+        restored.waiting.removeAll { row in
+            guard row.attempts == 0, !row.isReplay, row.event > cursor else { return false }
+            restored.decided.remove(row.event)
+            checkpoints.end(DeliveryKey(delegate: row.delegate, event: row.event), now: now)
+            return true
+        }
+        return restored
     }
 
     func restore(_ delegate: WebhookDelegate, _ restored: Restored) -> Lane {
@@ -71,6 +88,7 @@ extension DeliveryEngine {
         checkpoints.forget(key)
         board.remove(key)
         missed[key] = nil
+        if !watched.isEmpty { withdraw(where: { $0.delegate == key }) }
         deadTimers += lane.waiting.count
         if deadTimers > 1024 && deadTimers > timers.count / 2 { forgetDeadTimers() }
     }
@@ -99,6 +117,7 @@ extension DeliveryEngine {
         guard let lane = lanes[index] else { return }
         // A lane that stands still needs a position of its own: the common one goes on without it.
         if !lane.isActive && lane.next == nil { lanes[index]?.fallBehind(from: routed + 1) }
+        if !lane.isActive && !watched.isEmpty { withdrawUnopened(lane) }
         touched(index)
         enqueue(index)
     }
@@ -107,6 +126,7 @@ extension DeliveryEngine {
     func end(_ index: Int) {
         guard let lane = lanes[index] else { return }
         let ended = lanes[index]?.end() ?? []
+        if !watched.isEmpty { withdrawUnopened(lane) }
         for event in ended {
             checkpoints.giveUp(
                 DeliveryKey(delegate: lane.delegate.key, event: event), attempts: lane.waiting[event]?.attempts ?? 0,
@@ -127,13 +147,17 @@ extension DeliveryEngine {
 
     // MARK: Leases
 
+    /// Nanoseconds until a lease that has ended is looked at once more.
+    private static let leaseLook: Int64 = 60_000_000_000
+
     func leaseEnds(_ index: Int) {
         lanes[index]?.leaseTimer = nil
         guard let delegate = lanes[index]?.delegate, let end = delegate.state.expiresAt else { return }
         let left = end - ports.clock.wall()
-        // The writer looks again: a renewal may be on its way. If so, its news sets the next timer.
-        if left <= 0 { return checkpoints.note(DeliveryNotice(delegate.key, .leaseEnded), now: now) }
-        lanes[index]?.leaseTimer = now + left * 1_000_000
-        timers.insert(.leaseEnds(delegate.key), due: now + left * 1_000_000)
+        // The writer looks again: a renewal may be on its way. So does this lane, should it still be there then.
+        if left <= 0 { checkpoints.note(DeliveryNotice(delegate.key, .leaseEnded), now: now) }
+        let due = now + (left > 0 ? left * 1_000_000 : Self.leaseLook)
+        lanes[index]?.leaseTimer = due
+        timers.insert(.leaseEnds(delegate.key), due: due)
     }
 }

@@ -10,8 +10,11 @@ extension DeliveryEngine {
                 DeliveryKey(delegate: delivery.delegate, event: delivery.event), attempts: 0, .dropped,
                 at: ports.clock.wall(), isReplay: true, now: now)
         }
-        guard let retry = lanes[index]?.take(delivery) else { return }
-        lanes[index]?.hold(retry)
+        if let retry = lanes[index]?.take(delivery) { lanes[index]?.hold(retry) }
+        // Once more: a checkpoint that was made before the news came may have ended the row.
+        checkpoints.wait(
+            DeliveryKey(delegate: delivery.delegate, event: delivery.event), attempts: delivery.attempts,
+            dueAt: delivery.dueAt, isReplay: delivery.isReplay, now: now)
         touched(index)
         enqueue(index)
     }
@@ -24,6 +27,7 @@ extension DeliveryEngine {
         // Once more: a checkpoint that was made before the news came may have set the row back.
         checkpoints.giveUp(
             key, attempts: row.attempts, .dropped, at: ports.clock.wall(), isReplay: row.isReplay, now: now)
+        if !row.isOpen { withdraw(key) }
         touched(index)
         enqueue(index)
     }
@@ -34,19 +38,22 @@ extension DeliveryEngine {
         }
         lanes[index]?.replays.append(ReplayCursor(replay))
         touched(index)
-        if lanes[index]?.replays.first?.isOver == true { return endReplay(index) }
+        endReplays(index)
         enqueue(index)
     }
 
     /// What these events say is to be told to nobody any more. One that is on its way arrives.
     func erase(_ events: Set<Sequence>) {
+        erased.insert(events)
         recent.erase(events)
         pages.forget(events)
         view = nil
         for index in lanes.indices {
             guard let lane = lanes[index], !lane.waiting.isEmpty else { continue }
-            for event in lane.waiting.keys where events.contains(event) && lanes[index]?.drop(event) == true {
-                checkpoints.end(DeliveryKey(delegate: lane.delegate.key, event: event), now: now)
+            for (event, row) in lane.waiting where events.contains(event) && lanes[index]?.drop(event) == true {
+                let key = DeliveryKey(delegate: lane.delegate.key, event: event)
+                checkpoints.end(key, now: now)
+                if !row.isOpen { withdraw(key) }
             }
             enqueue(index)
         }

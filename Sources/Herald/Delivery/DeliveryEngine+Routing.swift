@@ -39,7 +39,9 @@ extension DeliveryEngine {
 
     func offer(_ event: Event, _ sequence: Sequence, to index: Int) {
         // Lanes are changed in place: taking one out of the array would copy its arrays.
-        guard lanes[index]?.next == nil, lanes[index]?.wants(event, sequence, { view(of: event) }) == true else {
+        guard lanes[index]?.next == nil, lanes[index]?.isGone == false,
+            lanes[index]?.wants(event, sequence, { view(of: event) }) == true
+        else {
             return
         }
         if lanes[index]?.held.isEmpty == true, lanes[index]?.mayStart(now: now) == true,
@@ -56,7 +58,7 @@ extension DeliveryEngine {
     /// The page after a position was read; `nil` when it could not be.
     func pageArrived(after: Sequence, _ page: EventBatch?) {
         now = ports.clock.monotonic()
-        guard let page else {
+        guard let page = page.map(erased.applied(to:)) else {
             timers.insert(.readAgain(after: after), due: now + Self.pause)
             return
         }
@@ -65,6 +67,11 @@ extension DeliveryEngine {
             // Retention may have removed what lay between, or all that lay before the tail.
             let first = page.events.isEmpty ? tailBegins : page.first
             if first > routed + 1 {
+                // Lanes that are caught up have missed these like the others.
+                for index in lanes.indices where lanes[index]?.isGone == false {
+                    lanes[index]?.fallBehind(from: routed + 1)
+                    trim(index, first: first)
+                }
                 recent.reset(after: first - 1)
                 routed = first - 1
             }
@@ -101,11 +108,11 @@ extension DeliveryEngine {
             note(missed: start...(first - 1), of: key)
             touched(index)
         }
-        if let replay = lanes[index]?.replays.first, replay.isOver { endReplay(index) }
-        guard lanes[index]?.waiting.isEmpty == false else { return }
+        endReplays(index)
         for event in (lanes[index]?.waiting.keys.filter { $0 < first } ?? []).sorted() {
             guard lanes[index]?.drop(event) == true else { continue }
             checkpoints.end(DeliveryKey(delegate: key, event: event), now: now)
+            withdraw(DeliveryKey(delegate: key, event: event))
             note(missed: event...event, of: key)
         }
         enqueue(index)
@@ -149,6 +156,20 @@ extension DeliveryEngine {
             count += 1
         }
         watch.routed(to: count)
+    }
+
+    /// Nothing is told for now: who waits for a delivery that is not under way waits no longer.
+    func withdrawUnopened(_ lane: Lane) {
+        let key = lane.delegate.key
+        withdraw {
+            $0.delegate == key && !lane.inFlight.contains($0.event) && lane.waiting[$0.event]?.isOpen != true
+        }
+    }
+
+    func withdraw(_ key: DeliveryKey) { watched.removeValue(forKey: key)?.withdraw() }
+
+    func withdraw(where isOver: (DeliveryKey) -> Bool) {
+        for key in watched.keys where isOver(key) { withdraw(key) }
     }
 
     func expire(_ watch: DeliveryWatch) {

@@ -13,7 +13,7 @@ extension DeliveryEngine {
         switch transfer.purpose {
         case .delivery(let origin): finished(transfer, origin, outcome)
         case .test(let answer): answer(outcome)
-        case .verification(let challenge): verified(transfer, challenge, outcome)
+        case .verification(let challenge, let url): verified(transfer, challenge, url, outcome)
         }
     }
 
@@ -22,6 +22,7 @@ extension DeliveryEngine {
         let wall = ports.clock.wall()
         checkpoints.add(AttemptRecord(transfer, outcome), now: now)
         counters.count(outcome)
+        if statisticsDue == nil { statisticsDue = now + Self.statisticsInterval }
         board.count(transfer.delegate, succeeded: outcome.isSuccess, duration: outcome.duration, at: wall)
 
         let index = transfer.lane
@@ -35,7 +36,7 @@ extension DeliveryEngine {
             outcome: outcome, now: now, wall: wall, random: outcome.isSuccess ? 0 : ports.random())
         guard let (settlement, change) = lanes[index]?.finished(end) else { return }
         write(settlement, transfer, origin, wall)
-        if lanes[index]?.replays.first?.isOver == true { endReplay(index) }
+        endReplays(index)
         if outcome.isSuccess && wasFailing { checkpoints.note(DeliveryNotice(delegate.key, .recovered), now: now) }
         react(to: change, outcome, lane: index, delegate)
         touched(index)
@@ -47,14 +48,17 @@ extension DeliveryEngine {
         _ settlement: Lane.Settlement, _ transfer: Transfer, _ origin: Lane.Origin, _ wall: Int64
     ) {
         let key = transfer.key
+        // It may have been asked for again since it began.
+        let isReplay = lanes[transfer.lane]?.waiting[key.event]?.isReplay ?? transfer.isReplay
         switch settlement {
+        case .superseded: break
         case .delivered:
             if origin == .retry { checkpoints.end(key, now: now) }
         case .retry(let delay, let attempts, let turn):
             timers.insert(
                 .retry(Retry(delegate: key.delegate, event: key.event, turn: turn)), due: now + delay)
             checkpoints.wait(
-                key, attempts: attempts, dueAt: wall + delay / 1_000_000, isReplay: transfer.isReplay, now: now)
+                key, attempts: attempts, dueAt: wall + delay / 1_000_000, isReplay: isReplay, now: now)
         case .exhausted(let attempts):
             counters.exhausted()
             checkpoints.giveUp(key, attempts: attempts, .exhausted, at: wall, isReplay: transfer.isReplay, now: now)
@@ -68,8 +72,7 @@ extension DeliveryEngine {
                         attempts: attempts)), now: now)
         case .held:
             if origin != .retry {
-                checkpoints.wait(
-                    key, attempts: transfer.attempts, dueAt: wall, isReplay: transfer.isReplay, now: now)
+                checkpoints.wait(key, attempts: transfer.attempts, dueAt: wall, isReplay: isReplay, now: now)
             }
         case .dropped(let attempts):
             checkpoints.giveUp(key, attempts: attempts, .dropped, at: wall, isReplay: transfer.isReplay, now: now)
@@ -111,14 +114,16 @@ extension DeliveryEngine {
     /// It was no attempt: nothing was sent. When the loop stops, the restart delivers; else the sender lacked memory or
     /// descriptors, and the delivery waits a moment with the attempts it had.
     private func comeBack(to transfer: Transfer, _ origin: Lane.Origin) {
-        guard !isStopping, lanes[transfer.lane]?.delegate.key == transfer.delegate,
-            let turn = lanes[transfer.lane]?.returned(transfer.sequence, origin, subject: transfer.event.subject)
-        else { return }
-        let retry = Retry(delegate: transfer.delegate, event: transfer.sequence, turn: turn)
-        timers.insert(.retry(retry), due: now + Self.pause)
-        checkpoints.wait(
-            transfer.key, attempts: transfer.attempts, dueAt: ports.clock.wall(), isReplay: transfer.isReplay,
-            now: now)
+        guard !isStopping, lanes[transfer.lane]?.delegate.key == transfer.delegate else { return }
+        if let turn = lanes[transfer.lane]?.returned(transfer.sequence, origin, subject: transfer.event.subject) {
+            let retry = Retry(delegate: transfer.delegate, event: transfer.sequence, turn: turn)
+            timers.insert(.retry(retry), due: now + Self.pause)
+            let row = lanes[transfer.lane]?.waiting[transfer.sequence]
+            checkpoints.wait(
+                transfer.key, attempts: row?.attempts ?? transfer.attempts, dueAt: ports.clock.wall(),
+                isReplay: row?.isReplay ?? transfer.isReplay, now: now)
+        }
+        endReplays(transfer.lane)
         touched(transfer.lane)
         enqueue(transfer.lane)
     }

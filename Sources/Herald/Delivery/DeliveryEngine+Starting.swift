@@ -90,15 +90,17 @@ extension DeliveryEngine {
         guard let row = lanes[index]?.waiting[retry.event] else { return }
         if event.isErased {
             // Nothing is left to tell.
+            let key = DeliveryKey(delegate: retry.delegate, event: retry.event)
             _ = lanes[index]?.drop(retry.event)
-            checkpoints.end(DeliveryKey(delegate: retry.delegate, event: retry.event), now: now)
-            return
+            checkpoints.end(key, now: now)
+            return withdraw(key)
         }
         lanes[index]?.started(retry.event, .retry, now: now)
         begin(event, retry.event, lane: index, attempts: row.attempts, .retry, isReplay: row.isReplay)
     }
 
     func start(_ event: Event, _ sequence: Sequence, lane index: Int) {
+        if lanes[index]?.adopt(sequence) == true { return touched(index) }
         if standsInLine(event, sequence, lane: index, isReplay: false) { return }
         lanes[index]?.started(sequence, .log, now: now)
         touched(index)
@@ -110,7 +112,7 @@ extension DeliveryEngine {
         guard let replay = lanes[index]?.replays.first else { return false }
         lanes[index]?.replays[0].pass(sequence)
         touched(index)
-        defer { if lanes[index]?.replays.first?.isOver == true { endReplay(index) } }
+        defer { endReplays(index) }
         // One with a row of its own will be made anyway.
         guard lanes[index]?.waiting[sequence] == nil, lanes[index]?.matches(event) == true,
             lanes[index]?.accepts(event, { view(of: event) }) == true,
@@ -121,13 +123,14 @@ extension DeliveryEngine {
         return true
     }
 
-    /// The oldest replay of a lane is over.
-    func endReplay(_ index: Int) {
-        guard let id = lanes[index]?.replays.first?.id else { return }
-        lanes[index]?.replays.removeFirst()
-        checkpoints.endReplay(id, now: now)
-        touched(index)
-        enqueue(index)
+    /// Replays of a lane that are over make room for the next one.
+    func endReplays(_ index: Int) {
+        while let replay = lanes[index]?.replays.first, replay.isOver {
+            lanes[index]?.replays.removeFirst()
+            checkpoints.endReplay(replay.id, now: now)
+            touched(index)
+            enqueue(index)
+        }
     }
 
     private func standsInLine(_ event: Event, _ sequence: Sequence, lane index: Int, isReplay: Bool) -> Bool {

@@ -33,7 +33,8 @@ final class DeliveryEngine {
             /// Somebody tries the delegate out, and waits for the outcome.
             case test((CallbackOutcome) -> Void)
             /// Its owner is asked for consent; the challenge, when there is one, has to come back.
-            case verification(challenge: String?)
+            /// Consent holds for the address that gave it.
+            case verification(challenge: String?, url: String)
         }
 
         let lane: Int
@@ -109,8 +110,11 @@ final class DeliveryEngine {
     var watched: [DeliveryKey: DeliveryWatch] = [:]
     /// Events that fell off the end of the log before a delegate was told of them, and were not announced yet.
     var missed: [DelegateKey: ClosedRange<Sequence>?] = [:]
-    var statisticsDue: Int64
+    /// When what was counted is to be written; `nil`: nothing was.
+    var statisticsDue: Int64?
     var statisticsAreLeaving = false
+    /// Pages that were read before an erasure may come after it.
+    var erased = ErasedEvents()
     let dataParser = EventDataParser()
     /// The event that was looked at last, as filters see it.
     var view: EventView?
@@ -129,7 +133,6 @@ final class DeliveryEngine {
         self.counters = counters
         self.board = board
         now = ports.clock.monotonic()
-        statisticsDue = now + Self.statisticsInterval
         routed = settled
         recent = RecentEvents(after: settled, maxEvents: recentEvents, maxBytes: 16 << 20)
         checkpoints = CheckpointBuilder(settled: settled)
@@ -148,10 +151,12 @@ final class DeliveryEngine {
         fireTimers()
         let routedAll = routeNewEvents()
         let pumpedAll = pump()
+        gatherStatistics()
         if let due = checkpoints.due, due <= now { submitCheckpoint() }
         if !routedAll || !pumpedAll { return now }
         let room = young.isFull && !ready.isEmpty ? young.nextOld : nil
-        return [timers.nextDue, checkpoints.due, room].compactMap { $0 }.min()
+        let statistics = statisticsAreLeaving ? nil : statisticsDue
+        return [timers.nextDue, checkpoints.due, statistics, room].compactMap { $0 }.min()
     }
 
     func fireTimers() {
@@ -165,7 +170,9 @@ final class DeliveryEngine {
                 guard let index = indices[key] else { continue }
                 lanes[index]?.wakeTimer = nil
                 enqueue(index)
-            case .verify(let key): if let index = indices[key] { verify(index) }
+            case .verify(let key):
+                guard let index = indices[key], let due = lanes[index]?.verifyTimer, due <= now else { continue }
+                verify(index)
             case .leaseEnds(let key): if let index = indices[key] { leaseEnds(index) }
             case .tellMissed(let key): tellMissed(key)
             case .readAgain(let after): ports.readPage(after)

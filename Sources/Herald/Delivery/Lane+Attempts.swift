@@ -18,6 +18,8 @@ extension Lane {
         case held
         /// It was ended by request, its receiver's or an operator's.
         case dropped(attempts: Int)
+        /// It was asked for again while the attempt was under way: its row goes on by its own plan.
+        case superseded
     }
 
     /// What is known of the end of an attempt.
@@ -54,17 +56,26 @@ extension Lane {
             held.removeFirst()
         case .replay:
             replays[0].started(sequence)
+            firstTries += 1
             replayIsNext = false
             probesBeforeNew = held.count + 1
         }
     }
 
     /// An attempt was not made after all; its delivery waits.
-    /// - Returns: the turn of its row; `nil`: it has none any more.
+    /// - Returns: the turn of its row; `nil`: it has none any more, or one with a plan of its own.
     mutating func returned(_ sequence: Sequence, _ origin: Origin, subject: String?) -> UInt32? {
         close(sequence, origin)
+        defer { reorderWhenIdle() }
+        if isGone { return nil }
+        if origin == .retry, waiting[sequence] == nil {
+            release(subject)
+            return nil
+        }
         if origin != .retry {
-            waiting[sequence] = Waiting(attempts: 0, isReplay: origin != .log, subject: subject)
+            if goesOn(sequence, origin, subject: subject) { return nil }
+            waiting[sequence] = Waiting(
+                attempts: 0, isReplay: origin != .log, isFirst: origin == .log, subject: subject)
         }
         return replan(sequence)
     }
@@ -72,20 +83,18 @@ extension Lane {
     /// An attempt has ended.
     mutating func finished(_ end: End) -> (settlement: Settlement, health: LaneHealth.Change) {
         close(end.sequence, end.origin)
-        // A retry without a row was ended by request while it was under way.
-        let isDropped = end.origin == .retry && waiting[end.sequence] == nil
+        defer { reorderWhenIdle() }
         if end.outcome.isSuccess {
             if health.isFailing { pace.resume() }
             health = .working(failures: 0)
             window = min(window * 2, delegate.settings.maxInFlight)
             pace.succeeded()
-            settle(end)
+            // A row that was made meanwhile asks for another delivery.
+            if end.origin == .retry { waiting[end.sequence] = nil }
+            release(end.subject)
             return (.delivered, .none)
         }
-        if end.outcome.isGone {
-            settle(end)
-            return (.dropped(attempts: end.attempts + 1), .none)
-        }
+        if end.outcome.isGone { return (drop(end), .none) }
         window = max(1, window / 2)
         if end.outcome.isOverload { pace.slowDown(retryAfter: end.outcome.retryAfter, now: end.now) }
         let change = health.fail(
@@ -94,27 +103,46 @@ extension Lane {
             probesBeforeNew = 1
             window = 1
         }
-        if isDropped || isGone || end.outcome.control == .abortMessage {
-            settle(end)
-            return (.dropped(attempts: end.attempts + 1), change)
-        }
+        return (settlement(ofFailure: end, change), change)
+    }
+
+    private mutating func settlement(ofFailure end: End, _ change: LaneHealth.Change) -> Settlement {
+        // A retry without a row was ended by request while it was under way.
+        let isDropped = end.origin == .retry && waiting[end.sequence] == nil
+        if isDropped || isGone || end.outcome.control == .abortMessage { return drop(end) }
+        if end.origin != .retry, goesOn(end.sequence, end.origin, subject: end.subject) { return .superseded }
+        // One that was asked for again meanwhile has begun anew.
+        let attempts = min(end.attempts, waiting[end.sequence]?.attempts ?? end.attempts)
         if change == .stillStopped || change == .lost {
-            keepRow(end, attempts: end.attempts)
+            keepRow(end, attempts: attempts)
             if let retry = row(end.sequence) { held.append(retry) }
-            return (.held, change)
+            return .held
         }
         let delay = RetrySchedule.delay(
-            delegate.settings.retrySchedule, attempts: end.attempts + 1, after: end.outcome, random: end.random)
+            delegate.settings.retrySchedule, attempts: attempts + 1, after: end.outcome, random: end.random)
         guard let delay else {
-            settle(end)
-            return (.exhausted(attempts: end.attempts + 1), change)
+            waiting[end.sequence] = nil
+            release(end.subject)
+            return .exhausted(attempts: attempts + 1)
         }
-        keepRow(end, attempts: end.attempts + 1)
-        return (
-            .retry(
-                after: Int64(delay * 1_000_000_000), attempts: end.attempts + 1, turn: replan(end.sequence) ?? 0),
-            change
-        )
+        keepRow(end, attempts: attempts + 1)
+        return .retry(
+            after: Int64(delay * 1_000_000_000), attempts: attempts + 1, turn: replan(end.sequence) ?? 0)
+    }
+
+    private mutating func drop(_ end: End) -> Settlement {
+        waiting[end.sequence] = nil
+        release(end.subject)
+        return .dropped(attempts: end.attempts + 1)
+    }
+
+    /// Whether a failed delivery goes on by a row that was made while it was under way. In a line of its subject it is the
+    /// first again.
+    private mutating func goesOn(_ sequence: Sequence, _ origin: Origin, subject: String?) -> Bool {
+        guard waiting[sequence] != nil else { return false }
+        if origin == .log { waiting[sequence]?.isFirst = true }
+        if let subject, lines.remove(sequence, subject), let retry = row(sequence) { held.append(retry) }
+        return true
     }
 
     private mutating func close(_ sequence: Sequence, _ origin: Origin) {
@@ -129,15 +157,10 @@ extension Lane {
         }
     }
 
-    /// The delivery has ended: the next one about its subject may go.
-    private mutating func settle(_ end: End) {
-        waiting[end.sequence] = nil
-        release(end.subject)
-    }
-
     private mutating func keepRow(_ end: End, attempts: Int) {
         if waiting[end.sequence] == nil {
-            waiting[end.sequence] = Waiting(attempts: attempts, isReplay: end.origin != .log, subject: end.subject)
+            waiting[end.sequence] = Waiting(
+                attempts: attempts, isReplay: end.origin != .log, isFirst: end.origin == .log, subject: end.subject)
         } else {
             waiting[end.sequence]?.attempts = attempts
         }

@@ -4,19 +4,29 @@ extension Lane {
     /// - Returns: the plan for its next attempt; `nil`: it stands behind another one of its subject, or is under way.
     mutating func take(_ delivery: WaitingDelivery) -> Retry? {
         let known = waiting[delivery.event]
-        if known?.isOpen == true { return nil }
+        let isFirst = known?.isFirst ?? false || !delivery.isReplay
         waiting[delivery.event] = Waiting(
-            attempts: delivery.attempts, turn: known?.turn ?? 0, isReplay: delivery.isReplay,
-            subject: delivery.subject)
-        if ordering == .subject, let subject = delivery.subject {
+            attempts: delivery.attempts, turn: known?.turn ?? 0, isReplay: delivery.isReplay, isFirst: isFirst,
+            isOpen: known?.isOpen ?? false, subject: delivery.subject)
+        if known?.isOpen == true { return nil }
+        if ordering == .subject, !isReordering, let subject = delivery.subject {
             if known == nil {
                 guard lines.enter(subject, delivery.event) else { return nil }
-            } else if lines.standing.contains(delivery.event) {
+            } else if lines.contains(delivery.event, subject) {
                 return nil
             }
         }
         _ = replan(delivery.event)
         return row(delivery.event)
+    }
+
+    /// The lane comes by an event that has a row already: a replay was faster.
+    /// - Returns: whether it has one.
+    mutating func adopt(_ sequence: Sequence) -> Bool {
+        guard waiting[sequence] != nil else { return false }
+        waiting[sequence]?.isFirst = true
+        position = max(position, sequence)
+        return true
     }
 
     /// A retry is due; it starts as soon as it may.
@@ -29,7 +39,7 @@ extension Lane {
     mutating func standsInLine(_ event: Event, _ sequence: Sequence, isReplay: Bool) -> Bool {
         guard ordering == .subject, let subject = event.subject else { return false }
         if lines.enter(subject, sequence) { return false }
-        waiting[sequence] = Waiting(attempts: 0, isReplay: isReplay, subject: subject)
+        waiting[sequence] = Waiting(attempts: 0, isReplay: isReplay, isFirst: !isReplay, subject: subject)
         if !isReplay { position = max(position, sequence) }
         return true
     }
@@ -74,12 +84,20 @@ extension Lane {
         waiting[sequence].map { Retry(delegate: delegate.key, event: sequence, turn: $0.turn) }
     }
 
-    /// The delegate's ordering has changed: who stands in line may go, or the others get in line.
+    /// The delegate's ordering has changed: who stands in line may go, or the others get in line once nothing is open. What
+    /// was started without an order would break it.
     mutating func reorder(was old: WebhookSettings.Ordering) {
         if old == .subject {
             for sequence in lines.standing { if let retry = row(sequence) { held.append(retry) } }
             lines = SubjectLines()
         }
+        isReordering = true
+        reorderWhenIdle()
+    }
+
+    mutating func reorderWhenIdle() {
+        guard isReordering, open == 0 else { return }
+        isReordering = false
         guard ordering == .subject else { return }
         for sequence in waiting.keys.sorted() {
             if let subject = waiting[sequence]?.subject, !lines.enter(subject, sequence) { _ = replan(sequence) }

@@ -24,7 +24,10 @@ struct Lane {
         var attempts: Int
         /// Counts the plans that were made for it: a timer of an earlier plan means nothing.
         var turn: UInt32 = 0
+        /// It was asked for again: its callbacks say so.
         var isReplay: Bool
+        /// The lane itself has come by the event, and has not delivered it yet: strict order waits for it.
+        var isFirst: Bool
         /// An attempt is under way.
         var isOpen = false
         let subject: String?
@@ -57,14 +60,17 @@ struct Lane {
     var position: Sequence
     /// It has changed since the last checkpoint.
     var isTouched = false
-    /// Nothing is sent until the registry says what became of the delegate: it has been found gone or lost.
+    /// Nothing is sent until the registry says what became of the delegate: it has been found lost.
     var isHalted = false
     /// Its deliveries have ended.
-    var isGone = false
+    var isGone: Bool
+    /// The ordering has changed: nothing starts until what is open has ended.
+    var isReordering = false
     /// When a timer is to end its lease, or to wake it, in monotonic nanoseconds.
     var leaseTimer: Int64?
     var wakeTimer: Int64?
-    /// Calls that asked its owner for consent without success.
+    /// When its owner is to be asked for consent again, in monotonic nanoseconds; calls that did so without success.
+    var verifyTimer: Int64?
     var verifications = 0
     var window = firstWindow
     /// First tries since the last retry.
@@ -91,6 +97,7 @@ struct Lane {
         self.position = max(position, decided.max() ?? position)
         self.decided = decided
         floor = max(delegate.start, next.map { $0 - 1 } ?? 0)
+        isGone = delegate.status == .gone
         subjects = Set(delegate.settings.subjects)
         if let since = delegate.state.failingSince {
             health = .failing(since: since, probeAt: now, pause: LaneHealth.firstPause)
@@ -98,23 +105,32 @@ struct Lane {
         }
     }
 
-    /// Gives the lane the delegate's new settings. Somebody who gives it another address, or resumes it, thinks that it
-    /// works: it need not wait for a probe.
+    /// Gives the lane the delegate's new settings.
     mutating func change(to delegate: WebhookDelegate) {
         let old = self.delegate
         self.delegate = delegate
-        isHalted = false
-        isGone = delegate.status == .gone
+        // What the lane has found out holds until the registry has heard of it: a change may have crossed the news.
+        if old.status == .gone || delegate.status == .gone { isGone = delegate.status == .gone }
+        if old.status != .active || delegate.status != .active { isHalted = false }
         if delegate.settings.subjects != old.settings.subjects { subjects = Set(delegate.settings.subjects) }
-        if delegate.settings.url != old.settings.url || (old.status != .active && delegate.status == .active) {
-            health.mend(isNew: old.status == .disabled || old.status == .gone)
-            pace = Pace()
-        }
-        if delegate.status != old.status { verifications = 0 }
+        mend(old)
+        if delegate.settings.rateLimit != old.settings.rateLimit { pace.forgetSpacing() }
         if delegate.settings.ordering != old.settings.ordering { reorder(was: old.settings.ordering) }
     }
 
-    var isActive: Bool { delegate.status == .active && !isHalted }
+    /// Somebody who gives it another address, or resumes it, thinks that it works: it need not wait for a probe.
+    private mutating func mend(_ old: WebhookDelegate) {
+        let isElsewhere = delegate.settings.url != old.settings.url
+        // With the same version it is an echo of what the lane itself has told.
+        let isForgiven =
+            delegate.version != old.version && old.state.failingSince != nil && delegate.state.failingSince == nil
+        let isResumed = old.status != .active && delegate.status == .active
+        guard isElsewhere || isForgiven || isResumed else { return }
+        health.mend(isNew: isElsewhere || isForgiven || old.status == .disabled || old.status == .gone)
+        pace = Pace()
+    }
+
+    var isActive: Bool { delegate.status == .active && !isHalted && !isGone }
     var ordering: WebhookSettings.Ordering { delegate.settings.ordering }
     var open: Int { inFlight.count + retriesInFlight + (replays.first?.inFlight.count ?? 0) }
     /// There is something to send, if it may.
@@ -157,7 +173,7 @@ struct Lane {
 
     /// Whether another attempt may start now.
     func mayStart(now: Int64) -> Bool {
-        guard isActive else { return false }
+        guard isActive, !isReordering else { return false }
         switch health {
         case .working:
             return open < limit && now >= pace.earliestStart(delegate.settings.rateLimit)
@@ -168,7 +184,7 @@ struct Lane {
 
     /// When an attempt may start that only time keeps from starting; monotonic nanoseconds.
     func startTime(now: Int64) -> Int64? {
-        guard isActive, hasWork else { return nil }
+        guard isActive, !isReordering, hasWork else { return nil }
         switch health {
         case .working:
             let start = pace.earliestStart(delegate.settings.rateLimit)
@@ -184,24 +200,23 @@ struct Lane {
     /// What to start next, when it may. Retries and first tries take turns, and so do the log and a replay.
     mutating func nextSource() -> Source? {
         dropOutdatedRetries()
-        if prefersRetry, let retry = held.first { return .retry(retry) }
-        let replay = replays.first.flatMap { replay in
-            replay.hasWork && (ordering == .none || replay.inFlight.isEmpty) ? replay.next : nil
+        let retry = held.first
+        if let retry, health.isFailing ? probesBeforeNew > 0 : firstTries >= Self.firstTriesPerRetry {
+            return .retry(retry)
         }
+        let replay = nextOfReplay
         if let next, mayTakeNewEvent, !(replayIsNext && replay != nil) { return .log(next) }
-        return replay.map(Source.replay)
+        return replay.map(Source.replay) ?? retry.map(Source.retry)
     }
 
-    private var prefersRetry: Bool {
-        guard !held.isEmpty else { return false }
-        if (next == nil || !mayTakeNewEvent) && replays.first?.hasWork != true { return true }
-        if health.isFailing { return probesBeforeNew > 0 }
-        return firstTries >= Self.firstTriesPerRetry
+    private var nextOfReplay: Sequence? {
+        guard let replay = replays.first, replay.hasWork, waiting.count < Self.maxWaiting else { return nil }
+        return ordering == .none || replay.inFlight.isEmpty ? replay.next : nil
     }
 
     var mayTakeNewEvent: Bool {
         guard waiting.count < Self.maxWaiting else { return false }
-        return ordering != .strict || open == 0 && !waiting.values.contains { !$0.isReplay }
+        return ordering != .strict || open == 0 && !waiting.values.contains { $0.isFirst }
     }
 
     // MARK: Reading
@@ -243,7 +258,6 @@ struct Lane {
         lines = SubjectLines()
         next = nil
         isGone = true
-        isHalted = true
         return ended
     }
 }

@@ -29,6 +29,9 @@ struct Pace: Equatable {
         if spacing > 0 { next = max(next, now) + spacing }
     }
 
+    /// The limit is another one: what was planned by the old one doesn't hold.
+    mutating func forgetSpacing() { next = 0 }
+
     /// The receiver answered 429 or 503.
     /// - Parameter retryAfter: seconds that it asked for.
     mutating func slowDown(retryAfter: Int?, now: Int64) {

@@ -34,6 +34,8 @@ struct SubjectLines {
         return true
     }
 
+    func contains(_ sequence: Sequence, _ subject: String) -> Bool { lines[subject]?.contains(sequence) == true }
+
     /// Everyone who stands in a line.
     var standing: [Sequence] { lines.values.flatMap { $0 }.sorted() }
 }

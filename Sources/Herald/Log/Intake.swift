@@ -24,6 +24,7 @@ final class Intake: Sendable {
         var submissions: [Submission] = []
         var events = 0
         var bytes = 0
+        var hasTrim = false
         var acceptsPublications = true
         var isEnded = false
     }
@@ -53,8 +54,14 @@ final class Intake: Sendable {
     func submit(_ write: DeliveryWrite) -> WriteRefusal? { add(.manage(write), events: 1, bytes: 0) }
     func submit(_ write: EventTypeWrite) -> WriteRefusal? { add(.describe(write), events: 1, bytes: 0) }
 
-    /// What is to be cut off the log. One is on its way at a time.
-    func submit(_ limits: RetentionLimits) { append(.trim(limits)) }
+    /// What is to be cut off the log. One waits at a time: the next look finds what another one would have cut.
+    func submit(_ limits: RetentionLimits) {
+        let isFirst = queue.withLock { queue in
+            defer { queue.hasTrim = true }
+            return !queue.hasTrim
+        }
+        if isFirst { append(.trim(limits)) }
+    }
 
     private func add(_ submission: Submission, events: Int, bytes: Int) -> WriteRefusal? {
         let (refusal, first) = queue.withLock { queue -> (WriteRefusal?, Bool) in
@@ -134,7 +141,10 @@ final class Intake: Sendable {
             case .checkpoint(let checkpoint, _, _):
                 count += 1
                 if !checkpoint.notices.isEmpty { break cutting }
-            case .barrier, .trim:
+            case .trim:
+                queue.hasTrim = false
+                count += 1
+            case .barrier:
                 count += 1
             }
         }

@@ -55,6 +55,7 @@ extension LogWriter {
                 erasure.answers += more.answers
                 plan.effects.append(.erasedSubject(subject, write.app))
             }
+            plan.erased.insert(Set(events))
             if !events.isEmpty { plan.effects.append(.erased(Set(events))) }
             return .erased(erasure)
         }

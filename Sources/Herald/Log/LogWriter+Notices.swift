@@ -9,16 +9,19 @@ extension LogWriter {
     ) throws(StoreError) {
         // The registry has what is committed; one delegate may have several notices.
         var changed: [DelegateKey: WebhookDelegate] = [:]
-        for notice in notices {
+        var removed: Set<DelegateKey> = []
+        for notice in notices where !removed.contains(notice.delegate) {
             guard let delegate = changed[notice.delegate] ?? registry.delegate(key: notice.delegate) else { continue }
             if case .leaseEnded = notice.matter {
                 guard let end = delegate.state.expiresAt, end <= clock.wall() else { continue }
                 try transaction.removeDelegate(delegate.key, at: clock.wall())
                 try announce(.expired(end), delegate, transaction, &plan)
                 plan.effects.append(.remove([delegate]))
+                removed.insert(delegate.key)
                 continue
             }
-            if let state = delegate.state.after(notice.matter), state != delegate.state {
+            guard let state = delegate.state.after(notice.matter) else { continue }
+            if state != delegate.state {
                 let next =
                     state.status == delegate.status && state.statusReason == delegate.state.statusReason
                     ? delegate.observed(state) : delegate.changed(to: state, at: clock.wall())
@@ -43,28 +46,33 @@ extension LogWriter {
 }
 
 extension WebhookDelegate.State {
-    /// What follows from a notice; `nil`: nothing.
+    /// What follows from a notice; `nil`: it is no news, or comes too late.
     fileprivate func after(_ matter: DeliveryNotice.Matter) -> Self? {
         var state = self
         switch matter {
-        case .failing(let since, _): state.failingSince = since
-        case .recovered: state.failingSince = nil
+        case .failing(let since, _):
+            guard failingSince == nil else { return nil }
+            state.failingSince = since
+        case .recovered:
+            guard failingSince != nil else { return nil }
+            state.failingSince = nil
         case .disabled(let reason):
             guard status == .active else { return nil }
             state.status = .disabled
             state.statusReason = reason
         case .gone:
+            guard status != .gone else { return nil }
             state.status = .gone
             state.statusReason = "the receiver answered 410 Gone"
             state.failingSince = nil
-        case .verified:
-            guard status == .pendingVerification else { return nil }
+        case .verified(let url):
+            guard status == .pendingVerification, settings.url == url else { return nil }
             state.status = .active
             state.statusReason = nil
         case .notVerified(let reason):
             guard status == .pendingVerification else { return nil }
             state.statusReason = reason
-        case .leaseEnded, .exhausted, .fellBehind: return nil
+        case .leaseEnded, .exhausted, .fellBehind: break
         }
         return state
     }

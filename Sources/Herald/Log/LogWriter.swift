@@ -77,6 +77,7 @@ final class LogWriter: Sendable {
         var nextDelegateKey: DelegateKey
         var head: Sequence
         var lastMark: LogMark
+        var erased = ErasedEvents()
         var nextCleaning: Int64 = 0
 
         init(_ start: Start) {
@@ -97,12 +98,14 @@ final class LogWriter: Sendable {
         /// To all others, in the order of their submissions.
         var answers: [() -> Void] = []
         var settledByLoop: [Sequence]
+        var erased: ErasedEvents
         var mark: LogMark?
         private let headBefore: Sequence
 
         init(families: FamilyState, _ state: State) {
             self.families = families
             settledByLoop = state.settledByLoop
+            erased = state.erased
             headBefore = state.head
         }
 
@@ -126,6 +129,7 @@ final class LogWriter: Sendable {
         }
         counters.committed(events: plan.events.count, nanoseconds: clock.monotonic() - started)
         state.settledByLoop = plan.settledByLoop
+        state.erased = plan.erased
         if clock.wall() >= state.nextCleaning { state.nextCleaning = clock.wall() + Self.cleaningInterval }
         if let first = plan.first {
             let events = EventBatch(first: first, events: plan.events)
@@ -149,7 +153,8 @@ final class LogWriter: Sendable {
         case .change(let write): try change(write, transaction, state, &plan)
         case .manage(let write): try manage(write, transaction, &plan)
         case .describe(let write): try describe(write, transaction, &plan)
-        case .checkpoint(var checkpoint, let loop, let answer):
+        case .checkpoint(let reported, let loop, let answer):
+            var checkpoint = plan.erased.applied(to: reported)
             if let settled = checkpoint.settled { plan.settledByLoop[loop] = settled }
             checkpoint.settled = plan.settledByLoop.min()
             try transaction.write(checkpoint)

@@ -74,13 +74,13 @@ struct LaneTests {
         var lane = lane()
         for _ in 1...5 { _ = finish(&lane, with: .failure) }
         var now: Int64 = 0
-        for pause: Int64 in [5, 10, 20, 40, 80, 160, 300, 300] {
+        for (event, pause): (Sequence, Int64) in zip(9..., [5, 10, 20, 40, 80, 160, 300, 300]) {
             #expect(!lane.mayStart(now: now + pause * second - 1))
             now += pause * second
             #expect(lane.mayStart(now: now))
-            lane.started(9, .log, now: now)
+            lane.started(event, .log, now: now)
             #expect(!lane.mayStart(now: now))
-            #expect(finish(&lane, 9, with: .failure, now: now) == .held)
+            #expect(finish(&lane, event, with: .failure, now: now) == .held)
         }
         #expect(finish(&lane, now: now) == .delivered)
         #expect(lane.health == .working(failures: 0))
@@ -92,7 +92,7 @@ struct LaneTests {
         var lane = lane()
         for _ in 1...5 { _ = finish(&lane, with: .failure) }
         let health = lane.health
-        for _ in 1...10 { #expect(finish(&lane, with: .failure, now: 5 * second - 1) == .held) }
+        for event in 11...20 { #expect(finish(&lane, Sequence(event), with: .failure, now: 5 * second - 1) == .held) }
         #expect(lane.health == health)
     }
 

@@ -93,7 +93,7 @@ final class SimulatedProcess: @unchecked Sendable {
     /// Submissions that have not been answered.
     var unanswered = 0
     /// Successes that no committed checkpoint holds yet.
-    var unrecorded: Set<DeliveryKey> = []
+    var unrecorded: [DeliveryKey: Int] = [:]
 
     struct Size {
         let loops: Int
@@ -104,7 +104,7 @@ final class SimulatedProcess: @unchecked Sendable {
 
     init(
         _ store: any EventStore, clock: Clock, size: Size, random: @escaping () -> Double,
-        started: @escaping (Callback) -> Void, changed: @escaping @Sendable (WebhookDelegate) -> Void
+        started: @escaping (Callback) -> Void, changed: @escaping @Sendable (WriteEffect) -> Void
     ) throws {
         let recovery = try store.recover()
         intake = try Intake()
@@ -123,7 +123,7 @@ final class SimulatedProcess: @unchecked Sendable {
             ids: ULIDGenerator(), clock: clock,
             hooks: .init(
                 changed: { effect in
-                    if case .set(let delegate) = effect { changed(delegate) }
+                    changed(effect)
                     memory.take(effect)
                 }, lost: { _ in }))
         writerState = LogWriter.State(
@@ -154,7 +154,8 @@ final class SimulatedProcess: @unchecked Sendable {
             unanswered -= 1
             if succeeded {
                 for attempt in checkpoint.attempts where attempt.succeeded {
-                    unrecorded.remove(DeliveryKey(delegate: attempt.delegate, event: attempt.event))
+                    let key = DeliveryKey(delegate: attempt.delegate, event: attempt.event)
+                    unrecorded[key] = unrecorded[key].flatMap { $0 > 1 ? $0 - 1 : nil }
                 }
             }
             loop.inbox.append(.checkpointEnded(succeeded))
@@ -171,10 +172,37 @@ final class SimulatedProcess: @unchecked Sendable {
         if refusal != nil { unanswered -= 1 }
     }
 
-    func change(_ action: RegistryWrite.Action) {
+    func change(
+        _ action: RegistryWrite.Action,
+        answered: @escaping @Sendable (WriteResult<RegistryWrite.Outcome>) -> Void = { _ in }
+    ) {
         unanswered += 1
-        let refusal = intake.submit(RegistryWrite(action: action) { [self] _ in unanswered -= 1 })
+        let refusal = intake.submit(
+            RegistryWrite(action: action) { [self] in
+                unanswered -= 1
+                answered($0)
+            })
         if refusal != nil { unanswered -= 1 }
+    }
+
+    func manage(
+        _ action: DeliveryWrite.Action,
+        answered: @escaping @Sendable (WriteResult<DeliveryWrite.Outcome>) -> Void = { _ in }
+    ) {
+        unanswered += 1
+        let refusal = intake.submit(
+            DeliveryWrite(action: action) { [self] in
+                unanswered -= 1
+                answered($0)
+            })
+        if refusal != nil { unanswered -= 1 }
+    }
+
+    /// A slice of the log goes, and attempts and statistics with it.
+    func trim(_ limits: RetentionLimits) {
+        unanswered += 1
+        intake.submit(limits)
+        intake.barrier { [self] in unanswered -= 1 }
     }
 
     func write() {

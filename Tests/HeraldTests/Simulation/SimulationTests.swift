@@ -6,7 +6,7 @@ struct SimulationTests {
     /// `HERALD_SEED=17` runs that one, `HERALD_SEEDS=10000` so many.
     private static let seeds: [UInt64] = {
         if let one = number("HERALD_SEED") { return [one] }
-        return Array(1...(number("HERALD_SEEDS") ?? 1_000))
+        return Array(1...(number("HERALD_SEEDS") ?? 500))
     }()
 
     private static func number(_ name: String) -> UInt64? { getenv(name).flatMap { UInt64(String(cString: $0)) } }

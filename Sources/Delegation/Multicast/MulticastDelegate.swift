@@ -11,8 +11,9 @@
 /// delegates.invokeDelegates { $0.download("map", didReach: 0.5) }
 /// ```
 ///
-/// - **Members** are told apart by identity: one that is added twice is told once. They must be instances of classes;
-///   any other type stops the program with a message, since nothing could hold it weakly.
+/// - **Members** are told apart by identity, or by a key of their own: one that is added twice is told once. They must be
+///   instances of classes. A protocol that inherits from `AnyObject` lets the compiler see to that; where it can't, a
+///   value stops the program with a message, since nothing could hold it weakly.
 /// - **Order** is that of registration.
 /// - **Lifetime**: a weakly held member needs no removal. Once released it is told nothing more, and its place is cleared
 ///   later, at a cost that is small and not paid by every call.
@@ -27,15 +28,28 @@
 /// reference. Adding and finding take constant time, removing grows with the number of members.
 public final class MulticastDelegate<Delegate> {
     @usableFromInline let membership = Membership()
+    @usableFromInline let key: (@Sendable (Delegate) -> AnyHashable)?
 
     /// Creates an empty collection.
-    public init() {}
+    public init() { key = nil }
 
     /// Creates a collection that holds these delegates weakly.
     @inlinable
     public convenience init(delegates: some Sequence<Delegate>) {
         self.init()
         for delegate in delegates { addDelegate(delegate) }
+    }
+
+    /// Creates an empty collection whose members name their own identity: two with equal keys are one, and the first of
+    /// them stays.
+    ///
+    /// ```swift
+    /// let stations = MulticastDelegate<any Station>(identifiedBy: \.callSign)
+    /// ```
+    /// - Parameter key: what a delegate calls itself by. Asked once when it is added, and again to find it; it is
+    ///   expected to stay the same.
+    public init<Key: Hashable & Sendable>(identifiedBy key: @escaping @Sendable (Delegate) -> Key) {
+        self.key = { AnyHashable(key($0)) }
     }
 
     /// Adds a delegate behind the others.
@@ -47,15 +61,15 @@ public final class MulticastDelegate<Delegate> {
     /// - Returns: whether it was added; `false` when it is a member already.
     @inlinable @discardableResult
     public func addDelegate(_ delegate: Delegate, holding: DelegateHolding = .weak) -> Bool {
-        withExtendedLifetime(delegate) { membership.add(Member(delegate, holding: holding)) }
+        withExtendedLifetime(delegate) {
+            membership.add(Member(delegate, identity(of: delegate), holding: holding))
+        }
     }
 
     /// Removes a delegate, however it is held.
     /// - Returns: whether it was a member.
     @inlinable @discardableResult
-    public func removeDelegate(_ delegate: Delegate) -> Bool {
-        membership.remove(Member.object(of: delegate))
-    }
+    public func removeDelegate(_ delegate: Delegate) -> Bool { membership.remove(identity(of: delegate)) }
 
     /// Removes all delegates.
     @inlinable
@@ -63,9 +77,7 @@ public final class MulticastDelegate<Delegate> {
 
     /// Whether the delegate is a member.
     @inlinable
-    public func contains(_ delegate: Delegate) -> Bool {
-        membership.contains(Member.object(of: delegate))
-    }
+    public func contains(_ delegate: Delegate) -> Bool { membership.contains(identity(of: delegate)) }
 
     /// How many members there are, released ones not counted. Looks at each of them.
     @inlinable
@@ -79,23 +91,33 @@ public final class MulticastDelegate<Delegate> {
         return delegates
     }
 
-    /// Calls the closure with each member, in the order of registration.
-    ///
-    /// - Parameter body: may throw: the first error ends the round, and the members behind are not told.
+    /// Calls the closure with each member, in the order of registration, on the thread of the caller.
     @inlinable
-    public func invokeDelegates<Failure: Error>(_ body: (Delegate) throws(Failure) -> Void) throws(Failure) {
+    public func invokeDelegates(_ body: (Delegate) -> Void) {
+        forEachMember { delegate, _ in body(delegate) }
+    }
+
+    @usableFromInline
+    func identity(of delegate: Delegate) -> Identity {
+        key.map { .key($0(delegate)) } ?? .object(ObjectIdentifier(Member.object(of: delegate)))
+    }
+
+    @inlinable
+    func forEachMember(_ body: (Delegate, Member) -> Void) {
         // Stays empty most of the time, and then costs nothing.
         var released: [Member] = []
-        try membership.members.withUnsafeBufferPointer { members throws(Failure) in
+        membership.members.withUnsafeBufferPointer { members in
             // The array holds the members for the whole round. Not to retain each of them saves a third of the time.
             for member in UnsafeRawBufferPointer(members).bindMemory(to: Unmanaged<Member>.self) {
-                if member._withUnsafeGuaranteedRef({ $0.isRemoved }) { continue }
-                if let bits = member._withUnsafeGuaranteedRef({ $0.retained == nil ? nil : $0.bits }) {
-                    try body(bits.assumingMemoryBound(to: Delegate.self).pointee)
-                } else if let delegate: Delegate = member._withUnsafeGuaranteedRef({ $0.load() }) {
-                    try body(delegate)
-                } else {
-                    released.append(member.takeUnretainedValue())
+                member._withUnsafeGuaranteedRef { member in
+                    if member.isRemoved { return }
+                    if member.retained != nil {
+                        body(member.bits.assumingMemoryBound(to: Delegate.self).pointee, member)
+                    } else if let delegate: Delegate = member.load() {
+                        body(delegate, member)
+                    } else {
+                        released.append(member)
+                    }
                 }
             }
         }
@@ -106,10 +128,12 @@ public final class MulticastDelegate<Delegate> {
 /// True because the lock guards all that changes, and delegates only cross threads when they may.
 extension MulticastDelegate: @unchecked Sendable where Delegate: Sendable {}
 
-/// How a ``MulticastDelegate`` holds a member.
-public enum DelegateHolding: Hashable, Sendable {
-    /// The member lives as long as others want it to.
-    case weak
-    /// The collection keeps it alive until it is removed.
-    case strong
+extension MulticastDelegate {
+    /// Adds a delegate, weakly held.
+    @inlinable
+    public static func += (delegates: MulticastDelegate, delegate: Delegate) { delegates.addDelegate(delegate) }
+
+    /// Removes a delegate.
+    @inlinable
+    public static func -= (delegates: MulticastDelegate, delegate: Delegate) { delegates.removeDelegate(delegate) }
 }

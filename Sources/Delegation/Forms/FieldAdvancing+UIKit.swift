@@ -1,0 +1,35 @@
+#if canImport(UIKit) && !os(watchOS)
+    public import UIKit
+
+    extension UITextField: FormField {
+        public func focus() { becomeFirstResponder() }
+        public func blur() { resignFirstResponder() }
+    }
+
+    /// A view controller needs only `exitIdentifier`, and to hand on what its text fields tell it:
+    ///
+    /// ```swift
+    /// func textFieldShouldReturn(_ field: UITextField) -> Bool { textFieldDidReturn(field) }
+    /// ```
+    extension FieldAdvancing where Self: UIViewController, Field == UITextField {
+        /// The text fields in the view that have a tag.
+        public var fields: [UITextField] { view.taggedTextFields }
+
+        /// Performs the segue.
+        public func exit(by identifier: String) { performSegue(withIdentifier: identifier, sender: self) }
+
+        /// What `textFieldShouldReturn` of `UITextFieldDelegate` has to do and to answer.
+        public func textFieldDidReturn(_ field: UITextField) -> Bool {
+            advance(from: field)
+            return false
+        }
+    }
+
+    extension UIView {
+        fileprivate var taggedTextFields: [UITextField] {
+            subviews.flatMap { view in
+                (view as? UITextField).map { $0.tag > 0 ? [$0] : [] } ?? view.taggedTextFields
+            }
+        }
+    }
+#endif

@@ -1,0 +1,72 @@
+extension MulticastDelegate {
+    /// Calls an asynchronous closure with each member, in the order of registration: each has ended before the next begins.
+    /// Whoever leaves or is released before its turn is not told.
+    @inlinable
+    public func invokeDelegatesInOrder(
+        isolation: isolated (any Actor)? = #isolation, _ body: (Delegate) async -> Void
+    ) async {
+        for member in membership.members {
+            if let delegate: Delegate = member.delegate() { await body(delegate) }
+        }
+    }
+
+    /// Calls an asynchronous closure that may throw with each member, in the order of registration. An error doesn't keep the
+    /// members behind from being told.
+    ///
+    /// - Throws: what was thrown, when all have been told.
+    @inlinable
+    public func invokeDelegatesInOrder<Failure>(
+        isolation: isolated (any Actor)? = #isolation, _ body: (Delegate) async throws(Failure) -> Void
+    ) async throws(MulticastError<Failure>) {
+        var entries: [MulticastError<Failure>.Entry] = []
+        for member in membership.members {
+            guard let delegate: Delegate = member.delegate() else { continue }
+            do throws(Failure) {
+                try await body(delegate)
+            } catch {
+                entries.append(.init(delegate: ObjectIdentifier(Member.object(of: delegate)), error: error))
+            }
+        }
+        try MulticastError.check(entries)
+    }
+}
+
+extension MulticastDelegate where Delegate: Sendable {
+    /// Calls an asynchronous closure with all members at once, each in a task of its own. Returns when all have ended.
+    @inlinable
+    public func invokeDelegatesConcurrently(_ body: @escaping @Sendable (Delegate) async -> Void) async {
+        await withDiscardingTaskGroup { group in
+            for member in membership.members {
+                group.addTask { if let delegate: Delegate = member.delegate() { await body(delegate) } }
+            }
+        }
+    }
+
+    /// Calls an asynchronous closure that may throw with all members at once, each in a task of its own. An error doesn't
+    /// cancel the others.
+    ///
+    /// - Throws: what was thrown, when all have ended.
+    @inlinable
+    public func invokeDelegatesConcurrently<Failure>(
+        _ body: @escaping @Sendable (Delegate) async throws(Failure) -> Void
+    ) async throws(MulticastError<Failure>) {
+        let members = membership.members
+        typealias Numbered = (number: Int, entry: MulticastError<Failure>.Entry)
+        let failed = await withTaskGroup(of: Numbered?.self, returning: [Numbered].self) { group in
+            for (number, member) in members.enumerated() {
+                group.addTask {
+                    guard let delegate: Delegate = member.delegate() else { return nil }
+                    do throws(Failure) {
+                        try await body(delegate)
+                        return nil
+                    } catch {
+                        let identity = ObjectIdentifier(Member.object(of: delegate))
+                        return (number, .init(delegate: identity, error: error))
+                    }
+                }
+            }
+            return await group.reduce(into: []) { if let entry = $1 { $0.append(entry) } }
+        }
+        try MulticastError.check(failed.sorted { $0.number < $1.number }.map(\.entry))
+    }
+}

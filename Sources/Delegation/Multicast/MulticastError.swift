@@ -1,0 +1,59 @@
+/// Some delegates threw. All were told.
+public struct MulticastError<Failure: Error>: Error {
+    /// A delegate that threw, and what.
+    public struct Entry: Sendable {
+        /// Which object it is; compare it with the identity of delegates that you hold.
+        public let delegate: ObjectIdentifier
+        /// What it threw.
+        public let error: Failure
+
+        @usableFromInline
+        init(delegate: ObjectIdentifier, error: Failure) {
+            self.delegate = delegate
+            self.error = error
+        }
+    }
+
+    /// In the order of registration; never empty.
+    public let entries: [Entry]
+
+    /// What was thrown, in the order of registration.
+    public var errors: [Failure] { entries.map(\.error) }
+
+    @usableFromInline
+    init(_ entries: [Entry]) { self.entries = entries }
+
+    /// Throws when there is something to throw.
+    @inlinable
+    static func check(_ entries: [Entry]) throws(MulticastError) {
+        if !entries.isEmpty { throw MulticastError(entries) }
+    }
+}
+
+extension MulticastError: CustomStringConvertible {
+    public var description: String {
+        let errors = errors.map { "\($0)" }.joined(separator: "; ")
+        return "\(entries.count) of the delegates \(entries.count == 1 ? "has" : "have") failed: \(errors)"
+    }
+}
+
+extension MulticastDelegate {
+    /// Calls a closure that may throw with each member, in the order of registration, on the thread of the caller. An error
+    /// doesn't keep the members behind from being told.
+    ///
+    /// - Throws: what was thrown, when all have been told.
+    @inlinable
+    public func invokeDelegates<Failure>(
+        _ body: (Delegate) throws(Failure) -> Void
+    ) throws(MulticastError<Failure>) {
+        var entries: [MulticastError<Failure>.Entry] = []
+        forEachMember { delegate, _ in
+            do throws(Failure) {
+                try body(delegate)
+            } catch {
+                entries.append(.init(delegate: ObjectIdentifier(Member.object(of: delegate)), error: error))
+            }
+        }
+        try MulticastError.check(entries)
+    }
+}

@@ -1,0 +1,38 @@
+/// The events that were erased last, for whoever may get to see a copy from before: a page that was read earlier, or the
+/// outcome of an attempt that was under way. A value; bounded.
+struct ErasedEvents {
+    static let limit = 20_000
+
+    private var sequences: Set<Sequence> = []
+    /// Oldest first.
+    private var order: [Sequence] = []
+
+    var isEmpty: Bool { sequences.isEmpty }
+    func contains(_ sequence: Sequence) -> Bool { sequences.contains(sequence) }
+
+    mutating func insert(_ erased: Set<Sequence>) {
+        for sequence in erased where sequences.insert(sequence).inserted { order.append(sequence) }
+        guard order.count > Self.limit else { return }
+        for sequence in order.prefix(order.count - Self.limit) { sequences.remove(sequence) }
+        order.removeFirst(order.count - Self.limit)
+    }
+
+    /// The batch without what the erased events said.
+    func applied(to batch: EventBatch) -> EventBatch {
+        guard !isEmpty, !batch.events.isEmpty else { return batch }
+        var events = batch.events
+        for place in events.indices where contains(batch.first + Sequence(place)) && !events[place].isErased {
+            events[place] = events[place].erased()
+        }
+        return EventBatch(first: batch.first, events: events)
+    }
+
+    /// The checkpoint without what concerns erased events: it would bring back what the erasure removed.
+    func applied(to checkpoint: Checkpoint) -> Checkpoint {
+        guard !isEmpty else { return checkpoint }
+        var checkpoint = checkpoint
+        checkpoint.attempts.removeAll { contains($0.event) }
+        checkpoint.waiting.removeAll { contains($0.event) }
+        return checkpoint
+    }
+}

@@ -1,0 +1,109 @@
+import Delegation
+import Testing
+
+private struct Account: Equatable, Sendable { let name: String }
+private struct OtherAccount: Sendable {}
+
+private final class Greeter: AuthEventsDelegate {
+    let record: Record
+    init(_ record: Record) { self.record = record }
+    func userIsLoggedIn(user: Account) { record.add("hello \(user.name)") }
+}
+
+private final class Cleaner: AuthEventsDelegate {
+    typealias User = Account
+    let record: Record
+    init(_ record: Record) { self.record = record }
+    func userIsLoggedOut() { record.add("clean") }
+    func userAuthStatusChanged() { record.add("changed") }
+}
+
+@Suite("Auth events", .timeLimit(.minutes(1)))
+struct AuthEventsTests {
+    private let record = Record()
+    private let events = AuthEvents<Account>()
+
+    @Test("reach delegates that have only the methods they need")
+    func defaults() {
+        let greeter = Greeter(record)
+        let cleaner = Cleaner(record)
+        #expect(events.addDelegate(greeter))
+        #expect(events.addDelegate(cleaner))
+        #expect(!events.addDelegate(cleaner))
+        events.userIsLoggedIn(user: Account(name: "ada"))
+        events.userAuthStatusChanged()
+        events.userIsLoggedOut()
+        #expect(record.lines == ["hello ada", "changed", "clean"])
+        #expect(events.removeDelegate(cleaner))
+        events.userIsLoggedOut(user: Account(name: "ada"))
+        #expect(record.lines.count == 3)
+    }
+
+    @Test("tell who it was to those who ask for it, and to the others that it was")
+    func withUser() {
+        let cleaner = Cleaner(record)
+        events.addDelegate(cleaner)
+        let heard = Box<[AuthEvent<Account>]>([])
+        let token = events.addHandler { event in heard.update { $0.append(event) } }
+        let ada = Account(name: "ada")
+        events.userIsLoggedIn(user: ada)
+        events.userAuthStatusChanged(user: ada, isLoggedIn: true)
+        events.userIsLoggedOut(user: ada)
+        events.userIsLoggedOut()
+        #expect(
+            heard.value == [.loggedIn(ada), .statusChanged(ada, isLoggedIn: true), .loggedOut(ada), .loggedOut(nil)])
+        #expect(record.lines == ["changed", "clean", "clean"])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("are shared by the process, once for each type of user, beside instances of one's own")
+    func shared() {
+        #expect(AuthEvents<Account>.shared === AuthEvents<Account>.shared)
+        #expect(AuthEvents<OtherAccount>.shared as AnyObject !== AuthEvents<Account>.shared as AnyObject)
+        let greeter = Greeter(record)
+        AuthEvents<Account>.shared.addDelegate(greeter)
+        events.userIsLoggedIn(user: Account(name: "nobody"))
+        AuthEvents<Account>.shared.userIsLoggedIn(user: Account(name: "ada"))
+        #expect(record.lines == ["hello ada"])
+    }
+
+    @Test("pass on what another instance tells")
+    func chained() {
+        let inner = AuthEvents<Account>()
+        events.addDelegate(inner)
+        let greeter = Greeter(record)
+        inner.addDelegate(greeter)
+        events.userIsLoggedIn(user: Account(name: "ada"))
+        #expect(record.lines == ["hello ada"])
+    }
+
+    @Test("that are posted from inside a notification are told after it, to everyone")
+    func nested() {
+        let events = events
+        let record = record
+        let first = events.addHandler { if case .loggedIn = $0 { events.userIsLoggedOut() } }
+        let last = events.addHandler {
+            switch $0 {
+            case .loggedIn: record.add("in")
+            case .loggedOut: record.add("out")
+            case .statusChanged: break
+            }
+        }
+        events.userIsLoggedIn(user: Account(name: "ada"))
+        #expect(record.lines == ["in", "out"])
+        withExtendedLifetime((first, last)) {}
+    }
+
+    @Test("of a chain of ten thousand posts don't fill the stack")
+    func longChain() {
+        let events = events
+        let count = Box(0)
+        let token = events.addHandler { _ in
+            count.update { $0 += 1 }
+            if count.value < 10_000 { events.userIsLoggedOut() }
+        }
+        events.userIsLoggedOut()
+        #expect(count.value == 10_000)
+        withExtendedLifetime(token) {}
+    }
+}

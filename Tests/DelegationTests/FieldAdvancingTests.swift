@@ -1,0 +1,85 @@
+import Delegation
+import Testing
+
+@MainActor
+private final class Field: FormField {
+    let tag: Int
+    var isEnabled = true
+    private(set) var hasFocus = false
+    init(_ tag: Int) { self.tag = tag }
+    func focus() { hasFocus = true }
+    func blur() { hasFocus = false }
+}
+
+@MainActor
+private final class Form: FieldAdvancing {
+    let exitIdentifier = "showHome"
+    var fields: [Field]
+    private(set) var exits: [String] = []
+    init(_ tags: Int...) { fields = tags.map(Field.init) }
+    func exit(by identifier: String) { exits.append(identifier) }
+
+    /// Tags of the fields that have the focus.
+    var focused: [Int] { fields.filter(\.hasFocus).map(\.tag) }
+}
+
+@MainActor
+@Suite("A form whose fields advance")
+struct FieldAdvancingTests {
+    @Test("hands on the focus in the order of the tags, and leaves after the last field")
+    func order() {
+        let form = Form(3, 1, 2)
+        form.focusFirstField()
+        #expect(form.focused == [1])
+        form.advance(from: form.fields[1])
+        #expect(form.focused == [2])
+        form.advance(from: form.fields[2])
+        #expect(form.focused == [3])
+        #expect(form.exits.isEmpty)
+        form.advance(from: form.fields[0])
+        #expect(form.focused == [])
+        #expect(form.exits == ["showHome"])
+    }
+
+    @Test("skips tags that are missing and fields that are disabled")
+    func gaps() {
+        let form = Form(1, 4, 9, 12)
+        form.fields[2].isEnabled = false
+        form.advance(from: form.fields[0])
+        #expect(form.focused == [4])
+        form.advance(from: form.fields[1])
+        #expect(form.focused == [12])
+        form.fields[3].isEnabled = false
+        form.fields[0].isEnabled = false
+        form.focusFirstField()
+        #expect(form.focused == [4, 12])
+        form.advance(from: form.fields[1])
+        #expect(form.exits == ["showHome"])
+    }
+
+    @Test("goes on behind a field that has left the form meanwhile")
+    func leftTheForm() {
+        let form = Form(1, 3)
+        form.advance(from: Field(2))
+        #expect(form.focused == [3])
+        form.advance(from: Field(3))
+        #expect(form.exits == ["showHome"])
+    }
+
+    @Test("takes fields with the same tag in the order in which the form has them")
+    func equalTags() {
+        let form = Form(1, 1, 1)
+        form.advance(from: form.fields[0])
+        #expect(form.fields.map(\.hasFocus) == [false, true, false])
+        form.advance(from: form.fields[1])
+        #expect(form.fields.map(\.hasFocus) == [false, false, true])
+    }
+
+    @Test("without fields has nothing to focus")
+    func empty() {
+        let form = Form()
+        form.focusFirstField()
+        form.advance(from: Field(1))
+        #expect(form.exits == ["showHome"])
+    }
+}

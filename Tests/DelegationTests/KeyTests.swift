@@ -1,0 +1,83 @@
+import Testing
+
+@testable import Delegation
+
+/// Names itself; all names have one hash.
+private struct Name: Hashable, Sendable {
+    let text: String
+    func hash(into hasher: inout Hasher) { hasher.combine(1) }
+}
+
+private protocol Station: AnyObject, Sendable {
+    var name: Name { get }
+    func hear(_ word: String)
+}
+
+private final class Radio: Station {
+    let name: Name
+    let record: Record
+    let label: String
+    init(_ name: String, _ label: String, _ record: Record) {
+        self.name = Name(text: name)
+        self.label = label
+        self.record = record
+    }
+    func hear(_ word: String) { record.add("\(label) \(word)") }
+}
+
+@Suite("Delegates that name their own identity")
+struct KeyTests {
+    private let record = Record()
+    private let stations = MulticastDelegate<any Station>(identifiedBy: \.name)
+
+    @Test("are registered once for each key")
+    func equalKeys() {
+        let first = Radio("north", "first", record)
+        let second = Radio("north", "second", record)
+        #expect(stations.addDelegate(first))
+        #expect(!stations.addDelegate(second))
+        stations.invokeDelegates { $0.hear("x") }
+        #expect(record.lines == ["first x"])
+        #expect(stations.contains(second))
+        #expect(stations.removeDelegate(second))
+        #expect(stations.addDelegate(second))
+        stations.invokeDelegates { $0.hear("y") }
+        #expect(record.lines == ["first x", "second y"])
+    }
+
+    @Test("with different keys of the same hash are all told")
+    func collisions() {
+        let radios = (0..<50).map { Radio("\($0)", "\($0)", record) }
+        for radio in radios { #expect(stations.addDelegate(radio)) }
+        #expect(stations.count == 50)
+        stations.invokeDelegates { $0.hear("x") }
+        #expect(record.lines == (0..<50).map { "\($0) x" })
+        for radio in radios { #expect(stations.removeDelegate(radio)) }
+        #expect(stations.count == 0)
+    }
+
+    @Test("make room for another with an equal key when they are released")
+    func released() {
+        weak var observed: Radio?
+        do {
+            let first = Radio("north", "first", record)
+            observed = first
+            stations.addDelegate(first)
+        }
+        #expect(observed == nil)
+        let second = Radio("north", "second", record)
+        #expect(!stations.contains(second))
+        #expect(stations.addDelegate(second))
+        stations.invokeDelegates { $0.hear("x") }
+        #expect(record.lines == ["second x"])
+        #expect(stations.count == 1)
+    }
+
+    @Test("don't pile up when they are released, though newcomers take the places of some")
+    func sweeping() {
+        for round in 0..<200 {
+            for name in ["a", "b", "c", "\(round)"] { stations.addDelegate(Radio(name, name, record)) }
+            #expect(stations.membership.members.count <= 32)
+        }
+    }
+}

@@ -1,0 +1,225 @@
+import Testing
+
+@testable import Delegation
+
+private enum Retrieval: CustomStringConvertible {
+    case running, success, failure
+
+    var description: String {
+        switch self {
+        case .running: "running"
+        case .success: "success"
+        case .failure: "failure"
+        }
+    }
+}
+
+private enum AppState: Equatable {
+    case idle
+    case dataRetrieval(Retrieval)
+    case signedIn(user: String)
+}
+
+private final class Observer: StateDelegate {
+    let name: String
+    let record: Record
+    let reaction: @Sendable (AppState, AppState) -> Void
+
+    init(
+        _ name: String, _ record: Record, reaction: @escaping @Sendable (AppState, AppState) -> Void = { _, _ in }
+    ) {
+        self.name = name
+        self.record = record
+        self.reaction = reaction
+    }
+
+    func stateDidChange(from old: AppState, to new: AppState) {
+        record.add("\(name): \(old) → \(new)")
+        reaction(old, new)
+    }
+}
+
+/// States from 0 up, for tests that count.
+private final class Chain: StateDelegate {
+    let heard = Box<[(old: Int, new: Int)]>([])
+    func stateDidChange(from old: Int, to new: Int) { heard.update { $0.append((old, new)) } }
+
+    /// Whether each change begins where the one before has ended.
+    var isComplete: Bool { zip(heard.value, heard.value.dropFirst()).allSatisfy { $0.new == $1.old } }
+}
+
+@Suite("An observed state", .timeLimit(.minutes(1)))
+struct ObservedStateTests {
+    private let record = Record()
+    private let state = ObservedState(AppState.idle)
+
+    @Test("tells every delegate the old and the new value when it is assigned, not when it begins")
+    func assignment() {
+        let observers = ["a", "b"].map { Observer($0, record) }
+        for observer in observers { #expect(state.addDelegate(observer)) }
+        #expect(!state.addDelegate(observers[0]))
+        #expect(record.lines.isEmpty)
+        state.value = .dataRetrieval(.running)
+        state.value = .dataRetrieval(.running)  // as `didSet`, also when nothing changes
+        #expect(state.removeDelegate(observers[1]))
+        state.value = .signedIn(user: "ada")
+        #expect(
+            record.lines == [
+                "a: idle → dataRetrieval(running)", "b: idle → dataRetrieval(running)",
+                "a: dataRetrieval(running) → dataRetrieval(running)",
+                "b: dataRetrieval(running) → dataRetrieval(running)",
+                "a: dataRetrieval(running) → signedIn(user: \"ada\")",
+            ])
+    }
+
+    @Test("is compared with what it may be, associated values and all")
+    func comparison() {
+        state.value = .dataRetrieval(.success)
+        #expect(state == .dataRetrieval(.success))
+        #expect(state != .dataRetrieval(.failure))
+        #expect(state != .idle)
+    }
+
+    @Test("reads like a property as a wrapper, as in the articles")
+    func wrapper() {
+        final class Model {
+            @ObservedState var state = AppState.idle
+        }
+        let model = Model()
+        let observer = Observer("a", record)
+        model.$state.addDelegate(observer)
+        model.state = .dataRetrieval(.success)
+        #expect(model.state == .dataRetrieval(.success))
+        #expect(record.lines.count == 1)
+    }
+
+    @Test("tells what is assigned from inside a notification after all were told of the one before")
+    func nested() {
+        let state = state
+        let first = Observer("first", record) { _, new in
+            if new == .dataRetrieval(.running) {
+                state.value = .dataRetrieval(.success)
+                #expect(state == .dataRetrieval(.success))  // It takes effect at once.
+                state.value = .idle
+            }
+        }
+        let last = Observer("last", record)
+        state.addDelegate(first)
+        state.addDelegate(last)
+        state.value = .dataRetrieval(.running)
+        #expect(
+            record.lines.map { $0.split(separator: " ").first.map(String.init) ?? "" }
+                == ["first:", "last:", "first:", "last:", "first:", "last:"])
+        #expect(record.lines[1].contains("idle →") && record.lines[1].contains("running"))
+        #expect(record.lines[3].contains("running") && record.lines[3].contains("success"))
+        #expect(record.lines[5].contains("success") && record.lines[5].hasSuffix("→ idle"))
+        #expect(state == .idle)
+    }
+
+    @Test("a delegate that joins late asks for the current value, and hears from the next change on")
+    func late() {
+        state.value = .signedIn(user: "ada")
+        let late = Observer("late", record)
+        state.addDelegate(late)
+        #expect(state.value == .signedIn(user: "ada"))
+        #expect(record.lines.isEmpty)
+        state.value = .idle
+        #expect(record.lines == ["late: signedIn(user: \"ada\") → idle"])
+    }
+
+    @Test("holds its delegates weakly, and handlers by their token")
+    func lifetime() {
+        state.addDelegate(Observer("gone", record))
+        var token: DelegateToken? = state.addHandler { [record] in record.add("handler: \($0) → \($1)") }
+        state.value = .signedIn(user: "ada")
+        #expect(token != nil)
+        token = nil
+        state.value = .idle
+        #expect(record.lines == ["handler: idle → signedIn(user: \"ada\")"])
+    }
+
+    @Test("tells all delegates every change of all threads, in one order")
+    func threads() async throws {
+        let state = ObservedState(0)
+        let chains = [Chain(), Chain()]
+        for chain in chains { state.addDelegate(chain) }
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for thread in 1...4 {
+                group.addTask {
+                    try await onThread { for number in 1...500 { state.value = thread * 10_000 + number } }
+                }
+            }
+            try await group.waitForAll()
+        }
+        for chain in chains {
+            #expect(chain.heard.value.count == 2000)
+            #expect(chain.heard.value.first?.old == 0)
+            #expect(chain.heard.value.last?.new == state.value)
+            #expect(chain.isComplete)
+        }
+        #expect(chains[0].heard.value.map(\.new) == chains[1].heard.value.map(\.new))
+    }
+}
+
+@Suite("A state machine", .timeLimit(.minutes(1)))
+struct StateMachineTests {
+    private enum Door: Equatable { case open, closed, locked }
+
+    private static func isAllowed(_ old: Door, _ new: Door) -> Bool {
+        switch (old, new) {
+        case (.open, .closed), (.closed, .open), (.closed, .locked), (.locked, .closed): true
+        default: false
+        }
+    }
+
+    @Test("makes an illegal transition an error that changes nothing and is not told")
+    func rules() throws {
+        let record = Record()
+        let door = StateMachine(Door.closed) { Self.isAllowed($0, $1) }
+        let token = door.addHandler { record.add("\($0) → \($1)") }
+        try door.transition(to: .locked)
+        let error = #expect(throws: IllegalTransition<Door>.self) { try door.transition(to: .open) }
+        #expect(error?.old == .locked && error?.new == .open)
+        #expect(error?.description == "the state can't change from locked to open")
+        #expect(door == .locked && door != .open)
+        try door.transition(to: .closed)
+        #expect(record.lines == ["closed → locked", "locked → closed"])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("tells its delegates as an observed state does")
+    func delegates() throws {
+        let counter = StateMachine(0) { $1 == $0 + 1 }
+        let chain = Chain()
+        #expect(counter.addDelegate(chain))
+        try counter.transition(to: 1)
+        try counter.transition(to: 2)
+        #expect(counter.removeDelegate(chain))
+        try counter.transition(to: 3)
+        #expect(chain.heard.value.map(\.new) == [1, 2])
+        #expect(counter.value == 3)
+    }
+
+    @Test("lets no thread past its rules")
+    func threads() async throws {
+        let counter = StateMachine(0) { $1 == $0 + 1 }
+        let chain = Chain()
+        counter.addDelegate(chain)
+        let successes = try await withThrowingTaskGroup(of: Int.self) { group in
+            for _ in 0..<4 {
+                group.addTask {
+                    try await onThread {
+                        var successes = 0
+                        while successes < 200 {
+                            if (try? counter.transition(to: counter.value + 1)) != nil { successes += 1 }
+                        }
+                        return successes
+                    }
+                }
+            }
+            return try await group.reduce(0, +)
+        }
+        #expect(counter.value == successes)
+        #expect(chain.heard.value.map(\.new) == Array(1...successes))
+    }
+}
