@@ -35,9 +35,11 @@ function sameChildren(left, right) {
   return [...left.childNodes].every((child, index) => child.isEqualNode(right.childNodes[index]));
 }
 
-/// Says something to everybody: shown for a while, and read out.
+const place = document.getElementById("notice");
+
+/// Says something to everybody: shown for a while, and read out. What is outside of an open dialog is neither.
 export function notice(text) {
-  const place = document.getElementById("notice");
+  ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(place);
   place.textContent = text;
   clearTimeout(notice.timer);
   notice.timer = setTimeout(() => { place.textContent = ""; }, 5000);

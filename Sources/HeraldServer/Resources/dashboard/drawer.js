@@ -134,9 +134,9 @@ export function drawer(id, changed, signal) {
   async function remove(title) {
     if (!await confirm(`Remove ${title}? It is told nothing more, and what it was not told yet is dropped.`, "Remove")) return;
     await api.remove(id);
+    dialog.close();
     notice("Removed.");
     changed();
-    dialog.close();
   }
 
   /// Made again after each change only: what somebody types is not touched.

@@ -53,7 +53,7 @@ function flow(events) {
 function weigh(delegate, types) {
   const flow = types.filter(({ type }) => delegate.events.some((pattern) => matches(pattern, type)))
     .reduce((sum, each) => sum + each.rate, 0);
-  return { ...delegate, lag: delegate.lag ?? { events: 0, in_flight: 0, retrying: 0 }, flow };
+  return { ...delegate, lag: { events: 0, in_flight: 0, retrying: 0, ...delegate.lag }, flow };
 }
 
 function needs(webhooks, act) {
