@@ -24,7 +24,10 @@ struct DelegateStartTests {
         _ = try await herald.deliveries(of: event, "delivered")
         #expect(try await herald.get("/v1/delegates/\(delegate.id)").string("status") == "active")
         #expect(try await herald.get("/v1/delegates?status=pending_verification").data.isEmpty)
-        #expect(receiver.requests.map { $0.header("webhook-id") == event } == [false, true])
+        // On a busy machine the challenge may have been asked for again meanwhile.
+        let areEvents = receiver.requests.map { $0.header("webhook-id") == event }
+        #expect(areEvents.first == false)
+        #expect(areEvents.last == true && areEvents.count { $0 } == 1)
     }
 
     @Test("an address that does not agree stays unverified, and the reason is told; without verification it is active")

@@ -62,12 +62,14 @@ private enum Schemathesis {
         let result = try await ChildProcess.run(
             "env",
             [
-                "--chdir=" + herald.folder.path, "timeout", "--kill-after=5", "60", program, "--config-file",
+                "--chdir=" + herald.folder.path, "timeout", "--kill-after=5", "240", program, "--config-file",
                 configuration, "run", url + "/openapi.json", "--url", url, "--seed", "1", "--max-examples",
                 "\(examples)", "--phases", "examples,coverage,fuzzing", "--generation-database", "none",
                 "--suppress-health-check", "all", "--continue-on-failure", "--no-color", "--warnings", "off",
                 "--checks", checks.joined(separator: ","), "--request-timeout", "15",
-            ] + arguments + all)
+            ] + arguments + all,
+            // Ten seconds on a machine that has nothing else to do.
+            within: 250)
         if result.end != .exited(0) { Issue.record("\(result.text)") }
         #expect(herald.process.end == nil)
     }
