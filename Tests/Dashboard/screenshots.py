@@ -12,11 +12,11 @@ from browser import Browser, call
 
 DELEGATES = [
     {"url": "/sessions", "events": ["auth.*"], "description": "Session service"},
-    {"url": "/orders/delay/0.05", "events": ["order.*"], "description": "Order desk"},
+    {"url": "/delay/0.05", "events": ["order.*"], "description": "Order desk"},
     {"url": "/audit", "description": "Audit trail"},
     {"url": "/flaky/1/per/webhook-id", "events": ["order.paid"], "retry_schedule": [1, 6, 20], "description": "Billing"},
     {"url": "/status/503", "events": ["catalogue.*", "order.shipped"], "retry_schedule": [1, 2, 600], "description": "Search index"},
-    {"url": "/status-page/delay/0.2", "events": ["app_state.*"], "description": "Status page"},
+    {"url": "/delay/0.2", "events": ["app_state.*"], "description": "Status page"},
     {"url": "/warehouse/eu-central/hooks", "events": ["order.shipped"], "description": "Warehouse"},
     {"url": "/analytics", "filter": {"data": {"amount": [{"numeric": [">", 100]}]}}, "description": "Large orders"},
 ]
@@ -45,7 +45,7 @@ def live(server, seconds, chance=random.Random(1)):
 
 
 def take(server, folder):
-    paid = call(server, "GET", "/v1/events?type=order.paid&limit=100")["data"][3]["id"]
+    paid = call(server, "GET", "/v1/events?type=order.paid&limit=100")["data"][-1]["id"]
     ill = next(each["id"] for each in call(server, "GET", "/v1/delegates")["data"] if each["description"] == "Search index")
     pages = {"overview": "", "delegates": "delegates", "delegate": "delegates/" + ill, "new-delegate": "delegates/new",
              "events": "events", "story": "events/" + paid, "state": "state?user=1", "post": "post"}
