@@ -59,7 +59,7 @@ let package = Package(
         // The REST contract: routes, JSON, problems, metrics. Knows the hub and HTTP, no C library.
         module(
             "HeraldServer", ["Herald", "HTTPServer", "JSON", "JSONSchema", "Crypto", "Runtime"],
-            embedding: ["Resources/openapi.yaml", "Resources/openapi.json"]),
+            embedding: ["Resources/openapi.yaml", "Resources/openapi.json", "Resources/dashboard"]),
         // A webhook receiver that does what its script says, good or bad: for tests, and to try things out. Knows nothing of
         // Herald but how it signs.
         module("Receiver", ["Runtime", "JSON", "Crypto", "CSSL", "CNGHTTP2"]),

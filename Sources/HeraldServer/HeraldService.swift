@@ -39,7 +39,7 @@ public struct HeraldService: RequestHandler {
                 + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub).routes + SubjectEndpoints(hub: hub).routes
                 + StateEndpoints(hub: hub, checks: checks, watch: watch).routes
-                + SystemEndpoints(hub: hub, metrics: metrics).routes)
+                + SystemEndpoints(hub: hub, metrics: metrics).routes + DashboardEndpoints().routes)
     }
 
     // MARK: RequestHandler

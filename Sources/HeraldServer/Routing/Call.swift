@@ -13,15 +13,18 @@ struct Call: Sendable {
 
     // MARK: Answering
 
-    func send(_ response: Response) { responder.send(completed(response)) }
+    /// - Parameter caching: what a cache may do with the answer to a GET.
+    func send(_ response: Response, caching: String = "no-store") {
+        responder.send(completed(response, caching: caching))
+    }
 
     /// The response with the headers that every answer has.
-    func completed(_ response: Response) -> Response {
+    func completed(_ response: Response, caching: String = "no-store") -> Response {
         var response = response
         response.headers.append(.init("Request-Id", requestID))
         // What answers other methods is neither cached nor opened in a browser; each field costs 0.3 µs.
         if request.head.method == .get || request.head.method == .head {
-            response.headers.append(.init("Cache-Control", "no-store"))
+            response.headers.append(.init("Cache-Control", caching))
             response.headers.append(.init("X-Content-Type-Options", "nosniff"))
         }
         return response
@@ -105,7 +108,8 @@ struct Call: Sendable {
         return String(text.dropFirst().dropLast())
     }
 
-    private static func names(_ list: String, _ tag: String) -> Bool {
+    /// Whether `If-None-Match` names a tag.
+    static func names(_ list: String, _ tag: String) -> Bool {
         list == "*"
             || list.split(separator: ",").contains { entry in
                 let entry = entry.drop { $0 == " " }

@@ -1,0 +1,85 @@
+// The one place that speaks to the server: the public API, nothing else.
+
+/// What the server says is wrong (RFC 9457).
+export class Problem extends Error {
+  constructor(document, status) {
+    super(document.detail ?? document.title ?? `The server answered ${status}.`);
+    this.status = status;
+    this.errors = document.errors ?? [];
+    this.requestID = document.request_id;
+  }
+}
+
+async function send(method, path, body, headers = {}) {
+  const options = { method, headers: { ...headers }, cache: "no-store" };
+  if (body !== undefined) {
+    options.body = typeof body === "string" ? body : JSON.stringify(body);
+    options.headers["Content-Type"] = "application/json";
+  }
+  let response;
+  try {
+    response = await fetch(path, options);
+  } catch (error) {
+    throw new Problem({ detail: "The server can't be reached." }, 0);
+  }
+  const text = await response.text();
+  const isJSON = response.headers.get("Content-Type")?.includes("json");
+  let answer = text;
+  try {
+    if (isJSON) answer = JSON.parse(text);
+  } catch {
+    throw new Problem({ detail: "The server's answer was cut off." }, response.status);
+  }
+  if (!response.ok) throw new Problem(isJSON ? answer : {}, response.status);
+  return { answer, etag: response.headers.get("ETag"), status: response.status };
+}
+
+const get = async (path) => (await send("GET", path)).answer;
+const post = async (path, body) => (await send("POST", path, body)).answer;
+const query = (fields) => {
+  const entries = Object.entries(fields).filter(([, value]) => value !== "" && value !== null && value !== undefined);
+  return entries.length > 0 ? "?" + new URLSearchParams(entries) : "";
+};
+const delegate = (id) => `/v1/delegates/${encodeURIComponent(id)}`;
+const event = (id) => `/v1/events/${encodeURIComponent(id)}`;
+
+/// Whether an event type fits a pattern: `auth.logged_in`, `auth.*`, or `*`, which leaves out the service's own.
+export function matches(pattern, type) {
+  if (pattern === "*") return !type.startsWith("herald.");
+  return pattern.endsWith(".*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
+}
+
+export const api = {
+  metrics: () => get("/metrics"),
+
+  /// Up to `most` delegates, newest first, and whether there are more.
+  async delegates(filter = {}, most = 1000) {
+    const found = [];
+    let cursor = null;
+    do {
+      const page = await get("/v1/delegates" + query({ ...filter, limit: 200, cursor }));
+      found.push(...page.data);
+      cursor = page.next_cursor;
+    } while (cursor && found.length < most);
+    return { data: found, more: cursor !== null };
+  },
+  delegate: (id) => send("GET", delegate(id)),
+  register: (settings) => send("POST", "/v1/delegates", settings),
+  change: (id, patch, etag) => send("PATCH", delegate(id), patch, etag ? { "If-Match": etag } : {}),
+  remove: (id) => send("DELETE", delegate(id)),
+  pause: (id) => post(delegate(id) + "/pause"),
+  resume: (id) => post(delegate(id) + "/resume"),
+  rotate: (id) => post(delegate(id) + "/secret/rotate"),
+  test: (id) => post(delegate(id) + "/test"),
+  attempts: (id, limit = 20) => get(delegate(id) + "/attempts" + query({ limit })),
+  statistics: (id) => get(delegate(id) + "/stats"),
+
+  events: (filter = {}) => get("/v1/events" + query(filter)),
+  event: (id) => get(event(id)),
+  redeliver: (id, to) => post(event(id) + "/redeliver", to ? { delegate: to } : {}),
+  post: (text) => post("/v1/events", text),
+  dryRun: (text) => post("/v1/events?dry_run=true", text),
+
+  appState: () => get("/v1/app-state"),
+  authStatus: (user) => get(`/v1/auth/${encodeURIComponent(user)}`),
+};

@@ -1,0 +1,122 @@
+// Which page is shown: the part of the address behind `#`. Each page is a function that fills an element and is over when
+// its signal says so.
+
+import { h, notice } from "./dom.js";
+import { overview } from "./overview.js";
+import { delegates } from "./delegates.js";
+import { events } from "./events.js";
+import { story } from "./story.js";
+import { state } from "./state.js";
+import { post } from "./post.js";
+
+const pages = [
+  { path: /^\/$/, place: "#/", title: "Overview", show: overview },
+  { path: /^\/delegates(?:\/([^/]+))?$/, place: "#/delegates", title: "Delegates", show: delegates },
+  { path: /^\/events\/([^/]+)$/, place: "#/events", title: "Event", show: story },
+  { path: /^\/events$/, place: "#/events", title: "Events", show: events },
+  { path: /^\/state$/, place: "#/state", title: "State", show: state },
+  { path: /^\/post$/, place: "#/post", title: "Post an event", show: post },
+];
+
+const main = document.getElementById("main");
+let current = null;
+
+function route() {
+  const [path, search] = (location.hash.slice(1) || "/").split("?");
+  const query = new URLSearchParams(search);
+  const page = pages.find((each) => each.path.test(path));
+  const parameter = decode(page?.path.exec(path)[1]);
+  if (page && page === current?.page && page.show.update?.(current.root, parameter, query)) return;
+  current?.controller.abort();
+  for (const dialog of document.querySelectorAll("dialog")) dialog.remove();
+  for (const link of document.querySelectorAll("nav a")) {
+    if (link.getAttribute("href") === page?.place) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  document.title = `${page?.title ?? "Nothing here"} · Herald`;
+  const root = h("div", { class: "page" });
+  const isFirst = current === null;
+  current = { page, root, controller: new AbortController() };
+  main.replaceChildren(root);
+  if (page) page.show(root, { parameter, query, signal: current.controller.signal });
+  else root.append(h("h1", null, "Nothing here"), h("p", null, h("a", { href: "#/" }, "Go to the overview")));
+  if (!isFirst) main.focus({ preventScroll: true });
+  scrollTo(0, 0);
+}
+
+function decode(text) {
+  try {
+    return text && decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+// MARK: Light and dark
+
+const themes = ["system", "light", "dark"];
+const themeButton = document.getElementById("theme");
+
+function setTheme(theme) {
+  const isKnown = themes.includes(theme) && theme !== "system";
+  if (isKnown) document.documentElement.dataset.theme = theme;
+  else delete document.documentElement.dataset.theme;
+  const words = { light: "☀ Light", dark: "☾ Dark" }[theme] ?? "◑ Auto";
+  themeButton.textContent = words;
+  themeButton.setAttribute("aria-label", `Colours: ${words.slice(2)}. Change`);
+}
+
+// Where storage is forbidden, the choice lasts as long as the page.
+const stored = { get: () => { try { return localStorage.getItem("theme"); } catch { return null; } },
+  set: (theme) => { try { localStorage.setItem("theme", theme); } catch { /* As said. */ } } };
+setTheme(stored.get() ?? "system");
+themeButton.addEventListener("click", () => {
+  const next = themes[(themes.indexOf(document.documentElement.dataset.theme ?? "system") + 1) % themes.length];
+  setTheme(next);
+  stored.set(next);
+});
+
+// MARK: Keyboard
+
+const shortcuts = [
+  ["/", "search"], ["n", "new delegate"], ["g o", "overview"], ["g d", "delegates"], ["g e", "events"], ["g s", "state"],
+  ["g p", "post an event"], ["Esc", "close"], ["?", "this help"],
+];
+const places = { o: "#/", d: "#/delegates", e: "#/events", s: "#/state", p: "#/post" };
+let isGoing = false;
+
+function help() {
+  const dialog = h("dialog", { class: "ask", "aria-label": "Keyboard", onclose: () => dialog.remove() },
+    h("h2", null, "Keyboard"),
+    h("dl", { class: "keys" }, shortcuts.map(([key, words]) => [h("dt", null, h("kbd", null, key)), h("dd", null, words)])),
+    h("form", { method: "dialog", class: "actions" }, h("button", null, "Close")));
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+document.getElementById("keys").addEventListener("click", help);
+document.addEventListener("keydown", (event) => {
+  const isTyping = event.target.closest("input, textarea, select, [contenteditable]");
+  if (isTyping || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  const place = isGoing ? places[event.key] : null;
+  isGoing = event.key === "g";
+  if (place) location.hash = place;
+  else if (event.key === "n") location.hash = "#/delegates/new";
+  else if (event.key === "?") help();
+  else if (event.key === "/") {
+    const search = main.querySelector("input[type=search]");
+    if (search) search.focus();
+    else location.hash = "#/delegates";
+  } else return;
+  event.preventDefault();
+});
+
+addEventListener("hashchange", route);
+addEventListener("unhandledrejection", (event) => {
+  if (event.reason?.name !== "AbortError") notice(event.reason?.message ?? "Something went wrong.");
+});
+document.querySelector(".skip").addEventListener("click", (event) => {
+  event.preventDefault();
+  main.focus();
+});
+route();

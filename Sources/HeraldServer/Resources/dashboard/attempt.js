@@ -1,0 +1,38 @@
+// One attempt: an HTTP request, its phases and its answer.
+
+import { h, s } from "./dom.js";
+import { state, duration, clock } from "./format.js";
+
+const phases = ["lookup", "connect", "tls", "first_byte"];
+
+/// - Parameter isLinked: whether it leads to its event.
+export function attempt(each, isLinked) {
+  const answer = each.status_code ? `HTTP ${each.status_code}` : (each.error ?? "").replaceAll("_", " ");
+  return h("li", null, h("details", { "data-key": each.id ?? "test" }, h("summary", { "data-key": "summary" + (each.id ?? "test") },
+    state(each.outcome), h("span", null, answer), h("span", { class: "muted" }, duration(each.duration_ms)),
+    each.started_at && clock(each.started_at), each.attempt > 1 && h("span", { class: "muted" }, `attempt ${each.attempt}`),
+    each.replay && h("span", { class: "muted" }, "again")),
+  h("div", { class: "inside" },
+    each.detail && h("p", null, each.detail),
+    isLinked && each.event && h("p", null, h("a", { href: `#/events/${encodeURIComponent(each.event)}`, class: "mono small" }, each.event)),
+    each.phases_ms && bar(each),
+    h("p", { class: "muted small" }, [each.peer && `to ${each.peer}`, each.reused_connection ? "on an open connection" : "on a new connection",
+      `${each.request_bytes} bytes out, ${each.response_bytes} in`].filter(Boolean).join(", ")),
+    each.response_excerpt && h("pre", { tabindex: 0 }, each.response_excerpt))));
+}
+
+/// The phases of a request, each as long as it took.
+function bar({ phases_ms: times, duration_ms: total }) {
+  const parts = [...phases.map((phase) => [phase, times[phase] ?? 0])];
+  parts.push(["rest", Math.max(0, total - parts.reduce((sum, [, time]) => sum + time, 0))]);
+  const whole = Math.max(1e-6, parts.reduce((sum, [, time]) => sum + time, 0));
+  let place = 0;
+  return h("figure", { class: "phases" },
+    s("svg", { viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" }, parts.map(([phase, time]) => {
+      const x = place;
+      place += (100 * time) / whole;
+      return s("rect", { x, y: 0, width: (100 * time) / whole, height: 6, class: phase });
+    })),
+    h("figcaption", null, parts.filter(([, time]) => time > 0).map(([phase, time]) =>
+      h("span", { class: phase }, `${phase.replaceAll("_", " ")} ${duration(time)}`))));
+}

@@ -1,0 +1,83 @@
+// Four small charts over one time axis. A hair line reads all four at once.
+
+import { h, s } from "./dom.js";
+import { rate, duration } from "./format.js";
+import { scale, area, line } from "./svg.js";
+
+const longest = 15 * 60 * 1000;
+const charts = [
+  { key: "events", title: "Events a second", words: rate, least: 1 },
+  { key: "deliveries", title: "Deliveries a second", words: rate, least: 1 },
+  { key: "success", title: "Success", words: (value) => `${rate(value)} %`, top: 100 },
+  { key: "latency", title: "Latency, 95th percentile", words: duration, least: 10 },
+];
+const width = 300;
+const height = 60;
+
+export class Charts {
+  #points = [];
+  /// Where the hair line stands, as a share of the axis; `null`: at the newest point.
+  #cursor = null;
+  #parts;
+
+  constructor() {
+    this.#parts = charts.map((chart) => {
+      const value = h("span", { class: "value" }, "–");
+      const start = h("span");
+      const graph = s("svg", { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: "none", "aria-hidden": "true" });
+      return { ...chart, value, graph, start, element: h("figure", { class: `chart ${chart.key}` }, h("figcaption", null, chart.title, value),
+        graph, h("div", { class: "axis", "aria-hidden": "true" }, start, h("span", null, "now"))) };
+    });
+    this.element = h("section", {
+      class: "charts", "aria-label": "The last 15 minutes", tabindex: 0, role: "group",
+      onpointermove: (event) => this.#point(event), onpointerleave: () => this.#move(null), onblur: () => this.#move(null),
+      onkeydown: (event) => {
+        const step = { ArrowLeft: -0.02, ArrowRight: 0.02 }[event.key];
+        if (!step) return;
+        event.preventDefault();
+        this.#move(Math.min(1, Math.max(0, (this.#cursor ?? 1) + step)));
+      },
+    }, this.#parts.map((part) => part.element));
+  }
+
+  show(points) {
+    this.#points = points;
+    this.#draw();
+  }
+
+  #point(event) {
+    const graph = event.target.closest("figure")?.querySelector("svg");
+    if (!graph) return;
+    const { left, width: wide } = graph.getBoundingClientRect();
+    this.#move(Math.min(1, Math.max(0, (event.clientX - left) / wide)));
+  }
+
+  #move(cursor) {
+    this.#cursor = cursor;
+    this.#draw();
+  }
+
+  #draw() {
+    const now = Date.now();
+    // As long as this page knows, a minute at least.
+    const span = Math.min(longest, Math.max(60_000, now - (this.#points[0]?.time ?? now)));
+    const x = scale([now - span, now], [0, width]);
+    const wanted = now - span + (this.#cursor ?? 1) * span;
+    for (const { key, value, graph, start, words, least, top } of this.#parts) {
+      const points = this.#points.filter((each) => each[key] !== null);
+      const highest = top ?? Math.max(least, ...points.map((each) => each[key])) * 1.1;
+      const y = scale([0, highest], [height - 2, 4]);
+      const places = points.map((each) => [x(each.time), y(each[key])]);
+      const nearest = points.reduce((best, each) =>
+        !best || Math.abs(each.time - wanted) < Math.abs(best.time - wanted) ? each : best, null);
+      start.textContent = `${duration(span)} ago`;
+      value.textContent = nearest ? words(nearest[key]) : "–";
+      graph.replaceChildren(...[
+        s("line", { x1: 0, x2: width, y1: height - 1, y2: height - 1, class: "base" }),
+        places.length > 1 && s("path", { d: area(places, height - 1), class: "area" }),
+        places.length > 1 && s("path", { d: line(places), class: "line" }),
+        this.#cursor !== null && s("line", { x1: this.#cursor * width, x2: this.#cursor * width, y1: 0, y2: height, class: "hair" }),
+      ].filter(Boolean));
+    }
+  }
+}

@@ -1,0 +1,97 @@
+// Who is told: the list, and over it the drawer of one delegate.
+
+import { api } from "./api.js";
+import { h, show, empty } from "./dom.js";
+import { keep } from "./live.js";
+import { state, name, address, count, duration, plural } from "./format.js";
+import { drawer, registration } from "./drawer.js";
+
+const shownAtOnce = 200;
+const states = ["failing", "disabled", "gone", "pending_verification", "paused", "active"];
+const orders = {
+  state: (left, right) => states.indexOf(left.status) - states.indexOf(right.status) || lag(right) - lag(left),
+  name: (left, right) => name(left).localeCompare(name(right)),
+  lag: (left, right) => lag(right) - lag(left),
+  newest: (left, right) => right.created_at.localeCompare(left.created_at),
+};
+const lag = (each) => each.lag?.events ?? 0;
+
+export function delegates(root, { parameter, signal }) {
+  let all = [];
+  let isThereMore = false;
+  const statistics = new Map();
+  const search = h("input", { type: "search", id: "search", placeholder: "Search", "aria-label": "Search delegates", oninput: draw });
+  const kind = select("kind", "Kind", { "": "All kinds", webhook: "Webhooks", in_memory: "Inside the process", stream: "Live streams" });
+  const status = select("status", "State", { "": "All states", ...Object.fromEntries(states.map((each) => [each, each.replaceAll("_", " ")])) });
+  const sort = select("sort", "Sort", { state: "Worst first", name: "By name", lag: "By lag", newest: "Newest first" });
+  const list = h("div", { class: "list", "aria-live": "off" });
+  root.append(h("div", { class: "head" }, h("h1", null, "Delegates"), h("a", { class: "button primary", href: "#/delegates/new" }, "New delegate")),
+    h("div", { class: "filters", role: "search" }, search, kind, status, sort), list);
+
+  function select(id, label, options) {
+    return h("select", { id, "aria-label": label, onchange: draw }, Object.entries(options).map(([value, words]) => h("option", { value }, words)));
+  }
+
+  function draw() {
+    const words = search.value.toLowerCase();
+    const found = all.filter((each) => (!kind.value || each.kind === kind.value) && (!status.value || each.status === status.value)
+      && [each.id, each.url, each.description, ...(each.events ?? [])].some((text) => text?.toLowerCase().includes(words)));
+    found.sort(orders[sort.value]);
+    if (all.every((each) => each.kind === "in_memory") && !words && !kind.value && !status.value) {
+      return show(list, teach(), found.length > 0 && table(found));
+    }
+    show(list, found.length > 0 ? table(found) : h("p", { class: "calm" }, "No delegate fits."),
+      h("p", { class: "muted", role: "status" }, plural(found.length, "delegate"),
+        found.length > shownAtOnce ? `, the first ${shownAtOnce} shown` : "", isThereMore ? "; there are more than were read" : ""));
+  }
+
+  const table = (found) => h("table", null,
+    h("thead", null, h("tr", null, ["Delegate", "Asked for", "State", "Behind", "Last hour", "p95"].map((title) => h("th", { scope: "col" }, title)))),
+    h("tbody", null, found.slice(0, shownAtOnce).map(row)));
+
+  function row(each) {
+    const numbers = statistics.get(each.id)?.last_hour;
+    const attempts = numbers ? numbers.delivered + numbers.failed : 0;
+    return h("tr", null,
+      h("td", { class: "first" }, h("a", { href: `#/delegates/${encodeURIComponent(each.id)}`, "data-key": each.id, class: "strong" }, name(each)),
+        each.url && h("div", { class: "sub" }, address(each.url, 36))),
+      h("td", { class: "mono clip", title: each.events?.join(", ") }, each.events?.join(", ")),
+      h("td", null, state(each.status)),
+      h("td", { class: "number", "data-label": "behind" }, each.lag ? count(each.lag.events) : "–"),
+      h("td", { class: "number", "data-label": "last hour" }, attempts > 0 ? `${count((100 * numbers.delivered) / attempts)} % of ${count(attempts)}` : "–"),
+      h("td", { class: "number", "data-label": "p95" }, duration(numbers?.latency_ms.p95)));
+  }
+
+  const refresh = keep(async () => {
+    const found = await api.delegates();
+    const isFirst = all.length === 0;
+    [all, isThereMore] = [found.data, found.more];
+    draw();
+    if (isFirst) countUp();
+  }, 3000, signal, (error) => show(list, h("p", { class: "error" }, error.message)));
+
+  // Read one after the other, of the first rows only: each is a query of its own.
+  const countUp = keep(async () => {
+    for (const { id } of all.filter((each) => each.kind === "webhook").slice(0, 40)) {
+      if (signal.aborted) return;
+      statistics.set(id, await api.statistics(id).catch((error) => (error.status === 404 ? null : Promise.reject(error))));
+    }
+    draw();
+  }, 5000, signal);
+
+  root.open = (id) => {
+    for (const dialog of document.querySelectorAll("dialog.drawer")) dialog.remove();
+    if (id === "new") registration(refresh, signal);
+    else if (id) drawer(id, refresh, signal);
+  };
+  root.open(parameter);
+}
+
+/// Another delegate over the same list.
+delegates.update = (root, id) => {
+  root.open(id);
+  return true;
+};
+
+const teach = () => empty("No webhooks yet", "Register the address of a program that wants to know. `herald receiver` is one to try things out.",
+  `curl ${location.origin}/v1/delegates \\\n  --json '{"url": "http://localhost:9000/hook", "events": ["auth.*"]}'`);

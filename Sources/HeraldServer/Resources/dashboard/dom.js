@@ -1,0 +1,78 @@
+// Builds what is shown. Whatever comes from data becomes a text node or an attribute, never markup.
+
+const svgNamespace = "http://www.w3.org/2000/svg";
+
+/// An HTML element. Properties beginning with `on` are listeners; `null`, `undefined` and `false` are left out.
+export const h = (name, properties, ...children) => fill(document.createElement(name), properties, children);
+
+/// An SVG element.
+export const s = (name, properties, ...children) =>
+  fill(document.createElementNS(svgNamespace, name), properties, children);
+
+function fill(element, properties, children) {
+  for (const [key, value] of Object.entries(properties ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (key.startsWith("on")) element.addEventListener(key.slice(2), value);
+    else element.setAttribute(key, value === true ? "" : value);
+  }
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/// Shows other children. Where nothing has changed, nothing is touched: focus, selection and scrolling stay.
+export function show(parent, ...children) {
+  const fresh = h("div", null, children);
+  if (sameChildren(parent, fresh)) return;
+  const focused = parent.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+  const open = new Set([...parent.querySelectorAll("details[open][data-key]")].map((each) => each.dataset.key));
+  parent.replaceChildren(...fresh.childNodes);
+  for (const each of parent.querySelectorAll("details[data-key]")) if (open.has(each.dataset.key)) each.open = true;
+  if (focused) parent.querySelector(`[data-key="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
+}
+
+function sameChildren(left, right) {
+  if (left.childNodes.length !== right.childNodes.length) return false;
+  return [...left.childNodes].every((child, index) => child.isEqualNode(right.childNodes[index]));
+}
+
+const place = document.getElementById("notice");
+
+/// Says something to everybody: shown for a while, and read out. What is outside of an open dialog is neither.
+export function notice(text) {
+  ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(place);
+  place.textContent = text;
+  clearTimeout(notice.timer);
+  notice.timer = setTimeout(() => { place.textContent = ""; }, 5000);
+}
+
+export function copyButton(text, what = "Copy") {
+  return h("button", { type: "button", class: "quiet", onclick: async () => {
+    try {
+      await navigator.clipboard.writeText(text);
+      notice("Copied.");
+    } catch {
+      notice("The browser does not allow copying here; select the text instead.");
+    }
+  } }, what);
+}
+
+/// A `curl` command or another text that is to be taken away.
+export const code = (text) => h("div", { class: "code" }, h("pre", { tabindex: 0 }, text), copyButton(text));
+
+/// A page that has nothing to show yet teaches how it gets something.
+export const empty = (title, text, command) =>
+  h("section", { class: "empty" }, h("h2", null, title), h("p", null, text), command && code(command));
+
+/// Asks before something that can't be taken back.
+export function confirm(question, action) {
+  return new Promise((resolve) => {
+    const dialog = h("dialog", { class: "ask", "aria-labelledby": "question", onclose: () => {
+      resolve(dialog.returnValue === "yes");
+      dialog.remove();
+    } },
+    h("form", { method: "dialog" }, h("p", { id: "question" }, question), h("div", { class: "actions" },
+      h("button", { value: "no" }, "Keep"), h("button", { value: "yes", class: "danger" }, action))));
+    document.body.append(dialog);
+    dialog.showModal();
+  });
+}

@@ -1,0 +1,169 @@
+// One delegate, or a new one, in a drawer over the list.
+
+import { api, matches } from "./api.js";
+import { h, show, notice, confirm } from "./dom.js";
+import { keep } from "./live.js";
+import { state, name, address, moment, duration, count, plural, sentence } from "./format.js";
+import { Fields } from "./fields.js";
+import { secret } from "./secret.js";
+import { attempt } from "./attempt.js";
+
+const meanwhile = "Somebody else has changed it meanwhile. Close and open it to see their settings.";
+
+function open(title, signal, ...content) {
+  const dialog = h("dialog", { class: "drawer", "aria-label": title, onclose: () => {
+    dialog.remove();
+    if (!signal.aborted) location.hash = "#/delegates";
+  } }, h("form", { method: "dialog", class: "close" }, h("button", { class: "quiet", "aria-label": "Close" }, "✕")), content);
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}
+
+/// The form of a new delegate.
+export function registration(changed, signal) {
+  const fields = new Fields();
+  const answer = h("p", { class: "hint", role: "status" });
+  const body = h("div", null, h("h2", null, "New delegate"), h("form", { novalidate: true, onsubmit: register }, fields.element, answer,
+    h("div", { class: "actions" }, h("button", { class: "primary" }, "Register"))));
+  open("New delegate", signal, body);
+  fields.inputs.get("url").focus();
+
+  // Who would be told: by the events that there were lately.
+  let recent = [];
+  const say = () => {
+    const patterns = fields.inputs.get("events").value.split(/[\s,]+/).filter(Boolean);
+    const told = recent.filter(({ type }) => (patterns.length > 0 ? patterns : ["*"]).some((pattern) => matches(pattern, type)));
+    const types = [...new Set(told.map((each) => each.type))];
+    answer.textContent = recent.length === 0 ? "" : `Of the last ${plural(recent.length, "event")} it would have been told ${count(told.length)}${types.length > 0 ? ": " + types.slice(0, 5).join(", ") : ""}${types.length > 5 ? ", …" : "."}`;
+  };
+  fields.inputs.get("events").addEventListener("input", say);
+  api.events({ limit: 200 }).then((page) => {
+    recent = page.data;
+    say();
+  }, () => {});
+
+  async function register(event) {
+    event.preventDefault();
+    const settings = fields.read();
+    if (!settings) return;
+    try {
+      const { answer: delegate, status } = await api.register({ url: "", ...settings });
+      changed();
+      const link = h("a", { class: "button primary", href: `#/delegates/${delegate.id}` }, "Go to the delegate");
+      show(body, h("h2", { tabindex: -1 }, status === 201 ? "Registered" : "It was registered already, with these settings"),
+        h("p", null, address(delegate.url)), delegate.secret && secret(delegate), h("div", { class: "actions" }, link));
+      link.focus();
+    } catch (error) {
+      fields.showErrors(error.errors ?? [], error.message);
+    }
+  }
+}
+
+/// One delegate: how it does, what can be done, its settings and its attempts.
+export function drawer(id, changed, signal) {
+  const head = h("div", { class: "drawer-head" });
+  const outcome = h("div", { role: "status" });
+  const settings = h("div", null);
+  const attempts = h("section", { "aria-label": "Attempts" });
+  const dialog = open("Delegate", signal, head, outcome, settings, attempts);
+  const controller = new AbortController();
+  dialog.addEventListener("close", () => controller.abort());
+  signal.addEventListener("abort", () => controller.abort());
+  let edited = null;
+
+  const refresh = keep(async () => {
+    if (!dialog.isConnected) return controller.abort();
+    const { answer: delegate } = await api.delegate(id);
+    const isWebhook = delegate.kind === "webhook";
+    const [numbers, latest] = isWebhook ? await Promise.all([api.statistics(id), api.attempts(id)]) : [null, { data: [] }];
+    drawHead(delegate, numbers);
+    if (isWebhook && !edited) edit();
+    show(attempts, isWebhook && h("h3", null, "Attempts"),
+      latest.data.length > 0 ? h("ol", { class: "attempts" }, latest.data.map((each) => attempt(each, true)))
+        : isWebhook && h("p", { class: "calm" }, "None yet."));
+  }, 3000, controller.signal, (error) => show(head, h("h2", null, "Delegate"), h("p", { class: "error" }, error.message)));
+
+  function drawHead(delegate, numbers) {
+    const isHeld = !["active", "pending_verification"].includes(delegate.status);
+    const isTold = ["active", "failing"].includes(delegate.status);
+    const button = (key, words, action, look) => h("button", { type: "button", "data-key": key, class: look, onclick: action }, words);
+    show(head, h("h2", null, name(delegate)), delegate.url && h("p", null, address(delegate.url, 80)),
+      h("p", { class: "row" }, state(delegate.status), delegate.status_reason && h("span", null, sentence(delegate.status_reason))),
+      numbers && h("dl", { class: "numbers" }, [
+        ["Behind", plural(delegate.lag.events, "event")], ["Retrying", count(delegate.lag.retrying)],
+        ["Delivered, last hour", count(numbers.last_hour.delivered)], ["Failed, last hour", count(numbers.last_hour.failed)],
+        ["p50", duration(numbers.last_hour.latency_ms.p50)], ["p95", duration(numbers.last_hour.latency_ms.p95)],
+      ].map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
+      h("p", { class: "muted mono small" }, delegate.id),
+      numbers && h("div", { class: "actions" },
+        button("test", "Test", test), isTold && button("pause", "Pause", () => act(api.pause, "Paused. Nothing is lost until it is resumed.")),
+        isHeld && button("resume", delegate.status === "failing" ? "Probe now" : "Resume", () => act(api.resume, "Resumed.")),
+        button("rotate", "Rotate secret", rotate), button("remove", "Remove", () => remove(name(delegate)), "danger")));
+  }
+
+  async function act(action, words) {
+    try {
+      await action(id);
+      notice(words);
+    } catch (error) {
+      show(outcome, h("p", { class: "error" }, error.message));
+    }
+    refresh();
+    changed();
+  }
+
+  async function test() {
+    show(outcome, h("p", { class: "calm" }, "Sending herald.test …"));
+    try {
+      show(outcome, h("h3", null, "Outcome of the test"), h("ol", { class: "attempts" }, attempt(await api.test(id), false)));
+    } catch (error) {
+      show(outcome, h("p", { class: "error" }, error.message));
+    }
+  }
+
+  async function rotate() {
+    if (!await confirm("Make a new secret? The old one keeps signing beside it for a day.", "Rotate")) return;
+    try {
+      show(outcome, h("h3", null, "The new secret"), secret(await api.rotate(id)));
+    } catch (error) {
+      show(outcome, h("p", { class: "error" }, error.message));
+    }
+  }
+
+  async function remove(title) {
+    if (!await confirm(`Remove ${title}? It is told nothing more, and what it was not told yet is dropped.`, "Remove")) return;
+    await api.remove(id);
+    dialog.close();
+    notice("Removed.");
+    changed();
+  }
+
+  /// Made again after each change only: what somebody types is not touched.
+  async function edit() {
+    const { answer: delegate } = await api.delegate(id);
+    edited = new Fields(delegate);
+    const form = h("form", { novalidate: true, onsubmit: async (event) => {
+      event.preventDefault();
+      const patch = edited.read();
+      if (!patch) return;
+      if (Object.keys(patch).length === 0) return notice("Nothing was changed.");
+      try {
+        // Pausing and the like change its version too: what counts is that the settings are those that were shown.
+        const { answer: now, etag } = await api.delegate(id);
+        if (!edited.isOf(now)) return edited.showErrors([], meanwhile);
+        await api.change(id, patch, etag);
+        notice("Saved.");
+        await edit();
+        changed();
+        refresh();
+      } catch (error) {
+        if (error.status === 412) edited.showErrors([], meanwhile);
+        else edited.showErrors(error.errors ?? [], error.message);
+      }
+    } }, edited.element, h("div", { class: "actions" }, h("button", { class: "primary" }, "Save")));
+    const wasOpen = settings.querySelector("details")?.open ?? false;
+    settings.replaceChildren(h("details", { class: "settings", open: wasOpen }, h("summary", null, "Settings"), form));
+    settings.append(h("p", { class: "muted small" }, "Changed ", moment(delegate.updated_at), ", registered ", moment(delegate.created_at), "."));
+  }
+}

@@ -1,0 +1,105 @@
+// The log as a live tail that doesn't jump while somebody reads.
+
+import { api } from "./api.js";
+import { h, show, empty } from "./dom.js";
+import { follow, keep } from "./live.js";
+import { clock, cut, count } from "./format.js";
+
+const most = 500;
+const pageSize = 100;
+
+export function events(root, { query, signal }) {
+  let shown = [];
+  let waiting = [];
+  let older = null;
+  let isPaused = false;
+  const field = (id, label, placeholder) => h("input", { id, type: "search", "aria-label": label, placeholder, value: query.get(id) ?? "", autocomplete: "off", spellcheck: "false" });
+  const type = field("type", "Type or pattern", "Type: auth.*");
+  const subject = field("subject", "Subject", "Subject: user:42");
+  const pause = h("button", { type: "button", "aria-pressed": "false", onclick: () => {
+    isPaused = !isPaused;
+    pause.setAttribute("aria-pressed", String(isPaused));
+    pause.textContent = isPaused ? "❚❚ Paused" : "Pause";
+    if (!isPaused) release();
+  } }, "Pause");
+  const fresh = h("div", { class: "fresh", role: "status" });
+  const list = h("div", { class: "list" });
+  root.append(h("div", { class: "head" }, h("h1", null, "Events"), h("a", { class: "button primary", href: "#/post" }, "Post an event")),
+    h("form", { class: "filters", role: "search", onsubmit: filter, onchange: filter }, type, subject, pause), fresh, list);
+
+  /// The filters are part of the address.
+  function filter(event) {
+    event.preventDefault();
+    const entries = [["type", type.value.trim()], ["subject", subject.value.trim()]].filter(([, value]) => value);
+    const wanted = "#/events" + (entries.length > 0 ? "?" + new URLSearchParams(entries) : "");
+    if (wanted !== location.hash) location.hash = wanted;
+  }
+
+  const filters = () => ({ type: query.get("type"), subject: query.get("subject") });
+  const isReading = () => isPaused || scrollY > 120 || list.contains(document.activeElement);
+
+  function release() {
+    shown = [...waiting, ...shown].slice(0, most);
+    waiting = [];
+    draw();
+  }
+
+  async function poll() {
+    const page = await api.events({ ...filters(), limit: pageSize });
+    const known = waiting[0]?.id ?? shown[0]?.id;
+    const place = page.data.findIndex((each) => each.id === known);
+    const isFirst = known === undefined;
+    const found = place < 0 ? page.data : page.data.slice(0, place);
+    if (isFirst) older = page.next_cursor;
+    // More came than fit into one answer.
+    else if (place < 0 && page.next_cursor) found.at(-1).isGap = true;
+    add(found, isFirst);
+  }
+
+  function add(found, isFirst = false) {
+    waiting = [...found, ...waiting].slice(0, most);
+    if (isFirst || !isReading()) release();
+    else draw();
+  }
+
+  // The latest events first, then what comes after them: by the live stream, or by asking when there is none to be had.
+  const fail = (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message));
+  poll().then(() => {
+    const ask = () => keep(poll, 2000, signal, fail);
+    // The stream takes a list: this would be two subjects.
+    if (query.get("subject")?.includes(",")) return ask();
+    const filter = { events: query.get("type") ?? "*,herald.*", last_event_id: shown[0]?.id ?? "now" };
+    if (query.get("subject")) filter.subjects = query.get("subject");
+    follow(filter, add, () => { if (shown.length > 0) shown[0].isGap = true; }, ask, signal);
+  }, (error) => (error.status === 0 ? keep(poll, 2000, signal, fail) : fail(error)));
+
+  async function more() {
+    const page = await api.events({ ...filters(), limit: pageSize, cursor: older });
+    older = page.next_cursor;
+    shown = [...shown, ...page.data];
+    draw();
+  }
+
+  function draw() {
+    show(fresh, waiting.length > 0 && h("button", { type: "button", class: "primary", "data-key": "fresh", onclick: () => {
+      scrollTo(0, 0);
+      release();
+    } }, `${count(waiting.length)} new`));
+    if (shown.length === 0) {
+      const isFiltered = query.get("type") || query.get("subject");
+      return show(list, isFiltered ? h("p", { class: "calm" }, "No event fits.") : empty("No events yet", "Post one, from here or from anywhere:",
+        `curl ${location.origin}/v1/events \\\n  --json '{"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}'`));
+    }
+    show(list, h("table", { class: "events" },
+      h("thead", null, h("tr", null, ["Time", "Type", "Subject", "Data"].map((title) => h("th", { scope: "col" }, title)))),
+      h("tbody", null, shown.map(row))),
+    older && shown.length < 5 * most && h("button", { type: "button", "data-key": "older", onclick: more }, "Older events"));
+  }
+
+  const row = (each) => [h("tr", null,
+    h("td", null, clock(each.time)),
+    h("td", { class: "first" }, h("a", { href: `#/events/${encodeURIComponent(each.id)}`, class: "mono strong", "data-key": each.id }, each.type)),
+    h("td", { class: "mono" }, each.subject && h("a", { href: `#/events?subject=${encodeURIComponent(each.subject)}`, class: "plain", "data-key": "subject" + each.id }, cut(each.subject, 32))),
+    h("td", { class: "mono clip muted data" }, cut(JSON.stringify(each.data), 120))),
+  each.isGap && h("tr", { class: "gap" }, h("td", { colspan: 4 }, "more came here than could be followed"))];
+}

@@ -1,0 +1,76 @@
+// The multicast delegate at work: event types on the left, who is told on the right, ribbons as wide as the flow.
+
+import { h, s, show } from "./dom.js";
+import { curve, ribbon } from "./svg.js";
+import { state, tone, name, host, rate, plural } from "./format.js";
+
+const most = 12;
+
+/// Draws into `root`; where something has moved since the last time, a dot travels.
+export function fanout(root, types, seats, delegates) {
+  const left = fold(types);
+  const right = fold(delegates);
+  const total = Math.max(1e-9, types.reduce((sum, each) => sum + each.rate, 0));
+  const known = root.latest ?? new Map();
+  const moved = new Set(types.filter((each) => known.has(each.type) ? known.get(each.type) !== each.id : root.latest)
+    .map((each) => each.type));
+  root.latest = new Map(types.map((each) => [each.type, each.id]));
+
+  const rows = Math.max(left.shown.length + (left.rest ? 1 : 0), right.shown.length + (right.rest ? 1 : 0), 3);
+  const picture = h("div", { class: "fanout" },
+    h("ul", { class: "side", "aria-label": "Event types" }, left.shown.map(type),
+      left.rest > 0 && h("li", null, h("a", { href: "#/events", "data-key": "types" }, `and ${left.rest} more`))),
+    ribbons(left, (each) => ({ weight: each.rate / total, tone: "flow", moves: moved.has(each.type) }), false),
+    hub(seats, delegates, total),
+    ribbons(right, (each) => ({ weight: each.flow / total, tone: tone(each.status), moves: moved.size > 0 && each.flow > 0 }), true),
+    h("ul", { class: "side told", "aria-label": "Delegates" }, right.shown.map(delegate),
+      right.rest > 0 && h("li", null, h("a", { href: "#/delegates", "data-key": "delegates" }, `and ${right.rest} more`))));
+  picture.style.setProperty("--rows", rows);
+  show(root, picture);
+}
+
+const fold = (all) => (all.length > most ? { shown: all.slice(0, most - 1), rest: all.length - most + 1 } : { shown: all, rest: 0 });
+
+const type = (each) => h("li", null, h("a", { href: `#/events?type=${encodeURIComponent(each.type)}`, "data-key": each.type },
+  h("span", { class: "mono clip", title: each.type }, each.type), h("span", { class: "muted" }, `${rate(each.rate)}/s`)));
+
+function delegate(each) {
+  const behind = Math.min(100, 18 * Math.log10(1 + each.lag.events));
+  const bar = s("svg", { class: "lag", "aria-hidden": "true", viewBox: "0 0 100 4", preserveAspectRatio: "none" },
+    s("rect", { width: 100, height: 4, class: "track" }), s("rect", { width: behind, height: 4, class: tone(each.status) }));
+  return h("li", null, h("a", { href: `#/delegates/${each.id}`, "data-key": each.id },
+    h("span", { class: "clip", title: each.url }, each.description ? name(each) : host(each.url)), state(each.status), bar,
+    h("span", { class: "muted" }, each.lag.events > 0 ? `${plural(each.lag.events, "event")} behind` : "up to date")));
+}
+
+const hub = (seats, delegates, total) => h("div", { class: "hub" },
+  h("span", { class: "disc", "aria-hidden": "true" }, s("svg", { viewBox: "0 0 24 24", class: "mark" },
+    s("circle", { cx: 5, cy: 12, r: 2.6 }),
+    s("path", { d: "M10 7.5a6.4 6.4 0 0 1 0 9M13.6 4.6a10.5 10.5 0 0 1 0 14.8M17.2 1.8a14.4 14.4 0 0 1 0 20.4" }))),
+  h("p", null, h("strong", null, `${rate(total)}/s`), h("span", { class: "muted" }, ` to ${plural(delegates.length, "delegate")}`)),
+  h("details", { class: "seats", "data-key": "seats" },
+    h("summary", { "data-key": "seats-summary" }, h("span", { "aria-hidden": "true", class: "dots" }, seats.slice(0, 8).map(() => "●").join(" ")), ` ${seats.length} inside`),
+    h("ul", null, seats.map((each) => h("li", null, each.description)))));
+
+/// The ribbons between one side and the middle.
+function ribbons({ shown, rest }, look, isOutgoing) {
+  const places = shown.length + (rest > 0 ? 1 : 0);
+  const looks = shown.map(look);
+  // Never wider than its place outside; together not wider than the middle.
+  const widest = Math.max(1e-9, ...looks.map((each) => each.weight));
+  const thick = (weight) => Math.max(0.5, (weight / widest) * Math.min(12, 70 / Math.max(1, places)));
+  const room = looks.reduce((sum, each) => sum + thick(each.weight), 0);
+  const share = Math.min(1, 36 / room);
+  let place = 50 - (room * share) / 2;
+  return s("svg", { class: "ribbons", viewBox: "0 0 100 100", preserveAspectRatio: "none", "aria-hidden": "true" },
+    looks.map((each, index) => {
+      const outer = (100 * (index + 0.5)) / places;
+      const width = thick(each.weight);
+      const inner = place + (width * share) / 2;
+      place += width * share;
+      const [from, to] = isOutgoing ? [inner, outer] : [outer, inner];
+      const ends = isOutgoing ? [width * share, width] : [width, width * share];
+      return [s("path", { d: ribbon(from, to, ...ends), class: `ribbon ${each.tone}` }),
+        each.moves && s("path", { d: curve(from, to), class: `dot ${isOutgoing ? "late" : ""}`, pathLength: 100 })];
+    }));
+}

@@ -1,0 +1,139 @@
+// The settings of a delegate as a form: what each field is, how it is read, and where its errors stand.
+
+import { h } from "./dom.js";
+import { mistake } from "./json.js";
+
+const words = { read: (text) => text.split(/[\s,]+/).filter(Boolean), write: (list) => list.join("\n") };
+const lines = { read: (text) => text.split("\n").map((each) => each.trim()).filter(Boolean), write: (list) => list.join("\n") };
+const pairs = {
+  read: (text) => Object.fromEntries(lines.read(text).map((each) => {
+    const colon = each.indexOf(":");
+    return colon < 0 ? [each, ""] : [each.slice(0, colon).trim(), each.slice(colon + 1).trim()];
+  })),
+  write: (object) => Object.entries(object).map(([key, value]) => `${key}: ${value}`).join("\n"),
+};
+const text = { read: (value) => value, write: (value) => value };
+const number = { read: (value) => (Number.isFinite(Number(value)) ? Number(value) : value), write: String };
+const numbers = { read: (value) => words.read(value).map(number.read), write: (list) => list.join(", ") };
+const json = { read: (value) => JSON.parse(value), write: (value) => JSON.stringify(value, null, 2) };
+const choice = (...options) => ({ ...text, options });
+const flag = { read: (value) => value === "true", write: String, options: ["false", "true"] };
+
+/// In the order of the form. `only: "new"`: can be said at the registration only.
+const fields = [
+  { name: "url", title: "URL", type: text, hint: "Where the callbacks go.", required: true },
+  { name: "events", title: "Event patterns", type: words, rows: 2, hint: "auth.logged_in, auth.*, or *; empty: everything." },
+  { name: "description", title: "Description", type: text },
+  { name: "subjects", title: "Subjects", type: lines, rows: 2, hint: "One a line; empty: any.", more: true },
+  { name: "filter", title: "Content filter", type: json, rows: 3, hint: 'JSON: {"data": {"amount": [{"numeric": [">", 100]}]}}', more: true },
+  { name: "format", title: "Format", type: choice("standard", "cloudevents", "cloudevents_binary"), more: true },
+  { name: "ordering", title: "Order", type: choice("none", "subject", "strict"), more: true },
+  { name: "max_in_flight", title: "At once, at most", type: number, hint: "1 to 256; default 32.", more: true },
+  { name: "rate_limit", title: "Requests a second, at most", type: number, hint: "Empty: no limit.", more: true },
+  { name: "timeout_seconds", title: "Time for an answer, in seconds", type: number, hint: "1 to 60; default 15.", more: true },
+  { name: "retry_schedule", title: "Retries after, in seconds", type: numbers, hint: "5, 300, 1800, …; empty: the default.", more: true },
+  { name: "lease_seconds", title: "Lease, in seconds", type: number, hint: "Unregisters itself when not renewed; empty: stays.", more: true },
+  { name: "headers", title: "Extra headers", type: pairs, rows: 2, hint: "Name: value, one a line. Values are never shown again.", more: true },
+  { name: "metadata", title: "Metadata", type: pairs, rows: 2, hint: "Name: value, one a line.", more: true },
+  { name: "http_version", title: "HTTP version", type: choice("1.1", "2"), more: true },
+  { name: "verification", title: "Verification", type: choice("none", "challenge", "cloudevents"), more: true },
+  { name: "signature", title: "Signature", type: choice("v1", "v1a"), hint: "v1: HMAC-SHA256. v1a: Ed25519.", more: true, only: "new" },
+  { name: "start", title: "Start", type: text, hint: "now, earliest, an event's id, or a time.", more: true, only: "new" },
+  { name: "replay_current_state", title: "Tell the current state first", type: flag, more: true, only: "new" },
+];
+
+export class Fields {
+  #delegate;
+  #first = new Map();
+
+  /// - Parameter delegate: whose settings are edited; none: a new one's.
+  constructor(delegate) {
+    this.#delegate = delegate;
+    const used = fields.filter((field) => !delegate || field.only !== "new");
+    this.general = h("p", { class: "error", role: "alert", hidden: true });
+    this.inputs = new Map(used.map((field) => [field.name, this.#input(field)]));
+    this.more = h("details", { class: "more" }, h("summary", null, "More settings"),
+      h("div", { class: "fields" }, used.filter((field) => field.more).map((field) => this.#row(field))));
+    this.element = h("div", { class: "fields" }, this.general, used.filter((field) => !field.more).map((field) => this.#row(field)), this.more);
+  }
+
+  /// Whether a delegate has the settings that the form began with.
+  isOf(delegate) {
+    return ["header_names", ...this.inputs.keys()].every((name) => JSON.stringify(delegate[name]) === JSON.stringify(this.#delegate[name]));
+  }
+
+  #input(field) {
+    const properties = { id: "field-" + field.name, name: field.name, "aria-describedby": `hint-${field.name} error-${field.name}`, "aria-required": field.required && "true" };
+    const input = field.type.options
+      ? h("select", properties, field.type.options.map((option) => h("option", { value: option }, option)))
+      : field.rows ? h("textarea", { ...properties, rows: field.rows, spellcheck: "false" })
+        : h("input", { ...properties, type: "text", autocomplete: "off", spellcheck: "false" });
+    const value = this.#delegate?.[field.name];
+    if (value !== null && value !== undefined) input.value = field.type.write(value);
+    this.#first.set(field.name, input.value);
+    return input;
+  }
+
+  #row(field) {
+    const isHidden = this.#delegate && field.name === "headers" && this.#delegate.header_names.length > 0;
+    const hint = isHidden ? `Set: ${this.#delegate.header_names.join(", ")}. Name one to replace it; “Name:” alone removes it.` : field.hint;
+    return h("div", { class: "field" }, h("label", { for: "field-" + field.name }, field.title), this.inputs.get(field.name),
+      h("p", { class: "hint", id: "hint-" + field.name }, hint), h("p", { class: "error", id: "error-" + field.name }));
+  }
+
+  /// What the form says: everything that is filled in, or, of one that exists, what was changed; an emptied field stands for
+  /// the default. `null` when something can't be read; the reason stands at its field then.
+  read() {
+    this.showErrors([]);
+    const result = {};
+    for (const field of fields) {
+      const input = this.inputs.get(field.name);
+      if (!input || (input.value === this.#first.get(field.name))) continue;
+      const value = input.value.trim();
+      if (value === "") result[field.name] = this.#delegate ? this.#emptied(field) : undefined;
+      else if (field.type === json && mistake(value)) {
+        const { line, column, words: reason } = mistake(value);
+        this.showErrors([{ pointer: "/" + field.name, detail: `Line ${line}, column ${column}: ${reason}.` }]);
+        return null;
+      } else result[field.name] = this.#patched(field, field.type.read(value));
+    }
+    return result;
+  }
+
+  /// Members of an object are merged one by one: what is no longer there has to be named.
+  #patched(field, value) {
+    if (!this.#delegate || field.type !== pairs) return value;
+    const gone = Object.keys(this.#delegate[field.name] ?? {}).filter((key) => !(key in value)).map((key) => [key, null]);
+    const named = Object.entries(value).map(([key, each]) => [key, each === "" && field.name === "headers" ? null : each]);
+    return Object.fromEntries([...gone, ...named]);
+  }
+
+  #emptied(field) {
+    return field.type === pairs ? this.#patched(field, {}) : null;
+  }
+
+  /// Each error at its field, those of no field at the top. The first one gets the focus.
+  showErrors(errors, detail = "") {
+    const texts = new Map();
+    const general = [];
+    for (const error of errors) {
+      const [, name, entry] = (error.pointer ?? "").split("/");
+      const words = entry !== undefined && /^\d+$/.test(entry) ? `Entry ${Number(entry) + 1} ${error.detail}` : error.detail;
+      if (this.inputs.has(name)) texts.set(name, [...(texts.get(name) ?? []), words]);
+      else general.push(`${name ? name + " " : ""}${error.detail}`);
+    }
+    if (errors.length === 0 && detail) general.push(detail);
+    this.general.textContent = general.join(" ");
+    this.general.hidden = general.length === 0;
+    for (const [name, input] of this.inputs) {
+      const words = texts.get(name);
+      this.element.querySelector("#error-" + name).textContent = words?.join("; ") ?? "";
+      if (words) input.setAttribute("aria-invalid", "true");
+      else input.removeAttribute("aria-invalid");
+    }
+    const first = [...this.inputs].find(([name]) => texts.has(name));
+    if (!first) return;
+    if (this.more.contains(first[1])) this.more.open = true;
+    first[1].focus();
+  }
+}

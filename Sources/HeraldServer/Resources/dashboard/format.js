@@ -1,0 +1,89 @@
+// Words and shapes for values.
+
+import { h } from "./dom.js";
+
+/// Each state has a shape, a colour and a word.
+const states = {
+  active: ["●", "good"], delivered: ["●", "good"], succeeded: ["●", "good"], logged_in: ["●", "good"],
+  retrying: ["◐", "wait"], pending: ["◐", "wait"], pending_verification: ["◐", "wait"],
+  failing: ["▲", "bad"], exhausted: ["▲", "bad"], failed: ["▲", "bad"],
+  paused: ["❚❚", "rest"], disabled: ["✕", "rest"], gone: ["✕", "rest"], dropped: ["✕", "rest"],
+  logged_out: ["✕", "rest"], unknown: ["○", "rest"],
+};
+
+export const tone = (state) => (states[state] ?? ["", "rest"])[1];
+export const state = (name) => {
+  const [shape, colour] = states[name] ?? ["○", "rest"];
+  return h("span", { class: `state ${colour}` }, h("span", { class: "shape", "aria-hidden": "true" }, shape),
+    name.replaceAll("_", " "));
+};
+
+const number = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+export const count = (value) => number.format(value);
+export const rate = (value) => (value >= 100 ? number.format(Math.round(value)) : number.format(value));
+export const plural = (value, one, many = one + "s") => `${count(value)} ${value === 1 ? one : many}`;
+
+/// A duration from milliseconds: 0.8 ms, 340 ms, 12 s, 5 min, 3 h, 2 d.
+export function duration(milliseconds) {
+  if (milliseconds === null || milliseconds === undefined) return "–";
+  if (milliseconds < 10) return `${number.format(milliseconds)} ms`;
+  if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
+  const seconds = milliseconds / 1000;
+  if (seconds < 120) return `${seconds < 10 ? number.format(seconds) : Math.round(seconds)} s`;
+  if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+  if (seconds < 172800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86400)} d`;
+}
+
+/// A reason as a sentence of its own.
+export const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}` : "");
+
+/// A moment: how long ago or ahead, and exactly in the title.
+export function moment(text) {
+  if (!text) return "–";
+  const difference = Date.parse(text) - Date.now();
+  const words = Math.abs(difference) < 1500 ? "now"
+    : difference < 0 ? `${duration(-difference)} ago` : `in ${duration(difference)}`;
+  return h("time", { datetime: text, title: new Date(text).toLocaleString() }, words);
+}
+
+/// The time of day, to the millisecond.
+export const clock = (text) => h("time", { datetime: text, title: new Date(text).toLocaleString(), class: "mono" },
+  new Date(text).toLocaleTimeString("en-GB") + "." + text.slice(20, 23));
+
+/// Long things are cut in the middle; the whole is in the title.
+export function cut(text, length) {
+  if (text.length <= length) return text;
+  const half = Math.floor((length - 1) / 2);
+  return `${text.slice(0, half)}…${text.slice(-half)}`;
+}
+
+/// What people call a delegate: its description, else the host of its address.
+export function name(delegate) {
+  if (delegate.description) return delegate.description;
+  return delegate.url ? host(delegate.url) : delegate.id;
+}
+
+export function host(url) {
+  try {
+    return new URL(url).host;
+  } catch {
+    return url;
+  }
+}
+
+/// Host and path: the eye lands on the host.
+export function address(url, length = 48) {
+  const { origin } = URL.canParse(url) ? new URL(url) : { origin: "" };
+  return h("span", { class: "address mono", title: url }, host(url),
+    h("span", { class: "muted" }, cut(url.slice(origin.length), length)));
+}
+
+/// JSON for people. Kept as it is when it is no JSON.
+export function pretty(value) {
+  try {
+    return JSON.stringify(typeof value === "string" ? JSON.parse(value) : value, null, 2);
+  } catch {
+    return String(value);
+  }
+}

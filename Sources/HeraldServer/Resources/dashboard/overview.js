@@ -1,0 +1,83 @@
+// Is everything flowing? The fan-out, four charts, and what needs attention.
+
+import { api, matches } from "./api.js";
+import { h, show, empty, notice } from "./dom.js";
+import { keep } from "./live.js";
+import { state, name, address, duration, sentence, plural } from "./format.js";
+import { fanout } from "./fanout.js";
+import { Charts } from "./charts.js";
+import { History } from "./history.js";
+
+const history = new History();
+const order = ["failing", "disabled", "gone", "pending_verification", "paused", "active"];
+
+export function overview(root, { signal }) {
+  const picture = h("section", { "aria-labelledby": "flow" });
+  const charts = new Charts();
+  const attention = h("section", { "aria-labelledby": "attention" });
+  root.append(h("h1", { id: "flow" }, "Who is told of what"), picture, charts.element, attention);
+
+  keep(async () => {
+    history.add(await api.metrics());
+    charts.show(history.points);
+  }, 2000, signal);
+
+  const refresh = keep(async () => {
+    const [delegates, recent] = await Promise.all([api.delegates(), api.events({ limit: 200 })]);
+    const types = flow(recent.data);
+    const webhooks = delegates.data.filter((each) => each.kind !== "in_memory").map((each) => weigh(each, types));
+    webhooks.sort((left, right) => order.indexOf(left.status) - order.indexOf(right.status)
+      || right.lag.events - left.lag.events || right.flow - left.flow);
+    const seats = delegates.data.filter((each) => each.kind === "in_memory");
+    if (webhooks.length === 0) show(picture, teach(types.length > 0));
+    else fanout(picture, types, seats, webhooks);
+    show(attention, needs(webhooks, (id, words) => act(id, words, refresh)));
+  }, 3000, signal, (error) => show(picture, h("p", { class: "error" }, error.message)));
+}
+
+/// The types of the latest events, most frequent first, each with how many a second there were since the oldest of them.
+function flow(events) {
+  const oldest = events.length > 0 ? Date.parse(events.at(-1).time) : 0;
+  const newest = events.length > 0 ? Math.max(Date.now(), Date.parse(events[0].time)) : 0;
+  const seconds = Math.max(1, (newest - oldest) / 1000);
+  const types = new Map();
+  for (const { type, time, id } of events) {
+    const entry = types.get(type) ?? { type, count: 0, latest: time, id };
+    entry.count += 1;
+    types.set(type, entry);
+  }
+  return [...types.values()].map((each) => ({ ...each, rate: each.count / seconds })).sort((a, b) => b.count - a.count);
+}
+
+/// What flows to a delegate as far as its patterns tell; subjects and filters may let less pass.
+function weigh(delegate, types) {
+  const flow = types.filter(({ type }) => delegate.events.some((pattern) => matches(pattern, type)))
+    .reduce((sum, each) => sum + each.rate, 0);
+  return { ...delegate, lag: { events: 0, in_flight: 0, retrying: 0, ...delegate.lag }, flow };
+}
+
+function needs(webhooks, act) {
+  const ill = webhooks.filter((each) => each.status !== "active");
+  const heading = h("h2", { id: "attention" }, "Needs attention");
+  if (ill.length === 0) return [heading, h("p", { class: "calm" }, webhooks.length > 0 ? "Nothing: every delegate is told." : "Nothing yet.")];
+  return [heading, h("ul", { class: "cards" }, ill.slice(0, 50).map((each) => h("li", { class: "card" },
+    h("div", { class: "row" }, state(each.status), h("a", { href: `#/delegates/${each.id}`, class: "strong", "data-key": each.id }, name(each)),
+      address(each.url, 32)),
+    h("p", null, sentence(each.status_reason)),
+    h("p", { class: "muted" }, each.failing_since ? `For ${duration(Date.now() - Date.parse(each.failing_since))}. ` : "",
+      `${plural(each.lag.events, "event")} behind, ${plural(each.lag.retrying, "retry", "retries")} waiting.`),
+    h("div", { class: "actions" },
+      h("button", { type: "button", "data-key": "try" + each.id, onclick: () => act(each.id, each.status === "failing" ? "Probing now." : "Resumed.") },
+        each.status === "failing" ? "Probe now" : "Resume"),
+      h("a", { class: "button", href: `#/delegates/${each.id}` }, "Look closer")))))];
+}
+
+async function act(id, words, refresh) {
+  await api.resume(id);
+  notice(words);
+  refresh();
+}
+
+const teach = (hasEvents) => empty(hasEvents ? "Events come in, but no webhook is told" : "Nobody is told yet",
+  "Register a webhook: the address of a program that wants to know. From then on it is sent every event that it asked for.",
+  `curl ${location.origin}/v1/delegates \\\n  --json '{"url": "http://localhost:9000/hook"}'`);

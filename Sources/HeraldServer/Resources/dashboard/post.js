@@ -1,0 +1,80 @@
+// Posting an event by hand, from a template, with a dry run.
+
+import { api } from "./api.js";
+import { h, show } from "./dom.js";
+import { address, plural } from "./format.js";
+import { mistake } from "./json.js";
+
+const templates = {
+  "auth.logged_in": { type: "auth.logged_in", data: { user: { id: 42, name: "Ada" } } },
+  "auth.logged_out": { type: "auth.logged_out", data: { user: { id: 42 } } },
+  "auth.status_changed": { type: "auth.status_changed", data: { user_id: "42", status: "logged_in" } },
+  "app_state.changed": { type: "app_state.changed", data: { state: { data_retrieval: "success" } } },
+  "something of your own": { type: "order.paid", subject: "order:1001", data: { amount: 12.5, currency: "EUR" } },
+};
+
+export function post(root) {
+  const input = h("textarea", { id: "event", rows: 14, spellcheck: "false", class: "mono", "aria-describedby": "event-error", oninput: check });
+  const wrong = h("p", { class: "error", id: "event-error", role: "alert" });
+  const answer = h("div", { role: "status" });
+  const set = (name) => {
+    input.value = JSON.stringify(templates[name], null, 2);
+    check();
+    show(answer);
+  };
+  root.append(h("h1", null, "Post an event"), h("p", { class: "templates", role: "group", "aria-label": "Templates" },
+    Object.keys(templates).map((name) => h("button", { type: "button", class: "chip", onclick: () => set(name) }, name))),
+  h("form", { onsubmit: send }, h("label", { for: "event" }, "The event, as JSON"), input, wrong,
+    h("div", { class: "actions" }, h("button", { class: "primary" }, "Post"), h("button", { type: "button", onclick: dryRun }, "Dry run"))), answer);
+  set("auth.logged_in");
+
+  function fail(words) {
+    wrong.textContent = words;
+    if (words) input.setAttribute("aria-invalid", "true");
+    else input.removeAttribute("aria-invalid");
+  }
+
+  function check() {
+    const found = mistake(input.value);
+    fail(found ? `Line ${found.line}, column ${found.column}: ${found.words}.` : "");
+    return found === null;
+  }
+
+  async function attempt(action) {
+    if (!check()) return input.focus();
+    try {
+      await action();
+    } catch (error) {
+      const errors = (error.errors ?? []).map(({ pointer, detail }) => `${lineOf(input.value, pointer)}${pointer ? pointer + " " : ""}${detail}`);
+      fail(errors.length > 0 ? errors.join("; ") : error.message);
+      input.focus();
+    }
+  }
+
+  function send(event) {
+    event.preventDefault();
+    attempt(async () => {
+      const posted = await api.post(input.value);
+      location.hash = posted.id ? `#/events/${encodeURIComponent(posted.id)}` : "#/events";
+    });
+  }
+
+  function dryRun() {
+    attempt(async () => show(answer, outcome(await api.dryRun(input.value))));
+  }
+}
+
+/// Where in the text the member of that name stands, as far as a search finds it.
+function lineOf(text, pointer) {
+  const key = pointer?.split("/").filter((each) => each && !/^\d+$/.test(each)).at(-1);
+  const place = key ? text.indexOf(`"${key.replaceAll("~1", "/").replaceAll("~0", "~")}"`) : -1;
+  return place < 0 ? "" : `Line ${text.slice(0, place).split("\n").length}: `;
+}
+
+const outcome = ({ told, not_told: others, delegates, warnings }) => [
+  h("h2", null, `${plural(told, "delegate")} would be told, ${plural(others, "other")} not`),
+  warnings?.map((each) => h("p", { class: "error" }, `${each.pointer} ${each.detail}`)),
+  h("ul", { class: "changes" }, delegates.slice(0, 200).map((each) => h("li", null,
+    h("span", { class: each.told ? "state good" : "state rest" }, h("span", { class: "shape", "aria-hidden": "true" }, each.told ? "●" : "✕"), each.told ? "told" : "not told"),
+    h("a", { href: `#/delegates/${each.delegate}` }, address(each.url, 36)),
+    h("span", { class: "muted" }, [each.clause, each.reason].filter(Boolean).join(": ")))))];

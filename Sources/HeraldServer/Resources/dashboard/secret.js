@@ -1,0 +1,27 @@
+// A secret, shown once, with the code that verifies what it signs.
+
+import { h, code } from "./dom.js";
+
+const samples = {
+  Node: (secret) => `// npm install standardwebhooks
+import { Webhook } from "standardwebhooks";
+const event = new Webhook("${secret}").verify(body, headers);`,
+  Python: (secret) => `# pip install standardwebhooks
+from standardwebhooks import Webhook
+event = Webhook("${secret}").verify(body, headers)`,
+  Swift: (secret) => `// swift-crypto
+let key = SymmetricKey(data: Data(base64Encoded: "${secret.replace(/^whsec_/, "")}")!)
+let signed = Data("\\(id).\\(timestamp).".utf8) + body
+let isRight = HMAC<SHA256>.isValidAuthenticationCode(
+    Data(base64Encoded: String(signature.dropFirst(3)))!, authenticating: signed, using: key)`,
+};
+
+/// - Parameter answer: of a registration or a rotation.
+export function secret(answer) {
+  const isShared = answer.secret.startsWith("whsec_");
+  return h("section", { class: "secret", "aria-label": "The secret" },
+    h("p", null, h("strong", null, "This is shown once."), isShared ? " Give it to the receiver, which verifies each callback with it."
+      : " It signs the callbacks; the receiver needs the public key only."),
+    code(answer.secret), answer.public_key && [h("p", null, "The public key:"), code(answer.public_key)],
+    isShared && Object.entries(samples).map(([language, sample]) => h("details", null, h("summary", null, `Verify in ${language}`), code(sample(answer.secret)))));
+}

@@ -1,0 +1,70 @@
+// The app state with its history, and who is logged in.
+
+import { api } from "./api.js";
+import { h, s, show, empty } from "./dom.js";
+import { keep } from "./live.js";
+import { state as shape, moment, pretty, plural, duration } from "./format.js";
+
+export function state(root, { query, signal }) {
+  const current = h("section", { "aria-labelledby": "app-state" });
+  const user = h("input", { type: "search", id: "user", "aria-label": "User id", placeholder: "User id: 42", value: query.get("user") ?? "", autocomplete: "off" });
+  const answer = h("div", { role: "status" });
+  const latest = h("div", null);
+  root.append(h("h1", null, "State"), current,
+    h("section", { "aria-labelledby": "auth" }, h("h2", { id: "auth" }, "Who is logged in"),
+      h("form", { class: "filters", role: "search", onsubmit: (event) => {
+        event.preventDefault();
+        const wanted = user.value.trim();
+        location.hash = wanted ? `#/state?user=${encodeURIComponent(wanted)}` : "#/state";
+      } }, user, h("button", null, "Look up")), answer, latest));
+
+  keep(async () => {
+    const [now, changes] = await Promise.all([api.appState(), api.events({ type: "app_state.changed", limit: 100 })]);
+    show(current, h("h2", { id: "app-state" }, "App state"), now.since ? [h("p", { class: "large mono" }, words(now.state)),
+      h("p", { class: "muted" }, "Since ", moment(now.since), ", by ", h("a", { href: `#/events/${now.event_id}`, "data-key": "by" }, "this event"), "."),
+      strip(changes.data)] : empty("No app state yet", "Whoever knows the state of the app says so:",
+      `curl -X PUT ${location.origin}/v1/app-state \\\n  --json '{"state": {"data_retrieval": "success"}}'`));
+  }, 2000, signal, (error) => show(current, h("p", { class: "error" }, error.message)));
+
+  keep(async () => {
+    const wanted = query.get("user");
+    if (wanted) {
+      const found = await api.authStatus(wanted);
+      show(answer, h("div", { class: "card" }, h("div", { class: "row" }, shape(found.status), h("strong", { class: "mono" }, found.user_id)),
+        found.since ? h("p", { class: "muted" }, "Since ", moment(found.since), ", by ", h("a", { href: `#/events/${found.event_id}`, "data-key": "auth-by" }, "this event"), ".")
+          : h("p", { class: "muted" }, "Nobody has said anything about this user."),
+        found.user && h("pre", { tabindex: 0 }, pretty(found.user))));
+    }
+    const changes = await api.events({ type: "auth.status_changed", limit: 30 });
+    show(latest, h("h3", null, "Latest changes"), changes.data.length === 0 ? h("p", { class: "calm" }, "None yet.")
+      : h("ul", { class: "changes" }, changes.data.map((each) => h("li", null,
+        shape(each.data?.status ?? "unknown"), h("a", { class: "mono", href: `#/state?user=${encodeURIComponent(idOf(each))}`, "data-key": each.id }, idOf(each)),
+        h("span", { class: "muted" }, moment(each.time))))));
+  }, 3000, signal, (error) => show(answer, h("p", { class: "error" }, error.message)));
+}
+
+const idOf = (event) => String(event.data?.user_id ?? event.data?.user?.id ?? event.subject ?? "").replace(/^user:/, "");
+
+/// `{"authentication": "active"}` reads as `authentication: active`.
+function words(value) {
+  if (typeof value === "string") return value;
+  const entries = value && typeof value === "object" && !Array.isArray(value) ? Object.entries(value) : [];
+  return entries.length === 1 ? `${entries[0][0]}: ${typeof entries[0][1] === "string" ? entries[0][1] : JSON.stringify(entries[0][1])}` : JSON.stringify(value);
+}
+
+/// The history, oldest left: a span for each state, as long as it lasted.
+function strip(changes) {
+  const spans = changes.map((each, index) => ({ id: each.id, text: words(each.data.state), start: Date.parse(each.time), time: each.time,
+    end: index === 0 ? Date.now() : Date.parse(changes[index - 1].time) })).reverse();
+  if (spans.length === 0) return null;
+  const [start, whole] = [spans[0].start, Math.max(1, Date.now() - spans[0].start)];
+  const texts = [...new Set(spans.map((each) => each.text))];
+  const colour = (text) => `hue${texts.indexOf(text) % 6}`;
+  return [h("figure", { class: "strip" }, s("svg", { viewBox: "0 0 1000 24", preserveAspectRatio: "none", "aria-hidden": "true" }, spans.map((each) =>
+    s("rect", { x: (1000 * (each.start - start)) / whole, width: Math.max(1, (1000 * (each.end - each.start)) / whole), y: 0, height: 24, class: colour(each.text) },
+      s("title", null, each.text)))),
+  h("figcaption", null, texts.slice(0, 12).map((text) => h("span", null, h("span", { class: `swatch ${colour(text)}`, "aria-hidden": "true" }), text)))),
+  h("details", { "data-key": "history" }, h("summary", { "data-key": "history-summary" }, `${plural(spans.length, "change")}, newest first`), h("ol", { class: "changes" }, [...spans].reverse().map((each) =>
+    h("li", null, h("a", { class: "mono", href: `#/events/${each.id}`, "data-key": "change" + each.id }, each.text),
+      h("span", { class: "muted" }, moment(each.time), ` for ${duration(each.end - each.start)}`)))))];
+}

@@ -1,0 +1,100 @@
+// Where one event went: a row for each delegate, a mark for each attempt.
+
+import { api } from "./api.js";
+import { h, s, show, notice, copyButton } from "./dom.js";
+import { keep } from "./live.js";
+import { state, tone, moment, address, duration, pretty, plural, sentence } from "./format.js";
+import { attempt } from "./attempt.js";
+import { scale } from "./svg.js";
+
+const most = 200;
+const ticks = [1, 10, 100, 1000, 10_000, 60_000, 600_000, 3_600_000, 36_000_000, 86_400_000, 864_000_000];
+
+export function story(root, { parameter: id, signal }) {
+  const head = h("div", null);
+  const timeline = h("section", { class: "story", "aria-labelledby": "told" });
+  const body = h("section", { "aria-labelledby": "body" });
+  root.append(h("p", { class: "trail" }, h("a", { href: "#/events" }, "← Events")), head, timeline, body);
+  let isRaw = false;
+
+  const refresh = keep(async () => {
+    const event = await api.event(id);
+    const isOver = event.deliveries.every((each) => !["pending", "retrying"].includes(each.state));
+    show(head, h("div", { class: "head" }, h("h1", { class: "mono" }, event.type),
+      event.deliveries.length > 0 && h("button", { type: "button", "data-key": "all", onclick: () => again() }, "Redeliver to all")),
+    h("dl", { class: "facts" }, [["Posted", moment(event.time)], ["Subject", event.subject && h("a", { href: `#/events?subject=${encodeURIComponent(event.subject)}`, class: "mono" }, event.subject)],
+      ["Id", h("span", { class: "mono small" }, event.id)], ...Object.entries(event.attributes).map(([key, value]) => [key, h("span", { class: "mono small" }, value)])]
+      .filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))));
+    drawTimeline(event);
+    drawBody(event);
+    timeline.dataset.over = isOver;
+  }, 2000, signal, (error) => show(head, h("h1", null, "Event"), h("p", { class: "error", role: "alert" }, error.message)));
+
+  function drawTimeline(event) {
+    const heading = h("h2", { id: "told" }, "Who was told");
+    if (event.deliveries.length === 0) return show(timeline, heading, h("p", { class: "calm" }, "Nobody: no delegate asked for it."));
+    const posted = Date.parse(event.time);
+    const times = event.deliveries.flatMap((each) => [...each.history.map((one) => Date.parse(one.started_at) + one.duration_ms),
+      each.next_attempt_at && Date.parse(each.next_attempt_at)]).filter(Boolean).map((time) => time - posted);
+    const longest = Math.max(100, ...times);
+    const logarithmic = scale([0, Math.log10(longest)], [3, 97]);
+    const x = (time) => logarithmic(Math.log10(Math.max(1, time)));
+    const marks = ticks.filter((tick) => tick <= longest && x(tick) < 96);
+    const shown = event.deliveries.slice(0, most);
+    show(timeline, heading, h("div", { class: "axis-row", "aria-hidden": "true" }, h("span", null), s("svg", { class: "ticks" },
+      marks.map((tick, index) => s("text", { x: `${x(tick)}%`, y: 12, class: index % 2 ? "odd" : "" }, duration(tick)))), h("span", null)),
+    h("ul", { class: "rows" }, shown.map((each) => h("li", { class: "delivery" },
+      h("div", { class: "who" }, h("a", { href: `#/delegates/${encodeURIComponent(each.delegate)}`, "data-key": "to" + each.delegate }, each.url ? address(each.url, 24) : h("span", { class: "mono small" }, each.delegate))),
+      lane(each, posted, x, marks),
+      h("div", { class: "end" }, state(each.state), h("button", { type: "button", class: "quiet", "data-key": "again" + each.delegate, "aria-label": `Redeliver to ${each.url ?? each.delegate}`, onclick: () => again(each.delegate) }, "Redeliver")),
+      h("div", { class: "tale" }, tale(each), each.history.length > 0 && h("ol", { class: "attempts" }, each.history.map((one) => attempt(one, false))))))),
+    event.deliveries.length > most && h("p", { class: "muted" }, `and ${plural(event.deliveries.length - most, "delegate")} more`));
+  }
+
+  function drawBody(event) {
+    const text = isRaw ? JSON.stringify(event.data) : pretty(event.data);
+    show(body, h("div", { class: "head" }, h("h2", { id: "body" }, "Data"), h("div", { class: "actions" },
+      h("button", { type: "button", class: "quiet", "data-key": "raw", "aria-pressed": String(isRaw), onclick: () => {
+        isRaw = !isRaw;
+        drawBody(event);
+      } }, "Raw"), copyButton(text))), h("pre", { tabindex: 0, class: "body" }, text));
+  }
+
+  async function again(delegate) {
+    try {
+      const answer = await api.redeliver(id, delegate);
+      notice(`${plural(answer.deliveries, "delivery", "deliveries")} on the way again.`);
+    } catch (error) {
+      notice(error.message);
+    }
+    refresh();
+  }
+}
+
+/// The way of an event to one delegate, as marks over the time since it was posted; the next try is hollow.
+function lane(delivery, posted, x, ticks) {
+  const percent = (value) => `${Math.round(value * 100) / 100}%`;
+  const at = (text) => x(Date.parse(text) - posted);
+  return s("svg", { class: "lane", role: "img", "aria-label": plural(delivery.history.length, "attempt") },
+    ticks.map((tick) => s("line", { x1: percent(x(tick)), x2: percent(x(tick)), y1: 0, y2: "100%", class: "tick" })),
+    s("line", { x1: "3%", x2: "97%", y1: "50%", y2: "50%", class: "base" }),
+    delivery.history.map((each) => {
+      const [start, end] = [at(each.started_at), x(Date.parse(each.started_at) - posted + each.duration_ms)];
+      return [s("line", { x1: percent(start), x2: percent(end), y1: "50%", y2: "50%", class: `span ${tone(each.outcome)}` }),
+        each.outcome === "succeeded" ? s("circle", { cx: percent(end), cy: "50%", r: 6, class: "mark good" })
+          : s("svg", { x: percent(end), y: "50%", overflow: "visible" }, s("path", { d: "M0-7 7 6H-7Z", class: "mark bad" }))];
+    }),
+    delivery.next_attempt_at && s("circle", { cx: percent(at(delivery.next_attempt_at)), cy: "50%", r: 5.5, class: "mark next" }));
+}
+
+function tale(each) {
+  const tries = plural(each.attempts, "attempt");
+  const words = {
+    delivered: [`Told after ${tries}, `, moment(each.last_attempt_at), "."],
+    retrying: [`${tries} so far`, each.next_attempt_at ? [", the next ", moment(each.next_attempt_at)] : "", "."],
+    pending: ["Not tried yet."],
+    exhausted: [`Given up after ${tries}.`],
+    dropped: [`Dropped after ${tries}.`],
+  }[each.state] ?? [];
+  return h("p", { class: "muted" }, words, each.reason ? " " + sentence(each.reason) : "");
+}

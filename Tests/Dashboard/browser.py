@@ -1,0 +1,155 @@
+"""A small face of Selenium for one page, and of the API."""
+
+import json
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+from shutil import which
+
+import axe_core_python
+from selenium import webdriver
+from selenium.common.exceptions import StaleElementReferenceException, WebDriverException
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+
+AXE = (Path(axe_core_python.__file__).parent / "axe.min.js").read_text()
+
+
+def call(server, method, path, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(server + path, data, {"Content-Type": "application/json"}, method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        raise AssertionError(f"{method} {path}: {error.read().decode()}") from error
+
+
+class Browser:
+    def __init__(self, server, receiver=None):
+        self.server, self.receiver = server.rstrip("/"), receiver and receiver.rstrip("/")
+        self.profile = tempfile.TemporaryDirectory()
+        options = webdriver.ChromeOptions()
+        options.binary_location = which("chromium")
+        for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars",
+                         "--user-data-dir=" + self.profile.name):
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(options, Service(which("chromedriver")))
+        self.driver.set_script_timeout(60)
+        self.appear(1280, "light")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.driver.quit()
+        self.profile.cleanup()
+
+    # How it looks
+
+    def appear(self, width, theme, height=900):
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": False})
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [
+            {"name": "prefers-color-scheme", "value": theme}, {"name": "prefers-reduced-motion", "value": "reduce"}]})
+
+    def check_accessibility(self):
+        """WCAG 2.1 A and AA, and axe's best practices."""
+        self.script("if (!window.axe) { " + AXE + "\n}")
+        found = self.driver.execute_async_script(
+            "const done = arguments[0]; axe.run(document).then(result => done(result.violations), error => done([{id: String(error), nodes: []}]))")
+        words = [f"{each['id']}: {[node['target'] + [node.get('failureSummary')] for node in each['nodes'][:3]]}" for each in found]
+        assert not words, f"{self.hash()}: " + "\n".join(words)
+
+    # What it says
+
+    def script(self, text):
+        return self.driver.execute_script(text)
+
+    def hash(self):
+        return self.script("return location.hash")
+
+    def all(self, selector):
+        return self.driver.find_elements(By.CSS_SELECTOR, selector)
+
+    def find(self, selector):
+        return self.wait(lambda: self.all(selector))[0]
+
+    def texts(self, selector):
+        return [" ".join(each.text.split()) for each in self.all(selector)]
+
+    def text(self, selector):
+        return "\n".join(each.text for each in self.all(selector))
+
+    def see(self, words):
+        self.wait(lambda: words in self.text("body"), words)
+
+    def focused(self):
+        return self.script("return document.activeElement.id")
+
+    def console(self):
+        return [each["message"] for each in self.driver.get_log("browser") if each["level"] == "SEVERE"]
+
+    def wait(self, condition, words="", seconds=20):
+        """Until it holds; what is drawn anew meanwhile is looked at again."""
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                if result := condition():
+                    return result
+            except StaleElementReferenceException:
+                pass
+            if time.monotonic() > end:
+                raise AssertionError(f"{words or condition} did not come true at {self.hash()}:\n{self.text('body')}\n{self.console()}")
+            time.sleep(0.05)
+
+    # What is done
+
+    def open(self, place):
+        self.driver.get(place if ":" in place and not place.startswith("#") else self.server + "/" + place)
+
+    def press(self, parent, words):
+        """A button, link or summary of this name in an element."""
+        def press():
+            for each in parent.find_elements(By.CSS_SELECTOR, "button, a, summary"):
+                if each.text == words and each.is_displayed():
+                    try:
+                        each.click()
+                        return True
+                    except StaleElementReferenceException:
+                        return False
+                    except WebDriverException as error:
+                        if "intercepted" in str(error) or "not interactable" in str(error):
+                            return False
+                        raise
+            return False
+        self.wait(press, f"pressing {words}")
+
+    def click(self, words):
+        dialogs = self.all("dialog[open]")
+        self.press(dialogs[-1] if dialogs else self.find("main"), words)
+
+    def keys(self, text):
+        self.find("body").send_keys(text)
+
+    def type(self, text):
+        self.driver.switch_to.active_element.send_keys(text)
+
+    def escape(self):
+        self.driver.switch_to.active_element.send_keys(Keys.ESCAPE)
+
+    def fill(self, name, text, enter=False, opening=None):
+        field = self.find("#" + name)
+        if opening and not field.is_displayed():
+            self.click(opening)
+        self.wait(field.is_displayed)
+        field.send_keys(Keys.CONTROL, "a")
+        field.send_keys(Keys.DELETE)
+        field.send_keys(text + (Keys.ENTER if enter else ""))
+
+    def choose(self, name, value):
+        self.script(f"const field = document.getElementById('{name}'); field.value = '{value}'; field.dispatchEvent(new Event('change'));")

@@ -1,0 +1,244 @@
+"""Drives the dashboard in headless Chromium: every page and every action, against a server that runs.
+
+usage: dashboard.py SERVER RECEIVER    SERVER is empty; RECEIVER answers 503 below /broken and 204 elsewhere
+
+Exits 0 when all holds; else the traceback says what does not.
+"""
+
+import sys
+
+from browser import Browser, call
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def an_empty_page_teaches(page):
+    page.open("#/")
+    page.see("Nobody is told yet")
+    assert page.server + "/v1/delegates" in page.text("pre")
+    for place, words in {"delegates": "No webhooks yet", "events": "No events yet", "state": "No app state yet"}.items():
+        page.open("#/" + place)
+        page.see(words)
+        page.check_accessibility()
+
+
+def errors_stand_at_their_fields(page):
+    page.keys("n")
+    page.see("New delegate")
+    assert page.focused() == "field-url"
+    page.type("ftp://nowhere")
+    page.fill("field-events", "auth.* Bad")
+    page.click("More settings")
+    page.fill("field-max_in_flight", "0")
+    page.fill("field-filter", '{"data":\n{,}}')
+    page.click("Register")
+    page.wait(lambda: "Line 2, column 2" in page.text("#error-filter"))
+    page.fill("field-filter", "")
+    page.click("Register")
+    page.wait(lambda: page.text("#error-url"))
+    assert "Entry 2" in page.text("#error-events"), page.text("#error-events")
+    assert "1 to 256" in page.text("#error-max_in_flight")
+    assert page.find("#field-url").get_attribute("aria-invalid") == "true"
+    assert page.focused() == "field-url"
+    page.check_accessibility()
+
+
+def a_delegate_is_registered(page):
+    page.fill("field-url", page.receiver + "/orders")
+    page.fill("field-events", "order.* auth.*")
+    page.fill("field-max_in_flight", "")
+    page.fill("field-description", "Order desk")
+    page.click("Register")
+    page.see("This is shown once.")
+    assert "whsec_" in page.text("dialog pre")
+    page.check_accessibility()
+    page.click("Go to the delegate")
+    page.see("Rotate secret")
+
+
+def a_delegate_is_tested_paused_and_changed(page):
+    page.click("Test")
+    page.wait(lambda: "HTTP 204" in page.text("dialog"))
+    page.click("Pause")
+    page.wait(lambda: "paused" in page.text(".drawer-head .state"))
+    page.click("Resume")
+    page.wait(lambda: "active" in page.text(".drawer-head .state"))
+    page.click("Settings")
+    page.fill("field-description", "Orders and logins")
+    page.click("Save")
+    page.see("Saved.")
+    page.wait(lambda: call(page.server, "GET", "/v1/delegates?kind=webhook")["data"][0]["description"] == "Orders and logins")
+    page.fill("field-timeout_seconds", "900", opening="More settings")
+    page.click("Save")
+    page.wait(lambda: "1 to 60" in page.text("#error-timeout_seconds"))
+    page.click("Rotate secret")
+    page.click("Rotate")
+    page.see("The new secret")
+    page.check_accessibility()
+    page.escape()
+    page.wait(lambda: page.hash() == "#/delegates")
+
+
+def the_list_is_searched(page):
+    call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/broken", "events": ["order.*"], "description": HOSTILE, "retry_schedule": [600]})
+    call(page.server, "POST", "/v1/delegates", {"url": page.receiver + "/quiet", "events": ["never.*"]})
+    page.see(HOSTILE)
+    page.keys("/")
+    assert page.focused() == "search"
+    page.type("orders and")
+    page.wait(lambda: len(page.all("tbody tr")) == 1)
+    page.fill("search", "")
+    page.choose("status", "paused")
+    page.see("No delegate fits.")
+    page.choose("status", "")
+    page.check_accessibility()
+
+
+def an_event_is_posted(page):
+    page.keys("gp")
+    page.see("Post an event")
+    page.click("something of your own")
+    page.fill("event", '{\n  "type": "order.paid"\n  "data": 1\n}')
+    page.wait(lambda: "Line 3, column 3" in page.text("#event-error"))
+    page.fill("event", '{\n  "type": "Order!",\n  "data": 1\n}')
+    page.click("Post")
+    page.wait(lambda: "Line 2: /type" in page.text("#event-error"))
+    page.check_accessibility()
+    page.fill("event", '{"type": "order.paid", "subject": "order:1", "data": {"note": "%s"}}' % HOSTILE)
+    page.click("Dry run")
+    page.see("2 delegates would be told, 1 other not")
+    assert "/events: none of its patterns" in page.text("main")
+    page.click("Post")
+
+
+def its_story_is_told(page):
+    page.wait(lambda: page.hash().startswith("#/events/evt_"))
+    page.wait(lambda: sorted(page.texts(".end .state")) == ["● delivered", "◐ retrying"])
+    assert len(page.all("circle.mark.good")) == 1 and len(page.all("path.mark.bad")) == 1 and len(page.all(".mark.next")) == 1
+    page.all(".tale summary")[0].click()
+    page.wait(lambda: page.all(".phases svg"))
+    assert HOSTILE in page.text("pre.body")
+    page.check_accessibility()
+    page.click("Raw")
+    assert '{"note":' in page.text("pre.body")
+    delivered = next(row for row in page.all(".delivery") if "delivered" in row.text)
+    page.press(delivered, "Redeliver")
+    page.wait(lambda: len(page.all("circle.mark.good")) == 2)
+    page.click("Redeliver to all")
+    page.wait(lambda: len(page.all("circle.mark.good")) == 3 and len(page.all("path.mark.bad")) >= 2)
+
+
+def the_tail_does_not_jump(page):
+    page.keys("ge")
+    page.see("order.paid")
+    call(page.server, "POST", "/v1/events", {"type": "live.one"})
+    page.see("live.one")
+    page.click("Pause")
+    call(page.server, "POST", "/v1/events", {"type": "live.two"})
+    page.see("1 new")
+    assert "live.two" not in page.text("tbody")
+    page.check_accessibility()
+    page.click("1 new")
+    page.wait(lambda: "live.two" in page.text("tbody"))
+    page.fill("type", "live.*", enter=True)
+    page.wait(lambda: page.hash() == "#/events?type=live.*")
+    page.wait(lambda: len(page.all("tbody tr")) == 2)
+    page.open("#/events?type=No!")
+    page.wait(lambda: "must be a type" in page.text("main"))
+
+
+def the_state_is_followed(page):
+    page.keys("gs")
+    call(page.server, "PUT", "/v1/app-state", {"state": {"data_retrieval": "running"}})
+    page.wait(lambda: page.text(".large") == "data_retrieval: running")
+    call(page.server, "PUT", "/v1/app-state", {"state": "idle"})
+    page.wait(lambda: page.text(".large") == "idle")
+    call(page.server, "POST", "/v1/events", {"type": "auth.logged_in", "data": {"user": {"id": 42, "name": HOSTILE}}})
+    page.fill("user", "42", enter=True)
+    page.wait(lambda: "logged in" in page.text("section .card") and HOSTILE in page.text("section .card"))
+    page.check_accessibility()
+
+
+def the_overview_shows_the_flow(page):
+    for number in range(12):
+        call(page.server, "POST", "/v1/events", {"type": "order.paid", "data": number})
+    page.keys("go")
+    page.wait(lambda: "order.paid" in page.text(".fanout") and page.all(".ribbon"))
+    page.wait(lambda: page.all(".charts .line"))
+    page.wait(lambda: "failing" in page.text(".cards"))
+    page.check_accessibility()
+    page.click("Probe now")
+    page.see("Probing now.")
+    page.find(".told a").click()
+    page.wait(lambda: page.hash().startswith("#/delegates/dlg_"))
+    page.see("Rotate secret")
+    page.escape()
+
+
+def the_keyboard_is_enough(page):
+    page.keys("?")
+    page.see("this help")
+    page.check_accessibility()
+    page.escape()
+    page.wait(lambda: not page.all("dialog"))
+    for _ in range(3):
+        page.find("#theme").click()
+    assert page.script("return document.documentElement.dataset.theme ?? null") is None
+    page.open("#/nowhere")
+    page.see("Nothing here")
+    page.open("#/delegates/dlg_unknown")
+    page.wait(lambda: page.text("dialog .error"))
+    page.escape()
+
+
+def every_page_fits(page):
+    event = call(page.server, "GET", "/v1/events?type=order.paid&limit=1")["data"][0]["id"]
+    delegate = call(page.server, "GET", "/v1/delegates?kind=webhook")["data"][-1]["id"]
+    places = ["", "delegates", "delegates/new", "delegates/" + delegate, "events", "events/" + event, "state?user=42", "post"]
+    for width, theme in ((360, "light"), (360, "dark"), (1280, "dark")):
+        page.appear(width, theme)
+        for place in places:
+            page.open("#/" + place)
+            page.wait(lambda: len(page.text("main")) > 60)
+            assert page.script("return document.documentElement.scrollWidth <= innerWidth"), f"{place} is too wide at {width}"
+            page.check_accessibility()
+    page.appear(1280, "light")
+
+
+def a_delegate_is_removed(page):
+    page.open("#/delegates")
+    page.click(HOSTILE)
+    page.click("Remove")
+    page.press(page.find("dialog.ask"), "Keep")
+    page.wait(lambda: not page.all("dialog.ask"))
+    page.click("Remove")
+    page.press(page.find("dialog.ask"), "Remove")
+    page.wait(lambda: page.hash() == "#/delegates" and HOSTILE not in page.text("main"))
+    assert len(call(page.server, "GET", "/v1/delegates?kind=webhook")["data"]) == 2
+
+
+def nothing_went_wrong_meanwhile(page):
+    assert page.script("return document.querySelectorAll('main img').length") == 0
+    # What the tests ask for wrongly on purpose is a message too.
+    errors = [line for line in page.console() if "status of 4" not in line]
+    assert errors == [], errors
+    page.open("about:blank")
+    page.open("#/")
+    page.see("Who is told of what")
+    files = page.script(
+        "return performance.getEntries().filter(each => each.name.startsWith(location.origin) && !each.name.includes('/v1/')"
+        " && !each.name.endsWith('/metrics') && each.decodedBodySize).map(each => [each.name, each.decodedBodySize])")
+    assert sum(size for _, size in files) < 100 * 1024, files
+    assert any(name.endswith(".css") for name, _ in files) and len(files) > 10, files
+
+
+if __name__ == "__main__":
+    with Browser(sys.argv[1], sys.argv[2]) as browser:
+        for step in (
+            an_empty_page_teaches, errors_stand_at_their_fields, a_delegate_is_registered,
+            a_delegate_is_tested_paused_and_changed, the_list_is_searched, an_event_is_posted, its_story_is_told,
+            the_tail_does_not_jump, the_state_is_followed, the_overview_shows_the_flow, the_keyboard_is_enough,
+            every_page_fits, a_delegate_is_removed, nothing_went_wrong_meanwhile,
+        ):
+            print(step.__name__.replace("_", " "), flush=True)
+            step(browser)

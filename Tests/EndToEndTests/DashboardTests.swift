@@ -1,0 +1,76 @@
+import Glibc
+import Receiver
+import TestSupport
+import Testing
+
+@Suite("The dashboard")
+struct DashboardTests {
+    @Test(
+        "the page comes with a policy that lets nothing in from elsewhere, and is asked for again only when it changed")
+    func page() async throws {
+        let herald = try await HeraldProcess.start()
+        let page = try await herald.get("/")
+        #expect(page.status == 200)
+        #expect(page.header("content-type") == "text/html; charset=utf-8")
+        #expect(page.header("cache-control") == "no-cache")
+        #expect(page.header("x-content-type-options") == "nosniff")
+        let policy = try #require(page.header("content-security-policy"))
+        #expect(policy.contains("default-src 'none'") && policy.contains("require-trusted-types-for 'script'"))
+        #expect(!policy.contains("unsafe"))
+
+        let tag = try #require(page.header("etag"))
+        let again = try await herald.get("/", ["If-None-Match": tag])
+        #expect(again.status == 304 && again.body.isEmpty && again.header("etag") == tag)
+        #expect(again.header("cache-control") == "no-cache")
+
+        let head = try await herald.send("HEAD", "/")
+        #expect(head.status == 200 && head.header("content-length") == "\(page.body.count)")
+        #expect(try await herald.send("POST", "/", "{}").status == 405)
+    }
+
+    @Test("every file of the dashboard is served with its type, and all are less than 100 KiB")
+    func files() async throws {
+        let herald = try await HeraldProcess.start()
+        let folder =
+            #filePath.split(separator: "/").dropLast(3).reduce("/") { $0 + $1 + "/" }
+            + "Sources/HeraldServer/Resources/dashboard/"
+        let types = ["js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"]
+        var bytes = try await herald.get("/").body.count
+        for name in try Files.names(in: folder) where name != "index.html" {
+            let file = try await herald.get("/dashboard/\(name)")
+            let suffix = name.split(separator: ".").last.map(String.init) ?? ""
+            #expect(file.status == 200 && file.header("content-type") == types[suffix], "\(name)")
+            #expect(file.body == (try Files.read(folder + name)), "\(name)")
+            #expect(file.header("content-security-policy") != nil && file.header("etag") != nil, "\(name)")
+            bytes += file.body.count
+        }
+        #expect(bytes < 100 * 1024)
+        #expect(try await herald.get("/dashboard/passwords.txt").problem == "not-found")
+        #expect(try await herald.get("/dashboard/../openapi.yaml").status == 400)
+    }
+
+    /// The steps are in Tests/Dashboard: Selenium and axe-core come from PyPI.
+    @Test("every page and action works in a browser", .enabled(if: Self.hasBrowser))
+    func browser() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { $0.path.hasPrefix("/broken") ? .status(503) : .status(204) }
+        defer { receiver.close() }
+        let venv = try #require(getenv("HERALD_VENV").map { String(cString: $0) })
+        let script =
+            #filePath.split(separator: "/").dropLast(2).reduce("/") { $0 + $1 + "/" } + "Dashboard/dashboard.py"
+        let result = try await ChildProcess.run(
+            venv + "/bin/python3",
+            ["-B", script, "http://127.0.0.1:\(herald.port)", String(receiver.url("").prefix { $0 != "?" })],
+            within: 300)
+        if result.end != .exited(0) { Issue.record("\(result.text.suffix(4000))") }
+        #expect(herald.process.end == nil)
+    }
+
+    /// `script/bootstrap --test` installs all of it.
+    private static var hasBrowser: Bool {
+        guard let venv = getenv("HERALD_VENV").map({ String(cString: $0) }) else { return false }
+        return ["/usr/bin/chromium", "/usr/bin/chromedriver", venv + "/bin/python3"].allSatisfy {
+            access($0, X_OK) == 0
+        }
+    }
+}
