@@ -11,6 +11,7 @@
 static inline unsigned herald_epollin(void) { return EPOLLIN; }
 static inline unsigned herald_epollout(void) { return EPOLLOUT; }
 static inline unsigned herald_epollerr(void) { return EPOLLERR | EPOLLHUP; }
+static inline unsigned herald_epollrdhup(void) { return EPOLLRDHUP; }
 static inline int herald_eventfd(int semaphore) {
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | (semaphore ? EFD_SEMAPHORE : 0));
 }

@@ -3,10 +3,12 @@
 #ifndef HERALD_CMICROHTTPD_H
 #define HERALD_CMICROHTTPD_H
 
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 // One daemon, and the Swift functions it calls; every function gets `owner` first. Must stay at its address for as long
 // as the daemon lives.
@@ -123,6 +125,21 @@ static inline void herald_mhd_run(struct MHD_Daemon *daemon) { (void)MHD_run(dae
 static inline int herald_mhd_descriptor(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
     return info ? info->connect_fd : -1;
+}
+
+// Takes the socket away from a suspended connection, which is in no epoll set, and leaves it another one in its place: the
+// library can then shut down and close what it takes for the connection without touching the client.
+// The caller's descriptor from here on, or -1.
+static inline int herald_mhd_detach(struct MHD_Connection *connection, int placeholder) {
+    int descriptor = herald_mhd_descriptor(connection);
+    int detached = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+    if (detached < 0) return -1;
+    if (dup2(placeholder, descriptor) < 0) {
+        close(detached);
+        return -1;
+    }
+    (void)fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+    return detached;
 }
 
 static inline const struct sockaddr *herald_mhd_peer(struct MHD_Connection *connection) {

@@ -23,6 +23,8 @@ final class Connection: @unchecked Sendable {
         case waiting
         /// The answer is queued: until it is written.
         case answered
+        /// The socket belongs to a stream: until the library has let the rest go.
+        case detached
         /// Closed. Never left.
         case closed
     }
@@ -38,6 +40,8 @@ final class Connection: @unchecked Sendable {
     var deadline: Int64
     /// Whether the connection's first request is still to come or coming: its time runs from the connection's start.
     var isFresh = true
+    /// Whether a stream has taken the socket over, and with it the place among those of its address.
+    var isDetached = false
     /// Counts requests, so that a late answer can't reach the next one.
     var request: UInt64 = 0
     /// The place in the loop's list.

@@ -9,6 +9,7 @@ public final class HTTPServer: Sendable {
     /// The one it listens on, also when the configuration left the choice to the system.
     public let port: UInt16
     private let loops: [ServerLoop]
+    private let streams: StreamLoop
     /// Nil once the threads have been joined. The lock makes a second `stop` wait for the first.
     private let threads: Mutex<[Runtime.Thread]>
 
@@ -22,11 +23,18 @@ public final class HTTPServer: Sendable {
             host: configuration.host, port: configuration.port, count: configuration.loops)
         port = sockets[0].port
         let addresses = AddressLimit(limit: configuration.maxConnectionsPerAddress)
+        do throws(SystemError) {
+            streams = try StreamLoop(maxStreams: configuration.maxStreams, addresses: addresses, clock: clock)
+        } catch {
+            for socket in sockets { close(socket.descriptor) }
+            throw .system(error)
+        }
         var loops: [ServerLoop] = []
         do throws(HTTPServerError) {
             for socket in sockets {
                 loops.append(
-                    try ServerLoop(configuration, socket, handler: handler, addresses: addresses, clock: clock))
+                    try ServerLoop(
+                        configuration, socket, handler: handler, addresses: addresses, streams: streams, clock: clock))
             }
         } catch {
             // The failed one has closed its socket, those before it close theirs.
@@ -35,6 +43,14 @@ public final class HTTPServer: Sendable {
         }
         self.loops = loops
         threads = Mutex([])
+        do {
+            let streams = streams
+            let thread = try Runtime.Thread(name: "http-streams") { streams.run() }
+            threads.withLock { $0.append(thread) }
+        } catch {
+            stop()
+            throw .system(error)
+        }
         for (index, loop) in loops.enumerated() {
             do {
                 let thread = try Runtime.Thread(name: "http-\(index)") { loop.run() }
@@ -54,11 +70,12 @@ public final class HTTPServer: Sendable {
         for loop in loops { loop.requestStopAccepting() }
     }
 
-    /// Answers every waiting request with 503, closes all connections and ends the threads. May be called again. Not to
+    /// Answers every waiting request with 503, ends the streams, closes all connections and ends the threads. May be called again. Not to
     /// be called from a handler, which runs on one of these threads.
     public func stop() {
         threads.withLock { threads in
             for loop in loops { loop.post(.stop) }
+            streams.stop()
             for thread in threads { thread.join() }
             threads = []
         }
@@ -67,12 +84,14 @@ public final class HTTPServer: Sendable {
     public var statistics: HTTPServerStatistics {
         var statistics = HTTPServerStatistics()
         for loop in loops { loop.counters.add(to: &statistics) }
+        statistics.openStreams = streams.count
         return statistics
     }
 
     /// For tests: makes the loops look at the clock.
     func wake() {
         for loop in loops { loop.wake() }
+        streams.wake()
     }
 }
 

@@ -14,7 +14,9 @@ public struct HTTPServerConfiguration: Sendable {
     public var maxHeadBytes = 32_768
     /// In total. Past it, new connections wait in the system's queue.
     public var maxConnections = 2000
-    /// From one IPv4 address or one IPv6 /64; more are closed at once. 0: no limit.
+    /// Answers that go on (`Responder.stream`), beside the connections. Each costs a descriptor and less than 1 KiB.
+    public var maxStreams = 2000
+    /// From one IPv4 address or one IPv6 /64, streams included; more are closed at once. 0: no limit.
     public var maxConnectionsPerAddress = 200
     /// Requests that have not been answered when `handle` returned. Past it, requests that may wait get 503.
     public var maxWaiting = 10_000
@@ -39,7 +41,9 @@ extension HTTPServerConfiguration {
         if loops < 1 || loops > 256 { return "loops must be from 1 to 256" }
         if maxHeadBytes < 4096 || maxHeadBytes > 65_535 { return "maxHeadBytes must be from 4096 to 65535" }
         if maxConnections < loops { return "maxConnections must be at least the number of loops" }
-        if maxBodyBytes < 0 || maxConnectionsPerAddress < 0 || maxWaiting < 0 { return "limits must not be negative" }
+        if maxBodyBytes < 0 || maxConnectionsPerAddress < 0 || maxWaiting < 0 || maxStreams < 0 {
+            return "limits must not be negative"
+        }
         if idleTimeoutSeconds < 1 || requestDeadlineSeconds < 1 || answerDeadlineSeconds < 1 {
             return "timeouts must be at least one second"
         }

@@ -24,4 +24,16 @@ public final class Responder: Sendable {
         if isUsed.exchange(true, ordering: .relaxed) { return }
         connection.loop.answer(connection, request, response)
     }
+
+    /// Answers 200 with a body that goes on until the client or the delegate ends it: the end of the connection is the end
+    /// of the body.
+    /// - Returns: `false` when there are too many streams; the request is still to be answered then.
+    public func stream(
+        _ headers: [Response.Field], _ rules: StreamRules = StreamRules(), to delegate: any ResponseStreamDelegate
+    ) -> Bool {
+        guard let start = StreamStart(connection.loop.streams, headers, rules, delegate) else { return false }
+        if isUsed.exchange(true, ordering: .relaxed) { return true }
+        connection.loop.post(.stream(connection, request: request, start))
+        return true
+    }
 }

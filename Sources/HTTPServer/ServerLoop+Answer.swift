@@ -56,7 +56,7 @@ extension ServerLoop {
 
 extension Response.Field {
     /// Fields that describe the message on the wire: two of them, or wrong ones, would corrupt the connection.
-    fileprivate var isServersBusiness: Bool {
+    var isServersBusiness: Bool {
         switch name.utf8CodeUnitCount {
         case 4: isNamed("Date")
         case 10: isNamed("Connection")

@@ -25,7 +25,7 @@ extension ServerLoop {
         }
         hasRoomAgain = true
         counters.openConnections.addFromOneThread(-1)
-        addresses.closed(connection.peer)
+        if !connection.isDetached { addresses.closed(connection.peer) }
     }
 
     /// The request line has come. The target is copied now, because the library is about to take it apart in place.

@@ -13,6 +13,8 @@ final class ServerLoop: @unchecked Sendable {
     enum Mail: Sendable {
         /// Nil: the responder was let go without one.
         case answer(Connection, request: UInt64, Response?)
+        /// The answer is a stream.
+        case stream(Connection, request: UInt64, StreamStart)
         case stopAccepting(done: Wakeup?)
         case stop
     }
@@ -21,6 +23,7 @@ final class ServerLoop: @unchecked Sendable {
     let handler: any RequestHandler
     let rules: HeadRules
     let addresses: AddressLimit
+    let streams: StreamLoop
     let counters = LoopCounters()
     private let clock: Clock
     private let wakeup: Wakeup
@@ -51,11 +54,12 @@ final class ServerLoop: @unchecked Sendable {
     /// Takes the socket over.
     init(
         _ configuration: HTTPServerConfiguration, _ socket: ListeningSocket, handler: any RequestHandler,
-        addresses: AddressLimit, clock: Clock
+        addresses: AddressLimit, streams: StreamLoop, clock: Clock
     ) throws(HTTPServerError) {
         self.configuration = configuration
         self.handler = handler
         self.addresses = addresses
+        self.streams = streams
         self.clock = clock
         rules = HeadRules(allowedHosts: configuration.allowedHosts, maxBodyBytes: configuration.maxBodyBytes)
         now = clock.monotonic()
@@ -136,6 +140,8 @@ final class ServerLoop: @unchecked Sendable {
             if connection.request == request, connection.phase == .waiting {
                 resume(connection, response ?? failure(.unanswered))
             }
+        case .stream(let connection, let request, let start):
+            if connection.request == request, connection.phase == .waiting { detach(connection, start) }
         case .stopAccepting(let done):
             stopAccepting()
             done?.signal()

@@ -43,7 +43,7 @@ public final class Hub: Sendable {
     private let store: any EventStore
     private let delegates = MulticastDelegate<any EventDelegate>()
     private let inMemory = Mutex<[InMemoryDelegate]>([])
-    private let tail: Tail
+    let tail: Tail
     private let intake: Intake
     private let writer: LogWriter
     private let readers: ReaderPool
@@ -201,6 +201,12 @@ public final class Hub: Sendable {
         return watch
     }
 
+    /// Calls `body` once when the time is up, on a loop's thread; it must not wait.
+    public func after(seconds: Int, _ body: @escaping @Sendable () -> Void) {
+        // A watch that no event carries can only expire.
+        _ = watch(events: 1, seconds: seconds) { _ in body() }
+    }
+
     /// Calls a delegate now, outside its lane, with an event of the type `herald.test` that is in no log.
     /// - Parameter completion: called once on a loop's thread, must not wait; `nil`: the delegate is gone, or too much is
     ///   open already.
@@ -245,6 +251,9 @@ public final class Hub: Sendable {
     public var writerCounters: WriterCounters { writer.counters }
     public var deliveryCounters: [DeliveryCounters] { loops.map(\.counters) }
     public var laneBoards: [LaneBoard] { loops.map(\.board) }
+    public var intakeDepth: IntakeDepth { intake.depth }
+    /// Reads that wait for a reader's thread.
+    public var readsWaiting: Int { readers.waiting }
 
     // MARK: Stopping, in this order
 

@@ -4,12 +4,14 @@ import Glibc
 struct DescriptorLimit {
     /// Connections from clients.
     let connections: Int
+    /// Clients that listen to a live stream.
+    let streams: Int
     /// Callbacks open at once; each may leave an idle connection behind.
     let callbacks: Int
 
     /// For the database, the log, the threads' own.
     private static let reserve = 64
-    private static let wanted: rlim_t = 16_384
+    private static let wanted: rlim_t = 32_768
 
     /// Raises the soft limit as far as it goes.
     static func raise() -> DescriptorLimit {
@@ -27,7 +29,8 @@ struct DescriptorLimit {
 
     private init(granted: Int) {
         let usable = max(64, granted - Self.reserve)
-        connections = min(10_000, usable / 2)
+        connections = min(10_000, usable / 3)
+        streams = min(10_000, usable / 3)
         callbacks = min(1024, max(8, usable / 6))
     }
 }

@@ -28,12 +28,17 @@ public struct HeraldService: RequestHandler {
         let metrics = Metrics(
             hub: hub, checks: checks, version: configuration.version, http: configuration.httpStatistics)
         hub.addDelegate(metrics.events, description: "Metrics: events by family")
+        let streams = EventStreams(hub: hub, format: .serverSentEvents)
+        hub.addDelegate(streams, description: "Live streams: clients that listen")
+        let watch = AppStateWatch(hub: hub)
+        hub.addDelegate(watch, description: "Long polls: who waits for the app state to change")
         table = RouteTable(
-            DelegateEndpoints(hub: hub, checkURL: configuration.checkURL).routes
+            DelegateEndpoints(hub: hub, streams: streams, checkURL: configuration.checkURL).routes
                 + DelegateActionEndpoints(hub: hub).routes + DelegateRecordEndpoints(hub: hub).routes
-                + EventEndpoints(hub: hub, checks: checks).routes + DeliveryEndpoints(hub: hub).routes
+                + StreamEndpoints(streams: streams).routes + EventEndpoints(hub: hub, checks: checks).routes
+                + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub).routes + SubjectEndpoints(hub: hub).routes
-                + StateEndpoints(hub: hub, checks: checks).routes
+                + StateEndpoints(hub: hub, checks: checks, watch: watch).routes
                 + SystemEndpoints(hub: hub, metrics: metrics).routes + DashboardEndpoints().routes)
     }
 
@@ -86,7 +91,9 @@ public struct HeraldService: RequestHandler {
         case .otherMethods: return
         case .found(let route, _):
             if head.hasBody { try checkContentType(head, route) }
-            if let accept = head.value(of: "Accept"), route.template.hasPrefix("/v1/") { try checkAccept(accept) }
+            if let accept = head.value(of: "Accept"), route.template.hasPrefix("/v1/") {
+                try checkAccept(accept, route)
+            }
         }
     }
 
@@ -104,15 +111,19 @@ public struct HeraldService: RequestHandler {
         throw .unsupportedMediaType("application/json")
     }
 
-    private func checkAccept(_ accept: String) throws(Problem) {
+    private func checkAccept(_ accept: String, _ route: Route) throws(Problem) {
+        let offered =
+            route.isStream
+            ? ["*/*", "text/*", "text/event-stream"]
+            : ["*/*", "application/*", "application/json", "application/problem+json"]
         let acceptable = accept.split(separator: ",").contains { range in
             let parts = range.lowercased().filter { $0 != " " }.split(separator: ";")
             guard let type = parts.first, !parts.dropFirst().contains(where: { $0 == "q=0" || $0 == "q=0.0" }) else {
                 return false
             }
-            return ["*/*", "application/*", "application/json", "application/problem+json"].contains(String(type))
+            return offered.contains(String(type))
         }
-        if !acceptable { throw .notAcceptable }
+        if !acceptable { throw .notAcceptable(route.isStream ? "text/event-stream" : "application/json") }
     }
 
     private func newRequestID() -> String { hub.ids.next("req_", time: hub.clock.wall()) }

@@ -9,6 +9,8 @@ public final class Epoll {
         public init(rawValue: UInt32) { self.rawValue = rawValue }
         public static let read = Interest(rawValue: herald_epollin())
         public static let write = Interest(rawValue: herald_epollout())
+        /// The other side will send nothing more.
+        public static let hangUp = Interest(rawValue: herald_epollrdhup())
         /// Reported without being asked for.
         public static let error = Interest(rawValue: herald_epollerr())
     }

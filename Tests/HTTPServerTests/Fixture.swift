@@ -26,6 +26,7 @@ final class TestApplication: RequestHandler {
         let body: [UInt8]
     }
 
+    let streams = StreamRecorder()
     private let held = Mutex<[Responder]>([])
     private let requests = Mutex<[Seen]>([])
 
@@ -54,6 +55,12 @@ final class TestApplication: RequestHandler {
         case "/peer": responder.send(.text(200, request.peer.description))
         case "/large": responder.send(Response(status: 200, body: [UInt8](repeating: 120, count: 32_000_000)))
         case "/hold": held.withLock { $0.append(responder) }
+        case "/stream":
+            var rules = StreamRules()
+            rules.heartbeat = Array("beat\n".utf8)
+            if !responder.stream([.init("Content-Type", "text/plain")], rules, to: streams) {
+                responder.send(.text(503, "too many"))
+            }
         case "/drop": break
         case "/twice":
             responder.send(.text(200, "first"))

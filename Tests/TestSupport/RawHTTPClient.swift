@@ -92,6 +92,23 @@ public final class RawHTTPClient {
         return received
     }
 
+    /// Everything up to this text and with it, of an answer that goes on. Nil at the end of the stream.
+    public func read(until marker: String) throws -> String? {
+        let marker = Array(marker.utf8)
+        var searched = 0
+        while true {
+            while searched + marker.count <= received.count {
+                if received[searched..<(searched + marker.count)].elementsEqual(marker) {
+                    let end = searched + marker.count
+                    defer { received.removeFirst(end) }
+                    return String(decoding: received[..<end], as: UTF8.self)
+                }
+                searched += 1
+            }
+            if try !receive() { return nil }
+        }
+    }
+
     private func receive() throws -> Bool {
         if isAtEnd { return false }
         var buffer = [UInt8](repeating: 0, count: 65_536)

@@ -45,6 +45,9 @@ struct PageCache {
         pages.removeAll { page in sequences.contains { page.first <= $0 && $0 <= page.last } }
     }
 
+    /// Forgets all pages; what is being read stays asked for.
+    mutating func forgetPages() { pages.removeAll() }
+
     /// Notes that a lane needs the event at `sequence`.
     /// - Returns: the position after which to read now, when a read is to be started.
     mutating func want(_ sequence: Sequence, for delegate: DelegateKey) -> Sequence? {

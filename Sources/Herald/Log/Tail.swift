@@ -21,7 +21,13 @@ public final class Tail: EventDelegate {
     }
 
     /// Any thread.
-    func erase(_ sequences: Set<Sequence>) { recent.withLock { $0.erase(sequences) } }
+    func erase(_ sequences: Set<Sequence>) {
+        recent.withLock { $0.erase(sequences) }
+        erasures.add(1, ordering: .releasing)
+    }
+
+    /// Counts erasures, so that whoever keeps what he read from the store knows when to forget it.
+    let erasures = Atomic(0)
 
     /// What the tail can say of the log after a position.
     enum Slice {

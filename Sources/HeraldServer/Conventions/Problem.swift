@@ -83,9 +83,11 @@ extension Problem {
             detail: "This address knows \(allowed).", headers: [.init("Allow", allowed)])
     }
 
-    static let notAcceptable = Problem(
-        status: 406, name: "not-acceptable", title: "No acceptable representation",
-        detail: "This address answers with application/json, which the Accept header excludes.")
+    static func notAcceptable(_ offered: String) -> Problem {
+        Problem(
+            status: 406, name: "not-acceptable", title: "No acceptable representation",
+            detail: "This address answers with \(offered), which the Accept header excludes.")
+    }
 
     static func conflict(_ existing: WebhookDelegate) -> Problem {
         Problem(
@@ -156,6 +158,11 @@ extension Problem {
 
     static let tooManyReads = unavailable(
         "busy", "Too much is waiting", "Too many reads wait for the store. Nothing was done; try again in a second.")
+
+    static let tooManyStreams = unavailable(
+        "too-many-streams", "Too many clients listen",
+        "As many clients listen as this server lets in. Come again when one has gone, or raise its limit of descriptors.",
+        retryAfter: 10)
 
     static let tooManyCalls = unavailable(
         "busy", "Too much is waiting",

@@ -5,6 +5,7 @@ import JSON
 /// Registering, listing, changing and removing delegates.
 struct DelegateEndpoints: Sendable {
     let hub: Hub
+    let streams: EventStreams
     let checkURL: DelegateInput.URLCheck
 
     var routes: [Route] {
@@ -81,6 +82,7 @@ struct DelegateEndpoints: Sendable {
                 switch entry {
                 case .webhook(let delegate): json.members(of: delegate, in: hub)
                 case .inMemory(let delegate): json.members(of: delegate)
+                case .stream(let stream): json.members(of: stream, in: hub)
                 }
             }
         }
@@ -89,27 +91,31 @@ struct DelegateEndpoints: Sendable {
     /// Newest first.
     private func entries(_ app: AppKey, _ filter: DelegateFilter, before: String?, limit: Int) -> [Entry] {
         var entries: [Entry] = []
-        if filter.kind != "in_memory" {
+        if filter.includes("webhook") {
             let found = hub.registry.list(app, before: before, limit: limit) {
                 filter.accepts($0, status: $0.shownStatus(hub.lane(of: $0.key)))
             }
             entries += found.map(Entry.webhook)
         }
-        if filter.kind != "webhook" && filter.acceptsInMemory {
-            let all = hub.inMemoryDelegates.map(Entry.inMemory)
-            entries += all.filter { entry in before.map { entry.id < $0 } ?? true }
+        var others: [Entry] = []
+        if filter.includes("in_memory") && filter.acceptsActive { others += hub.inMemoryDelegates.map(Entry.inMemory) }
+        if filter.includes("stream") && filter.acceptsActive {
+            others += streams.all.filter { $0.interest.app == app && filter.accepts($0) }.map(Entry.stream)
         }
+        entries += others.filter { entry in before.map { entry.id < $0 } ?? true }
         return Array(entries.sorted { $0.id > $1.id }.prefix(limit))
     }
 
     private enum Entry {
         case webhook(WebhookDelegate)
         case inMemory(InMemoryDelegate)
+        case stream(EventStream)
 
         var id: String {
             switch self {
             case .webhook(let delegate): delegate.id
             case .inMemory(let delegate): delegate.id
+            case .stream(let stream): stream.id
             }
         }
     }
@@ -119,6 +125,9 @@ struct DelegateEndpoints: Sendable {
         let id = call.parameters[0]
         if let delegate = hub.registry.delegate(call.app, id: id) {
             return call.send(etag: String(delegate.version)) { $0.members(of: delegate, in: hub) }
+        }
+        if let stream = streams.stream(id), stream.interest.app == call.app {
+            return call.send { $0.members(of: stream, in: hub) }
         }
         guard let delegate = hub.inMemoryDelegates.first(where: { $0.id == id }) else {
             throw .notFound("There is no delegate with the id \(id).")
@@ -137,8 +146,8 @@ private struct DelegateFilter {
         kind = query["kind"]
         status = query["status"].flatMap(ShownStatus.init)
         event = query["event"]
-        if let kind, !["webhook", "in_memory"].contains(kind) {
-            throw .invalidParameter("kind", "must be webhook or in_memory")
+        if let kind, !["webhook", "stream", "in_memory"].contains(kind) {
+            throw .invalidParameter("kind", "must be webhook, stream or in_memory")
         }
         if query["status"] != nil && status == nil {
             throw .invalidParameter("status", "must be " + ShownStatus.words)
@@ -154,5 +163,12 @@ private struct DelegateFilter {
         return delegate.settings.events.contains { $0.matches(event) }
     }
 
-    var acceptsInMemory: Bool { status == nil || status == .active }
+    func accepts(_ stream: EventStream) -> Bool {
+        event.map { event in stream.interest.events.contains { $0.matches(event) } } ?? true
+    }
+
+    func includes(_ kind: String) -> Bool { self.kind == nil || self.kind == kind }
+
+    /// Those that are no webhooks are always active.
+    var acceptsActive: Bool { status == nil || status == .active }
 }

@@ -7,6 +7,7 @@ import Runtime
 struct StateEndpoints: Sendable {
     let hub: Hub
     let checks: SchemaChecks
+    let watch: AppStateWatch
 
     var routes: [Route] {
         [
@@ -90,8 +91,31 @@ struct StateEndpoints: Sendable {
 
     // MARK: App state
 
+    /// Now, or with `wait` as soon as it is another one than the client knows.
     private func showAppState(_ call: Call) throws(Problem) {
-        _ = try call.query()
+        let query = try call.query("wait", "if_none_match")
+        // As a header would carry it, or without the quotation marks.
+        let known = query["if_none_match"].map {
+            $0.hasPrefix("\"") && $0.hasSuffix("\"") ? $0.filter { $0 != "\"" } : $0
+        }
+        guard let text = query["wait"] else { return sendAppState(call, unless: known) }
+        guard let seconds = Int(text), (1...60).contains(seconds) else {
+            throw .invalidParameter("wait", "must be a number of seconds from 1 to 60")
+        }
+        watch.wait(call.app, known: known ?? watch.version(call.app), seconds: seconds) {
+            sendAppState(call, unless: known)
+        }
+    }
+
+    /// - Parameter known: the version that the client has; 304 when it is still the one.
+    private func sendAppState(_ call: Call, unless known: String?) {
+        if let known, known == watch.version(call.app) {
+            return call.send(Response(status: 304, headers: [.init("ETag", "\"\(known)\"")]))
+        }
+        sendAppState(call)
+    }
+
+    private func sendAppState(_ call: Call) {
         guard let state = hub.appState.state(call.app) else {
             return call.send(etag: AppState.unknownVersion) {
                 $0.member("state", JSONNull())
@@ -119,7 +143,7 @@ struct StateEndpoints: Sendable {
             guard let state = hub.appState.state(call.app) else { return nil }
             return (state.eventID, { $0.members(of: state) })
         } otherwise: { () throws(Problem) in
-            try showAppState(call)
+            sendAppState(call)
         }
     }
 

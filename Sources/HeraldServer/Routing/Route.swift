@@ -10,6 +10,8 @@ struct Route: Sendable {
     let segments: [Segment]
     /// Whether the body may be a CloudEvent too.
     let takesCloudEvents: Bool
+    /// Whether the answer is a stream of Server-Sent Events.
+    let isStream: Bool
 
     enum Segment: Sendable, Equatable {
         case literal(String)
@@ -17,13 +19,14 @@ struct Route: Sendable {
     }
 
     init(
-        _ method: RequestMethod, _ template: String, takesCloudEvents: Bool = false,
+        _ method: RequestMethod, _ template: String, takesCloudEvents: Bool = false, isStream: Bool = false,
         _ handle: @escaping @Sendable (Call) throws(Problem) -> Void
     ) {
         self.method = method
         self.template = template
         self.handle = handle
         self.takesCloudEvents = takesCloudEvents
+        self.isStream = isStream
         segments = template.split(separator: "/").map { $0.hasPrefix("{") ? .parameter : .literal(String($0)) }
     }
 }

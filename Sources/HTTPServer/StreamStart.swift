@@ -1,0 +1,62 @@
+import Glibc
+internal import Runtime
+internal import Synchronization
+
+/// How the server looks after a stream by itself.
+public struct StreamRules: Sendable {
+    /// Sent when nothing else was for `heartbeatSeconds`, so that nobody on the way takes the connection for a dead one.
+    public var heartbeat: [UInt8] = []
+    public var heartbeatSeconds = 15
+    /// How long the client may take to read what was written at once; then it is cut off.
+    public var stallSeconds = 30
+    public init() {}
+}
+
+/// A stream that is about to begin. It holds a place among the streams, and gives it back if it never begins.
+final class StreamStart: Sendable {
+    private let headers: [Response.Field]
+    let rules: StreamRules
+    let delegate: any ResponseStreamDelegate
+    private let loop: StreamLoop
+    private let isOpened = Atomic(false)
+
+    /// `nil`: there are too many.
+    init?(
+        _ loop: StreamLoop, _ headers: [Response.Field], _ rules: StreamRules, _ delegate: any ResponseStreamDelegate
+    ) {
+        guard loop.takePlace() else { return nil }
+        self.loop = loop
+        self.headers = headers
+        self.rules = rules
+        self.delegate = delegate
+    }
+
+    deinit {
+        if !isOpened.load(ordering: .relaxed) { loop.givePlaceBack() }
+    }
+
+    /// From here on the place is the stream's.
+    func open() { isOpened.store(true, ordering: .relaxed) }
+
+    /// The head as it goes over the network.
+    func headBytes(wall: Int64) -> [UInt8] {
+        var text = "HTTP/1.1 200 OK\r\nDate: \(Self.date(wall))\r\nConnection: close\r\n"
+        for field in headers where field.isSafe && !field.isServersBusiness {
+            text += "\(field.name): \(field.value)\r\n"
+        }
+        return Array((text + "\r\n").utf8)
+    }
+
+    /// RFC 9110: `Sun, 06 Nov 1994 08:49:37 GMT`.
+    private static func date(_ wall: Int64) -> String {
+        var seconds = time_t(wall / 1000)
+        var parts = tm()
+        gmtime_r(&seconds, &parts)
+        let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+        let date = "\(two(parts.tm_mday)) \(months[Int(parts.tm_mon)]) \(parts.tm_year + 1900)"
+        return
+            "\(days[Int(parts.tm_wday)]), \(date) \(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT"
+    }
+}

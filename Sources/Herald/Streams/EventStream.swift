@@ -1,0 +1,58 @@
+import Synchronization
+
+/// A client that listens: a delegate of the kind `stream`.
+///
+/// What is not constant or atomic belongs to the streams' thread, which is why it may cross threads.
+public final class EventStream: @unchecked Sendable {
+    /// `dlg_` and a ULID, new with each connection.
+    public let id: String
+    public let interest: StreamInterest
+    /// Who listens, in a few words.
+    public let description: String
+    /// Milliseconds since 1970 UTC.
+    public let createdAt: Int64
+
+    enum Phase {
+        /// It is being found out where it begins: until a reader has answered.
+        case starting
+        /// It is told from the log, after this place, until it has come to its end. The usual way is to `live`.
+        case behind(after: Sequence)
+        /// It is told with all others of its channel. Back to `behind` when its client does not read fast enough.
+        case live
+        /// Never left.
+        case closed
+    }
+    var phase = Phase.starting
+    let output: any StreamOutput
+    /// Names it among those that wait for a page.
+    let number: Int64
+    /// The place in its channel while it is live.
+    var index = 0
+    /// The place up to which it has been told while it is behind; 0: it is not.
+    private let shownPlace = Atomic<Sequence>(0)
+
+    init(
+        id: String, number: Int64, interest: StreamInterest, description: String, createdAt: Int64,
+        output: any StreamOutput
+    ) {
+        self.id = id
+        self.number = number
+        self.interest = interest
+        self.description = description
+        self.createdAt = createdAt
+        self.output = output
+    }
+
+    /// The streams' thread.
+    func move(to phase: Phase) {
+        self.phase = phase
+        if case .behind(let place) = phase { shownPlace.store(place, ordering: .relaxed) }
+        if case .live = phase { shownPlace.store(0, ordering: .relaxed) }
+    }
+
+    /// How many events of the log it has not been told of, those that it does not want included. Any thread.
+    public func lag(head: Sequence) -> Int64 {
+        let place = shownPlace.load(ordering: .relaxed)
+        return place == 0 ? 0 : max(0, head - place)
+    }
+}

@@ -1,0 +1,174 @@
+import Foundation
+import JSON
+import TestSupport
+import Testing
+
+@Suite("The live stream", .serialized)
+struct StreamTests {
+    @Test("events come as they are posted, with what the log says of them, and only those that are asked for")
+    func live() async throws {
+        let herald = try await HeraldProcess.start()
+        let before = try await herald.publish("order.paid")
+        let port = herald.port
+        let listener = try await RawHTTP.onThread {
+            Box(try StreamClient(port: port, "?events=auth.*,order.paid&subjects=user:1,order:7"))
+        }
+        #expect(listener.value.head.hasPrefix("HTTP/1.1 200 OK\r\n"))
+        #expect(listener.value.head.contains("\r\nContent-Type: text/event-stream\r\n"))
+        #expect(listener.value.head.contains("\r\nCache-Control: no-store\r\n"))
+        #expect(listener.value.head.contains("\r\nRequest-Id: req_"))
+        let ready = try #require(try await RawHTTP.onThread { try listener.value.next() })
+        #expect(ready.name == "ready" && ready.id == before)
+
+        try await herald.publish("order.shipped", #""subject": "order:7""#)
+        try await herald.publish("order.paid", #""subject": "order:8""#)
+        let paid = try await herald.publish("order.paid", #""subject": "order:7""#, "\"data\": {\"a\":\n [1,\r\n2]}")
+        let first = try #require(try await RawHTTP.onThread { try listener.value.next() })
+        #expect(first.name == nil && first.id == paid)
+        let shown = try await herald.get("/v1/events/\(paid)")
+        for member in ["id", "type", "subject", "time"] {
+            #expect(first.json?[member]?.bytes == shown[member]?.bytes, "\(member)")
+        }
+        #expect(first.json?["data"]?["a"]?.elements.compactMap(\.integer) == [1, 2])
+
+        let login = try await herald.publish("auth.logged_in", #""data": {"user": {"id": 1}}"#)
+        #expect(try await RawHTTP.onThread { try listener.value.next() }?.id == login)
+        let changed = try #require(try await RawHTTP.onThread { try listener.value.next() })
+        #expect(changed.json?["type"]?.string == "auth.status_changed")
+        try await herald.stop()
+        #expect(try await RawHTTP.onThread { try listener.value.next() } == nil)
+    }
+
+    @Test("who listens is listed among the delegates, as long as it listens")
+    func listed() async throws {
+        let herald = try await HeraldProcess.start()
+        let port = herald.port
+        let listener = try await RawHTTP.onThread { Box(try StreamClient(port: port, "?events=a.*&subjects=s")) }
+        let listed = try await herald.get("/v1/delegates?kind=stream") { $0.data.count == 1 }.data[0]
+        #expect(listed["kind"]?.string == "stream" && listed["status"]?.string == "active")
+        #expect(listed["events"]?.elements.map(\.string) == ["a.*"])
+        #expect(listed["subjects"]?.elements.map(\.string) == ["s"])
+        #expect(listed["description"]?.string == "test at 127.0.0.1")
+        let id = try #require(listed["id"]?.string)
+        #expect(try await herald.get("/v1/delegates/\(id)").string("kind") == "stream")
+        #expect(try await herald.get("/v1/delegates?event=b.c&kind=stream").data.isEmpty)
+        #expect(try await herald.get("/v1/delegates?status=paused&kind=stream").data.isEmpty)
+        #expect(try await herald.get("/v1/delegates").data.contains { $0["id"]?.string == id })
+        listener.value.leave()
+        _ = try await herald.get("/v1/delegates?kind=stream") { $0.data.isEmpty }
+        #expect(try await herald.get("/v1/delegates/\(id)").status == 404)
+    }
+
+    @Test("where it begins: earliest, a time, an id; an id that nobody knows is said")
+    func beginnings() async throws {
+        let herald = try await HeraldProcess.start()
+        var ids: [String] = []
+        for _ in 0..<5 { ids.append(try await herald.publish("a.b")) }
+        let port = herald.port
+        let all = ids
+        try await RawHTTP.onThread {
+            func messages(_ query: String, _ count: Int, header: String? = nil) throws -> [StreamMessage] {
+                let client = try StreamClient(port: port, query, lastEventID: header)
+                return try (0..<count).compactMap { _ in try client.next() }
+            }
+            let earliest = try messages("?last_event_id=earliest", 6)
+            #expect(earliest[0].name == "ready" && earliest[0].id == "earliest")
+            #expect(earliest.dropFirst().compactMap(\.id) == all)
+            #expect(try messages("?last_event_id=\(all[2])", 3).compactMap(\.id) == Array(all[2...]))
+            #expect(try messages("?last_event_id=earliest", 2, header: all[3]).compactMap(\.id) == Array(all[3...]))
+            #expect(try messages("?last_event_id=2020-01-01T00:00:00Z", 6).dropFirst().compactMap(\.id) == all)
+            for unknown in ["nobody-knows", "not an id"] {
+                let lost = try messages("", 1, header: unknown)[0]
+                #expect(lost.name == "reset" && lost.id == all[4])
+                #expect(lost.json?["detail"]?.string?.contains("GET /v1/events") == true)
+            }
+        }
+    }
+
+    @Test("what can't be meant is refused, and HEAD and OPTIONS know the address")
+    func refusals() async throws {
+        let herald = try await HeraldProcess.start()
+        for (query, status) in [
+            ("?events=A", 422), ("?events=", 422), ("?subjects=,", 422), ("?last_event_id=a%20b", 422), ("?x=1", 422),
+        ] {
+            #expect(try await herald.get("/v1/events/stream\(query)").status == status, "\(query)")
+        }
+        #expect(try await herald.get("/v1/events/stream", ["Accept": "application/json"]).status == 406)
+        #expect(try await herald.post("/v1/events/stream", "{}").status == 405)
+        let head = try await herald.send("HEAD", "/v1/events/stream")
+        #expect(head.status == 200 && head.header("content-type") == "text/event-stream")
+        #expect(try await herald.get("/v1/delegates?kind=stream").data.isEmpty)
+    }
+
+    @Test(
+        "clients that lose their connection, and a server that is killed: every event comes once, in order",
+        .timeLimit(.minutes(2)))
+    func reconnecting() async throws {
+        var herald = try await HeraldProcess.start()
+        let clients = (0..<6).map {
+            ReturningClient(port: herald.port, query: "?last_event_id=earliest", breaks: 20 + 20 * $0)
+        }
+        for round in 0..<3 {
+            let load = Load(port: herald.port, publishers: 3, prefix: "r\(round)")
+            try await eventually("events were posted") { load.result.acknowledged.count >= 300 }
+            if round < 2 {
+                try await herald.kill()
+                _ = try await load.stop()
+                herald = try await herald.restart()
+                for client in clients { client.move(to: herald.port) }
+            } else {
+                _ = try await load.stop()
+            }
+        }
+        var log: [String] = []
+        var cursor: String? = ""
+        while let next = cursor {
+            let page = try await herald.get("/v1/events?limit=200" + (next.isEmpty ? "" : "&cursor=\(next)"))
+            log += page.data.compactMap { $0["id"]?.string }
+            cursor = page.string("next_cursor")
+        }
+        let expected = Array(log.reversed())
+        #expect(expected.count >= 900)
+        try await eventually("all clients were told everything", within: 40) {
+            clients.allSatisfy { $0.ids.count >= expected.count }
+        }
+        for client in clients {
+            #expect(client.ids == expected)
+            #expect(client.resets == 0)
+            #expect(client.connections > 3)
+            client.stop()
+        }
+        try await herald.publish("one.more")
+        try await herald.stop()
+    }
+
+    @Test("a long poll of the app state is answered by the next change, or when the time is up")
+    func longPoll() async throws {
+        let herald = try await HeraldProcess.start()
+        #expect(try await herald.get("/v1/app-state?wait=1&if_none_match=0").status == 200)
+        let set = try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#)
+        let tag = try #require(set.header("etag"))
+        let known = tag.filter { $0 != "\"" }
+        let server = herald
+        async let waiting = server.get("/v1/app-state?wait=60&if_none_match=\(known)")
+        async let next = server.get("/v1/app-state?wait=60")
+        _ = try await herald.get("/metrics") { $0.text.contains("\nherald_http_requests_waiting 2\n") }
+        _ = try await herald.send("PUT", "/v1/app-state", #"{"state": {"ready": true}}"#)
+        for answer in try await [waiting, next] {
+            #expect(answer.status == 200)
+            #expect(answer["state"]?["ready"]?.bool == true)
+        }
+        // It has changed already: at once.
+        #expect(try await herald.get("/v1/app-state?wait=60&if_none_match=%22\(known)%22").status == 200)
+        let current = try #require(try await herald.get("/v1/app-state").header("etag")).filter { $0 != "\"" }
+        #expect(try await herald.get("/v1/app-state?wait=1&if_none_match=\(current)").status == 304)
+        #expect(try await herald.get("/v1/app-state?wait=1").status == 200)
+        for wrong in ["0", "61", "x"] { #expect(try await herald.get("/v1/app-state?wait=\(wrong)").status == 422) }
+    }
+}
+
+/// A client that one thread after another uses, never two at a time.
+private final class Box: @unchecked Sendable {
+    let value: StreamClient
+    init(_ value: StreamClient) { self.value = value }
+}

@@ -1,0 +1,98 @@
+import JSON
+import Synchronization
+import TestSupport
+
+/// One message of a live stream.
+struct StreamMessage: Sendable {
+    var name: String?
+    var id: String?
+    var data = ""
+
+    var json: JSONDocument? { try? JSONDocument(parsing: data) }
+}
+
+/// A client of `GET /v1/events/stream`, on a blocking socket: for threads of its own.
+final class StreamClient {
+    let head: String
+    private let client: RawHTTPClient
+
+    /// Connects and reads the head of the answer.
+    init(port: UInt16, _ query: String = "", lastEventID: String? = nil) throws {
+        client = try RawHTTPClient(port: port, timeoutSeconds: 20)
+        let field = lastEventID.map { "Last-Event-ID: \($0)\r\n" } ?? ""
+        client.send(
+            "GET /v1/events/stream\(query) HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
+                + "User-Agent: test\r\n\(field)\r\n")
+        guard let head = try client.read(until: "\r\n\r\n") else { throw HeraldFailure(what: "no answer") }
+        self.head = head
+    }
+
+    /// The next message; nil when the connection has ended.
+    func next() throws -> StreamMessage? {
+        guard let text = try client.read(until: "\n\n") else { return nil }
+        var message = StreamMessage()
+        for line in text.split(separator: "\n") {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            let value = parts.count == 2 ? String(parts[1].drop { $0 == " " }) : ""
+            switch line.prefix(while: { $0 != ":" }) {
+            case "event": message.name = value
+            case "id": message.id = value
+            case "data": message.data = value
+            default: break
+            }
+        }
+        return message
+    }
+
+    func leave() { client.reset() }
+}
+
+/// A client that comes again whenever its connection ends, and breaks it itself now and then.
+final class ReturningClient: Sendable {
+    private struct State {
+        var ids: [String] = []
+        var connections = 0
+        var resets = 0
+        var port: UInt16
+        var isStopped = false
+    }
+
+    private let state: Mutex<State>
+
+    /// - Parameter breaks: about every so many messages.
+    init(port: UInt16, query: String, breaks: Int) {
+        state = Mutex(State(port: port))
+        RawHTTP.start { [self] in
+            var last: String?
+            while !state.withLock({ $0.isStopped }) {
+                try? listen(query, &last, messages: Int.random(in: 1...(2 * breaks)))
+                briefPause()
+            }
+        }
+    }
+
+    /// The events that came, in order.
+    var ids: [String] { state.withLock { $0.ids } }
+    var connections: Int { state.withLock { $0.connections } }
+    /// How often it was told that something may be missing.
+    var resets: Int { state.withLock { $0.resets } }
+
+    /// The server is there now.
+    func move(to port: UInt16) { state.withLock { $0.port = port } }
+    func stop() { state.withLock { $0.isStopped = true } }
+
+    private func listen(_ query: String, _ last: inout String?, messages: Int) throws {
+        let client = try StreamClient(port: state.withLock { $0.port }, query, lastEventID: last)
+        guard client.head.hasPrefix("HTTP/1.1 200") else { return }
+        state.withLock { $0.connections += 1 }
+        for _ in 0..<messages {
+            guard let message = try client.next() else { return }
+            if let id = message.id { last = id }
+            state.withLock { state in
+                if message.name == "reset" { state.resets += 1 }
+                if message.name == nil, let id = message.id { state.ids.append(id) }
+            }
+        }
+        client.leave()
+    }
+}
