@@ -69,8 +69,7 @@ struct DashboardTests {
     /// `script/bootstrap --test` installs all of it.
     private static var hasBrowser: Bool {
         guard let venv = getenv("HERALD_VENV").map({ String(cString: $0) }) else { return false }
-        return ["/usr/bin/chromium", "/usr/bin/chromedriver", venv + "/bin/python3"].allSatisfy {
-            access($0, X_OK) == 0
-        }
+        let programs: [String] = ["/usr/bin/chromium", "/usr/bin/chromedriver", venv + "/bin/python3"]
+        return programs.allSatisfy { access($0, X_OK) == 0 }
     }
 }

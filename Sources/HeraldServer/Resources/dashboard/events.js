@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { h, show, empty } from "./dom.js";
-import { follow, keep } from "./live.js";
+import { keep } from "./live.js";
 import { clock, cut, count } from "./format.js";
 
 const most = 500;
@@ -62,16 +62,7 @@ export function events(root, { query, signal }) {
     else draw();
   }
 
-  // The latest events first, then what comes after them: by the live stream, or by asking when there is none to be had.
-  const fail = (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message));
-  poll().then(() => {
-    const ask = () => keep(poll, 2000, signal, fail);
-    // The stream takes a list: this would be two subjects.
-    if (query.get("subject")?.includes(",")) return ask();
-    const filter = { events: query.get("type") ?? "*,herald.*", last_event_id: shown[0]?.id ?? "now" };
-    if (query.get("subject")) filter.subjects = query.get("subject");
-    follow(filter, add, () => { if (shown.length > 0) shown[0].isGap = true; }, ask, signal);
-  }, (error) => (error.status === 0 ? keep(poll, 2000, signal, fail) : fail(error)));
+  keep(poll, 2000, signal, (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message)));
 
   async function more() {
     const page = await api.events({ ...filters(), limit: pageSize, cursor: older });

@@ -12,31 +12,6 @@ function tell(lost) {
   notice(lost ? "The connection to the server is lost. Trying again." : "Connected again.");
 }
 
-/// Listens to the live stream until `signal` ends it. `EventSource` comes again by itself where it was cut off, and the
-/// stream goes on there. `message` gets a few events at a time, the newest first; `gap` is called when some were lost;
-/// `refused` when there is no stream to be had.
-export function follow(filter, message, gap, refused, signal) {
-  if (signal.aborted) return;
-  const source = new EventSource("/v1/events/stream?" + new URLSearchParams(filter));
-  let batch = [];
-  source.onmessage = ({ data }) => {
-    if (batch.length === 0) setTimeout(() => {
-      const events = batch;
-      batch = [];
-      if (!signal.aborted) message(events);
-    }, 100);
-    batch.unshift(JSON.parse(data));
-  };
-  source.onopen = () => tell(false);
-  source.onerror = () => {
-    if (signal.aborted) return;
-    if (source.readyState === EventSource.CLOSED) refused();
-    else tell(true);
-  };
-  source.addEventListener("reset", gap);
-  signal.addEventListener("abort", () => source.close());
-}
-
 /// Runs `task` now and every `milliseconds` after it has ended, while the page is visible, until `signal` ends it.
 /// What it throws is passed to `failed`, but a lost connection, which heals.
 export function keep(task, milliseconds, signal, failed = () => {}) {
