@@ -63,14 +63,19 @@ let package = Package(
         // A webhook receiver that does what its script says, good or bad: for tests, and to try things out. Knows nothing of
         // Herald but how it signs.
         module("Receiver", ["Runtime", "JSON", "Crypto", "CSSL", "CNGHTTP2"]),
+        // A small blocking face of libcurl's easy interface, for the command line. Knows nothing of Herald.
+        module("HTTPClient", ["CCurl"]),
         // The command `herald`: arguments, configuration, signals, wiring: the only place that knows everything.
         module(
             "HeraldCommand",
-            ["Herald", "HeraldServer", "HTTPServer", "SQLiteStore", "Webhooks", "Receiver", "Crypto", "Runtime"]
+            [
+                "Delegation", "Herald", "HeraldServer", "HTTPServer", "HTTPClient", "JSON", "SQLiteStore", "Webhooks",
+                "Receiver", "Crypto", "Runtime",
+            ]
         )
         .executable,
 
-        // The C libraries, each imported by the one target above it.
+        // The C libraries, each imported by the one target above it; CCurl by Webhooks and HTTPClient, with a header for each.
         cLibrary("CLinux"),
         cLibrary("CMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
         cLibrary("CCurl", "libcurl", "libcurl4-openssl-dev"),

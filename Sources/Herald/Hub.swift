@@ -251,6 +251,9 @@ public final class Hub: Sendable {
     public var writerCounters: WriterCounters { writer.counters }
     public var deliveryCounters: [DeliveryCounters] { loops.map(\.counters) }
     public var laneBoards: [LaneBoard] { loops.map(\.board) }
+    public var intakeDepth: IntakeDepth { intake.depth }
+    /// Reads that wait for a reader's thread.
+    public var readsWaiting: Int { readers.waiting }
 
     // MARK: Stopping, in this order
 

@@ -6,11 +6,11 @@ struct AuthorityFile {
     private let folder: String
     var path: String { folder + "/ca.pem" }
 
-    init(_ authority: CertificateAuthority) throws(UsageError) {
+    init(_ authority: CertificateAuthority) throws(CommandError) {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/herald-receiver-XXXXXX".utf8CString)
         guard let made = mkdtemp(&template).map({ String(cString: $0) }) else {
-            throw UsageError(description: "No folder can be made in \(parent): \(String(cString: strerror(errno))).")
+            throw CommandError(description: "No folder can be made in \(parent): \(String(cString: strerror(errno))).")
         }
         folder = made
         let file = fopen(path, "w")
@@ -18,7 +18,7 @@ struct AuthorityFile {
         guard file.map({ fclose($0) == 0 }) ?? false, isWritten else {
             let problem = String(cString: strerror(errno))
             remove()
-            throw UsageError(description: "\(path) can't be written: \(problem).")
+            throw CommandError(description: "\(path) can't be written: \(problem).")
         }
     }
 

@@ -25,14 +25,4 @@ extension Help {
         Exit codes: 0 stopped by a signal; 64 wrong arguments; 69 the address can't be listened on.
         """
     }
-
-    private static func entries(_ entries: [(String, String)]) -> String {
-        let width = 1 + (entries.map(\.0.count).filter { $0 < 24 }.max() ?? 0)
-        return entries.map { name, help in
-            let gap =
-                name.count < width
-                ? String(repeating: " ", count: width - name.count) : "\n" + String(repeating: " ", count: width + 2)
-            return "  \(name)\(gap) \(help)"
-        }.joined(separator: "\n")
-    }
 }

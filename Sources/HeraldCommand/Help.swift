@@ -1,20 +1,5 @@
 /// What `--help` prints, made from the list of options.
 enum Help {
-    static let overview = """
-        Herald tells everyone who wants to know that something happened.
-
-        Usage: herald COMMAND
-
-        Commands:
-          serve      run the server; `herald serve --help` lists the settings
-          receiver   receive webhooks and print them, to try things out; answers as it is told
-          rewrap     seal the secrets in the database under another master key
-          health     say whether a server is healthy: exits 0 when it is, 1 when not
-          version    print the version
-
-        Start with:  herald serve
-        """
-
     static var serve: String {
         var text = """
             Usage: herald serve [FLAGS]
@@ -59,18 +44,6 @@ enum Help {
 
         Afterwards start the server with the new key as HERALD_MASTER_KEY. Backups keep the key that they were made under.
         """
-
-    /// What `herald help TOPIC` prints.
-    static func text(for topic: String?) -> String {
-        switch topic {
-        case "serve": serve
-        case "health": health
-        case "receiver": receiver
-        case "rewrap": rewrap
-        case "table": table
-        default: overview
-        }
-    }
 
     /// The table of the README; `herald help table` prints it.
     static var table: String {

@@ -6,33 +6,36 @@ struct HeraldCommand {
     static let version = "0.1.0"
 
     static func main() {
-        var arguments = Array(CommandLine.arguments.dropFirst())
-        guard let command = arguments.first else {
-            print(Help.overview)
-            exit(ExitCode.usage)
-        }
-        arguments.removeFirst()
-        switch command {
-        case "serve": serve(arguments)
-        case "health": health(arguments)
-        case "rewrap": rewrap(arguments)
-        case "receiver": receiver(arguments)
-        case "--help", "-h", "help": print(Help.text(for: arguments.first))
-        case "--version", "-V", "version": print("herald \(version)")
-        default:
-            complain("There is no command \(command). `herald --help` lists what there is.")
-            exit(ExitCode.usage)
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        do throws(CommandError) {
+            try run(arguments)
+        } catch {
+            if !error.description.isEmpty { complain(error.description) }
+            exit(error.exitCode)
         }
     }
 
-    private static func serve(_ arguments: [String]) {
-        if arguments.contains("--help") || arguments.contains("-h") { return print(Help.serve) }
+    private static func run(_ arguments: [String]) throws(CommandError) {
+        switch arguments.first {
+        case nil:
+            try Output.line(Help.overview)
+            exit(ExitCode.usage)
+        case "--help", "-h", "help": try Output.line(try Help.text(forTopic: Array(arguments.dropFirst())))
+        case "--version", "-V": try Output.line("herald \(version)")
+        default:
+            switch try CommandParser.parse(arguments) {
+            case .run(let run): try run()
+            case .help(let path): try Output.line(Help.text(for: path))
+            }
+        }
+    }
+
+    static func serve(_ arguments: [String]) {
         let settings = read(arguments)
         exit(Server.run(settings))
     }
 
-    private static func health(_ arguments: [String]) {
-        if arguments.contains("--help") || arguments.contains("-h") { return print(Help.health) }
+    static func health(_ arguments: [String]) {
         let settings = read(arguments)
         if let problem = HealthCheck.problem(at: settings.listen) {
             complain(problem)
@@ -41,13 +44,12 @@ struct HeraldCommand {
         print("ok")
     }
 
-    private static func rewrap(_ arguments: [String]) {
-        if arguments.contains("--help") || arguments.contains("-h") { return print(Help.rewrap) }
+    static func rewrap(_ arguments: [String]) {
         let settings = read(arguments)
         do {
             try Rewrap.run(settings, newKey: Environment.current["HERALD_NEW_MASTER_KEY"])
             print("The secrets in \(settings.data) are sealed anew.")
-        } catch let error as UsageError {
+        } catch let error as CommandError {
             complain(error.description)
             exit(error.exitCode)
         } catch {
@@ -57,9 +59,8 @@ struct HeraldCommand {
         }
     }
 
-    private static func receiver(_ arguments: [String]) {
-        if arguments.contains("--help") || arguments.contains("-h") { return print(Help.receiver) }
-        do throws(UsageError) {
+    static func receiver(_ arguments: [String]) {
+        do throws(CommandError) {
             try ReceiverCommand.run(try ReceiverSettings(arguments))
         } catch {
             complain(error.description)
@@ -77,20 +78,8 @@ struct HeraldCommand {
     }
 
     private static func complain(_ text: String) {
-        var line = "herald: \(text)\n"
-        _ = line.withUTF8 { write(2, $0.baseAddress, $0.count) }
+        Output.note("herald: \(text)\n")
     }
-}
-
-/// As in `sysexits.h`.
-enum ExitCode {
-    static let usage: Int32 = 64
-    /// The data can't be used: corrupt, or of a newer version.
-    static let data: Int32 = 65
-    static let unavailable: Int32 = 69
-    static let software: Int32 = 70
-    static let cannotCreate: Int32 = 73
-    static let inputOutput: Int32 = 74
 }
 
 enum Environment {

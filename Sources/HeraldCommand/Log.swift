@@ -1,7 +1,7 @@
 import Glibc
 import JSON
 
-/// Lines for operators, on the standard error: a constant message and what varies as fields. Any thread.
+/// Lines for operators, on the standard error or another descriptor: a constant message and what varies as fields. Any thread.
 struct Log: Sendable {
     enum Format: String, Sendable { case human, json }
 
@@ -30,16 +30,16 @@ struct Log: Sendable {
 
     let format: Format
     let level: Level
+    var descriptor: Int32 = 2
 
-    func info(_ message: StaticString, _ fields: KeyValuePairs<String, String> = [:]) { write(.info, message, fields) }
-    func warning(_ message: StaticString, _ fields: KeyValuePairs<String, String> = [:]) {
-        write(.warning, message, fields)
-    }
-    func error(_ message: StaticString, _ fields: KeyValuePairs<String, String> = [:]) {
-        write(.error, message, fields)
-    }
+    /// What varies, by name; what is `nil` is left out.
+    typealias Fields = KeyValuePairs<String, String?>
 
-    private func write(_ level: Level, _ message: StaticString, _ fields: KeyValuePairs<String, String>) {
+    func info(_ message: StaticString, _ fields: Fields = [:]) { write(.info, message, fields) }
+    func warning(_ message: StaticString, _ fields: Fields = [:]) { write(.warning, message, fields) }
+    func error(_ message: StaticString, _ fields: Fields = [:]) { write(.error, message, fields) }
+
+    func write(_ level: Level, _ message: StaticString, _ fields: Fields) {
         guard level.rawValue >= self.level.rawValue else { return }
         var time = timespec()
         clock_gettime(CLOCK_REALTIME, &time)
@@ -52,15 +52,21 @@ struct Log: Sendable {
                 $0.member("time", now)
                 $0.member("level", level.name)
                 $0.member("message", "\(message)")
-                for (key, value) in fields { $0.member(key, value) }
+                for (key, value) in fields { $0.member(key, ifPresent: value) }
             }
             line = String(decoding: json.bytes, as: UTF8.self)
         case .human:
             line = "\(now)  \(level.name)  \(message)"
-            for (key, value) in fields { line += "  \(key)=\(value.contains(" ") ? "\"\(value)\"" : value)" }
+            for case (let key, let value?) in fields { line += "  \(key)=\(Self.oneWord(value))" }
         }
         line += "\n"
         // One call for a line, so that lines of different threads don't mix.
-        _ = line.withUTF8 { Glibc.write(2, $0.baseAddress, $0.count) }
+        _ = line.withUTF8 { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+    }
+
+    /// In quotes where it would not read as one word. What comes from outside must not begin a line of its own.
+    private static func oneWord(_ value: String) -> String {
+        let isPlain = value.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F && $0 != "\"" }
+        return isPlain ? value : value.debugDescription
     }
 }

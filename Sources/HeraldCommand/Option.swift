@@ -169,24 +169,45 @@ extension Option {
         return key
     }
 
+    private static let durationUnits: [(letter: Character, milliseconds: Int64)] = [
+        ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000),
+    ]
+
+    private static let sizeUnits: [(name: String, bytes: Int64)] = [
+        ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20),
+    ]
+
+    /// As it can be set: in the largest unit that fits.
+    static func describe(duration milliseconds: Int64?) -> String {
+        guard let milliseconds else { return "forever" }
+        let unit = durationUnits.first { milliseconds % $0.milliseconds == 0 }
+        return unit.map { "\(milliseconds / $0.milliseconds)\($0.letter)" } ?? "\(milliseconds)ms"
+    }
+
+    /// As it can be set: in the largest unit that fits.
+    static func describe(size bytes: Int64?) -> String {
+        guard let bytes else { return "unlimited" }
+        let unit = sizeUnits.first { bytes % $0.bytes == 0 }
+        return unit.map { "\(bytes / $0.bytes)\($0.name)" } ?? "\(bytes)B"
+    }
+
     /// Milliseconds; `nil`: forever.
     private static func duration(_ text: String) throws(Disallowed) -> Int64? {
         if text == "forever" { return nil }
-        let units: [Character: Int64] = ["m": 60_000, "h": 3_600_000, "d": 86_400_000]
-        guard let last = text.last, let unit = units[last], let number = Int64(text.dropLast()),
+        guard let last = text.last, let unit = durationUnits.first(where: { $0.letter == last }),
+            let number = Int64(text.dropLast()),
             (1...1_000_000).contains(number)
         else { throw Disallowed(allowed: "a number with m, h or d, such as 7d, or forever") }
-        return number * unit
+        return number * unit.milliseconds
     }
 
     /// Bytes; `nil`: without limit.
     private static func size(_ text: String) throws(Disallowed) -> Int64? {
         if text == "unlimited" { return nil }
-        let units: [(String, Int64)] = [("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40)]
-        guard let unit = units.first(where: { text.hasSuffix($0.0) }), let number = Int64(text.dropLast(3)),
-            (1...1_000_000).contains(number), number * unit.1 >= 16 << 20
+        guard let unit = sizeUnits.first(where: { text.hasSuffix($0.name) }), let number = Int64(text.dropLast(3)),
+            (1...1_000_000).contains(number), number * unit.bytes >= 16 << 20
         else { throw Disallowed(allowed: "at least 16MiB, in MiB, GiB or TiB, such as 10GiB, or unlimited") }
-        return number * unit.1
+        return number * unit.bytes
     }
 
     private static func number(_ text: String, _ range: ClosedRange<Int>) throws(Disallowed) -> Int {

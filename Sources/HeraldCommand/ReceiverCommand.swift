@@ -5,7 +5,7 @@ import Runtime
 /// `herald receiver`: a webhook receiver to try things with.
 enum ReceiverCommand {
     /// Runs until TERM or INT.
-    static func run(_ settings: ReceiverSettings) throws(UsageError) {
+    static func run(_ settings: ReceiverSettings) throws(CommandError) {
         let signals = Signals()
         var configuration = Receiver.Configuration()
         configuration.address = settings.address
@@ -21,9 +21,9 @@ enum ReceiverCommand {
             configuration.tls = authority.map { ReceiverTLS($0, names: settings.names) }
             receiver = try Receiver(configuration, script: script)
         } catch {
-            throw UsageError(description: error.description, exitCode: ExitCode.unavailable)
+            throw CommandError(description: error.description, exitCode: ExitCode.unavailable)
         }
-        let file = try authority.map { authority throws(UsageError) in try AuthorityFile(authority) }
+        let file = try authority.map { authority throws(CommandError) in try AuthorityFile(authority) }
         ReceiverPrinter.write("listening on \(receiver.url())")
         if let file { ReceiverPrinter.write("its certificate is signed by \(file.path)") }
         _ = signals.waitForStop()
@@ -31,7 +31,7 @@ enum ReceiverCommand {
         file?.remove()
     }
 
-    private static func script(_ settings: ReceiverSettings) throws(UsageError) -> Receiver.Script {
+    private static func script(_ settings: ReceiverSettings) throws(CommandError) -> Receiver.Script {
         let replies = try replies(settings)
         let printer = ReceiverPrinter(isBrief: settings.isBrief)
         guard !settings.keys.isEmpty else {
@@ -45,7 +45,7 @@ enum ReceiverCommand {
         do throws(SignatureKeyError) {
             check = try SignatureCheck(keys: settings.keys)
         } catch {
-            throw UsageError(description: "--secret: \(error)")
+            throw CommandError(description: "--secret: \(error)")
         }
         return { request in
             // Handshakes are not signed, and without libcrypto nothing can be verified.
@@ -58,26 +58,26 @@ enum ReceiverCommand {
         }
     }
 
-    private static func replies(_ settings: ReceiverSettings) throws(UsageError) -> ScriptedReplies {
-        let json = try settings.scriptFile.map { path throws(UsageError) in try read(path) }
+    private static func replies(_ settings: ReceiverSettings) throws(CommandError) -> ScriptedReplies {
+        let json = try settings.scriptFile.map { path throws(CommandError) in try read(path) }
         do throws(ScriptError) {
             return try ScriptedReplies(json: json, otherwise: settings.reply)
         } catch {
-            throw UsageError(description: "The script can't be used. \(error)")
+            throw CommandError(description: "The script can't be used. \(error)")
         }
     }
 
     private static let maxScriptBytes = 1_048_576
 
-    private static func read(_ path: String) throws(UsageError) -> [UInt8] {
+    private static func read(_ path: String) throws(CommandError) -> [UInt8] {
         guard let file = fopen(path, "r") else {
-            throw UsageError(description: "\(path) can't be read: \(String(cString: strerror(errno))).")
+            throw CommandError(description: "\(path) can't be read: \(String(cString: strerror(errno))).")
         }
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: maxScriptBytes + 1)
         let count = fread(&bytes, 1, bytes.count, file)
-        guard ferror(file) == 0 else { throw UsageError(description: "\(path) can't be read.") }
-        guard count <= maxScriptBytes else { throw UsageError(description: "\(path) is larger than 1 MiB.") }
+        guard ferror(file) == 0 else { throw CommandError(description: "\(path) can't be read.") }
+        guard count <= maxScriptBytes else { throw CommandError(description: "\(path) is larger than 1 MiB.") }
         return Array(bytes.prefix(count))
     }
 }

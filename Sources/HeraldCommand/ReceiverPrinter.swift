@@ -30,7 +30,7 @@ struct ReceiverPrinter: Sendable {
             verdict.map { "\($0)" } ?? "\(request.method) \(request.path)", request.header("webhook-id"),
             request.header("herald-attempt").map { "attempt \($0)" }, body(request),
         ]
-        return Self.printable(words.compactMap { $0 }.joined(separator: " "), keepsLines: false)
+        return words.compactMap { $0 }.joined(separator: " ").printable()
     }
 
     private func full(
@@ -42,21 +42,11 @@ struct ReceiverPrinter: Sendable {
         ]
         for (name, value) in request.headers { lines.append("    \(name): \(value)") }
         if !request.body.isEmpty { lines += ["", body(request)] }
-        return lines.map { Self.printable($0, keepsLines: true) }.joined(separator: "\n") + "\n"
+        return lines.map { $0.printable(keepsLines: true) }.joined(separator: "\n") + "\n"
     }
 
     private func body(_ request: ReceivedRequest) -> String {
         let text = String(decoding: request.body.prefix(Self.maxBodyBytes), as: UTF8.self)
         return request.body.count > Self.maxBodyBytes ? text + " … (\(request.body.count) bytes)" : text
-    }
-
-    /// Without what a terminal would obey.
-    private static func printable(_ text: String, keepsLines: Bool) -> String {
-        func isPlain(_ scalar: Unicode.Scalar) -> Bool {
-            scalar.value >= 32 && !(127..<160).contains(scalar.value)
-                || keepsLines && (scalar == "\n" || scalar == "\t")
-        }
-        if text.unicodeScalars.allSatisfy(isPlain) { return text }
-        return text.unicodeScalars.map { isPlain($0) ? String($0) : "\\u{\(String($0.value, radix: 16))}" }.joined()
     }
 }

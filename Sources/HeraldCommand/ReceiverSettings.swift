@@ -13,32 +13,26 @@ struct ReceiverSettings {
     var welcome = Receiver.Welcome.serve
     var isBrief = false
 
-    init(_ arguments: [String]) throws(UsageError) {
+    init(_ arguments: [String]) throws(CommandError) {
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let flag = ReceiverFlag.all.first(where: { "--\($0.name)" == parts[0] }) else {
-                throw UsageError(description: "\(parts[0]) is not a flag. `herald receiver --help` lists all.")
+                throw CommandError(description: "\(parts[0]) is not a flag. `herald receiver --help` lists all.")
             }
             guard let placeholder = flag.placeholder else {
-                guard parts.count == 1 else { throw UsageError(description: "--\(flag.name) takes no value.") }
+                guard parts.count == 1 else { throw CommandError(description: "--\(flag.name) takes no value.") }
                 _ = flag.set("", &self)
                 continue
             }
             guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
-                throw UsageError(description: "--\(flag.name) needs a value: --\(flag.name) \(placeholder)")
+                throw CommandError(description: "--\(flag.name) needs a value: --\(flag.name) \(placeholder)")
             }
             if let allowed = flag.set(value, &self) {
-                throw UsageError(description: "--\(flag.name) is \"\(value)\", but must be \(allowed).")
+                throw CommandError(description: "--\(flag.name) is \"\(value)\", but must be \(allowed).")
             }
         }
     }
-}
-
-/// Why the command can't do what it was asked to.
-struct UsageError: Error, CustomStringConvertible {
-    let description: String
-    var exitCode = ExitCode.usage
 }
 
 /// One flag of `herald receiver`.

@@ -7,7 +7,7 @@ enum Rewrap {
     /// - Parameter newKey: the text of the key to come, or `none`.
     static func run(_ settings: Settings, newKey: String?) throws {
         guard let newKey else {
-            throw UsageError(
+            throw CommandError(
                 description:
                     "HERALD_NEW_MASTER_KEY is not set. `openssl rand -base64 32` makes a key; \"none\" unseals.")
         }
@@ -16,7 +16,7 @@ enum Rewrap {
             do throws(MasterKeyError) {
                 sealer = Sealer(try MasterKey(text: newKey))
             } catch {
-                throw UsageError(description: "HERALD_NEW_MASTER_KEY \(error).")
+                throw CommandError(description: "HERALD_NEW_MASTER_KEY \(error).")
             }
         }
         try SQLiteStore.rewrap(folder: settings.data, from: settings.masterKey.map(Sealer.init), to: sealer)

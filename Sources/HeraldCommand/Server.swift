@@ -1,4 +1,5 @@
 import Crypto
+import Delegation
 import Glibc
 import HTTPServer
 import Herald
@@ -14,6 +15,8 @@ struct Server {
     private let http: HTTPServer
     private let hub: Hub
     private let resolver: Resolver
+    private let logThread: LogThread
+    private let delegateLog: DelegateLog
 
     /// - Returns: the exit code.
     static func run(_ settings: Settings) -> Int32 {
@@ -56,6 +59,7 @@ struct Server {
         let gate = Gate()
         http = try HTTPServer(Self.httpConfiguration(settings, descriptors), handler: gate)
         do {
+            logThread = try LogThread(log)
             resolver = Resolver()
             let guardian = Self.addressGuard(settings, port: http.port)
             var sending = CurlSender.Configuration(version: HeraldCommand.version, addressGuard: guardian)
@@ -73,6 +77,9 @@ struct Server {
                     exit(ExitCode.inputOutput)
                 },
                 makeSender: { [resolver] in try CurlSender(sending, resolver: resolver) })
+            delegateLog = DelegateLog(log, logThread, clock: hub.clock.wall)
+            hub.addDelegate(delegateLog, description: "Log: what becomes of the delegates")
+            hub.registry.delegates.addDelegate(delegateLog)
             var service = HeraldService.Configuration()
             service.version = HeraldCommand.version
             service.maxBodyBytes = settings.maxBody
@@ -96,6 +103,10 @@ struct Server {
                 "loopback_callbacks": settings.listen.isLoopback ? "allowed" : "refused",
                 "private_callbacks": settings.allowNetworks.isEmpty
                     ? "refused" : settings.allowNetworks.map(\.description).joined(separator: ","),
+                "retention": Option.describe(duration: settings.retention.events),
+                "retention_attempts": Option.describe(duration: settings.retention.attempts),
+                "retention_size": Option.describe(size: settings.retention.bytes),
+                "secrets": settings.masterKey == nil ? "as they are" : "sealed",
                 "version": HeraldCommand.version,
             ])
         if !settings.listen.isLoopback {
@@ -116,6 +127,7 @@ struct Server {
         http.stop()
         hub.stop(grace: Int64(settings.graceSeconds) * 1_000_000_000)
         resolver.close()
+        logThread.end()
     }
 
     /// Clients that keep their connection learn from a last answer, a 503 with `Connection: close`, that it ends.

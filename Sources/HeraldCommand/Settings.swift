@@ -33,7 +33,7 @@ struct Settings {
         for (variable, text) in environment.sorted(by: { $0.key < $1.key }) {
             guard let option = options.first(where: { $0.variable == variable }) else {
                 if Self.isForeign(variable) { continue }
-                throw .unknown(variable, suggestion: Self.nearest(variable, options.map(\.variable)))
+                throw .unknown(variable, suggestion: Suggestion.nearest(variable, options.map(\.variable)))
             }
             try set(option, text, named: variable)
         }
@@ -43,7 +43,7 @@ struct Settings {
             let parts = argument.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let option = options.first(where: { $0.name == parts[0] }) else {
                 throw .unknown(
-                    "--\(parts[0])", suggestion: Self.nearest("--\(parts[0])", options.map { "--" + $0.name }))
+                    "--\(parts[0])", suggestion: Suggestion.nearest("--\(parts[0])", options.map { "--" + $0.name }))
             }
             if option.isSecret { throw .secret("--\(option.name)", option.variable) }
             guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
@@ -53,10 +53,12 @@ struct Settings {
         }
     }
 
-    /// Variables that others set: our scripts and tests, and Kubernetes for a service that is named `herald`.
+    /// Variables that others set: for the commands that ask a server, our scripts and tests, and Kubernetes for a service that is named `herald`.
     private static func isForeign(_ variable: String) -> Bool {
-        ["HERALD_BINARY", "HERALD_VENV", "HERALD_NEW_MASTER_KEY", "HERALD_KILL_CYCLES", "HERALD_PORT"].contains(
-            variable)
+        [
+            "HERALD_BINARY", "HERALD_VENV", "HERALD_NEW_MASTER_KEY", "HERALD_KILL_CYCLES", "HERALD_PORT",
+            "HERALD_SERVER",
+        ].contains(variable)
             || variable.hasPrefix("HERALD_PORT_") || variable.hasPrefix("HERALD_SERVICE_")
     }
 
@@ -66,27 +68,6 @@ struct Settings {
         } catch {
             throw .disallowed(name, value: option.isSecret ? "***" : text, allowed: error.allowed)
         }
-    }
-
-    /// The known name that was probably meant.
-    private static func nearest(_ name: String, _ known: [String]) -> String? {
-        let best = known.map { ($0, distance(Array(name.utf8), Array($0.utf8))) }.min { $0.1 < $1.1 }
-        return best.flatMap { $0.1 <= 3 ? $0.0 : nil }
-    }
-
-    /// Levenshtein's edit distance.
-    private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
-        var row = Array(0...right.count)
-        for (index, byte) in left.enumerated() {
-            var diagonal = row[0]
-            row[0] = index + 1
-            for column in right.indices {
-                let substituted = diagonal + (byte == right[column] ? 0 : 1)
-                diagonal = row[column + 1]
-                row[column + 1] = min(substituted, min(row[column], diagonal) + 1)
-            }
-        }
-        return row[right.count]
     }
 }
 

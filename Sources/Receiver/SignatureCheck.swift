@@ -38,11 +38,20 @@ public struct SignatureCheck: Sendable {
 
     /// - Parameter now: milliseconds since 1970.
     public func verdict(on request: ReceivedRequest, now: Int64) throws(CryptoError) -> Verdict {
-        guard let id = request.header("webhook-id") else { return .unsigned("webhook-id") }
-        guard let text = request.header("webhook-timestamp"), let sentAt = Int64(text), (0..<1 << 40).contains(sentAt)
+        try verdict(on: request.body, now: now) { request.header($0) }
+    }
+
+    /// - Parameters:
+    ///   - now: milliseconds since 1970.
+    ///   - header: the value of the header with this name, in lower case.
+    public func verdict(
+        on body: [UInt8], now: Int64, header: (String) -> String?
+    ) throws(CryptoError) -> Verdict {
+        guard let id = header("webhook-id") else { return .unsigned("webhook-id") }
+        guard let text = header("webhook-timestamp"), let sentAt = Int64(text), (0..<1 << 40).contains(sentAt)
         else { return .unsigned("webhook-timestamp") }
-        guard let signatures = request.header("webhook-signature") else { return .unsigned("webhook-signature") }
-        let signed = Array("\(id).\(text).".utf8) + request.body
+        guard let signatures = header("webhook-signature") else { return .unsigned("webhook-signature") }
+        let signed = Array("\(id).\(text).".utf8) + body
         for signature in signatures.split(separator: " ") {
             guard try fits(signature, signed) else { continue }
             let age = now / 1000 - sentAt

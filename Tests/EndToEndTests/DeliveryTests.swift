@@ -119,7 +119,7 @@ struct DeliveryTests {
         let posted = try await herald.publish("test.last", #""id": "last""#)
         _ = try await herald.deliveries(of: posted, "delivered")
         #expect(receiver.requests.map { $0.header("webhook-id") } == [event, event, event, "last"])
-        #expect(try await herald.get("/metrics").text.contains("herald_deliveries_exhausted_total 1\n"))
+        #expect(try await herald.get("/metrics").text.contains("herald_deliveries_total{outcome=\"exhausted\"} 1\n"))
     }
 
     @Test("a receiver that does not answer in time, or whose gateway says so, is left alone for a minute")

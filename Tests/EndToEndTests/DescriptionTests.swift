@@ -39,9 +39,13 @@ struct DescriptionTests {
         for line in [
             "herald_events_published_total{family=\"auth\"} 2", "herald_events_published_total{family=\"other\"} 1",
             "herald_events_published_total{family=\"herald\"} 3",
-            "herald_attempts_total{outcome=\"succeeded\"} 3", "herald_deliveries_exhausted_total 3",
-            "herald_delegates{kind=\"webhook\"} 2", "herald_attempt_duration_seconds_bucket{le=\"+Inf\"} 6",
-            "herald_attempt_duration_seconds_count 6", "herald_log_head 6",
+            "herald_attempts_total{outcome=\"succeeded\"} 3", "herald_deliveries_total{outcome=\"delivered\"} 3",
+            "herald_deliveries_total{outcome=\"exhausted\"} 3",
+            "herald_delegates{kind=\"webhook\",status=\"active\"} 2",
+            "herald_attempt_duration_seconds_bucket{le=\"+Inf\"} 6",
+            "herald_attempt_duration_seconds_count 6", "herald_log_last_sequence 6", "herald_log_first_sequence 1",
+            "herald_commit_batch_events_sum 6", "herald_intake_events 0", "herald_intake_refused_total 0",
+            "herald_deliveries_missed_total 0", "herald_deliveries_retrying 0",
         ] {
             #expect(page.contains("\n\(line)\n"), "\(line)")
         }

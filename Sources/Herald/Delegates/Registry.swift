@@ -1,3 +1,4 @@
+public import Delegation
 import Synchronization
 
 /// The registered webhooks, in memory: what lists and look-ups read. The store has the durable copy.
@@ -17,7 +18,16 @@ public final class Registry: Sendable {
         let url: String
     }
 
+    /// What has become of a registration.
+    public enum Change: Sendable {
+        case registered(WebhookDelegate)
+        case changed(from: WebhookDelegate, to: WebhookDelegate)
+        case removed(WebhookDelegate)
+    }
+
     private let entries: Mutex<Entries>
+    /// Who is told of each change, once it is durable.
+    public let delegates = MulticastDelegate<any RegistryDelegate>()
 
     init(_ delegates: [WebhookDelegate]) {
         var entries = Entries()
@@ -37,6 +47,9 @@ public final class Registry: Sendable {
     }
 
     public var count: Int { entries.withLock { $0.ids.count } }
+
+    /// All of all apps, in no order.
+    public var all: [WebhookDelegate] { Array(entries.withLock { $0.byKey }.values) }
 
     /// All of an app, newest first.
     /// - Parameters:
@@ -58,10 +71,13 @@ public final class Registry: Sendable {
 
     /// The writer's thread.
     func set(_ delegate: WebhookDelegate) {
-        entries.withLock { entries in
-            if let old = entries.byKey[delegate.key] { Self.forgetAddress(old, &entries) }
+        let old = entries.withLock { entries in
+            let old = entries.byKey[delegate.key]
+            if let old { Self.forgetAddress(old, &entries) }
             Self.insert(delegate, &entries)
+            return old
         }
+        tell(old.map { .changed(from: $0, to: delegate) } ?? .registered(delegate))
     }
 
     /// The writer's thread.
@@ -72,7 +88,10 @@ public final class Registry: Sendable {
             entries.byKey[delegate.key] = nil
             if let index = Self.index(of: delegate.id, in: entries.ids) { entries.ids.remove(at: index) }
         }
+        tell(.removed(delegate))
     }
+
+    private func tell(_ change: Change) { delegates.invokeDelegates { $0.registryChanged(change) } }
 
     private static func insert(_ delegate: WebhookDelegate, _ entries: inout Entries) {
         if entries.byID.updateValue(delegate, forKey: delegate.id) == nil { entries.ids.append(delegate.id) }

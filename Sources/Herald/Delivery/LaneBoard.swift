@@ -85,16 +85,8 @@ public final class LaneBoard: Sendable {
     /// `nil` when there is nothing to tell: up to date, nothing waits.
     public func entry(_ key: DelegateKey) -> Entry? { entries.withLock { $0[key] } }
 
-    /// How many lanes have something to tell, how many of these fail, and how many deliveries wait for a retry.
-    public var summary: (active: Int, failing: Int, retrying: Int) {
-        entries.withLock { entries in
-            entries.values.reduce(into: (0, 0, 0)) { sum, entry in
-                sum.0 += 1
-                sum.1 += entry.isFailing ? 1 : 0
-                sum.2 += entry.retrying
-            }
-        }
-    }
+    /// All lanes that have something to tell.
+    public var allEntries: [DelegateKey: Entry] { entries.withLock { $0 } }
 }
 
 extension LaneBoard.Entry {

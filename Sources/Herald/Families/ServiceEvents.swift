@@ -10,7 +10,8 @@ enum ServiceEvents {
         case disabled(reason: String)
         case gone
         case expired(_ at: Int64)
-        case exhausted(eventID: String, eventType: String, attempts: Int)
+        /// `traceParent`: that of the event, so that who is told can find what caused it.
+        case exhausted(eventID: String, eventType: String, attempts: Int, traceParent: String?)
         case dropped(events: Int64)
 
         /// `nil`: the matter is not announced.
@@ -20,11 +21,16 @@ enum ServiceEvents {
             case .recovered: self = .recovered(failingSince: delegate.state.failingSince)
             case .disabled(let reason): self = .disabled(reason: reason)
             case .gone: self = .gone
-            case .exhausted(_, let id, let type, let attempts):
-                self = .exhausted(eventID: id, eventType: type, attempts: attempts)
+            case .exhausted(_, let id, let type, let attempts, let traceParent):
+                self = .exhausted(eventID: id, eventType: type, attempts: attempts, traceParent: traceParent)
             case .fellBehind(let first, let last): self = .dropped(events: last - first + 1)
             case .leaseEnded, .verified, .notVerified: return nil
             }
+        }
+
+        fileprivate var attributes: [KeyValue] {
+            guard case .exhausted(_, _, _, let traceParent?) = self else { return [] }
+            return [KeyValue("traceparent", traceParent)]
         }
 
         fileprivate var type: String {
@@ -63,7 +69,7 @@ enum ServiceEvents {
             case .disabled(let reason): $0.member("reason", reason)
             case .gone: break
             case .expired(let time): $0.member("expired_at", .timestamp(time))
-            case .exhausted(let id, let type, let attempts):
+            case .exhausted(let id, let type, let attempts, _):
                 $0.member("event", id)
                 $0.member("event_type", type)
                 $0.member("attempts", attempts)
@@ -71,6 +77,7 @@ enum ServiceEvents {
             }
         }
         return Event(
-            app: delegate.app, id: id, type: announcement.type, subject: delegate.id, time: time, data: json.bytes)
+            app: delegate.app, id: id, type: announcement.type, subject: delegate.id, time: time,
+            attributes: announcement.attributes, data: json.bytes)
     }
 }

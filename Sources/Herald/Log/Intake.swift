@@ -24,6 +24,7 @@ final class Intake: Sendable {
         var submissions: [Submission] = []
         var events = 0
         var bytes = 0
+        var refusals = 0
         var hasTrim = false
         var acceptsPublications = true
         var isEnded = false
@@ -68,7 +69,10 @@ final class Intake: Sendable {
             guard queue.acceptsPublications else { return (.stopping, false) }
             guard queue.events + events <= maxEvents || queue.events == 0,
                 queue.bytes + bytes <= maxBytes || queue.bytes == 0
-            else { return (.busy, false) }
+            else {
+                queue.refusals += 1
+                return (.busy, false)
+            }
             queue.events += events
             queue.bytes += bytes
             queue.submissions.append(submission)
@@ -159,5 +163,24 @@ final class Intake: Sendable {
         let batch = Array(queue.submissions[..<count])
         queue.submissions.removeFirst(count)
         return batch
+    }
+}
+
+/// What waits for the writer, and what may.
+public struct IntakeDepth: Sendable {
+    public let events: Int
+    public let bytes: Int
+    public let maxEvents: Int
+    public let maxBytes: Int
+    /// Requests that were refused because too much waited, since the process started.
+    public let refusals: Int
+}
+
+extension Intake {
+    var depth: IntakeDepth {
+        queue.withLock {
+            IntakeDepth(
+                events: $0.events, bytes: $0.bytes, maxEvents: maxEvents, maxBytes: maxBytes, refusals: $0.refusals)
+        }
     }
 }

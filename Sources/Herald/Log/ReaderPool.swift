@@ -38,6 +38,9 @@ final class ReaderPool: Sendable {
         return taken
     }
 
+    /// Reads that wait for a thread.
+    var waiting: Int { queue.withLock { $0.jobs.count } }
+
     /// Finishes what waits, closes the connections, and returns when that is done.
     func stop() {
         queue.withLock { $0.isEnded = true }

@@ -2,18 +2,20 @@ public import Synchronization
 
 /// What the writer has done since the process started. Written by its thread, read by any.
 public final class WriterCounters: Sendable {
-    public let events = Atomic<Int>(0)
-    public let commits = Atomic<Int>(0)
     public let failures = Atomic<Int>(0)
-    /// The sum of the commits' durations.
-    public let nanoseconds = Atomic<Int64>(0)
+    /// Transactions that were committed, by how long they took, in seconds.
+    public let durations = Histogram(bounds: [
+        0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+    ])
+    /// The same, by the events in them. One takes `Intake.batchEvents` and what a last post brings on top.
+    public let batches = Histogram(bounds: [0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000])
 
     init() {}
 
+    /// - Parameter duration: nanoseconds.
     func committed(events count: Int, nanoseconds duration: Int64) {
-        events.add(count, ordering: .relaxed)
-        commits.add(1, ordering: .relaxed)
-        nanoseconds.add(duration, ordering: .relaxed)
+        durations.count(Double(duration) / 1e9)
+        batches.count(Double(count))
     }
 
     func failed() { failures.add(1, ordering: .relaxed) }

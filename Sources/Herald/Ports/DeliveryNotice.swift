@@ -16,7 +16,8 @@ public struct DeliveryNotice: Equatable, Sendable {
         /// They have not; `reason` says what came instead.
         case notVerified(reason: String)
         /// The schedule of this delivery is used up.
-        case exhausted(event: Sequence, eventID: String, eventType: String, attempts: Int)
+        case exhausted(
+            event: Sequence, eventID: String, eventType: String, attempts: Int, traceParent: String? = nil)
         /// So many events, from the first to the last of these, fell off the end of the log before it was told of them.
         case fellBehind(first: Sequence, last: Sequence)
     }

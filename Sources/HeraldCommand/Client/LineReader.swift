@@ -1,0 +1,61 @@
+import Glibc
+
+/// Lines of the standard input, as they come.
+struct LineReader {
+    /// As much as a server can be told to take.
+    static let maxLineBytes = 16 << 20
+
+    private var buffer: [UInt8] = []
+    /// Where the first byte is that was not handed out.
+    private var start = 0
+    private var isAtEnd = false
+    /// Of the line that was handed out last, counted from 1.
+    private(set) var number = 0
+
+    /// Whether the next line can be had at once, or the end is there.
+    var isReady: Bool {
+        if isAtEnd || buffer[start...].contains(10) { return true }
+        var entry = pollfd(fd: 0, events: Int16(POLLIN), revents: 0)
+        return poll(&entry, 1, 0) != 0
+    }
+
+    /// The next line, without its end; `nil` after the last one. Waits for it.
+    mutating func next() throws(CommandError) -> [UInt8]? {
+        var searched = start
+        while true {
+            if let end = buffer[searched...].firstIndex(of: 10) {
+                defer { start = end + 1 }
+                number += 1
+                return Array(buffer[start..<end])
+            }
+            if isAtEnd {
+                guard start < buffer.count else { return nil }
+                defer { start = buffer.count }
+                number += 1
+                return Array(buffer[start...])
+            }
+            buffer.removeFirst(start)
+            start = 0
+            searched = buffer.count
+            guard buffer.count <= Self.maxLineBytes else {
+                throw CommandError(
+                    description: "Line \(number + 1) is longer than \(Self.maxLineBytes >> 20) MiB.",
+                    exitCode: ExitCode.data)
+            }
+            try fill()
+        }
+    }
+
+    private mutating func fill() throws(CommandError) {
+        var bytes = [UInt8](repeating: 0, count: 65_536)
+        let count = read(0, &bytes, bytes.count)
+        if count < 0, errno == EINTR { return }
+        guard count >= 0 else {
+            throw CommandError(
+                description: "The standard input can't be read: \(String(cString: strerror(errno))).",
+                exitCode: ExitCode.noInput)
+        }
+        isAtEnd = count == 0
+        buffer += bytes[..<count]
+    }
+}

@@ -1,0 +1,33 @@
+/// Why the command can't do what it was asked to.
+struct CommandError: Error, CustomStringConvertible {
+    let description: String
+    var exitCode = ExitCode.usage
+}
+
+/// What the command ends with. From 64 on as in `sysexits.h`.
+enum ExitCode {
+    /// The server refused, or the answer to the question is no.
+    static let refused: Int32 = 1
+    static let usage: Int32 = 64
+    /// What was read is not what it should be: a database that is corrupt or of a newer version, an event that is no JSON.
+    static let data: Int32 = 65
+    static let noInput: Int32 = 66
+    static let unavailable: Int32 = 69
+    static let software: Int32 = 70
+    static let cannotCreate: Int32 = 73
+    static let inputOutput: Int32 = 74
+    static let temporary: Int32 = 75
+
+    /// Those of the commands that talk to a server, for their help.
+    static let ofClients: [(code: Int32, meaning: String)] = [
+        (0, "it is done"),
+        (refused, "the server refused, or the answer is no: a test that failed, a signature that doesn't fit"),
+        (usage, "the command line is wrong"),
+        (data, "what was read is not what it should be, such as a line that is no JSON"),
+        (noInput, "a file can't be read"),
+        (unavailable, "no Herald server was reached"),
+        (software, "the server failed"),
+        (inputOutput, "the output can't be written"),
+        (temporary, "the server is busy or starting: try again later"),
+    ]
+}

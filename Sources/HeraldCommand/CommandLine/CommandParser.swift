@@ -1,0 +1,96 @@
+/// Reads a command line by the table of commands.
+enum CommandParser {
+    enum Result: Sendable {
+        case run(@Sendable () throws(CommandError) -> Void)
+        case help(path: [Command])
+    }
+
+    /// - Parameter arguments: without the program's name; at least one.
+    static func parse(_ arguments: [String], _ commands: [Command] = Command.all) throws(CommandError) -> Result {
+        var path: [Command] = []
+        var commands = commands
+        var rest = arguments[...]
+        while let word = rest.popFirst() {
+            if !path.isEmpty && isHelp(word) { return .help(path: path) }
+            guard let command = commands.first(where: { $0.name == word }) else {
+                throw unknown(word, in: path, commands)
+            }
+            path.append(command)
+            switch command.action {
+            case .group(let inner): commands = inner
+            case .own(let help, let run):
+                let arguments = Array(rest)
+                if arguments.contains(where: isHelp) { return .run { () throws(CommandError) in print(help()) } }
+                return .run { () throws(CommandError) in run(arguments) }
+            case .run(let run):
+                if rest.prefix(while: { $0 != "--" }).contains(where: isHelp) { return .help(path: path) }
+                let invocation = try invocation(of: command, path, rest)
+                return .run { () throws(CommandError) in try run(invocation) }
+            }
+        }
+        let names = path.map(\.name).joined(separator: " ")
+        throw CommandError(
+            description: "herald \(names) is followed by one of: " + commands.map(\.name).joined(separator: ", ") + ".")
+    }
+
+    private static func isHelp(_ word: String) -> Bool { word == "--help" || word == "-h" }
+
+    private static func unknown(_ word: String, in path: [Command], _ commands: [Command]) -> CommandError {
+        let known = Suggestion.nearest(word, commands.map(\.name)).map { " Did you mean \($0)?" } ?? ""
+        let herald = (["herald"] + path.map(\.name)).joined(separator: " ")
+        let what =
+            word.hasPrefix("-")
+            ? "\(word) can't stand here." : "There is no command \(path.map { $0.name + " " }.joined())\(word)."
+        return CommandError(description: "\(what)\(known) `\(herald) --help` lists what there is.")
+    }
+
+    /// Flags and arguments in any order; after `--` everything is an argument, and so is `-`.
+    private static func invocation(
+        of command: Command, _ path: [Command], _ rest: ArraySlice<String>
+    ) throws(CommandError) -> Invocation {
+        let herald = "herald " + path.map(\.name).joined(separator: " ")
+        var arguments: [String] = []
+        var flags: [String: [String]] = [:]
+        var rest = rest
+        while let word = rest.popFirst() {
+            if word == "--" {
+                arguments += rest
+                break
+            }
+            guard word.hasPrefix("-") && word != "-" else {
+                arguments.append(word)
+                continue
+            }
+            let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let flag = command.flags.first(where: { "--\($0.name)" == parts[0] }) else {
+                let known = Suggestion.nearest(String(parts[0]), command.flags.map { "--\($0.name)" })
+                throw CommandError(
+                    description: "\(parts[0]) is not a flag of \(herald)"
+                        + (known.map { "; did you mean \($0)?" } ?? ".")
+                        + " `\(herald) --help` lists all.")
+            }
+            if flag.placeholder == nil {
+                guard parts.count == 1 else { throw CommandError(description: "--\(flag.name) takes no value.") }
+                flags[flag.name, default: []].append("")
+            } else {
+                guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
+                    throw CommandError(description: "--\(flag.name) needs a value: \(flag.usage)")
+                }
+                flags[flag.name, default: []].append(value)
+            }
+        }
+        try check(arguments, of: command, herald)
+        return Invocation(arguments: arguments, flags: flags)
+    }
+
+    private static func check(_ given: [String], of command: Command, _ herald: String) throws(CommandError) {
+        let usage = ([herald] + command.arguments.map(\.usage)).joined(separator: " ")
+        let wanted = command.arguments.filter { !$0.isOptional }
+        if given.count < wanted.count {
+            throw CommandError(description: "\(wanted[given.count].name) is missing: \(usage)")
+        }
+        if given.count > command.arguments.count, command.arguments.last?.repeats != true {
+            throw CommandError(description: "\"\(given[command.arguments.count])\" is too much: \(usage)")
+        }
+    }
+}

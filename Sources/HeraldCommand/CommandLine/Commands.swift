@@ -1,0 +1,48 @@
+extension Command {
+    /// All there are.
+    static let all: [Command] =
+        [
+            Command(
+                name: "serve", summary: "run the server; `herald serve --help` lists the settings",
+                flags: Option.all.filter { !$0.isSecret }.map {
+                    Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help)
+                }, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
+            publish, delegates, events, deliveries, state, auth, verify,
+            Command(
+                name: "receiver", summary: "receive webhooks and print them, to try things out; answers as it is told",
+                flags: ReceiverFlag.all.map { Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help) },
+                action: .own(help: { Help.receiver }, run: HeraldCommand.receiver)),
+            openapi,
+            Command(
+                name: "rewrap", summary: "seal the secrets in the database under another master key",
+                flags: [Flag(name: "data", placeholder: "FOLDER", help: "Where the database lies.")],
+                action: .own(help: { Help.rewrap }, run: HeraldCommand.rewrap)),
+            Command(
+                name: "health", summary: "say whether a server is healthy: exits 0 when it is, 1 when not",
+                flags: [Flag(name: "listen", placeholder: "HOST:PORT", help: "Where the server listens.")],
+                action: .own(help: { Help.health }, run: HeraldCommand.health)),
+            completion, man,
+            Command(
+                name: "version", summary: "print the version",
+                action: .run { _ throws(CommandError) in try Output.line("herald \(HeraldCommand.version)") }),
+        ]
+}
+
+/// Flags that several commands have.
+enum Flags {
+    static let server = Command.Flag(
+        name: "server", placeholder: "URL",
+        help: "The server. Environment: HERALD_SERVER. Default: http://127.0.0.1:8080.")
+    static let authorities = Command.Flag(
+        name: "certificate-authorities", placeholder: "FILE",
+        help: "Certificates (PEM) to trust an https server by. Environment: HERALD_CERTIFICATE_AUTHORITIES.")
+    static let json = Command.Flag(name: "json", help: "Print what the server answers: JSON, one document per line.")
+
+    /// Those of every command that talks to a server.
+    static let client = [json, server, authorities]
+
+    static let limit = Command.Flag(
+        name: "limit", placeholder: "NUMBER", help: "How many at most. Default: 50.")
+    static let everything = Command.Flag(name: "all", help: "All of them, however many.")
+    static let dryRun = Command.Flag(name: "dry-run", help: "Only say what would be done.")
+}

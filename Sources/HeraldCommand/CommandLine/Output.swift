@@ -1,0 +1,59 @@
+import Glibc
+
+/// What the command says: on the standard output, and what it says about itself on the standard error.
+enum Output {
+    static let isTerminal = isatty(1) == 1
+
+    /// Colours are for eyes (https://no-color.org).
+    static let usesColor = isTerminal && (text(of: "NO_COLOR") ?? "").isEmpty && text(of: "TERM") != "dumb"
+
+    /// How many columns there are; `nil` when it is no terminal.
+    static var width: Int? {
+        var size = winsize()
+        guard isTerminal, ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        return Int(size.ws_col)
+    }
+
+    static func line(_ text: String) throws(CommandError) { try write(Array((text + "\n").utf8)) }
+
+    /// One JSON document on a line of its own. JSON has line breaks between its tokens only, where spaces do as well.
+    static func line(json: [UInt8]) throws(CommandError) {
+        try write(json.map { $0 == 10 || $0 == 13 ? 32 : $0 } + [10])
+    }
+
+    static func write(_ bytes: [UInt8]) throws(CommandError) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes { Glibc.write(1, $0.baseAddress, $0.count) }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else {
+                // That nobody reads any more, as behind `| head`, is nothing to complain about.
+                let problem = errno == EPIPE ? "" : "The output can't be written: \(String(cString: strerror(errno)))."
+                throw CommandError(description: problem, exitCode: ExitCode.inputOutput)
+            }
+            rest = rest.dropFirst(count)
+        }
+    }
+
+    /// On the standard error; whether it can be written changes nothing.
+    static func note(_ text: String) {
+        var text = text
+        _ = text.withUTF8 { Glibc.write(2, $0.baseAddress, $0.count) }
+    }
+
+    private static func text(of variable: String) -> String? { getenv(variable).map { String(cString: $0) } }
+}
+
+extension String {
+    /// Without what a terminal would obey.
+    /// - Parameter keepsLines: whether line breaks and tabs stay.
+    func printable(keepsLines: Bool = false) -> String {
+        func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+            // Controls, and what turns the direction of writing, which makes a text look like another one.
+            scalar.value >= 32 && !(127..<160).contains(scalar.value) && !(0x202A...0x202E).contains(scalar.value)
+                && !(0x2066...0x2069).contains(scalar.value) || keepsLines && (scalar == "\n" || scalar == "\t")
+        }
+        if unicodeScalars.allSatisfy(isPlain) { return self }
+        return unicodeScalars.map { isPlain($0) ? String($0) : "\\u{\(String($0.value, radix: 16))}" }.joined()
+    }
+}

@@ -1,0 +1,71 @@
+import Herald
+import Runtime
+import Synchronization
+
+/// What the delivery loops did, and where their lanes stand.
+extension Metrics {
+    func writeDeliveries(_ page: inout MetricsPage) {
+        let counters = hub.deliveryCounters
+        func sum(_ part: (DeliveryCounters) -> Int) -> Int { counters.reduce(0) { $0 + part($1) } }
+        let succeeded = sum { $0.succeeded.load(ordering: .relaxed) }
+        page.counter(
+            "herald_deliveries_total", "Deliveries that ended, by outcome.",
+            .init(("outcome", "delivered"), value: succeeded),
+            .init(("outcome", "exhausted"), value: sum { $0.gaveUp.load(ordering: .relaxed) }))
+        page.counter(
+            "herald_deliveries_missed_total",
+            "Events that left the log before a delegate had come to them: at most so many deliveries.",
+            .init(value: sum { $0.missed.load(ordering: .relaxed) }))
+        page.counter(
+            "herald_attempts_total", "Attempts to deliver, by outcome.",
+            .init(("outcome", "succeeded"), value: succeeded),
+            .init(("outcome", "failed"), value: sum { $0.failed.load(ordering: .relaxed) }))
+        if let durations = counters.map(\.durations.snapshot).merged {
+            page.histogram("herald_attempt_duration_seconds", "Attempts, by their time.", durations)
+        }
+    }
+
+    func writeLanes(_ page: inout MetricsPage, _ reader: (any StoreReader)?) {
+        let boards = hub.laneBoards
+        let settled = boards.map(\.settled).min()
+        let entries = boards.reduce(into: [:]) { $0.merge($1.allEntries) { $1 } }
+        // After the boards, so that no lane is ahead of it.
+        let head = hub.head
+        let survey = LaneSurvey(hub.registry.all, entries, head: head)
+        page.gauge("herald_log_last_sequence", "The number of the last event.", .init(value: head))
+        page.gauge(
+            "herald_routing_lag_events", "Events that a delivery loop has not taken up and recorded yet.",
+            .init(value: settled.map { max(0, head - $0) } ?? 0))
+        page.gauge(
+            "herald_delegates", "Delegates, by kind and status.",
+            survey.byStatus { .init(("kind", "webhook"), ("status", $0), value: $1.delegates) }
+                + [.init(("kind", "in_memory"), ("status", "active"), value: hub.inMemoryDelegates.count)])
+        page.gauge(
+            "herald_lanes_active", "Delegates with something in flight, behind, or waiting.",
+            .init(value: survey.activeLanes))
+        page.gauge("herald_deliveries_in_flight", "Attempts that are under way.", .init(value: survey.inFlight))
+        page.gauge(
+            "herald_deliveries_retrying", "Deliveries that wait for their next attempt.",
+            .init(value: survey.retrying))
+        page.gauge(
+            "herald_lane_lag_events", "Events that delegates have still to come to, all together, by their status.",
+            survey.byStatus { .init(("status", $0), value: $1.lag) })
+        page.gauge(
+            "herald_lane_lag_max_events",
+            "Events that the delegate that is furthest behind has still to come to, by its status.",
+            survey.byStatus { .init(("status", $0), value: $1.greatestLag) })
+        guard let reader else { return }
+        page.gauge(
+            "herald_oldest_undelivered_age_seconds",
+            "Age of the oldest event that a delegate has still to come to, by its status; retries are not meant.",
+            survey.byStatus { .init(("status", $0), value: age(after: $1.cursor, reader)) })
+    }
+
+    /// Of the first event after a position, in seconds; 0 when there is none.
+    private func age(after cursor: Sequence?, _ reader: any StoreReader) -> Double {
+        guard let cursor, let event = try? reader.events(after: cursor, limit: 1, maxBytes: 0).events.first else {
+            return 0
+        }
+        return Double(max(0, hub.clock.wall() - event.time)) / 1000
+    }
+}

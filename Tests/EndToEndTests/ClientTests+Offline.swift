@@ -1,0 +1,182 @@
+import Glibc
+import JSON
+import Receiver
+import TestSupport
+import Testing
+
+@testable import HeraldCommand
+
+@Suite("The command line without a server", .timeLimit(.minutes(3)))
+struct ClientOfflineTests {
+    /// All commands that do something, with those that they are in.
+    private static var leaves: [[Command]] {
+        func below(_ path: [Command]) -> [[Command]] {
+            guard let commands = path.last?.commands, !commands.isEmpty else { return [path] }
+            return commands.flatMap { below(path + [$0]) }
+        }
+        return Command.all.flatMap { below([$0]) }
+    }
+
+    @Test("every command explains itself, its arguments, its flags and its exit codes")
+    func help() async throws {
+        for path in Self.leaves {
+            let help = Help.text(for: path)
+            #expect(help.hasPrefix("Usage: herald \(path.map(\.name).joined(separator: " "))"))
+            guard case .run = path[path.count - 1].action else { continue }
+            for flag in path[path.count - 1].flags { #expect(help.contains("  \(flag.usage)")) }
+            for argument in path[path.count - 1].arguments { #expect(help.contains("  \(argument.name)  ")) }
+            #expect(help.split(separator: "\n").allSatisfy { $0.count <= 140 }, "\(help)")
+        }
+        for arguments in [
+            ["delegates", "add", "--help"], ["help", "delegates", "add"], ["delegates", "add", "x", "-h"],
+        ] {
+            let result = try await Client.run(arguments)
+            #expect(result.end == .exited(0))
+            #expect(result.lines[0] == "Usage: herald delegates add URL [FLAGS]")
+            #expect(result.text.contains("  69  no Herald server was reached"))
+        }
+        #expect(try await Client.run(["delegates", "--help"]).text.contains("\n  rotate "))
+    }
+
+    @Test(
+        "a mistyped word gets a suggestion, and exit code 64",
+        arguments: [
+            (["pubish", "a"], "There is no command pubish. Did you mean publish?"),
+            (["delegates", "lsit"], "There is no command delegates lsit. Did you mean list?"),
+            (["events", "list", "--tpye=a"], "--tpye is not a flag of herald events list; did you mean --type?"),
+            (["events", "list", "-x"], "-x is not a flag of herald events list."),
+            (["help", "evnts"], "Did you mean events?"),
+            (["events"], "herald events is followed by one of: list, show, redeliver"),
+            (["events", "show"], "ID is missing: herald events show ID"),
+            (["events", "list", "--limit"], "--limit needs a value: --limit NUMBER"),
+            (["events", "list", "--limit=0"], "but must be a number from 1"),
+            (["events", "list", "--json=yes"], "--json takes no value"),
+            (
+                ["delegates", "add", "http://x", "--max-in-flight", "many"],
+                "--max-in-flight is \"many\", but must be a number."
+            ),
+            (["delegates", "add", "http://x", "--metadata", "team"], "must be KEY=VALUE"),
+            (["delegates", "change", "x"], "Nothing to change."), (["completion", "csh"], "bash, zsh or fish"),
+        ])
+    func mistakes(_ arguments: [String], _ hint: String) async throws {
+        let result = try await Client.run(arguments)
+        #expect(result.end == .exited(64))
+        #expect(result.text.contains(hint), "\(result.text)")
+        #expect(result.lines.count == 1)
+    }
+
+    @Test("openapi prints what the server answers")
+    func openapi() async throws {
+        let json = try await Client.run(["openapi"])
+        #expect(try JSONDocument(parsing: json.text, limits: JSONLimits(values: 100_000))["openapi"]?.string == "3.1.0")
+        #expect(try await Client.run(["openapi", "--yaml"]).lines.contains("openapi: 3.1.0"))
+    }
+
+    // MARK: verify
+
+    @Test("verify tells whether a callback was signed with the key", arguments: ["v1", "v1a"])
+    func verify(_ scheme: String) async throws {
+        let receiver = try Receiver()
+        let herald = try await HeraldProcess.start()
+        let answer = try await herald.register(receiver.url(), "\"signature\": \"\(scheme)\"")
+        let key = try #require(answer.string(scheme == "v1" ? "secret" : "public_key"))
+        try await herald.publish("a.b", #""data": {"x": 1}"#)
+        let request = try #require(await receiver.requests(1).first)
+        let folder = TemporaryFolder()
+        let lines = request.headers.map { "> \($0.name): \($0.value)\r\n" }.joined()
+        let headers = try folder.write("> POST / HTTP/1.1\r\n" + lines, to: "headers")
+        let secret = try folder.write(key + "\n", to: "secret")
+
+        let good = try await Client.run(["verify", "--secret-file", secret, "--headers", headers], input: request.text)
+        #expect(good.end == .exited(0) && good.text == "The signature fits.", "\(good.text)")
+        let values = ["id", "timestamp", "signature"].flatMap { ["--\($0)", request.header("webhook-\($0)") ?? ""] }
+        #expect(try await Client.run(["verify", "--secret", key] + values, input: request.text).end == .exited(0))
+
+        let other = try await Client.run(
+            ["verify", "--secret=\(key)", "--headers", headers], input: request.text + " ")
+        #expect(other.end == .exited(1) && other.text.contains("No signature fits"), "\(other.text)")
+        let unsigned = try await Client.run(["verify", "--secret", key, "--id", "x"], input: "{}")
+        #expect(unsigned.end == .exited(1) && unsigned.text.contains("webhook-timestamp"), "\(unsigned.text)")
+    }
+
+    @Test("an old signature fits only when age is said not to matter")
+    func age() async throws {
+        // As in the README's example by openssl.
+        let key = Array("0123456789abcdef0123456789abcdef".utf8)
+        let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
+        let code = try await ChildProcess.run(
+            "sh",
+            [
+                "-c",
+                "printf 'evt_1.1700000000.{}' | openssl dgst -sha256 -hmac '\(String(decoding: key, as: UTF8.self))' -binary | openssl base64 -A",
+            ])
+        let arguments = [
+            "verify", "--secret", secret, "--id", "evt_1", "--timestamp", "1700000000", "--signature",
+            "v1,\(code.text)",
+        ]
+        let old = try await Client.run(arguments, input: "{}")
+        #expect(old.end == .exited(1) && old.text.contains("--any-age accepts it"), "\(old.text)")
+        let fine = try await Client.run(arguments + ["--any-age"], input: "{}")
+        #expect(fine.end == .exited(0) && fine.text.hasPrefix("The signature fits, and is "), "\(fine.text)")
+        #expect(try await Client.run(["verify"], input: "{}").end == .exited(64))
+        #expect(try await Client.run(["verify", "--secret", "abc"], input: "{}").end == .exited(64))
+    }
+
+    // MARK: Shells and the manual
+
+    @Test("bash completes commands, flags and known values")
+    func bash() async throws {
+        let folder = TemporaryFolder()
+        let script = try folder.write(try await Client.run(["completion", "bash"]).text, to: "herald.bash")
+        #expect(try await ChildProcess.run("bash", ["-n", script]).text == "")
+        for (words, wanted) in [
+            ("herald de", "delegates deliveries"), ("herald delegates re", "remove resume"),
+            ("herald delegates list --st", "--status"), ("herald events list --json --unt", "--until"),
+            ("herald delegates add --format cloudevents_", "cloudevents_binary"),
+            ("herald deliveries list --state re", "retrying"), ("herald publish --data ''", ""),
+            ("herald serve --lis", "--listen"), ("herald verify --any", "--any-age"),
+        ] {
+            let command = """
+                . \(script); complete -p herald >/dev/null || exit 1
+                COMP_WORDS=(\(words)); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _herald; echo "${COMPREPLY[*]}"
+                """
+            let result = try await ChildProcess.run("bash", ["--norc", "-c", command])
+            #expect(result.end == .exited(0))
+            #expect(result.text == wanted, "\(words)")
+        }
+    }
+
+    @Test(
+        "zsh and fish accept their scripts, and fish completes",
+        .enabled(if: ChildProcess.exists("zsh") && ChildProcess.exists("fish")))
+    func otherShells() async throws {
+        let folder = TemporaryFolder()
+        let zsh = try folder.write(try await Client.run(["completion", "zsh"]).text, to: "_herald")
+        #expect(try await ChildProcess.run("zsh", ["-f", "-n", zsh]).text == "")
+        let fish = try folder.write(try await Client.run(["completion", "fish"]).text, to: "herald.fish")
+        for (words, wanted) in [
+            ("herald deli", "deliveries"), ("herald delegates pa", "pause"),
+            ("herald deliveries list --state re", "retrying"),
+            ("herald events list --unt", "--until"),
+        ] {
+            let result = try await ChildProcess.run(
+                "fish", ["--no-config", "-c", "source \(fish); complete -C '\(words)'"])
+            #expect(
+                result.text.split(separator: "\n").map { $0.split(separator: "\t")[0] } == [Substring(wanted)],
+                "\(words)")
+        }
+    }
+
+    @Test("the manual page has every command and no mistake", .enabled(if: ChildProcess.exists("groff")))
+    func manual() async throws {
+        let page = try await Client.run(["man"]).text
+        for path in Self.leaves {
+            #expect(page.contains(".SS herald \(path.map(\.name).joined(separator: " "))"))
+        }
+        let folder = TemporaryFolder()
+        let file = try folder.write(page, to: "herald.1")
+        let errors = try await ChildProcess.run("sh", ["-c", "groff -man -Tutf8 -ww -z \(file) 2>&1"])
+        #expect(errors.end == .exited(0))
+        #expect(errors.text == "")
+    }
+}

@@ -1,0 +1,124 @@
+import JSON
+import Receiver
+import TestSupport
+import Testing
+
+@testable import HeraldCommand
+
+@Suite("herald publish", .timeLimit(.minutes(3)))
+struct ClientPublishTests {
+    @Test("one event: data as it stands, of a file, or from the standard input")
+    func one() async throws {
+        let client = Client(try await HeraldProcess.start())
+        let file = try TemporaryFolder().written(#"{"from": "file"}"#)
+        let id = try await client.run("publish", "a.b", "--id=mine", "--subject", "s", "--data", #"{"from": "flag"}"#)
+        #expect(id.end == .exited(0) && id.text == "mine")
+        _ = try await client.run("publish", "a.b", "--data", "@\(file.path)")
+        _ = try await client.run("publish", "a.b", "--data=-", input: #"{"from": "stdin"}"#)
+        _ = try await client.run("publish", "a.b", input: "never read")
+        let events = try await client.run("events", "list", "--json").json
+        #expect(events.map { $0["data"]?["from"]?.string } == [nil, "stdin", "file", "flag"])
+        #expect(
+            try await client.run("publish", "a.b", "--id", "mine").text
+                == "mine was posted before; nobody was told again")
+    }
+
+    @Test("--wait says how it went, --dry-run who would be told")
+    func waiting() async throws {
+        let receiver = try Receiver()
+        let client = Client(try await HeraldProcess.start())
+        let delegate = try await client.herald.register(receiver.url(), "\"events\": [\"a.*\"]").id
+        let waited = try await client.run("publish", "a.b", "--wait", "30")
+        #expect(waited.lines.last?.hasPrefix("\(delegate)  delivered  200 ") == true, "\(waited.text)")
+        let dry = try await client.run("publish", "c", "--dry-run")
+        #expect(dry.lines[1].hasPrefix("\(delegate)  no    \(receiver.url())  /events"), "\(dry.text)")
+        #expect(dry.lines.last == "0 would be told, 1 would not.")
+        #expect(try await client.run("events", "list", "--type", "c").text == "No events.")
+    }
+
+    @Test("many events from lines: in order, empty lines skipped")
+    func lines() async throws {
+        let client = Client(try await HeraldProcess.start())
+        let input = (1...2500).map { #"{"type": "n", "data": \#($0)}"# + ($0 % 100 == 0 ? "\r\n\n" : "\n") }.joined()
+        let result = try await client.run("publish", "--ndjson", input: input)
+        #expect(result.end == .exited(0))
+        #expect(result.text == "2500 events are on disk.")
+        let all = try await client.run("events", "list", "--type=n", "--all", "--json")
+        #expect(all.json.compactMap { $0["data"]?.integer } == (1...2500).reversed())
+        let last = try await client.run("publish", "--ndjson", "--json", input: #"{"type": "z"}"#)
+        #expect(last.json.map { $0.text("type") } == ["z"], "\(last.text)")
+        #expect(try await client.run("publish", "--ndjson").text == "0 events are on disk.")
+    }
+
+    @Test("a server that takes less gets less at once")
+    func smallBodies() async throws {
+        let client = Client(try await HeraldProcess.start(["--max-body", "2048"]))
+        let input = (1...300).map { #"{"type": "n", "data": \#($0)}"# }.joined(separator: "\n")
+        #expect(try await client.run("publish", "--ndjson", input: input).text == "300 events are on disk.")
+        let all = try await client.run("events", "list", "--all", "--json")
+        #expect(all.json.compactMap { $0["data"]?.integer } == (1...300).reversed())
+        let large = #"{"type": "n", "data": "\#(String(repeating: "x", count: 3000))"}"#
+        let refused = try await client.run("publish", "--ndjson", input: large)
+        #expect(refused.end == .exited(1))
+        #expect(refused.text.contains("0 events are on disk."), "\(refused.text)")
+    }
+
+    @Test("what is wrong is told with its line, and how many events are on disk")
+    func wrongLines() async throws {
+        let client = Client(try await HeraldProcess.start())
+        let broken = try await client.run(
+            "publish", "--ndjson", input: "{\"type\": \"a\"}\n\n{\"type\": \"b\"}\n{\"type\": }\n{}")
+        #expect(broken.end == .exited(65))
+        #expect(
+            broken.lines.first?.hasPrefix("herald: Line 4 is no JSON: expected a value, column 10.") == true,
+            "\(broken.text)")
+        #expect(broken.lines.last == "Stopped. 2 events are on disk, the last of them that of line 3.")
+        let refused = try await client.run(
+            "publish", "--ndjson", input: "\n{\"type\": \"c\"}\n{\"type\": \"Not this\"}\n")
+        #expect(refused.end == .exited(1))
+        #expect(refused.lines.contains { $0.hasPrefix("  line 3 /type must be") }, "\(refused.text)")
+        #expect(refused.lines.last == "Stopped. 0 events are on disk.")
+        #expect(
+            try await client.run("publish", "--ndjson", input: "[1]").lines[0] == "herald: Line 1 is no JSON object.")
+        #expect(try await client.run("events", "list", "--json").lines.count == 2)
+    }
+
+    @Test("a busy server is asked again when it said")
+    func busy() async throws {
+        let times = Counter()
+        let receiver = try Receiver { request in
+            switch times.next() {
+            case 1: return .status(503, headers: [("Retry-After", "1")])
+            case 2: return .status(429, headers: [("Retry-After", "0")])
+            default: return .status(202, body: #"{"data": []}"#)
+            }
+        }
+        let result = try await Client.run(
+            ["publish", "--ndjson", "--server", receiver.url()], input: "{\"type\": \"a\"}\n{\"type\": \"b\"}\n")
+        #expect(result.text == "2 events are on disk.")
+        #expect(receiver.requests.map(\.text) == Array(repeating: #"[{"type": "a"},{"type": "b"}]"#, count: 3))
+    }
+
+    @Test("what can't be is refused before anything is sent")
+    func usage() async throws {
+        for (arguments, hint, code) in [
+            (["publish"], "TYPE is missing", 64), (["publish", "a", "b"], "\"b\" is too much", 64),
+            (["publish", "a", "--data", "{"], "--data is no JSON: ", 65),
+            (["publish", "a", "--data", "@/nonexistent"], "/nonexistent can't be read: No such file", 66),
+            (["publish", "--ndjson", "--subject", "x"], "leave out the type and --subject", 64),
+            (["publish", "a", "--wait", "soon"], "--wait is \"soon\", but must be a number from 1 to 60", 64),
+        ] as [([String], String, Int32)] {
+            let result = try await Client.run(arguments)
+            #expect(result.end == .exited(code))
+            #expect(result.text.contains(hint), "\(result.text)")
+            #expect(result.lines.count == 1)
+        }
+    }
+}
+
+extension TemporaryFolder {
+    /// A file with this text, as long as the folder lives.
+    fileprivate func written(_ text: String) throws -> (folder: TemporaryFolder, path: String) {
+        (self, try write(text, to: "file"))
+    }
+}

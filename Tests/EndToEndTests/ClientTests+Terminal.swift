@@ -1,0 +1,72 @@
+import Glibc
+import TestSupport
+import Testing
+
+@Suite(
+    "The command line in a terminal", .serialized, .timeLimit(.minutes(2)), .enabled(if: ChildProcess.exists("tmux")))
+struct ClientTerminalTests {
+    /// A screen of 80 columns, in a tmux of its own.
+    private final class Screen: Sendable {
+        private let folder = TemporaryFolder()
+
+        /// Shows what the shell command writes, and stays afterwards.
+        init(_ command: String) async throws {
+            let end = try await tmux("new-session", "-d", "-x", "80", "-y", "20", "\(command); echo; echo END; cat").end
+            guard end == .exited(0) else { throw HeraldFailure(what: "no tmux") }
+        }
+
+        private func tmux(_ arguments: String...) async throws -> (end: ChildProcess.End, text: String) {
+            // No configuration, and a socket of its own.
+            try await ChildProcess.run(
+                "tmux", ["-f", "/dev/null", "-S", folder.path + "/tmux"] + arguments,
+                environment: ["TERM": "xterm-256color"])
+        }
+
+        /// What it shows when the command has ended, colours included.
+        func final() async throws -> [String] {
+            for _ in 0..<400 {
+                let text = try await tmux("capture-pane", "-p", "-e").text
+                if text.contains("END") { return text.split(separator: "\n").map(String.init) }
+            }
+            throw HeraldFailure(what: "the command did not end")
+        }
+
+        func close() async throws { _ = try await tmux("kill-server") }
+    }
+
+    @Test("tables are coloured and as wide as the screen; NO_COLOR turns colours off")
+    func tables() async throws {
+        let herald = try await HeraldProcess.start()
+        _ = try await herald.register(
+            "http://127.0.0.1:9/a/long/path/that/does/not/fit/on/the/screen/at/all/in/any/way")
+        let command = "\(try Binary.path()) delegates list --kind webhook --server 127.0.0.1:\(herald.port)"
+        for (prefix, green) in [
+            ("env -u NO_COLOR ", true), ("NO_COLOR=1 ", false), ("NO_COLOR= ", true), ("NO_COLOR= TERM=dumb ", false),
+        ] {
+            // Whoever runs the tests may have set it.
+            let screen = try await Screen(prefix + command)
+            let lines = try await screen.final()
+            try await screen.close()
+            let row = try #require(lines.first { $0.contains("dlg_") })
+            #expect(row.contains("\u{1b}[32mactive") == green, "\(row)")
+            #expect(row.hasSuffix("…"), "\(row)")
+        }
+    }
+
+    @Test("publishing shows how far it is, and takes that away at the end")
+    func progress() async throws {
+        let herald = try await HeraldProcess.start()
+        let folder = TemporaryFolder()
+        let input = (1...3000).map { #"{"type": "n", "data": \#($0)}"# }.joined(separator: "\n")
+        let file = try folder.write(input, to: "events.ndjson")
+        let command = "HERALD_SERVER=127.0.0.1:\(herald.port) \(try Binary.path()) publish --ndjson <\(file)"
+        // The standard error is the terminal, and goes through a file on the way so that all of it can be read.
+        let screen = try await Screen("script -qec '\(command)' \(folder.path)/typescript")
+        let lines = try await screen.final()
+        try await screen.close()
+        #expect(lines.contains("3000 events are on disk."), "\(lines)")
+        #expect(!lines.contains { $0.contains("per second") })
+        let typescript = String(decoding: try Files.read(folder.path + "/typescript"), as: UTF8.self)
+        #expect(typescript.contains("\r1000 events, ") && typescript.contains(" per second"))
+    }
+}

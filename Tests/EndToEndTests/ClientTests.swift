@@ -1,0 +1,207 @@
+import Glibc
+import JSON
+import Receiver
+import TestSupport
+import Testing
+
+@testable import HeraldCommand
+
+@Suite("The command line asks a server", .timeLimit(.minutes(3)))
+struct ClientTests {
+    @Test("a delegate is added, listed, changed, paused, resumed, tested, given another secret, and removed")
+    func delegates() async throws {
+        let receiver = try Receiver()
+        let client = Client(try await HeraldProcess.start())
+        let added = try await client.run(
+            "delegates", "add", receiver.url(), "--events", "order.*,auth.logged_in", "--metadata=team=web",
+            "--retry-schedule", "1,2.5", "--max-in-flight=4", "--header", "X-Key: s3cret",
+            "--filter", #"{"data": {"plan": ["pro"]}}"#, "--json")
+        #expect(added.end == .exited(0), "\(added.text)")
+        let delegate = try #require(added.json.first)
+        let id = delegate.text("id")
+        #expect(delegate["events"]?.plainText == "order.*, auth.logged_in")
+        #expect(delegate["metadata"]?["team"]?.string == "web")
+        #expect(delegate["retry_schedule"]?.plainText == "1, 2.5")
+        #expect(delegate["max_in_flight"]?.integer == 4)
+        #expect(delegate["header_names"]?.plainText == "X-Key")
+        #expect(delegate["filter"]?.compactText == #"{"data":{"plan":["pro"]}}"#)
+        #expect(delegate.text("secret").hasPrefix("whsec_"))
+
+        let table = try await client.run("delegates", "list", "--kind", "webhook")
+        #expect(table.lines.count == 2)
+        #expect(table.lines[0].hasPrefix("ID    ") && table.lines[0].hasSuffix("URL"))
+        #expect(table.lines[1].hasPrefix("\(id)  webhook  active  ") && table.lines[1].hasSuffix("  \(receiver.url())"))
+        #expect(!table.text.contains("\u{1b}"), "no colours where there is no terminal")
+
+        let changed = try await client.run(
+            "delegates", "change", id, "--rate-limit", "7", "--filter", "default", "--events=*", "--json")
+        #expect(changed.json.first?["rate_limit"]?.integer == 7)
+        #expect(changed.json.first?["filter"]?.isNull == true)
+        #expect(try await client.run("delegates", "pause", id).text == "\(id) is paused.")
+        #expect(try await client.run("delegates", "resume", id).text == "\(id) is active.")
+        let shown = try await client.run("delegates", "show", id)
+        #expect(shown.lines.contains { $0.hasPrefix("rate limit  ") && $0.hasSuffix(" 7") }, "\(shown.text)")
+
+        let tested = try await client.run("delegates", "test", id)
+        #expect(tested.end == .exited(0))
+        #expect(tested.lines.contains { $0.hasPrefix("outcome ") && $0.hasSuffix("succeeded") }, "\(tested.text)")
+        let rotated = try await client.run("delegates", "rotate", id, "--overlap", "0", "--json")
+        #expect(rotated.json.first?.text("secret").hasPrefix("whsec_") == true)
+        #expect(rotated.json.first?.text("secret") != delegate.text("secret"))
+        let words = try await client.run("delegates", "stats", id)
+        #expect(words.lines.contains("last hour  delivered 0, failed 0"), "\(words.text)")
+        let stats = try await client.run("delegates", "stats", id, "--json")
+        #expect(stats.json.first?.text("delegate") == id)
+
+        #expect(try await client.run("delegates", "remove", id).text == "Removed \(id).")
+        #expect(try await client.run("delegates", "list", "--kind=webhook").text == "No delegates.")
+        #expect(try await client.run("delegates", "remove", "--all").text == "Removed 0.")
+        #expect(try await client.run("delegates", "remove").end == .exited(64))
+    }
+
+    @Test("an event's story is told, and it is sent again")
+    func events() async throws {
+        let receiver = try Receiver()
+        let client = Client(try await HeraldProcess.start())
+        let delegate = try await client.herald.register(receiver.url(), "\"description\": \"Billing\"").id
+        let id = try await client.run("publish", "order.paid", "--subject", "order:1", "--data", #"{"amount": 12.5}"#)
+            .text
+        _ = try await client.herald.deliveries(of: id, "delivered")
+
+        let list = try await client.run("events", "list", "--type", "order.*", "--limit=1")
+        #expect(list.lines.count == 2)
+        #expect(list.lines[1].hasSuffix("  \(id)  order.paid  order:1  {\"amount\": 12.5}"), "\(list.text)")
+        let story = try await client.run("events", "show", id)
+        #expect(story.lines.contains { $0.hasPrefix("\(delegate)  delivered  1 ") }, "\(story.text)")
+        #expect(story.lines.contains { $0.contains("  \(delegate)  1 ") && $0.contains("succeeded") }, "\(story.text)")
+        #expect(story.text.contains(#"data  {"amount": 12.5}"#))
+
+        let again = try await client.run("events", "redeliver", id, "--delegate", delegate)
+        #expect(again.text == "Deliveries to be made again: 1.")
+        _ = await receiver.requests(2)
+        let attempts = try await client.run("delegates", "attempts", delegate, "--json", "--all")
+        #expect(attempts.json.allSatisfy { $0.text("event") == id })
+    }
+
+    @Test("deliveries that were given up are listed and made again")
+    func deliveries() async throws {
+        let receiver = try Receiver { _ in .status(500) }
+        let client = Client(try await HeraldProcess.start())
+        let delegate = try await client.herald.register(receiver.url(), "\"retry_schedule\": []").id
+        let event = try await client.herald.publish()
+        _ = try await client.herald.deliveries(of: event, "exhausted")
+        let list = try await client.run("deliveries", "list", "--state", "exhausted")
+        #expect(list.lines.count == 2 && list.lines[1].contains("\(delegate)  exhausted  1 "), "\(list.text)")
+        let dry = try await client.run("deliveries", "redeliver", "--delegate", delegate, "--dry-run")
+        #expect(dry.text == "Deliveries to be made again: 1 (nothing was done).")
+        #expect(
+            try await client.run("deliveries", "redeliver", "--event=\(event)", "--json").document()["deliveries"]?
+                .integer
+                == 1)
+        #expect(
+            try await client.run("deliveries", "cancel", "--state=retrying").text.hasPrefix("Deliveries given up: "))
+        let failed = try await client.run("delegates", "test", delegate)
+        #expect(failed.end == .exited(1))
+        #expect(failed.lines.contains { $0.hasPrefix("outcome ") && $0.hasSuffix("failed") }, "\(failed.text)")
+    }
+
+    @Test("state and auth are set and read")
+    func state() async throws {
+        let client = Client(try await HeraldProcess.start())
+        #expect(try await client.run("state", "get").text == "No state was set yet.")
+        #expect(try await client.run("state", "set", "idle", "--json").document().text("state") == "idle")
+        #expect(try await client.run("state", "set", #"{"sync": "on"}"#).lines[0] == "state     sync on")
+        #expect(try await client.run("state", "get", "--json").document()["state"]?["sync"]?.string == "on")
+        let login = try await client.run(
+            "auth", "login", "ä b", "--user", #"{"id": "ä b", "name": "Ada"}"#, "--json")
+        #expect(try login.document()["user"]?["name"]?.string == "Ada", "\(login.text)")
+        #expect(try await client.run("auth", "logout", "ä b").lines[1] == "status    logged_out")
+        #expect(try await client.run("auth", "get", "ä b", "--json").document().text("status") == "logged_out")
+        #expect(try await client.run("auth", "get", "nobody").lines[1] == "status   unknown")
+    }
+
+    @Test("lists go over pages, and --json is one document on a line, whatever the data holds")
+    func pages() async throws {
+        let client = Client(try await HeraldProcess.start())
+        let input = (1...450).map { #"{"type": "n.counted", "data": {"n": \#($0)}}"# }.joined(separator: "\n")
+        #expect(try await client.run("publish", "--ndjson", input: input).end == .exited(0))
+        let all = try await client.run("events", "list", "--type", "n.*", "--all", "--json")
+        #expect(all.lines.count == 450)
+        #expect(all.json.compactMap { $0["data"]?["n"]?.integer } == (1...450).reversed())
+        #expect(try await client.run("events", "list", "--limit", "201", "--json").lines.count == 201)
+        #expect(try await client.run("events", "list").lines.count == 51)
+        _ = try await client.herald.post("/v1/events", "{\"type\": \"a\", \"data\": {\n\"b\":\r\n[1,\n2]}}")
+        let broken = try await client.run("events", "list", "--type=a", "--json")
+        #expect(try broken.lines.count == 1 && broken.document()["data"]?["b"]?.count == 2)
+    }
+
+    @Test("what a terminal would obey is not printed as it is")
+    func escaping() async throws {
+        let client = Client(try await HeraldProcess.start())
+        let data = "{\"type\": \"a\", \"subject\": \"\\u001b[2J\u{202e}x\"}"
+        #expect(try await client.herald.post("/v1/events", data).status == 202)
+        let list = try await client.run("events", "list")
+        #expect(list.text.contains(#"\u{1b}[2J\u{202e}x"#), "\(list.text)")
+    }
+
+    @Test("a refusal is told in words, with each field, and exit code 1")
+    func refusals() async throws {
+        let client = Client(try await HeraldProcess.start())
+        let add = try await client.run("delegates", "add", "ftp://x", "--max-in-flight", "0", "--format", "xml")
+        #expect(add.end == .exited(1))
+        #expect(add.lines[0].hasPrefix("herald: Some fields are not valid"), "\(add.text)")
+        for field in ["/url", "/max_in_flight", "/format"] {
+            #expect(
+                add.lines.contains { $0.hasPrefix("  \(field) must be") || $0.hasPrefix("  \(field) ") }, "\(add.text)")
+        }
+        let none = try await client.run("events", "show", "evt_none")
+        #expect(none.end == .exited(1))
+        #expect(none.text == "herald: Not found: There is no event with the id evt_none.")
+        #expect(try await client.run("delegates", "remove", "..").end == .exited(1))
+    }
+
+    @Test("where no server is, or another one, that is said: exit code 69")
+    func unreachable() async throws {
+        let (socket, port) = try listenOnLoopback()
+        close(socket)
+        let nobody = try await Client.run(["events", "list", "--server", "127.0.0.1:\(port)"])
+        #expect(nobody.end == .exited(69))
+        #expect(nobody.text.hasPrefix("herald: http://127.0.0.1:\(port) was not reached: "), "\(nobody.text)")
+        let other = try Receiver { _ in .status(200) }
+        let answer = try await Client.run(["events", "list", "--server=\(other.url())"])
+        #expect(answer.end == .exited(69))
+        #expect(answer.text.contains("is no Herald server"), "\(answer.text)")
+        #expect(try await Client.run(["events", "list", "--server", "ftp://127.0.0.1"]).end == .exited(64))
+        #expect(try await Client.run(["events", "list", "--server", "http://a b"]).end == .exited(64))
+    }
+
+    @Test("an https server is trusted by the given authority, and by no other")
+    func tls() async throws {
+        let authority = try CertificateAuthority()
+        let folder = TemporaryFolder()
+        let file = try folder.write(authority.pem, to: "ca.pem")
+        var configuration = Receiver.Configuration()
+        configuration.tls = ReceiverTLS(authority, names: ["localhost"])
+        let receiver = try Receiver(configuration) { _ in .status(200, body: #"{"state": "idle"}"#) }
+        let port = try #require(receiver.url().split(separator: ":").last?.prefix { $0.isNumber })
+        let server = "https://localhost:\(port)/behind/a/proxy/"
+        let good = try await Client.run(["state", "get", "--server", server, "--certificate-authorities", file])
+        #expect(good.end == .exited(0))
+        #expect(good.text == "state  idle")
+        #expect(receiver.requests.last?.path == "/behind/a/proxy/v1/app-state")
+        let bad = try await Client.run(["state", "get", "--server", server])
+        #expect(bad.end == .exited(69))
+        #expect(bad.text.contains("certificate"), "\(bad.text)")
+    }
+
+    @Test("a busy or broken server is told from one that refuses")
+    func busy() async throws {
+        let receiver = try Receiver { request in
+            request.path.hasPrefix("/v1/auth") ? .status(500) : .status(503, headers: [("Retry-After", "7")])
+        }
+        let busy = try await Client.run(["state", "get", "--server", receiver.url()])
+        #expect(busy.end == .exited(75))
+        #expect(busy.text.hasSuffix("Try again in 7 s."), "\(busy.text)")
+        #expect(try await Client.run(["auth", "get", "1", "--server", receiver.url()]).end == .exited(70))
+    }
+}

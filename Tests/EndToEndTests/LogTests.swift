@@ -1,0 +1,70 @@
+import JSON
+import TestSupport
+import Testing
+
+@Suite("The log", .serialized)
+struct LogTests {
+    @Test("it says what became of a delegate, one line for each change, and why")
+    func delegates() async throws {
+        let herald = try await HeraldProcess.start()
+        let isMended = Flag()
+        let receiver = try Receiver { _ in .status(isMended.isSet ? 200 : 500) }
+        defer { receiver.close() }
+        let id = try await herald.register(
+            receiver.url("/hook?token=secret"), #""retry_schedule": [0.01, 0.01, 0.01, 0.01, 0.01, 0.01]"#
+        ).id
+        try await herald.publish()
+        try await eventually("it fails") { !herald.log("delegate failing").isEmpty }
+        isMended.set()
+        #expect(try await herald.post("/v1/delegates/\(id)/pause", "").status == 200)
+        #expect(try await herald.post("/v1/delegates/\(id)/resume", "").status == 200)
+        try await eventually("it works again") { receiver.requests.count == 6 }
+        #expect(try await herald.send("DELETE", "/v1/delegates/\(id)").status == 204)
+        #expect(try await herald.stop() == .exited(0))
+
+        let lines = herald.process.lines.compactMap { try? JSONDocument(parsing: $0) }
+            .filter { $0["delegate"] != nil }
+        #expect(
+            lines.map { $0["message"]?.string } == [
+                "delegate registered", "delegate failing", "delegate changed status", "delegate changed status",
+                "delegate removed",
+            ])
+        for line in lines {
+            #expect(line["delegate"]?.string == id)
+            #expect(line["url"]?.string == receiver.url("/hook?..."))
+            #expect(line["level"]?.string == "info")
+        }
+        #expect(lines.compactMap { $0["status"]?.string } == ["active", "paused", "active"])
+        #expect(herald.log("delegate failing").first?["reason"]?.string == "status 500")
+        #expect(!herald.process.text.contains("token=secret"))
+    }
+
+    @Test("a delivery that failed for good is a warning with the trace of its event, in the callback about it too")
+    func exhausted() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { $0.path == "/bad" ? .status(400) : .status(200) }
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url("/bad"), #""retry_schedule": [], "events": ["test.*"]"#)
+        _ = try await herald.register(receiver.url("/ops"), #""events": ["herald.delivery.exhausted"]"#)
+        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        let event = try await herald.post("/v1/events", #"{"type": "test.happened"}"#, ["traceparent": trace]).id
+        let line = try await eventually("it is given up") { herald.log("delivery exhausted").first }
+        #expect(line["level"]?.string == "warning")
+        #expect(line["event"]?.string == event)
+        #expect(line["event_type"]?.string == "test.happened")
+        #expect(line["attempts"]?.string == "1")
+        #expect(line["traceparent"]?.string == trace)
+        let told = try await eventually("somebody is told") { receiver.requests.first { $0.path == "/ops" } }
+        #expect(told.header("traceparent") == trace)
+    }
+
+    @Test("the first line says how long what is kept, and how secrets lie in the database")
+    func start() async throws {
+        let herald = try await HeraldProcess.start(["--retention", "36h", "--retention-size", "unlimited"])
+        let line = try #require(herald.log("listening").first)
+        #expect(line["retention"]?.string == "36h")
+        #expect(line["retention_attempts"]?.string == "7d")
+        #expect(line["retention_size"]?.string == "unlimited")
+        #expect(line["secrets"]?.string == "as they are")
+    }
+}
