@@ -13,7 +13,8 @@ import Testing
 struct SchemathesisTests {
     @Test("answers to all kinds of requests are those that are described, and none is the server's fault")
     func everything() async throws {
-        try await Schemathesis.run(examples: 6, ["--exclude-operation-id", "unregisterDelegate", "--exclude-operation-id", "streamEvents"], deletingAll: false)
+        let excluded = ["unregisterDelegate", "streamEvents"].flatMap { ["--exclude-operation-id", $0] }
+        try await Schemathesis.run(examples: 6, excluded, deletingAll: false)
     }
 
     @Test("so are answers to what deletes")
