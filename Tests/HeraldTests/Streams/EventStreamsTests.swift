@@ -57,6 +57,7 @@ private final class FickleClient: @unchecked Sendable {
     private var random: SeededRandom
     private var output: Output?
     private var lastID: String?
+    private var hasLeft = false
     /// Messages, in the order in which they came.
     let lines = Recorder<String>()
 
@@ -72,7 +73,12 @@ private final class FickleClient: @unchecked Sendable {
         thread.perform { self.reconnect() }
     }
 
-    func leave() { thread.perform { self.hangUp() } }
+    func leave() {
+        thread.perform {
+            self.hasLeft = true
+            self.hangUp()
+        }
+    }
 
     private func hangUp() {
         if let stream = output?.stream { streams.close(stream) }
@@ -81,6 +87,8 @@ private final class FickleClient: @unchecked Sendable {
     }
 
     private func reconnect() {
+        // The last message may have made it lose its connection just when it wanted to leave.
+        if hasLeft { return }
         hangUp()
         let output = Output(self)
         self.output = output
