@@ -14,10 +14,11 @@ extension DeliveryEngine {
 
     /// What keeps the lane is only time.
     private func wakeLater(_ index: Int) {
-        guard let lane = lanes[index], let time = lane.startTime(now: now), lane.wakeTimer.map({ time < $0 }) ?? true
-        else { return }
+        // Asked in place: a copy of the lane would count references to all that it holds.
+        guard let time = lanes[index]?.startTime(now: now), let key = lanes[index]?.delegate.key else { return }
+        if let earlier = lanes[index]?.wakeTimer, earlier <= time { return }
         lanes[index]?.wakeTimer = time
-        timers.insert(.wake(lane.delegate.key), due: time)
+        timers.insert(.wake(key), due: time)
     }
 
     /// Lets the lanes in line start attempts, each in its turn. Returns whether nothing is left that could start now.
