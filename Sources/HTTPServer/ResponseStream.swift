@@ -11,7 +11,8 @@ public protocol ResponseStreamDelegate: AnyObject, Sendable {
     func closed(_ stream: ResponseStream)
 }
 
-/// An answer that goes on. All but the constants belongs to the streams' thread.
+/// An answer that goes on. All but the constants belongs to the streams' thread: nobody else touches what changes, which
+/// is why it may cross threads (`@unchecked Sendable`).
 public final class ResponseStream: @unchecked Sendable {
     public let loop: StreamLoop
     public let peer: PeerAddress

@@ -4,6 +4,8 @@ internal import Synchronization
 
 /// The one thread that writes answers that go on, and owns their sockets. It sleeps in epoll; a stream that nothing is
 /// written to costs its descriptor, an entry here, and a heartbeat now and then.
+///
+/// `@unchecked Sendable`: other threads touch the constants, the mailbox and the atomics; the rest is that thread's own.
 public final class StreamLoop: @unchecked Sendable {
     private enum Mail: Sendable {
         case open(StreamStart, Int32, PeerAddress)

@@ -69,7 +69,8 @@ struct StreamEndpoints: Sendable {
 extension ResponseStream: StreamOutput {}
 extension StreamLoop: StreamThread {}
 
-/// Brings a client's connection and its stream together. All but the constants belongs to the streams' thread.
+/// Brings a client's connection and its stream together. All but the constants belongs to the streams' thread:
+/// nobody else touches what changes, which is why it may cross threads (`@unchecked Sendable`).
 private final class Listener: ResponseStreamDelegate, @unchecked Sendable {
     private let streams: EventStreams
     private let interest: StreamInterest
