@@ -7,12 +7,12 @@ extension Command {
                 flags: Option.all.filter { !$0.isSecret }.map {
                     Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help)
                 }, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
-            publish, delegates, events, deliveries, state, auth, verify,
+            publish, listen, delegates, events, deliveries, eventTypes, subjects, state, auth, verify,
             Command(
                 name: "receiver", summary: "receive webhooks and print them, to try things out; answers as it is told",
                 flags: ReceiverFlag.all.map { Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help) },
                 action: .own(help: { Help.receiver }, run: HeraldCommand.receiver)),
-            openapi,
+            bench, openapi,
             Command(
                 name: "rewrap", summary: "seal the secrets in the database under another master key",
                 flags: [Flag(name: "data", placeholder: "FOLDER", help: "Where the database lies.")],
