@@ -1,39 +1,9 @@
-import Glibc
 import TestSupport
 import Testing
 
 @Suite(
     "The command line in a terminal", .serialized, .timeLimit(.minutes(2)), .enabled(if: ChildProcess.exists("tmux")))
 struct ClientTerminalTests {
-    /// A screen of 80 columns, in a tmux of its own.
-    private final class Screen: Sendable {
-        private let folder = TemporaryFolder()
-
-        /// Shows what the shell command writes, and stays afterwards.
-        init(_ command: String) async throws {
-            let end = try await tmux("new-session", "-d", "-x", "80", "-y", "20", "\(command); echo; echo END; cat").end
-            guard end == .exited(0) else { throw HeraldFailure(what: "no tmux") }
-        }
-
-        private func tmux(_ arguments: String...) async throws -> (end: ChildProcess.End, text: String) {
-            // No configuration, and a socket of its own.
-            try await ChildProcess.run(
-                "tmux", ["-f", "/dev/null", "-S", folder.path + "/tmux"] + arguments,
-                environment: ["TERM": "xterm-256color"])
-        }
-
-        /// What it shows when the command has ended, colours included.
-        func final() async throws -> [String] {
-            for _ in 0..<400 {
-                let text = try await tmux("capture-pane", "-p", "-e").text
-                if text.contains("END") { return text.split(separator: "\n").map(String.init) }
-            }
-            throw HeraldFailure(what: "the command did not end")
-        }
-
-        func close() async throws { _ = try await tmux("kill-server") }
-    }
-
     @Test("tables are coloured and as wide as the screen; NO_COLOR turns colours off")
     func tables() async throws {
         let herald = try await HeraldProcess.start()

@@ -14,8 +14,8 @@ extension Command {
             --deliver also registers a webhook in this process, with a lease, that asks for the events of this run alone,
             measures each from when it was due to its arrival, and is removed at the end. It needs a server on this machine.
 
-            This program shares the machine with what it measures. Ctrl-C ends a run early; what was measured is told.
-            Exits 1 when an event was not accepted or did not arrive.
+            This program shares the machine with what it measures. Ctrl-C ends a run early: what was measured is told, and
+            the exit code is 130. It is 1 when an event was not accepted or did not arrive.
             """,
         flags: [
             Flag(name: "connections", placeholder: "NUMBER", help: "How many, 1 to 512. Default: 16."),

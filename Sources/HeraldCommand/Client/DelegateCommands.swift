@@ -8,8 +8,9 @@ extension Command {
                 name: "list", summary: "list the delegates, newest first",
                 flags: [
                     Flag(
-                        name: "kind", placeholder: "KIND", help: "Only delegates of this kind: webhook, in_memory, ...",
-                        values: ["webhook", "in_memory"]),
+                        name: "kind", placeholder: "KIND",
+                        help: "Only delegates of this kind: webhook, stream, in_memory.",
+                        values: ["webhook", "stream", "in_memory"]),
                     Flag(
                         name: "status", placeholder: "STATUS", help: "Only delegates with this status.",
                         values: ["active", "paused", "pending_verification", "failing", "disabled", "gone"]),

@@ -76,7 +76,7 @@ final class Forwarder {
     func introduce() {
         Output.note("Forwarding to \(delegate.settings.url).\n")
         if let madeSecret {
-            Output.note("Signed with \(madeSecret) (--secret names one that stays).\n")
+            Output.note("Signed with \(madeSecret) (this run only)\n")
         }
     }
 
@@ -122,9 +122,8 @@ final class Forwarder {
     private func sayThatItIsDown(_ outcome: CallbackOutcome) {
         guard !isDown, case .failed(_, let detail) = outcome.verdict else { return }
         isDown = true
-        Output.note(
-            "\(delegate.settings.url) does not answer: \(detail). Trying again; the events wait.\n".printable(
-                keepsLines: true))
+        let text = "\(delegate.settings.url) does not answer; trying again, the events wait.\n  \(detail)\n"
+        Output.note(text.printable(keepsLines: true))
     }
 }
 

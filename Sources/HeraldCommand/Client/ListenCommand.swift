@@ -4,14 +4,14 @@ extension Command {
     static let listen = Command(
         name: "listen", summary: "show events as they are posted, or forward them to a URL near you",
         details: """
-            Connects again when the connection is lost, and goes on where it was. Ctrl-C ends it with exit code 130, TERM
-            with 0.
+            Connects again when the connection is lost, and goes on where it was. Ctrl-C ends it with exit code 130,
+            TERM with 0.
 
-            --forward-to sends each event to a URL that only this machine may be able to reach: a development tunnel
-            through your own server. A request is signed, and has the headers and the body, as a delivery to a webhook in
-            the format "standard" does. They go out in order, one at a time; a line says how each was answered. Whatever
-            the answer is, it is taken. Where nobody answers, the event is tried \(Forwarder.maxTries) times over about a
-            minute, and those behind it wait; then it is given up, and the next one is sent.
+            --forward-to sends each event to a URL that perhaps only this machine can reach: a development tunnel through
+            your own server. A request is signed, and has the headers and the body, as a delivery to a webhook in the
+            format "standard" has. They go out in order, one at a time, and a line says how each was answered: whatever the
+            answer is, it is taken. Where nobody answers, an event is tried \(Forwarder.maxTries) times within a minute, and
+            those behind it wait; then it is given up, and the next one is sent.
             """,
         flags: [
             Flag(name: "events", placeholder: "LIST", help: "Only these types: order.paid,auth.*"),
@@ -26,7 +26,9 @@ extension Command {
                 name: "secret", placeholder: "KEY",
                 help: "With --forward-to: the whsec_ secret that signs. Default: a new one, which is printed."),
             DelegateField.secretFile,
-        ] + Flags.client,
+            Flag(name: "json", help: "Print JSON, one document per line: the events, or how each was answered."),
+            Flags.server, Flags.authorities,
+        ],
         examples: [
             "herald listen --events 'order.*'",
             "herald listen --forward-to localhost:3000/hooks",
