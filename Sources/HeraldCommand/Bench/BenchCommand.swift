@@ -28,8 +28,8 @@ extension Command {
                 help: "Of one event, \(BenchEvent.minBytes) to 16777216. Default: 512."),
             Flag(name: "type", placeholder: "TYPE", help: "The type of the events. Default: bench.posted."),
             Flag(name: "deliver", help: "Measure until the events have arrived at a webhook, too."),
-            Flag(name: "json", help: "Print the figures as one JSON document."), Flags.server, Flags.authorities,
-        ],
+            Flag(name: "json", help: "Print the figures as one JSON document."),
+        ] + Flags.connection,
         examples: [
             "herald bench --deliver",
             "herald bench --rate 2000 --seconds 60 --connections 64 --json",

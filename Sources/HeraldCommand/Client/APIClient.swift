@@ -71,12 +71,12 @@ final class APIClient {
         }
     }
 
-    /// What `ask` sends.
+    /// What `ask` sends: all that goes to the server is made here.
     func request(
         _ method: String, _ path: [String], query: [(String, String?)] = [], body: [UInt8]? = nil,
-        headers: [(name: String, value: String)] = []
+        accept: String = "application/json", headers: [(name: String, value: String)] = []
     ) -> HTTPRequest {
-        var request = HTTPRequest(method, url(path, query), headers: [("Accept", "application/json")] + headers)
+        var request = HTTPRequest(method, url(path, query), headers: [("Accept", accept)] + headers)
         request.body = body ?? (method == "POST" ? [] : nil)
         if body != nil { request.headers.append(("Content-Type", "application/json")) }
         return request
@@ -90,13 +90,12 @@ final class APIClient {
     ///   - take: gets the bytes as they come.
     /// - Returns: the answer, when the stream has ended or a closure said so, or when it is a refusal.
     func stream(
-        _ path: [String], query: [(String, String?)], headers: [(name: String, value: String)],
-        goesOn: () -> Bool, take: (UnsafeRawBufferPointer) -> Bool
+        _ path: [String], query: [(String, String?)], goesOn: () -> Bool, take: (UnsafeRawBufferPointer) -> Bool
     ) throws(HTTPClientError) -> HTTPAnswer {
         // The server sends a heartbeat every 15 seconds.
         try client.stream(
-            HTTPRequest("GET", url(path, query), headers: [("Accept", "text/event-stream")] + headers),
-            silenceSeconds: 45, goesOn: goesOn, take: take)
+            request("GET", path, query: query, accept: "text/event-stream"), silenceSeconds: 45, goesOn: goesOn,
+            take: take)
     }
 
     /// The elements of a list, newest first, one page after the other.

@@ -17,7 +17,8 @@ final class Forwarder {
     /// Nanoseconds before the second try, and at most between two: some 50 seconds in all.
     private static let firstPause: Int64 = 500_000_000
     private static let longestPause: Int64 = 8_000_000_000
-    private static let timeoutSeconds = 15
+    /// Somebody may be looking at the request in a debugger.
+    private static let timeoutSeconds = 60
 
     private let sender: CurlSender
     private let delegate: WebhookDelegate
@@ -128,10 +129,11 @@ final class Forwarder {
 }
 
 extension CallbackOutcome {
-    /// As when nobody listens, or whoever did has gone: the same request may be answered later.
+    /// As when nobody listens, or whoever did has gone: the same request may be answered later. One that took the request
+    /// and was silent would most likely get it twice.
     fileprivate var isUnanswered: Bool {
         guard case .failed(let failure, _) = verdict else { return false }
-        return [.connect, .timeout, .protocolError, .name].contains(failure)
+        return [.connect, .protocolError, .name].contains(failure)
     }
 }
 

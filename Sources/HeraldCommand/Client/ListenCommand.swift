@@ -10,8 +10,8 @@ extension Command {
             --forward-to sends each event to a URL that perhaps only this machine can reach: a development tunnel through
             your own server. A request is signed, and has the headers and the body, as a delivery to a webhook in the
             format "standard" has. They go out in order, one at a time, and a line says how each was answered: whatever the
-            answer is, it is taken. Where nobody answers, an event is tried \(Forwarder.maxTries) times within a minute, and
-            those behind it wait; then it is given up, and the next one is sent.
+            answer is, it is taken, and it may take 60 seconds. Where nobody listens or the connection breaks, an event is
+            tried \(Forwarder.maxTries) times within a minute, and those behind it wait; then it is given up, and the next one is sent.
             """,
         flags: [
             Flag(name: "events", placeholder: "LIST", help: "Only these types: order.paid,auth.*"),
@@ -27,8 +27,7 @@ extension Command {
                 help: "With --forward-to: the whsec_ secret that signs. Default: a new one, which is printed."),
             DelegateField.secretFile,
             Flag(name: "json", help: "Print JSON, one document per line: the events, or how each was answered."),
-            Flags.server, Flags.authorities,
-        ],
+        ] + Flags.connection,
         examples: [
             "herald listen --events 'order.*'",
             "herald listen --forward-to localhost:3000/hooks",

@@ -58,7 +58,7 @@ struct LiveEvents {
         let answer: HTTPAnswer
         do throws(HTTPClientError) {
             answer = try client.stream(
-                ["v1", "events", "stream"], query: filters + [("last_event_id", place)], headers: [],
+                ["v1", "events", "stream"], query: filters + [("last_event_id", place)],
                 goesOn: {
                     isUnread = Output.isClosed
                     return !isUnread

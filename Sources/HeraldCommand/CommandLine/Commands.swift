@@ -39,7 +39,8 @@ enum Flags {
     static let json = Command.Flag(name: "json", help: "Print what the server answers: JSON, one document per line.")
 
     /// Those of every command that talks to a server.
-    static let client = [json, server, authorities]
+    static let client = [json] + connection
+    static let connection = [server, authorities]
 
     static let limit = Command.Flag(
         name: "limit", placeholder: "NUMBER", help: "How many at most. Default: 50.")
