@@ -46,7 +46,7 @@ final class Exchange {
     /// - Returns: whether to go on.
     func take(body bytes: UnsafeRawBufferPointer) -> Bool {
         if let stream, (200..<300).contains(status) {
-            isEnded = !stream.take(bytes)
+            isEnded = isEnded || !stream.take(bytes)
             // What is done with it takes time that is no silence.
             self.stream?.heardAt = .now
             return !isEnded
@@ -67,7 +67,7 @@ final class Exchange {
             error = .silent(seconds: stream.silenceSeconds)
             return false
         }
-        isEnded = !stream.goesOn()
+        isEnded = isEnded || !stream.goesOn()
         return !isEnded
     }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import HTTPClient
 import JSON
 import Receiver
 import Runtime
@@ -86,7 +87,7 @@ struct ListenTests {
         #expect(first["outcome"]?.string == "succeeded" && first["status_code"]?.integer == 200)
         #expect(first["duration_ms"] != nil && first["attempts"]?.integer == 1)
         #expect(
-            child.lines.contains { $0.hasSuffix("0 failed. --after \(wanted[39]) goes on from here.") }, "\(child.text)"
+            child.lines.contains { $0.hasSuffix("0 failed; go on with --after \(wanted[39])") }, "\(child.text)"
         )
     }
 
@@ -170,6 +171,36 @@ struct ListenTests {
 
     // MARK: Its parts
 
+    @Test("a connection on which nothing comes counts as lost, and one that is not wanted any more ends")
+    func silence() async throws {
+        let receiver = try Receiver { _ in .raw("HTTP/1.1 200 OK\r\n\r\nfirst") }
+        let url = receiver.url()
+        let (error, text) = try await RawHTTP.onThread {
+            let client = try HTTPClient(HTTPClient.Configuration(userAgent: "test"))
+            var text: [UInt8] = []
+            var error: HTTPClientError?
+            do throws(HTTPClientError) {
+                _ = try client.stream(HTTPRequest("GET", url), silenceSeconds: 1, goesOn: { true }) {
+                    text += $0
+                    return true
+                }
+            } catch let caught {
+                error = caught
+            }
+            return (error, text)
+        }
+        #expect(error == .silent(seconds: 1) && text == Array("first".utf8))
+        let statuses = try await RawHTTP.onThread {
+            let client = try HTTPClient(HTTPClient.Configuration(userAgent: "test"))
+            let request = HTTPRequest("GET", url)
+            return [
+                try client.stream(request, silenceSeconds: 60, goesOn: { false }, take: { _ in true }).status,
+                try client.stream(request, silenceSeconds: 60, goesOn: { true }, take: { _ in false }).status,
+            ]
+        }
+        #expect(statuses.allSatisfy { $0 == 200 || $0 == 0 }, "it ended, before or after the answer began")
+    }
+
     @Test("messages are read however their bytes are cut", arguments: ["\n", "\r", "\r\n"])
     func messages(_ lineBreak: String) throws {
         let text =
@@ -194,10 +225,9 @@ struct ListenTests {
         }
         var reader = ServerSentEvents()
         #expect(try !reader.take("data: a\n\ndata: b\n\n".utf8) { _ in false })
-        var endless = ServerSentEvents()
-        #expect(throws: ServerSentEvents.Failure.self) {
-            let line = [UInt8](repeating: 120, count: 1 << 20)
-            for _ in 0..<33 { _ = try endless.take(line) { _ in true } }
+        var endless = ServerSentEvents(maxMessageBytes: 1_000)
+        #expect(throws: ServerSentEvents.Failure.tooLong) {
+            for _ in 0..<1_001 { _ = try endless.take("x".utf8) { _ in true } }
         }
     }
 }

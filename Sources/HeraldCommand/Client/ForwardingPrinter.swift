@@ -86,6 +86,6 @@ final class ForwardingTally: Sendable {
     var summary: String {
         let count = count.withLock { $0 }
         guard let last = count.last else { return "Nothing was forwarded.\n" }
-        return "\(count.succeeded) succeeded, \(count.failed) failed. --after \(last) goes on from here.\n"
+        return "\(count.succeeded) succeeded, \(count.failed) failed; go on with --after \(last)\n"
     }
 }

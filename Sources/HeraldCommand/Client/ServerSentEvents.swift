@@ -12,14 +12,15 @@ struct ServerSentEvents {
         case tooLong
     }
 
-    /// An event as large as a server can be told to take, with what stands around it.
-    static let maxMessageBytes = 32 << 20
-
+    private let maxMessageBytes: Int
     private var line: [UInt8] = []
     private var message = Message()
     private var hasData = false
     /// A line break of two characters may have been cut in two.
     private var wasReturn = false
+
+    /// - Parameter maxMessageBytes: by default an event as large as a server can be told to take, with what stands around it.
+    init(maxMessageBytes: Int = 32 << 20) { self.maxMessageBytes = maxMessageBytes }
 
     /// - Parameter each: gets each message that is complete; `false` ends it, and what follows is left out.
     /// - Returns: whether to go on.
@@ -31,7 +32,7 @@ struct ServerSentEvents {
             if byte == 10 && wasReturn { continue }
             guard byte == 10 || byte == 13 else {
                 line.append(byte)
-                if line.count + message.data.count > Self.maxMessageBytes { throw .tooLong }
+                if line.count + message.data.count > maxMessageBytes { throw .tooLong }
                 continue
             }
             if line.isEmpty {
