@@ -93,7 +93,6 @@ struct BenchTests {
             lines.contains { $0.hasPrefix("EVENTS    COUNT  PER SECOND  P50 MS  P95 MS  P99 MS  P99.9 MS  MAX MS") })
         #expect(
             lines.contains { $0.hasPrefix("accepted  ") } && lines.contains { $0.hasPrefix("arrived   ") }, "\(lines)")
-        try await screen.close()
     }
 
     @Test("times are counted to two percent, and a percentile is the time that so many did not exceed")

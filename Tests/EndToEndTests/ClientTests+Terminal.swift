@@ -16,7 +16,6 @@ struct ClientTerminalTests {
             // Whoever runs the tests may have set it.
             let screen = try await Screen(prefix + command)
             let lines = try await screen.final()
-            try await screen.close()
             let row = try #require(lines.first { $0.contains("dlg_") })
             #expect(row.contains("\u{1b}[32mactive") == green, "\(row)")
             #expect(row.hasSuffix("…"), "\(row)")
@@ -33,7 +32,6 @@ struct ClientTerminalTests {
         // The standard error is the terminal, and goes through a file on the way so that all of it can be read.
         let screen = try await Screen("script -qec '\(command)' \(folder.path)/typescript")
         let lines = try await screen.final()
-        try await screen.close()
         #expect(lines.contains("3000 events are on disk."), "\(lines)")
         #expect(!lines.contains { $0.contains("per second") })
         let typescript = String(decoding: try Files.read(folder.path + "/typescript"), as: UTF8.self)

@@ -27,7 +27,6 @@ struct ListenTerminalTests {
         #expect(row.contains("\u{1b}") == hasColors && heading.contains("\u{1b}") == hasColors, "\(lines)")
         try await screen.type("C-c")
         _ = try await screen.lines(with: "END 130")
-        try await screen.close()
     }
 
     @Test("a server that goes away is told of once, and again when it is back")
@@ -42,7 +41,6 @@ struct ListenTerminalTests {
         let lines = try await screen.lines(with: id)
         #expect(lines.filter { $0.contains("Trying again") }.count == 1)
         #expect(lines.contains("Connected again."))
-        try await screen.close()
     }
 
     @Test("forwarding says how each event was answered, and waits for a receiver that is down")
@@ -71,7 +69,6 @@ struct ListenTerminalTests {
         try await screen.type("C-c")
         lines = try await screen.lines(with: "END 130")
         #expect(lines.joined().contains("1 succeeded, 1 failed; go on with --after \(second)"), "\(lines)")
-        try await screen.close()
     }
 
     @Test("events tail shows the newest, and then those that come")
@@ -85,7 +82,6 @@ struct ListenTerminalTests {
         #expect(lines[0].hasPrefix("TIME ") && lines[0].contains("TYPE"))
         let types = lines.compactMap { line in ["n3", "n4", "n5", "n6"].first { line.contains("  \($0)") } }
         #expect(types == ["n4", "n5", "n6"], "\(lines)")
-        try await screen.close()
     }
 
     @Test("what can't be undone is asked for; no is no, and a script has to say --yes")
@@ -97,14 +93,12 @@ struct ListenTerminalTests {
         try await screen.type("n", "Enter")
         let lines = try await screen.lines(with: "END 1")
         #expect(lines.contains("herald: Nothing was done."), "\(lines)")
-        try await screen.close()
         #expect(try await herald.get("/v1/events?subject=user:42").data.count == 1)
 
         let yes = try await Screen(Self.herald("subjects erase user:42", at: herald))
         _ = try await yes.lines(with: "[y/N]")
         try await yes.type("y", "Enter")
         _ = try await yes.lines(with: "END 0")
-        try await yes.close()
         #expect(try await herald.get("/v1/events?subject=user:42").data.isEmpty)
     }
 }
