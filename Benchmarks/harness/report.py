@@ -76,7 +76,12 @@ def table(lines):
         cells = entry.cells()
         rows.append([""] + cells[1:] if cells[0] == above else cells)
         above = cells[0]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADS))]
+    return aligned(rows)
+
+
+def aligned(rows):
+    """The first row is the heading."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
     text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
     text.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(text)

@@ -2,14 +2,19 @@
 import json
 import shutil
 import subprocess
+import sys
 import time
 
+from counts import counts
+from growth import growth
+from loads import IN_FLIGHT, hundreds_of_delegates, latency_under_load, one_delegate, sizes, ten_delegates
 from machine import machine_seconds
-from programs import MULTICAST, Failed, Herald, Ingest, Pipeline, Receiver, publish
+from others import others
+from programs import MULTICAST, ROOT, Failed, Herald, Ingest, Pipeline, Receiver
 from report import Goal
-from sampling import children_seconds, interleave, own_seconds, sample, take_turns, together
-
-IN_FLIGHT = 64
+from sampling import children_seconds, complete, interleave, own_seconds, sample, take_turns, together
+from soak import soak
+from transport import tls
 
 
 def durable_publish(bench):
@@ -37,8 +42,6 @@ def durable_publish(bench):
 
 
 def many_connections(bench):
-    if bench.quick:
-        return
     title, counts = "durable publish, many connections", (64, 128, 256, 384, 1000)
     rounds = interleave(
         bench, {str(connections): Herald for connections in counts},
@@ -49,43 +52,13 @@ def many_connections(bench):
                       Goal(least=0.6, aim=0.9), herald=str(connections), reference="itself at 64")
 
 
-def whole_path(bench, delegates, events):
-    with Receiver(delegates) as receiver:
-        def herald(folder):
-            return WithDelegates(folder, [
-                {"url": receiver.url(number), "max_in_flight": IN_FLIGHT} for number in range(1, delegates + 1)])
-
-        rounds = interleave(
-            bench,
-            {"pipeline": lambda folder: Pipeline(folder, receiver), "herald": herald},
-            lambda server, _: complete(sample(
-                server, receiver, delegates, c=64, d=bench.seconds * 2, n=events if not bench.quick else events // 2)))
-    title = f"whole path, {delegates} delegate{'s' if delegates > 1 else ''}"
-    bench.keep(title, rounds)
-    one = delegates == 1
-    bench.compare(title, "CPU µs per delivery", rounds, "cpu_us_per_delivery", "pipeline",
-                  Goal(most=1.4, aim=1.15) if one else Goal(most=1.35, aim=1.1))
-    bench.compare(title, "deliveries per second", rounds, "deliveries_per_s", "pipeline",
-                  None if one else Goal(least=0.75, aim=0.92))
-    bench.compare(title, "accepted per second", rounds, "events_per_s", "pipeline")
-    bench.compare(title, "peak memory, MiB", rounds, "peak_memory", "pipeline", scale=1 << 20)
-
-
-def one_delegate(bench):
-    whole_path(bench, 1, 40_000)
-
-
-def ten_delegates(bench):
-    whole_path(bench, 10, 12_000)
-
-
 def idle_latency(bench):
     with Receiver() as receiver:
         rounds = interleave(
             bench,
             {
                 "pipeline": lambda folder: Pipeline(folder, receiver),
-                "herald": lambda folder: WithDelegates(folder, [{"url": receiver.url(1)}]),
+                "herald": lambda folder: Herald(folder, [{"url": receiver.url(1)}]),
             },
             lambda server, _: complete(sample(server, receiver, 1, c=1, r=100, d=bench.seconds)))
     title = "one event at a time, 100 per second"
@@ -101,7 +74,7 @@ def many_delegates(bench):
     with Receiver() as receiver:
         wanted = [{"url": receiver.url(n), "max_in_flight": IN_FLIGHT, "events": ["order.created"]} for n in (1, 2, 3)]
         unwanted = [{"url": receiver.url(100 + n), "events": [f"other.kind_{n}"]} for n in range(others)]
-        with WithDelegates(folder, wanted) as few, WithDelegates(folder, wanted) as many:
+        with Herald(folder, wanted) as few, Herald(folder, wanted) as many:
             time.sleep(1)
             before = many.memory()
             bench.progress(f"{title}: registering")
@@ -125,7 +98,7 @@ def dead_neighbours(bench):
     with Receiver() as receiver, Receiver(dead) as silent:
         fast = [{"url": receiver.url(1), "max_in_flight": IN_FLIGHT}]
         hanging = [{"url": silent.url(number, "?hang=1")} for number in range(1, dead + 1)]
-        with WithDelegates(folder, fast) as alone, WithDelegates(folder, fast + hanging) as beside:
+        with Herald(folder, fast) as alone, Herald(folder, fast + hanging) as beside:
             rounds = take_turns(
                 bench, {"alone": alone, "beside the dead": beside},
                 lambda server: complete(sample(
@@ -171,6 +144,9 @@ def resident(bench):
 def multicast(bench):
     """The library alone, in one process: nanoseconds for each delegate that is told, in several ways."""
     calls = 500_000 if bench.quick else 2_000_000
+    bench.progress("multicast: building")
+    subprocess.run(["swift", "build", "--package-path", ROOT, "-c", "release", "--product", "MulticastBenchmark"],
+                   stdout=sys.stderr, check=True)
 
     def take(number):
         bench.progress(f"multicast, round {number} of {bench.rounds}")
@@ -209,33 +185,25 @@ def run_multicast(calls):
     return {variant: figures | {"foreign_cpu": foreign} for variant, figures in json.loads(run.stdout).items()}
 
 
-class WithDelegates(Herald):
-    """Herald with delegates registered as soon as it runs."""
-
-    def __init__(self, folder, delegates):
-        super().__init__(folder)
-        self.delegates = delegates
-
-    def start(self):
-        super().start()
-        self.register(self.delegates)
-
-
-def complete(figures):
-    """A server that loses events is not fast."""
-    if figures["missing"]:
-        raise Failed(f"{figures['missing']} of {figures['events']} events did not arrive everywhere")
-    return figures
-
-
 ALL = {
+    "counts": counts,
     "publish": durable_publish,
+    "sizes": sizes,
     "connections": many_connections,
     "one": one_delegate,
     "ten": ten_delegates,
+    "hundreds": hundreds_of_delegates,
     "latency": idle_latency,
+    "load": latency_under_load,
     "many": many_delegates,
     "dead": dead_neighbours,
+    "tls": tls,
     "resident": resident,
+    "growth": growth,
     "multicast": multicast,
+    "others": others,
+    "soak": soak,
 }
+
+# What --quick leaves out, unless --only names it.
+LONG = ("sizes", "connections", "hundreds", "load", "growth", "others", "soak")
