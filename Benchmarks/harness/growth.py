@@ -1,5 +1,6 @@
 """What becomes of the cost of an event when a server has ten times as much of everything. Two servers with a history, one
-of them with a tenth of the other's, get the same load in turns; then the large one is started again, and drained."""
+of them with a tenth of the other's, get the same load in turns; then the large one is started again, and drained.
+Goals that are made for a million events are not judged by the few of --quick."""
 import http.client
 import json
 import shutil
@@ -70,7 +71,7 @@ def grow_delegates(bench, receiver, sizes):
             [{"url": receiver.url(100 + n), "events": [f"other.kind_{n}"]} for n in range(count)])
         time.sleep(SETTLING)
         grown = (server.memory() - before) / count
-    bench.single(f"{count:,} idle delegates", "memory of each, bytes", grown, Goal(most=2048, aim=1024))
+    bench.single(f"{count:,} idle delegates", "memory of each, bytes", grown, None if bench.quick else Goal(most=2048, aim=1024))
 
 
 def start(bench, server, title):
@@ -83,11 +84,12 @@ def start(bench, server, title):
         times.append(time.monotonic() - began)
         if number < 2:
             server.stop()
-    bench.single(title, "ready after, s", sorted(times)[1], Goal(most=2, aim=0.5))
+    bench.single(title, "ready after, s", sorted(times)[1], None if bench.quick else Goal(most=2, aim=0.5))
 
 
 def grow_backlog(bench, receiver, sizes):
     """Returns the delegate of the last server that all of it waits for."""
+    grown = []
     for server, count in sizes:
         bench.progress(f"growth: a backlog of {count:,} events")
         _, answer = server.request("POST", "/v1/delegates", wanted_by(receiver, 2)[1] | {"events": ["backlog.waits"]})
@@ -97,8 +99,10 @@ def grow_backlog(bench, receiver, sizes):
         before = server.memory()
         post_many(server, count, "backlog.waits")
         time.sleep(SETTLING)
-    bench.single(f"backlog of {count:,} events", "memory, with it / without", server.memory() / before,
-                 Goal(most=1.1, aim=1.05))
+        grown.append((server.memory() - before) / (1 << 20))
+    # None, but for what an allocator happens to keep. Whatever posting itself takes meets both servers, so it is subtracted.
+    bench.single(f"backlog of {count:,} events", "memory, MiB more than with a tenth", grown[-1] - grown[0],
+                 None if bench.quick else Goal(most=16, aim=4))
     return paused
 
 
@@ -115,4 +119,4 @@ def drain(bench, receiver, server, paused, events):
     took = time.monotonic() - began
     bench.single(title, "deliveries per second", events / took, None)
     bench.single(title, "CPU µs per delivery", (server.cpu() - cpu) * 1e6 / events, None)
-    bench.single(title, "memory, after it / before", server.memory() / before, Goal(most=1.1, aim=1.05))
+    bench.single(title, "memory after it, MiB more than before", (server.memory() - before) / (1 << 20), None)

@@ -1,6 +1,7 @@
 """The programs that are measured, and those that help: each started with a port and a folder of its own, and stopped by
 its process id."""
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
@@ -22,10 +23,17 @@ class Failed(Exception):
     """Something that makes the measurement worthless."""
 
 
+def free_ports(count):
+    """All different: they are held until the last one is known."""
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return free_ports(1)[0]
 
 
 class Program:
@@ -162,7 +170,7 @@ class Receiver(Program):
     """Answers callbacks and counts them. Several ports are several hosts to who sends them."""
 
     def __init__(self, ports=1):
-        self.ports = [free_port() for _ in range(ports)]
+        self.ports = free_ports(ports)
         super().__init__([os.path.join(BUILD, "receiver"), *map(str, self.ports)], self.ports[0])
 
     def stats(self, connection=None):

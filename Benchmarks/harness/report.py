@@ -20,7 +20,7 @@ class Goal:
 
     def __str__(self):
         sign, must = ("≤", self.most) if self.most is not None else ("≥", self.least)
-        return f"{sign} {must:g} (aim {self.aim:g})"
+        return f"{sign} {must:,.5g} (aim {self.aim:,.5g})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +43,9 @@ class Line:
         return self.goal.judge(self.measured if self.ratio is None else self.ratio)
 
     def cells(self):
-        ratio = "" if self.ratio is None else f"{self.ratio:.2f} ({self.ratio_least:.2f}–{self.ratio_most:.2f})"
+        digits = 3 if self.ratio is not None and self.ratio < 0.1 else 2
+        ratio = "" if self.ratio is None else (
+            f"{self.ratio:.{digits}f} ({self.ratio_least:.{digits}f}–{self.ratio_most:.{digits}f})")
         return [
             self.scenario, self.what, ratio, str(self.goal or ""), self.holds, number(self.measured),
             "" if self.reference_value is None else number(self.reference_value), self.reference,

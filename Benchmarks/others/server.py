@@ -36,9 +36,13 @@ async def deliver(client, url, waiting):
 
 @contextlib.asynccontextmanager
 async def lifespan(_):
-    limits = httpx.Limits(max_connections=None, max_keepalive_connections=None)
-    async with httpx.AsyncClient(limits=limits, timeout=60) as client:
-        workers = [asyncio.create_task(deliver(client, *lane)) for lane in lanes.items() for _ in range(IN_FLIGHT)]
+    async with contextlib.AsyncExitStack() as stack:
+        workers = []
+        for url, waiting in lanes.items():
+            # One client for each: its time for a request grows with the number of its connections.
+            limits = httpx.Limits(max_connections=IN_FLIGHT, max_keepalive_connections=IN_FLIGHT)
+            client = await stack.enter_async_context(httpx.AsyncClient(limits=limits, timeout=60))
+            workers += [asyncio.create_task(deliver(client, url, waiting)) for _ in range(IN_FLIGHT)]
         yield
         for worker in workers:
             worker.cancel()

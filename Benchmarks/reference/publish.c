@@ -43,7 +43,8 @@ static int poller;
 static char request[REQUEST];
 static size_t request_size;
 static char *id_field, *time_field;
-static struct connection *free_connections;
+/* Taken in turns, so that none is idle for so long that the server closes it. */
+static struct connection *first_free, **last_free = &first_free;
 static uint64_t started, accepted, refused;
 static int waiting;
 static struct histogram latency;
@@ -106,6 +107,12 @@ static bool receive(struct connection *connection) {
     return true;
 }
 
+static void put_back(struct connection *connection) {
+    connection->next_free = NULL;
+    *last_free = connection;
+    last_free = &connection->next_free;
+}
+
 static void connect_one(void) {
     struct sockaddr_in address = {
         .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -117,8 +124,7 @@ static void connect_one(void) {
     setsockopt(connection->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     struct epoll_event event = { .events = EPOLLIN, .data.ptr = connection };
     if (epoll_ctl(poller, EPOLL_CTL_ADD, connection->fd, &event)) fail("epoll_ctl");
-    connection->next_free = free_connections;
-    free_connections = connection;
+    put_back(connection);
 }
 
 /* Posts what is due. Returns the time of the next event, or 0 when one has to wait for a connection. */
@@ -127,9 +133,10 @@ static uint64_t post_due(uint64_t start, uint64_t end) {
         uint64_t now = now_ns(), due = rate > 0 ? start + (uint64_t)((double)started * 1e9 / rate) : now;
         if (due >= end || started >= limit) return UINT64_MAX;
         if (due > now) return due;
-        struct connection *connection = free_connections;
+        struct connection *connection = first_free;
         if (!connection) return 0;
-        free_connections = connection->next_free;
+        first_free = connection->next_free;
+        if (!first_free) last_free = &first_free;
         post(connection, due);
     }
 }
@@ -179,8 +186,7 @@ int main(int argc, char **argv) {
                 uint64_t ticks;
                 if (read(timer, &ticks, sizeof ticks) < 0 && errno != EAGAIN) fail("read");
             } else if (receive(connection)) {
-                connection->next_free = free_connections;
-                free_connections = connection;
+                put_back(connection);
             }
         }
         last = now_ns();
