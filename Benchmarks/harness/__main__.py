@@ -8,6 +8,7 @@ import tempfile
 import time
 
 import counts
+import plots
 import report
 import scenarios
 from machine import Patience, file_system
@@ -39,6 +40,12 @@ class Bench:
     def compare(self, scenario, what, rounds, figure, variant, goal=None, *, herald="herald", reference=None,
                 scale=1):
         self.lines.append(report.line(scenario, what, rounds, figure, variant, goal, herald, reference, scale))
+
+    def reckon(self, scenario, what, measured, reference_value, reference, goal=None):
+        """A ratio of two figures that come from more than one scenario, and so have no spread."""
+        ratio = measured / reference_value
+        self.lines.append(report.Line(
+            scenario, what, reference, reference_value, measured, ratio, ratio, ratio, goal, None))
 
     def single(self, scenario, what, value, goal):
         self.lines.append(report.Line(scenario, what, "", None, value, None, None, None, goal, None))
@@ -98,8 +105,12 @@ def main():
     bench.progress("")
     remarks = notes(bench, options, time.monotonic() - began)
     print(report.table(bench.lines))
+    if not options.only:
+        print("\n" + report.aligned(report.goals(bench.lines)))
     print("\n" + "\n".join(remarks))
-    report.write(os.path.join(ROOT, "Benchmarks", "results"), bench.lines, remarks, bench.samples)
+    results = os.path.join(ROOT, "Benchmarks", "results")
+    report.write(results, bench.lines, remarks, bench.samples)
+    plots.draw(results, bench.lines, bench.samples)
     for complaint in counts.exceeded(bench.lines, bench.samples.get("counts", {})) if options.check else ():
         print(f"Benchmarks/run: {complaint}", file=sys.stderr)
         failed = True

@@ -39,7 +39,7 @@ def compare(bench, title, receiver, small, large):
         lambda server: complete(sample(server, receiver, 1, c=64, d=bench.seconds * 2, n=10_000)))
     bench.keep(title, rounds)
     bench.compare(title, "CPU µs per event, 1 delegate", rounds, "cpu_us_per_event", "a tenth",
-                  Goal(most=1.1, aim=1.05), herald="all", reference="itself with a tenth")
+                  Goal(most=1.1, aim=1.05, of=15), herald="all", reference="itself with a tenth")
 
 
 def post_many(server, count, kind):
@@ -71,7 +71,7 @@ def grow_delegates(bench, receiver, sizes):
             [{"url": receiver.url(100 + n), "events": [f"other.kind_{n}"]} for n in range(count)])
         time.sleep(SETTLING)
         grown = (server.memory() - before) / count
-    bench.single(f"{count:,} idle delegates", "memory of each, bytes", grown, None if bench.quick else Goal(most=2048, aim=1024))
+    bench.single(f"{count:,} idle delegates", "memory of each, bytes", grown, None if bench.quick else Goal(most=2048, aim=1024, of=16))
 
 
 def start(bench, server, title):
@@ -84,7 +84,7 @@ def start(bench, server, title):
         times.append(time.monotonic() - began)
         if number < 2:
             server.stop()
-    bench.single(title, "ready after, s", sorted(times)[1], None if bench.quick else Goal(most=2, aim=0.5))
+    bench.single(title, "ready after, s", sorted(times)[1], None if bench.quick else Goal(most=2, aim=0.5, of=17))
 
 
 def grow_backlog(bench, receiver, sizes):
@@ -102,7 +102,7 @@ def grow_backlog(bench, receiver, sizes):
         grown.append((server.memory() - before) / (1 << 20))
     # None, but for what an allocator happens to keep. Whatever posting itself takes meets both servers, so it is subtracted.
     bench.single(f"backlog of {count:,} events", "memory, MiB more than with a tenth", grown[-1] - grown[0],
-                 None if bench.quick else Goal(most=16, aim=4))
+                 None if bench.quick else Goal(most=16, aim=4, of=16))
     return paused
 
 

@@ -1,4 +1,6 @@
 """Scenarios in which the load differs: size of the events, number of delegates, share of the capacity."""
+import statistics
+
 from programs import Herald, Ingest, Pipeline, Receiver
 from report import Goal
 from sampling import complete, interleave, sample, take_turns
@@ -27,14 +29,37 @@ def whole_path(bench, delegates, events, goal, rate_goal=None):
     bench.compare(title, "deliveries per second", rounds, "deliveries_per_s", "pipeline", rate_goal)
     bench.compare(title, "accepted per second", rounds, "events_per_s", "pipeline")
     bench.compare(title, "peak memory, MiB", rounds, "peak_memory", "pipeline", scale=1 << 20)
+    return title, rounds
 
 
 def one_delegate(bench):
-    whole_path(bench, 1, 40_000, Goal(most=1.4, aim=1.15))
+    whole_path(bench, 1, 40_000, Goal(most=1.4, aim=1.15, of=6))
 
 
 def ten_delegates(bench):
-    whole_path(bench, 10, 12_000, Goal(most=1.35, aim=1.1), Goal(least=0.75, aim=0.92))
+    title, rounds = whole_path(
+        bench, 10, 12_000, Goal(most=1.35, aim=1.1, of=7), Goal(least=0.75, aim=0.92, of=7))
+    compare_rate(bench, title, rounds)
+    compare_further_delivery(bench, title, rounds)
+
+
+def compare_rate(bench, title, rounds):
+    """Beside the most that could be: the load generator posts to the receiver, with nobody between."""
+    with Receiver() as receiver:
+        direct = take_turns(bench, {"direct": receiver}, lambda server: sample(server, c=64, d=bench.seconds))
+    bench.reckon(title, "deliveries per second", rounds.median("herald", "deliveries_per_s"),
+                 direct.median("direct", "events_per_s"), "load generator → receiver", Goal(least=0.33, aim=0.42, of=4))
+
+
+def compare_further_delivery(bench, title, rounds):
+    """What a delivery costs when an event has been accepted, stored and delivered once."""
+    one = bench.samples.get("whole path, 1 delegate")
+    if not one:
+        return
+    herald, pipeline = (
+        (rounds.median(name, "cpu_us_per_event") - statistics.median(x["cpu_us_per_event"] for x in one[name])) / 9
+        for name in ("herald", "pipeline"))
+    bench.reckon(title, "CPU µs of each further delivery", herald, pipeline, "pipeline", Goal(most=1.25, aim=1.08, of=5))
 
 
 def hundreds_of_delegates(bench):

@@ -39,7 +39,7 @@ def others(bench):
     for name in commands:
         if name in variants:
             bench.compare(title, "CPU µs per delivery", rounds, "cpu_us_per_delivery", name,
-                          Goal(most=0.4, aim=0.2) if name == best else None)
+                          Goal(most=0.4, aim=0.2, of=18) if name == best else None)
             bench.compare(title, "deliveries per second", rounds, "deliveries_per_s", name)
             bench.compare(title, "peak memory, MiB", rounds, "peak_memory", name, scale=1 << 20)
 

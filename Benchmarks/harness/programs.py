@@ -139,7 +139,7 @@ class Herald(Program):
 
     def start(self):
         self.start_again()
-        self.register(self.delegates)
+        (self.register if len(self.delegates) < 50 else self.register_many)(self.delegates)
 
     def start_again(self):
         """With the delegates that it already knows."""

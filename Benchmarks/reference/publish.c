@@ -103,7 +103,7 @@ static bool receive(struct connection *connection) {
     if (!is_complete(connection)) return false;
     waiting--;
     histogram_add(&latency, now_ns() - connection->sent_ns);
-    if (!strncmp(connection->answer, "HTTP/1.1 202", 12)) accepted++; else refused++;
+    if (!strncmp(connection->answer, "HTTP/1.1 20", 11)) accepted++; else refused++;
     return true;
 }
 
