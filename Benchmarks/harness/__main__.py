@@ -87,7 +87,7 @@ def main():
     # A signal unwinds like an error does, so that what was started is stopped, and what was written is removed.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: sys.exit(128 + received))
-    began, failed = time.monotonic(), False
+    began, failed, took = time.monotonic(), False, []
     with tempfile.TemporaryDirectory(prefix=".herald-benchmark-", dir=options.data) as folder:
         bench = Bench(options, folder)
         if options.record:
@@ -96,14 +96,19 @@ def main():
         patience = (15 if options.quick else 60) if options.patience is None else options.patience
         for name in chosen:
             bench.patience.left = max(0, bench.patience.left) + patience / len(chosen)
+            started = time.monotonic()
             try:
                 scenarios.ALL[name](bench)
             except Failed as error:
                 bench.progress("")
                 print(f"Benchmarks/run: {name}: {error}", file=sys.stderr)
                 failed = True
+            took.append(f"{name} {time.monotonic() - started:.0f}")
     bench.progress("")
+    left_out = [name for name in scenarios.ALL if name not in chosen]
     remarks = notes(bench, options, time.monotonic() - began)
+    remarks.append("- seconds that each took: " + ", ".join(took))
+    remarks += ["- left out: " + ", ".join(left_out)] if left_out else []
     print(report.table(bench.lines))
     if not options.only:
         print("\n" + report.aligned(report.goals(bench.lines)))
