@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { h, show, empty } from "./dom.js";
-import { keep } from "./live.js";
+import { follow } from "./live.js";
 import { clock, cut, count } from "./format.js";
 
 const most = 500;
@@ -44,6 +44,16 @@ export function events(root, { query, signal }) {
     draw();
   }
 
+  /// Reads the latest, and from which event on the stream tells what comes.
+  async function begin() {
+    const known = waiting[0]?.id ?? shown[0]?.id;
+    // Where nothing fits yet, it goes on from the end that the log had before it was looked at.
+    const end = known ?? (await api.events({ limit: 1 })).data[0]?.id ?? "earliest";
+    await poll();
+    const fields = { events: query.get("type") ?? "*,herald.*", last_event_id: waiting[0]?.id ?? shown[0]?.id ?? end };
+    return query.get("subject") ? { ...fields, subjects: query.get("subject") } : fields;
+  }
+
   async function poll() {
     const page = await api.events({ ...filters(), limit: pageSize });
     const known = waiting[0]?.id ?? shown[0]?.id;
@@ -62,7 +72,7 @@ export function events(root, { query, signal }) {
     else draw();
   }
 
-  keep(poll, 2000, signal, (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message)));
+  follow("/v1/events/stream", begin, add, signal, (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message)));
 
   async function more() {
     const page = await api.events({ ...filters(), limit: pageSize, cursor: older });

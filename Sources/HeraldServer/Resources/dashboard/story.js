@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { h, s, show, notice, copyButton } from "./dom.js";
-import { keep } from "./live.js";
+import { follow, keep } from "./live.js";
 import { state, tone, moment, address, duration, pretty, plural, sentence } from "./format.js";
 import { attempt } from "./attempt.js";
 import { scale } from "./svg.js";
@@ -28,7 +28,9 @@ export function story(root, { parameter: id, signal }) {
     drawTimeline(event);
     drawBody(event);
     timeline.dataset.over = isOver;
-  }, 2000, signal, (error) => show(head, h("h1", null, "Event"), h("p", { class: "error", role: "alert" }, error.message)));
+  }, 10_000, signal, (error) => show(head, h("h1", null, "Event"), h("p", { class: "error", role: "alert" }, error.message)));
+
+  follow("/v1/attempts/stream", () => ({ event: id }), refresh, signal);
 
   function drawTimeline(event) {
     const heading = h("h2", { id: "told" }, "Who was told");
