@@ -27,8 +27,8 @@ class Server:
         for line in self.process.stdout:
             entry = json.loads(line)
             if entry["message"] == "listening":
-                self.address = entry["address"]
-                return "http://" + self.address
+                self.address = entry["address"].removeprefix("http://")
+                return entry["address"]
         raise AssertionError("herald did not start")
 
     def kill(self):

@@ -28,7 +28,7 @@ struct StreamClientTests {
         var posted: [String] = []
         for number in 0..<40 {
             if number == 20 {
-                try await eventually("attempts are recorded") { attempts.told.count == 20 }
+                try await eventually("attempts are recorded") { attempts.told.count == 40 }
                 try await herald.kill()
                 herald = try await HeraldProcess.start(
                     folder: herald.folder, listen: "127.0.0.1:\(herald.port)")

@@ -91,7 +91,7 @@ struct StreamEndpoints: Sendable {
         var start: AttemptStreams.Start?
         switch query["last_event_id"] {
         case nil, "now": break
-        case "earliest": start = { _ throws(StoreError) in 0 }
+        case "earliest": start = Self.startAtOldest
         case .some(let text):
             guard let id = StoredAttempt.id(of: text) else {
                 throw .invalidParameter("last_event_id", "must be an attempt's id, \"earliest\" or \"now\"")
@@ -100,9 +100,13 @@ struct StreamEndpoints: Sendable {
         }
         if let text = call.lastEventID {
             // The id of the beginning of a log in which nothing was yet.
-            start = text == "earliest" ? { _ throws(StoreError) in 0 } : Self.start(after: StoredAttempt.id(of: text))
+            start = text == "earliest" ? Self.startAtOldest : Self.start(after: StoredAttempt.id(of: text))
         }
         try listen(call, to: streams.attempts, interest, start)
+    }
+
+    private static let startAtOldest: AttemptStreams.Start = { reader throws(StoreError) in
+        (try reader.attempts(after: 0, limit: 1).first?.id ?? 1) - 1
     }
 
     /// - Parameter id: of an attempt that may be gone; what counts is that those after it are there. `nil`: it is none.
