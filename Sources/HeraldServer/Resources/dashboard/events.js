@@ -9,6 +9,7 @@ const most = 500;
 const pageSize = 100;
 
 export function events(root, { query, signal }) {
+  const about = query.get("subject");
   let shown = [];
   let waiting = [];
   let older = null;
@@ -35,7 +36,7 @@ export function events(root, { query, signal }) {
     if (wanted !== location.hash) location.hash = wanted;
   }
 
-  const filters = () => ({ type: query.get("type"), subject: query.get("subject") });
+  const filters = () => ({ type: query.get("type"), subject: about });
   const isReading = () => isPaused || scrollY > 120 || list.contains(document.activeElement);
 
   function release() {
@@ -44,19 +45,21 @@ export function events(root, { query, signal }) {
     draw();
   }
 
-  /// Reads the latest, and from which event on the stream tells what comes.
+  const newest = () => waiting[0]?.id ?? shown[0]?.id;
+
+  /// Reads the latest; the stream tells what comes after.
   async function begin() {
-    const known = waiting[0]?.id ?? shown[0]?.id;
-    // Where nothing fits yet, it goes on from the end that the log had before it was looked at.
-    const end = known ?? (await api.events({ limit: 1 })).data[0]?.id ?? "earliest";
+    // Where nothing fits yet, that is after the end which the log had before it was looked at.
+    const end = newest() ?? (await api.events({ limit: 1 })).data[0]?.id ?? "earliest";
     await poll();
-    const fields = { events: query.get("type") ?? "*,herald.*", last_event_id: waiting[0]?.id ?? shown[0]?.id ?? end };
-    return query.get("subject") ? { ...fields, subjects: query.get("subject") } : fields;
+    const fields = { events: query.get("type") ?? "*,herald.*", last_event_id: newest() ?? end };
+    // The parameter is a list; a subject may have a comma.
+    return !about || about.includes(",") ? fields : { ...fields, subjects: about };
   }
 
   async function poll() {
     const page = await api.events({ ...filters(), limit: pageSize });
-    const known = waiting[0]?.id ?? shown[0]?.id;
+    const known = newest();
     const place = page.data.findIndex((each) => each.id === known);
     const isFirst = known === undefined;
     const found = place < 0 ? page.data : page.data.slice(0, place);
@@ -72,7 +75,7 @@ export function events(root, { query, signal }) {
     else draw();
   }
 
-  follow("/v1/events/stream", begin, add, signal, (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message)));
+  follow("/v1/events/stream", begin, (found) => add(found.filter((each) => !about || each.subject === about)), signal, (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message)));
 
   async function more() {
     const page = await api.events({ ...filters(), limit: pageSize, cursor: older });
@@ -87,7 +90,7 @@ export function events(root, { query, signal }) {
       release();
     } }, `${count(waiting.length)} new`));
     if (shown.length === 0) {
-      const isFiltered = query.get("type") || query.get("subject");
+      const isFiltered = query.get("type") || about;
       return show(list, isFiltered ? h("p", { class: "calm" }, "No event fits.") : empty("No events yet", "Post one, from here or from anywhere:",
         `curl ${location.origin}/v1/events \\\n  --json '{"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}'`));
     }

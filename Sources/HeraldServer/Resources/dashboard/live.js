@@ -13,22 +13,20 @@ function tell(lost) {
 }
 
 /// Listens to a live stream while the page is visible, until `signal` ends it. `start` reads what there is and answers the
-/// stream's parameters, so that it goes on from there. A connection that breaks is resumed by the browser, from the last
-/// entry on; where that can't be, `start` is called again. `take` gets a few entries at a time, the newest first, and none
-/// when the stream begins: from there on nothing is missed.
-export function follow(path, start, take, signal, failed = () => {}) {
+/// stream's parameters. When the connection breaks the browser resumes it; where that can't be, `start` is called again.
+/// `take` gets a few entries at a time, newest first, and none when the stream begins: from there on nothing is missed.
+export function follow(path, start, take, signal, failed) {
   let source = null;
   let timer = null;
   let turn = 0;
-  const close = () => {
+  function close() {
     source?.close();
     clearTimeout(timer);
     source = timer = null;
-  };
+  }
   async function open() {
     close();
-    turn += 1;
-    const mine = turn;
+    const mine = ++turn;
     const isOver = () => signal.aborted || document.hidden || mine !== turn;
     if (isOver()) return;
     try {
@@ -42,15 +40,12 @@ export function follow(path, start, take, signal, failed = () => {}) {
       timer = setTimeout(open, 2000);
       return;
     }
-    tell(false);
     let batch = [];
     source.onmessage = ({ data }) => {
-      if (batch.length === 0) setTimeout(() => {
-        const entries = batch.reverse();
+      if (batch.push(JSON.parse(data)) === 1) setTimeout(() => {
+        if (!isOver()) take(batch.reverse());
         batch = [];
-        if (!isOver()) take(entries);
       }, 100);
-      batch.push(JSON.parse(data));
     };
     source.onopen = () => {
       clearTimeout(timer);
@@ -59,10 +54,11 @@ export function follow(path, start, take, signal, failed = () => {}) {
     };
     source.onerror = () => {
       const isRefused = source.readyState === EventSource.CLOSED;
-      if (!isRefused) tell(true);
+      tell(!isRefused);
+      if (!isRefused && timer) return;
+      clearTimeout(timer);
       // After a long time there may be more than anybody wants to see pass by.
-      if (isRefused) clearTimeout(timer);
-      if (isRefused || timer === null) timer = setTimeout(open, isRefused ? 2000 : 30_000);
+      timer = setTimeout(open, isRefused ? 2000 : 30_000);
     };
     source.addEventListener("ready", () => isOver() || take([]));
     source.addEventListener("reset", open);
