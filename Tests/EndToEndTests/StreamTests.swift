@@ -136,7 +136,7 @@ struct StreamTests {
         for (listeners, list) in [(clients, "/v1/events"), (watchers, "/v1/delegates/\(delegate)/attempts")] {
             let expected = try await Self.all(list, herald)
             #expect(expected.count >= 900)
-            try await eventually("all clients of \(list) were told everything", within: 40) {
+            try await eventually("all clients of \(list) were told everything", within: 90) {
                 listeners.allSatisfy { $0.ids.count >= expected.count }
             }
             for client in listeners {
