@@ -225,8 +225,10 @@ struct StreamTests {
         }
         // It has changed already: at once.
         #expect(try await herald.get("/v1/app-state?wait=60&if_none_match=%22\(known)%22").status == 200)
+        #expect(try await herald.get("/v1/app-state?wait=60", ["If-None-Match": "\"\(known)\""]).status == 200)
         let current = try #require(try await herald.get("/v1/app-state").header("etag")).filter { $0 != "\"" }
         #expect(try await herald.get("/v1/app-state?wait=1&if_none_match=\(current)").status == 304)
+        #expect(try await herald.get("/v1/app-state?wait=1", ["If-None-Match": "\"\(current)\""]).status == 304)
         #expect(try await herald.get("/v1/app-state?wait=1").status == 200)
         for wrong in ["0", "61", "x"] { #expect(try await herald.get("/v1/app-state?wait=\(wrong)").status == 422) }
     }
