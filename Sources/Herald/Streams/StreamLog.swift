@@ -35,7 +35,7 @@ public protocol StreamLog: AnyObject, Sendable {
 /// A place in a log, for a client to come back to.
 public struct StreamPlace: Sendable {
     let place: Sequence
-    /// Of the entry there; `nil` when there is none, or none that the client may know.
+    /// What a client resumes from: the id of the entry there, or what stands for it; `nil` when there is none.
     let id: String?
 }
 

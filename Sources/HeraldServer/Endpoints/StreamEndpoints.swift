@@ -26,11 +26,19 @@ struct StreamEndpoints: Sendable {
             }
             place = given
         }
+        var start = Self.start(place, call.app)
         if let text = call.lastEventID {
             // What is no id at all is one that the log doesn't have.
-            place = LogPlace(text) ?? .event(id: "")
+            start = EventLog.place(ofID: text).map(Self.start) ?? Self.start(LogPlace(text) ?? .event(id: ""), call.app)
         }
-        try listen(call, to: streams.events, interest, Self.start(place, call.app))
+        try listen(call, to: streams.events, interest, start)
+    }
+
+    private static func start(_ place: Herald.Sequence) -> EventStreams.Start {
+        { reader throws(StoreError) in
+            let log = (try reader.firstEvent() - 1)...(try reader.lastEvent())
+            return log.contains(place) ? place : nil
+        }
     }
 
     /// Finds the place after which to begin.

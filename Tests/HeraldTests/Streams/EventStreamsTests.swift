@@ -74,8 +74,13 @@ struct EventStreamsTests {
             #expect(lost.lines.items.first == "lost e599")
             _ = try await bench.post("a.b", id: "next")
             try await eventually("it goes on") { lost.told == ["next"] }
-            earliest.leave()
-            lost.leave()
+
+            let stranger = client(streams, thread, EventInterest(app: AppKey(rawValue: 2)), seed: 9)
+            stranger.connect()
+            try await eventually("it has begun, and learns no id") { stranger.lines.items.first == "after @601" }
+            #expect(EventLog.place(ofID: "@601") == 601)
+            for id in ["601", "@", "@0", "@-1", "@x", ""] { #expect(EventLog.place(ofID: id) == nil) }
+            for client in [earliest, lost, stranger] { client.leave() }
         }
     }
 
