@@ -1,4 +1,5 @@
-/// All clients that listen to attempts: a delegate of the multicast, told as attempts are written down.
+/// All clients that listen to attempts: a delegate of the multicast, told as attempts are written down. It may cross
+/// threads as what it inherits from does: it adds nothing that changes.
 public final class AttemptStreams: LiveStreams<AttemptLog>, EventDelegate, @unchecked Sendable {
     public init(hub: Hub, format: StreamFormat<LoggedAttempt>) {
         super.init(hub: hub, log: AttemptLog(hub), format: format)

@@ -1,6 +1,7 @@
 import Synchronization
 
-/// All clients that listen to events: a delegate of the multicast, told as they become durable.
+/// All clients that listen to events: a delegate of the multicast, told as they become durable. It may cross threads as
+/// what it inherits from does: it adds nothing that changes.
 public final class EventStreams: LiveStreams<EventLog>, EventDelegate, @unchecked Sendable {
     public init(hub: Hub, format: StreamFormat<Event>) {
         super.init(hub: hub, log: EventLog(hub.tail), format: format)
