@@ -82,7 +82,7 @@ public class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     ///     Without one the stream begins now.
     public final func open(
         _ interest: Interest, description: String, on thread: any StreamThread, to output: any StreamOutput,
-        start: (@Sendable (any StoreReader) throws(StoreError) -> Sequence?)?
+        start: Start?
     ) -> Stream {
         count.add(1, ordering: .sequentiallyConsistent)
         let now = hub.clock.wall()
