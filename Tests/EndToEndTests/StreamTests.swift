@@ -76,6 +76,9 @@ struct StreamTests {
             #expect(earliest[0].name == "ready" && earliest[0].id == "earliest")
             #expect(earliest.dropFirst().compactMap(\.id) == all)
             #expect(try messages("?last_event_id=\(all[2])", 3).compactMap(\.id) == Array(all[2...]))
+            // What stands for a place where another app's event is.
+            #expect(try messages("?last_event_id=@3", 3).compactMap(\.id) == Array(all[2...]))
+            #expect(try messages("", 1, header: "@9")[0].name == "reset")
             #expect(try messages("?last_event_id=earliest", 2, header: all[3]).compactMap(\.id) == Array(all[3...]))
             #expect(try messages("?last_event_id=2020-01-01T00:00:00Z", 6).dropFirst().compactMap(\.id) == all)
             for unknown in ["nobody-knows", "not an id"] {

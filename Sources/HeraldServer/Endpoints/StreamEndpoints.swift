@@ -19,35 +19,46 @@ struct StreamEndpoints: Sendable {
     private func listenToEvents(_ call: Call) throws(Problem) {
         let query = try call.query("events", "subjects", "last_event_id")
         let interest = try interest(query, call.app)
-        var place = LogPlace.now
+        var start: EventStreams.Start?
         if let text = query["last_event_id"] {
-            guard let given = LogPlace(text) else {
+            guard let given = Self.start(text, call.app) else {
                 throw .invalidParameter("last_event_id", "must be \(LogPlace.words), \"earliest\" or \"now\"")
             }
-            place = given
+            start = given.start
         }
-        var start = Self.start(place, call.app)
-        if let text = call.lastEventID {
-            // What is no id at all is one that the log doesn't have.
-            start = EventLog.place(ofID: text).map(Self.start) ?? Self.start(LogPlace(text) ?? .event(id: ""), call.app)
-        }
+        // What is no id at all is one that the log doesn't have.
+        if let text = call.lastEventID { start = (Self.start(text, call.app) ?? Self.unknown).start }
         try listen(call, to: streams.events, interest, start)
     }
 
-    private static func start(_ place: Herald.Sequence) -> EventStreams.Start {
-        { reader throws(StoreError) in
-            let log = (try reader.firstEvent() - 1)...(try reader.lastEvent())
-            return log.contains(place) ? place : nil
+    /// Finds the place after which to begin. `nil`: the text names none.
+    private static func start(_ text: String, _ app: AppKey) -> Beginning? {
+        if let place = EventLog.place(ofID: text) {
+            return .after { reader throws(StoreError) in
+                let log = (try reader.firstEvent() - 1)...(try reader.lastEvent())
+                return log.contains(place) ? place : nil
+            }
+        }
+        switch LogPlace(text) {
+        case nil: return nil
+        case .now: return .now
+        case .earliest: return .after { reader throws(StoreError) in try reader.firstEvent() - 1 }
+        case .time(let time): return .after { reader throws(StoreError) in try reader.sequence(since: time) - 1 }
+        case .event(let id): return .after { reader throws(StoreError) in try reader.event(app: app, id: id)?.sequence }
         }
     }
 
-    /// Finds the place after which to begin.
-    private static func start(_ place: LogPlace, _ app: AppKey) -> EventStreams.Start? {
-        switch place {
-        case .now: nil
-        case .earliest: { reader throws(StoreError) in try reader.firstEvent() - 1 }
-        case .time(let time): { reader throws(StoreError) in try reader.sequence(since: time) - 1 }
-        case .event(let id): { reader throws(StoreError) in try reader.event(app: app, id: id)?.sequence }
+    private static let unknown = Beginning.after { _ throws(StoreError) in nil }
+
+    private enum Beginning: Sendable {
+        case now
+        case after(EventStreams.Start)
+
+        var start: EventStreams.Start? {
+            switch self {
+            case .now: nil
+            case .after(let start): start
+            }
         }
     }
 
