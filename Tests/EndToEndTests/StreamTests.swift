@@ -133,9 +133,11 @@ struct StreamTests {
                 _ = try await load.stop()
             }
         }
-        _ = try await herald.get("/v1/delegates/\(delegate)") {
+        _ = try await herald.get("/v1/delegates/\(delegate)", within: 60) {
             $0["lag"]?["events"]?.integer == 0 && $0["lag"]?["in_flight"]?.integer == 0
         }
+        // Until all that was delivered is recorded as well.
+        _ = try await herald.get("/metrics", within: 60) { $0.text.contains("\nherald_routing_lag_events 0\n") }
         for (listeners, list) in [(clients, "/v1/events"), (watchers, "/v1/delegates/\(delegate)/attempts")] {
             let expected = try await Self.all(list, herald)
             #expect(expected.count >= 900)
@@ -179,6 +181,8 @@ struct StreamTests {
         _ = try await herald.get("/v1/delegates/\(delegate)", within: 60) {
             $0["lag"]?["events"]?.integer == 0 && $0["lag"]?["in_flight"]?.integer == 0
         }
+        // Until all that was delivered is recorded as well.
+        _ = try await herald.get("/metrics", within: 60) { $0.text.contains("\nherald_routing_lag_events 0\n") }
         for (index, list) in ["/v1/events", "/v1/delegates/\(delegate)/attempts"].enumerated() {
             let expected = try await Self.all(list, herald)
             #expect(expected.count == 5_000)
