@@ -15,6 +15,8 @@ final class Target {
 
     let delegate: WebhookDelegate
     let url: CallbackURL
+    /// `nil`: nothing beyond what always holds.
+    let tls: TargetTLS?
     /// One for each secret, newest first.
     let signers: [Signer]
     /// Of callbacks, behind those that differ from one to the next.
@@ -42,6 +44,7 @@ final class Target {
         } catch {
             throw .url(error)
         }
+        tls = TargetTLS(delegate)
         do {
             signers = try delegate.state.secrets.map { entry throws(SignerError) in try Signer(entry) }
         } catch {
