@@ -62,10 +62,22 @@ final class StreamPassage {
         guard errno == EAGAIN || errno == EINTR, connection.loop.watch(self, of: connection) else {
             return HERALD_MHD_STREAM_FAILED
         }
+        push()
         connection.deadline = .max
         isSuspended = true
         MHD_suspend_connection(connection.handle)
         return 0
+    }
+}
+
+extension StreamPassage {
+    /// The library corks the socket of an answer without known end, so that the system would hold a piece back for
+    /// 200 ms. It does so once, and this is what it is undone by.
+    private func push() {
+        let descriptor = herald_mhd_descriptor(connection.handle)
+        var (off, on): (Int32, Int32) = (0, 1)
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_CORK, &off, 4)
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, 4)
     }
 }
 

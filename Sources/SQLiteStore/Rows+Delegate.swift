@@ -42,9 +42,10 @@ extension WebhookSettings {
         leaseSeconds = row.optionalInteger(23).map { Int($0) }
         verification = try known(Verification(rawValue: row.text(24)), "verification", row.text(24))
         httpVersion = try known(HTTPVersion(rawValue: row.text(25)), "HTTP version", row.text(25))
-        tls = try row.optionalText(29).map { text throws(StoreError) in
-            TLSSettings(try TextList.pairs(try vault.open(text: text, .tls(key))))
-        } ?? TLSSettings()
+        tls =
+            try row.optionalText(29).map { text throws(StoreError) in
+                TLSSettings(try TextList.pairs(try vault.open(text: text, .tls(key))))
+            } ?? TLSSettings()
     }
 }
 

@@ -178,6 +178,10 @@ final class Transfer {
     /// How many bytes of a body it sends.
     var bodySize: Int { isHandshake ? 0 : payload?.range.count ?? 0 }
 
+    func judge(_ address: IPAddress, _ port: UInt16) -> AddressGuard.Verdict {
+        addressGuard.judge(address: address, port: port, host: target?.name)
+    }
+
     func note(peer address: IPAddress, port: UInt16) {
         if let pin, pin.address == address, pin.port == port {
             peer = pin.peer

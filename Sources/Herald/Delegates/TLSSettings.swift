@@ -26,7 +26,8 @@ public struct TLSSettings: Equatable, Sendable {
 extension TLSSettings: CustomStringConvertible, CustomReflectable {
     public var description: String {
         let parts = [
-            authorities.map { _ in "authorities" }, pin.map { "pin \($0)" }, clientCertificate.map { _ in "certificate" },
+            authorities.map { _ in "authorities" }, pin.map { "pin \($0)" },
+            clientCertificate.map { _ in "certificate" },
         ]
         return "TLS(\(parts.compactMap(\.self).joined(separator: ", ")))"
     }

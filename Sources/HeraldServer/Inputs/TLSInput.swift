@@ -44,7 +44,8 @@ struct TLSInput {
             switch Certificates.judge(key: key, of: certificate) {
             case .fits: break
             case .unreadable:
-                reader.wrong("/tls/client_key", "must be a private key in PEM (-----BEGIN PRIVATE KEY-----), not encrypted")
+                reader.wrong(
+                    "/tls/client_key", "must be a private key in PEM (-----BEGIN PRIVATE KEY-----), not encrypted")
             case .mismatch: reader.wrong("/tls/client_key", "does not belong to client_certificate")
             }
         }
