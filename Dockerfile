@@ -22,6 +22,7 @@ RUN apt-get update \
         ca-certificates \
         libcurl4 \
         libgnutls30 \
+        libjemalloc2 \
         libmicrohttpd12 \
         libnghttp2-14 \
         libsqlite3-0 \
