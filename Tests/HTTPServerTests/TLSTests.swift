@@ -191,7 +191,10 @@ struct TLSTests {
             fixture.advance(seconds: 1)
             return fixture.application.streams.closed == 2
         }
-        try await eventually("nothing is left") { fixture.server.statistics.openConnections == 0 }
+        try await eventually("nothing is left") {
+            fixture.advance(seconds: 1)
+            return fixture.server.statistics.openConnections == 0
+        }
         never.signal(SIGKILL)
     }
 
