@@ -77,6 +77,7 @@ struct TLSTests {
             let plain = try fixture.client()
             plain.send("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
             #expect(try !String(decoding: plain.readToEnd(), as: UTF8.self).hasPrefix("HTTP"))
+            while fixture.server.statistics.openConnections != 0 { briefPause() }
             let silent = try fixture.client()
             // The first bytes of a client's greeting.
             silent.send([0x16, 0x03, 0x01, 0x02])
