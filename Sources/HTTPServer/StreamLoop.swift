@@ -8,7 +8,7 @@ internal import Synchronization
 /// `@unchecked Sendable`: other threads touch the constants, the mailbox and the atomics; the rest is that thread's own.
 public final class StreamLoop: @unchecked Sendable {
     private enum Mail: Sendable {
-        case open(StreamStart, Int32, PeerAddress)
+        case open(StreamStart, Int32, PeerAddress, writesHead: Bool)
         case perform(@Sendable () -> Void)
         case stop
     }
@@ -72,8 +72,9 @@ public final class StreamLoop: @unchecked Sendable {
     func givePlaceBack() { places.subtract(1, ordering: .relaxed) }
 
     /// Takes the descriptor over.
-    func open(_ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress) {
-        post(.open(start, descriptor, peer))
+    /// - Parameter writesHead: whether the answer's head is to be written too.
+    func open(_ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress, writesHead: Bool = true) {
+        post(.open(start, descriptor, peer, writesHead: writesHead))
     }
 
     /// Runs `body` on this thread, after what was handed in before; never once the server has stopped.
@@ -91,7 +92,7 @@ public final class StreamLoop: @unchecked Sendable {
 
     /// Nobody reads mail any more, and nobody else would close these.
     private func discard() {
-        for case .open(_, let descriptor, let peer) in mailbox.takeAll() {
+        for case .open(_, let descriptor, let peer, _) in mailbox.takeAll() {
             close(descriptor)
             addresses.closed(peer)
         }
@@ -121,13 +122,13 @@ public final class StreamLoop: @unchecked Sendable {
 
     private func read(_ mail: Mail) {
         switch mail {
-        case .open(let start, let descriptor, let peer): begin(start, descriptor, peer)
+        case .open(let start, let descriptor, let peer, let writesHead): begin(start, descriptor, peer, writesHead)
         case .perform(let body): body()
         case .stop: isStopping = true
         }
     }
 
-    private func begin(_ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress) {
+    private func begin(_ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress, _ writesHead: Bool) {
         Self.prepare(descriptor)
         do throws(SystemError) {
             try epoll.add(descriptor, .hangUp)
@@ -141,7 +142,7 @@ public final class StreamLoop: @unchecked Sendable {
         stream.index = streams.count
         streams.append(stream)
         byDescriptor[descriptor] = stream
-        stream.write(start.headBytes(wall: clock.wall()))
+        if writesHead { stream.write(start.headBytes(wall: clock.wall())) }
         stream.delegate.opened(stream)
     }
 

@@ -193,6 +193,10 @@ enum Schema {
         -- One row when secrets are sealed: a value that only their key opens. See Vault.
         CREATE TABLE sealing (proof BLOB NOT NULL) STRICT;
         """,
+        """
+        -- What a delegate asks of TLS, as pairs; with the key of a client certificate, so nobody's to read. NULL: nothing.
+        ALTER TABLE delegates ADD COLUMN tls TEXT;
+        """,
     ]
 
     /// Brings the file to the last version, one transaction for each step: a crash leaves one version or the next.
