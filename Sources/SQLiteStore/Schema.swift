@@ -193,6 +193,19 @@ enum Schema {
         -- One row when secrets are sealed: a value that only their key opens. See Vault.
         CREATE TABLE sealing (proof BLOB NOT NULL) STRICT;
         """,
+        """
+        -- Who is let in. `digest`: SHA-256 of a text that is kept nowhere. `scopes` as TextList writes it.
+        CREATE TABLE keys (
+            id           TEXT PRIMARY KEY,
+            app          INTEGER NOT NULL,
+            name         TEXT NOT NULL,
+            scopes       TEXT NOT NULL,
+            digest       BLOB NOT NULL,
+            created_at   INTEGER NOT NULL,
+            expires_at   INTEGER,
+            last_used_at INTEGER
+        ) STRICT;
+        """,
     ]
 
     /// Brings the file to the last version, one transaction for each step: a crash leaves one version or the next.

@@ -66,6 +66,18 @@ struct DashboardTests {
         #expect(herald.process.end == nil)
     }
 
+    @Test("who has a key signs in, and out", .enabled(if: Self.hasBrowser))
+    func signingIn() async throws {
+        let key = "the-key-of-this-test-0123"
+        let herald = try await HeraldProcess.start(adminKey: key)
+        let venv = try #require(getenv("HERALD_VENV").map { String(cString: $0) })
+        let script = #filePath.split(separator: "/").dropLast(2).reduce("/") { $0 + $1 + "/" } + "Dashboard/signin.py"
+        let result = try await ChildProcess.run(
+            venv + "/bin/python3", ["-B", script, "http://127.0.0.1:\(herald.port)", key], within: 120)
+        if result.end != .exited(0) { Issue.record("\(result.text.suffix(4000))") }
+        #expect(herald.process.end == nil)
+    }
+
     /// `script/bootstrap --test` installs all of it.
     private static var hasBrowser: Bool {
         guard let venv = getenv("HERALD_VENV").map({ String(cString: $0) }) else { return false }

@@ -68,6 +68,30 @@ struct StateConformance {
             ])
     }
 
+    @Test("keys are kept as they were written last", arguments: StoreKind.allCases)
+    func keys(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        func key(_ id: String, app: AppKey = .default, expiresAt: Int64? = nil, lastUsedAt: Int64? = nil) -> APIKey {
+            APIKey(
+                app: app, id: id, name: "the key \(id)", scopes: [.publish, .read], digest: Array(id.utf8),
+                createdAt: 5,
+                expiresAt: expiresAt, lastUsedAt: lastUsedAt)
+        }
+        try fixture.transaction { (transaction) throws(StoreError) in
+            for id in ["key_a", "key_b", "key_c"] { try transaction.setKey(key(id)) }
+        }
+        try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.setKey(key("key_b", expiresAt: 9, lastUsedAt: 8))
+            try transaction.setKey(key("key_d", app: user2))
+            try transaction.removeKey("key_a")
+            try transaction.removeKey("key_unknown")
+        }
+        #expect(
+            try fixture.restart().keys == [
+                key("key_b", expiresAt: 9, lastUsedAt: 8), key("key_c"), key("key_d", app: user2),
+            ])
+    }
+
     @Test("an answer is found until it expires, and forgotten in steps", arguments: StoreKind.allCases)
     func answers(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

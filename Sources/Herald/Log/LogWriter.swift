@@ -29,6 +29,7 @@ final class LogWriter: Sendable {
     let appState: AppStateProjection
     let registry: Registry
     let catalogue: EventTypeCatalogue
+    let keys: KeyRing
     let ids: ULIDGenerator
     let clock: Clock
     private let hooks: Hooks
@@ -37,7 +38,7 @@ final class LogWriter: Sendable {
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
         auth: AuthProjection, appState: AppStateProjection, registry: Registry, catalogue: EventTypeCatalogue,
-        ids: ULIDGenerator, clock: Clock, hooks: Hooks
+        keys: KeyRing, ids: ULIDGenerator, clock: Clock, hooks: Hooks
     ) {
         self.store = store
         self.intake = intake
@@ -46,6 +47,7 @@ final class LogWriter: Sendable {
         self.appState = appState
         self.registry = registry
         self.catalogue = catalogue
+        self.keys = keys
         self.ids = ids
         self.clock = clock
         self.hooks = hooks
@@ -153,6 +155,7 @@ final class LogWriter: Sendable {
         case .change(let write): try change(write, transaction, state, &plan)
         case .manage(let write): try manage(write, transaction, &plan)
         case .describe(let write): try describe(write, transaction, &plan)
+        case .administer(let write): try administer(write, transaction, &plan)
         case .checkpoint(let reported, let loop, let answer):
             var checkpoint = plan.erased.applied(to: reported)
             if let settled = checkpoint.settled { plan.settledByLoop[loop] = settled }
@@ -177,6 +180,7 @@ final class LogWriter: Sendable {
             case .change(let write): write.completion(.refused(.store(error)))
             case .manage(let write): write.completion(.refused(.store(error)))
             case .describe(let write): write.completion(.refused(.store(error)))
+            case .administer(let write): write.completion(.refused(.store(error)))
             case .trim: break
             case .checkpoint(_, _, let answer): answer(false)
             case .barrier(let reached): reached()

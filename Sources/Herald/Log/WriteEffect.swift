@@ -15,4 +15,6 @@ enum WriteEffect: Sendable {
     case trimmed(first: Sequence)
     case setEventType(EventTypeRecord)
     case removeEventType(String, AppKey)
+    case setKey(APIKey)
+    case removeKey(APIKey)
 }

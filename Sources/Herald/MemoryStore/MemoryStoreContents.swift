@@ -47,6 +47,7 @@ struct MemoryContents {
     var appStates: [AppKey: AppState] = [:]
     var answers: [AnswerName: (answer: StoredAnswer, expiresAt: Int64)] = [:]
     var eventTypes: [TypeName: EventTypeRecord] = [:]
+    var keys: [String: APIKey] = [:]
 
     // MARK: The log
 
@@ -132,6 +133,7 @@ struct MemoryContents {
         recovery.appStates = appStates.values.sorted { $0.app.rawValue < $1.app.rawValue }
         recovery.replays = replays.values.sorted { $0.id < $1.id }
         recovery.eventTypes = eventTypes.values.sorted { ($0.app.rawValue, $0.type) < ($1.app.rawValue, $1.type) }
+        recovery.keys = keys.values.sorted { $0.id < $1.id }
         recovery.lastMark = marks.max { ($0.sequence, $0.time) < ($1.sequence, $1.time) }
         return recovery
     }

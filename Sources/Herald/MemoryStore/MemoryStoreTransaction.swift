@@ -184,4 +184,8 @@ final class MemoryTransaction: StoreTransaction {
     func removeEventType(_ type: String, app: AppKey) {
         apply { $0.eventTypes[.init(app: app, type: type)] = nil }
     }
+
+    func setKey(_ key: APIKey) { apply { $0.keys[key.id] = key } }
+
+    func removeKey(_ id: String) { apply { $0.keys[id] = nil } }
 }

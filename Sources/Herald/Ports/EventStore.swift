@@ -91,6 +91,10 @@ public protocol StoreTransaction: AnyObject {
     /// Adds or replaces.
     func setEventType(_ type: EventTypeRecord) throws(StoreError)
     func removeEventType(_ type: String, app: AppKey) throws(StoreError)
+
+    /// Adds or replaces.
+    func setKey(_ key: APIKey) throws(StoreError)
+    func removeKey(_ id: String) throws(StoreError)
 }
 
 /// Reads what is committed. One thread; calls may wait for the disk.

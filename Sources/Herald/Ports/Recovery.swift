@@ -20,6 +20,7 @@ public struct Recovery: Sendable {
     /// Those that have not ended, oldest first.
     public var replays: [Replay] = []
     public var eventTypes: [EventTypeRecord] = []
+    public var keys: [APIKey] = []
     /// The newest one.
     public var lastMark: LogMark?
     public init() {}

@@ -7,7 +7,7 @@ extension Command {
                 flags: Option.all.filter { !$0.isSecret }.map {
                     Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help)
                 }, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
-            publish, delegates, events, deliveries, state, auth, verify,
+            publish, delegates, events, deliveries, state, auth, keys, verify,
             Command(
                 name: "receiver", summary: "receive webhooks and print them, to try things out; answers as it is told",
                 flags: ReceiverFlag.all.map { Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help) },
@@ -39,7 +39,11 @@ enum Flags {
     static let json = Command.Flag(name: "json", help: "Print what the server answers: JSON, one document per line.")
 
     /// Those of every command that talks to a server.
-    static let client = [json, server, authorities]
+    static let client = [json, server, keyFile, authorities]
+
+    static let keyFile = Command.Flag(
+        name: "key-file", placeholder: "FILE",
+        help: "A file with the access key. Environment: HERALD_KEY_FILE, or the key itself as HERALD_KEY.")
 
     static let limit = Command.Flag(
         name: "limit", placeholder: "NUMBER", help: "How many at most. Default: 50.")

@@ -73,6 +73,22 @@ extension Problem {
         Problem(status: 400, name: "bad-request", title: "The request can't be carried out", detail: detail)
     }
 
+    /// The same for no key, an unknown one, a revoked one and an expired one.
+    static let unauthorized = Problem(
+        status: 401, name: "unauthorized", title: "An access key is needed",
+        detail: "Send a key that is known and has not expired: Authorization: Bearer hrld_…",
+        headers: [.init("WWW-Authenticate", "Bearer")])
+
+    static func forbidden(_ scope: Scope) -> Problem {
+        Problem(
+            status: 403, name: "forbidden", title: "The key does not allow this",
+            detail: "This needs the scope \(scope.rawValue), which the key does not have.")
+    }
+
+    static let foreignOrigin = Problem(
+        status: 403, name: "foreign-origin", title: "Another site asks",
+        detail: "A browser signs in from the dashboard of this server only.")
+
     static func notFound(_ what: String) -> Problem {
         Problem(status: 404, name: "not-found", title: "Not found", detail: what)
     }
@@ -106,6 +122,10 @@ extension Problem {
                 "The delegate \(delegate.id) stays until it is deleted. PATCH it with lease_seconds to give it a lease."
         )
     }
+
+    static let noAdminKey = Problem(
+        status: 409, name: "no-admin-key", title: "Nobody could make keys any more",
+        detail: "There would be keys, and none with the scope admin. Make one of these first.")
 
     /// - Parameter why: what there is too much of, and what to do.
     static func tooMany(_ why: String) -> Problem {
@@ -155,6 +175,9 @@ extension Problem {
         Problem(
             status: 503, name: name, title: title, detail: detail, headers: [.init("Retry-After", String(retryAfter))])
     }
+
+    static let noRandomness = unavailable(
+        "no-randomness", "No secret could be made", "The system gave no random bytes. Nothing was done; try again.")
 
     static let tooManyReads = unavailable(
         "busy", "Too much is waiting", "Too many reads wait for the store. Nothing was done; try again in a second.")

@@ -10,12 +10,12 @@ struct DelegateEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/v1/delegates", register),
-            Route(.get, "/v1/delegates", list),
-            Route(.delete, "/v1/delegates", removeAll),
-            Route(.get, "/v1/delegates/{id}", show),
-            Route(.patch, "/v1/delegates/{id}", change),
-            Route(.delete, "/v1/delegates/{id}", remove),
+            Route(.post, "/v1/delegates", needs: .manage, register),
+            Route(.get, "/v1/delegates", needs: .read, list),
+            Route(.delete, "/v1/delegates", needs: .manage, removeAll),
+            Route(.get, "/v1/delegates/{id}", needs: .read, show),
+            Route(.patch, "/v1/delegates/{id}", needs: .manage, change),
+            Route(.delete, "/v1/delegates/{id}", needs: .manage, remove),
         ]
     }
 

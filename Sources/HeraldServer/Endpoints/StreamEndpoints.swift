@@ -6,7 +6,7 @@ import JSON
 struct StreamEndpoints: Sendable {
     let streams: EventStreams
 
-    var routes: [Route] { [Route(.get, "/v1/events/stream", isStream: true, listen)] }
+    var routes: [Route] { [Route(.get, "/v1/events/stream", needs: .read, isStream: true, listen)] }
 
     private func listen(_ call: Call) throws(Problem) {
         let query = try call.query("events", "subjects", "last_event_id")

@@ -11,20 +11,20 @@ struct SystemEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/healthz") { call throws(Problem) in
+            Route(.get, "/healthz", needs: nil) { call throws(Problem) in
                 _ = try call.query()
                 call.send { $0.member("status", "ok") }
             },
-            Route(.get, "/readyz", ready),
-            Route(.get, "/metrics", numbers),
-            Route(.get, "/.well-known/jwks.json", keys),
-            Route(.get, "/openapi.yaml") { call in
+            Route(.get, "/readyz", needs: nil, ready),
+            Route(.get, "/metrics", needs: .read, numbers),
+            Route(.get, "/.well-known/jwks.json", needs: nil, keys),
+            Route(.get, "/openapi.yaml", needs: nil) { call in
                 call.send(
                     Response(
                         status: 200, headers: [.init("Content-Type", "application/yaml")],
                         body: APIDescription.yaml))
             },
-            Route(.get, "/openapi.json") { call in call.send([], APIDescription.json) },
+            Route(.get, "/openapi.json", needs: nil) { call in call.send([], APIDescription.json) },
         ]
     }
 

@@ -9,7 +9,9 @@ struct Call: Sendable {
     let requestID: String
     /// The decoded path parameters, in order.
     let parameters: [String]
-    let app: AppKey
+    let principal: Principal
+
+    var app: AppKey { principal.app }
 
     // MARK: Answering
 
@@ -96,6 +98,11 @@ struct Call: Sendable {
         guard !request.body.isEmpty else { return }
         let errors = try json().errors(unlessObjectOf: [])
         guard errors.isEmpty else { throw .invalid(errors) }
+    }
+
+    /// - Throws: 403; for a part of an operation that needs more than its route does.
+    func require(_ scope: Scope) throws(Problem) {
+        guard principal.scopes.allow(scope) else { throw .forbidden(scope) }
     }
 
     /// The version that `If-Match` asks for; `nil`: any.

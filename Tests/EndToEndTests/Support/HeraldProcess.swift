@@ -7,36 +7,42 @@ final class HeraldProcess: Sendable {
     let process: ChildProcess
     let port: UInt16
     let folder: TemporaryFolder
+    /// Sent with every request that says nothing else.
+    private let key: String?
 
     /// Starts `herald serve` and waits until it listens.
     /// - Parameters:
     ///   - folder: of an earlier process, to go on with its data.
     ///   - data: the data folder, when it is not the folder itself.
+    ///   - adminKey: the operator's key; every request is sent with it.
     ///   - prefix: a program and its arguments that run the server, such as `strace`.
     static func start(
         folder: TemporaryFolder = TemporaryFolder(), data: String? = nil, _ arguments: [String] = [],
-        environment: [String: String] = [:], prefix: [String] = []
+        environment: [String: String] = [:], adminKey: String? = nil, prefix: [String] = []
     ) async throws -> HeraldProcess {
         let all =
             prefix + [
                 try Binary.path(), "serve", "--listen", "127.0.0.1:0", "--data", data ?? folder.path + "/data",
                 "--log-format", "json",
             ] + arguments
-        let process = try ChildProcess(all[0], Array(all.dropFirst()), environment: environment)
+        let process = try ChildProcess(
+            all[0], Array(all.dropFirst()),
+            environment: environment.merging(adminKey.map { ["HERALD_ADMIN_KEY": $0] } ?? [:]) { $1 })
         do {
             let port: UInt16 = try await eventually("herald listens") {
                 if let port = Self.port(process.lines) { return port }
                 if process.end != nil { throw HeraldFailure(what: "herald did not start: \(process.text)") }
                 return nil
             }
-            return HeraldProcess(process, port, folder)
+            return HeraldProcess(process, port, folder, key: adminKey)
         } catch {
             process.signal(SIGKILL)
             throw error
         }
     }
 
-    private init(_ process: ChildProcess, _ port: UInt16, _ folder: TemporaryFolder) {
+    private init(_ process: ChildProcess, _ port: UInt16, _ folder: TemporaryFolder, key: String?) {
+        self.key = key
         self.process = process
         self.port = port
         self.folder = folder
@@ -86,6 +92,7 @@ final class HeraldProcess: Sendable {
         _ method: String, _ path: String, _ body: String? = nil, _ headers: [String: String] = [:]
     ) async throws -> Answer {
         var lines = ["Host": "127.0.0.1:\(port)"]
+        if let key { lines["Authorization"] = "Bearer \(key)" }
         if let body {
             lines["Content-Type"] = "application/json"
             lines["Content-Length"] = "\(body.utf8.count)"
@@ -140,9 +147,10 @@ final class HeraldProcess: Sendable {
     func get(
         _ path: String, within seconds: Double = 20, until isThere: @escaping @Sendable (Answer) -> Bool
     ) async throws -> Answer {
-        try await eventually("GET \(path) is as expected", within: seconds) { [port] in
+        try await eventually("GET \(path) is as expected", within: seconds) { [port, key] in
             let client = try RawHTTPClient(port: port)
-            client.send("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            let credentials = key.map { "Authorization: Bearer \($0)\r\n" } ?? ""
+            client.send("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\(credentials)\r\n")
             guard let response = try client.readResponse() else { return nil }
             let answer = Answer(response)
             return isThere(answer) ? answer : nil

@@ -1,0 +1,22 @@
+import Herald
+
+/// On whose behalf a request is made: what it acts on, and what it may do there.
+struct Principal: Sendable {
+    enum Identity: Equatable, Sendable {
+        /// No key is needed, because there is none, or because the address is open to all.
+        case anyone
+        /// The operator's key, from the configuration.
+        case operatorKey
+        /// The id of a key.
+        case key(String)
+    }
+
+    let identity: Identity
+    let app: AppKey
+    let scopes: Scopes
+    /// Milliseconds since 1970 UTC; `nil`: no end.
+    var expiresAt: Int64?
+
+    /// Whoever asks for what is open to all.
+    static let anyone = Principal(identity: .anyone, app: .default, scopes: Scopes([]))
+}
