@@ -22,6 +22,7 @@ struct KeyTests {
         }
         #expect(try await herald.get("/metrics").status == 401)
         #expect(try await herald.get("/v1/session")["key_required"]?.bool == true)
+        try await herald.stop()
         #expect(try await herald.restart().get("/v1/delegates").status == 401)
     }
 
