@@ -8,6 +8,10 @@ let settings: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
+/// jemalloc, from "libjemalloc-dev", in release builds: an event is made on one thread and released on others, which glibc's
+/// `malloc` is slow at (Documentation/performance.md). Debug builds do without it, since sanitizers bring their own.
+let allocator = LinkerSetting.linkedLibrary("jemalloc", .when(platforms: [.linux], configuration: .release))
+
 /// A Debian library behind a module map and a header of `static inline` functions.
 func cLibrary(_ name: String, _ pkgConfig: String? = nil, _ package: String? = nil) -> Target {
     .systemLibrary(
@@ -73,7 +77,7 @@ let package = Package(
                 "Receiver", "Crypto", "Runtime",
             ]
         )
-        .executable,
+        .executable(linking: [allocator]),
 
         // The C libraries, each imported by the one target above it; CCurl by Webhooks and HTTPClient, with a header for each.
         cLibrary("CLinux"),
@@ -127,7 +131,8 @@ let package = Package(
 
 extension Target {
     /// The same module as an executable.
-    var executable: Target {
-        .executableTarget(name: name, dependencies: dependencies, swiftSettings: swiftSettings)
+    func executable(linking libraries: [LinkerSetting]) -> Target {
+        .executableTarget(
+            name: name, dependencies: dependencies, swiftSettings: swiftSettings, linkerSettings: libraries)
     }
 }

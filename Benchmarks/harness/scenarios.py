@@ -186,11 +186,12 @@ def multicast(bench):
 
     goals = {
         ("plain", 1000): Goal(most=5, aim=3.6),
+        ("counted", 1000): Goal(most=5, aim=3.6),
         ("notification_center", 1): Goal(most=0.25, aim=0.12),
         ("notification_center", 1000): Goal(most=0.6, aim=0.45),
     }
     for count in (1, 10, 1000):
-        for reference in ("plain", "weak_boxes", "book", "notification_center"):
+        for reference in ("plain", "counted", "weak_boxes", "book", "notification_center"):
             compare("weak delegate", count, "weak", reference, goals.get((reference, count)))
     compare("strong delegate", 1000, "strong", "plain")
     compare("handler", 1000, "handlers", "plain", Goal(most=1.2, aim=0.5))

@@ -45,6 +45,25 @@ func tell(_ listeners: [any Listener], _ number: Int) {
     for listener in listeners { listener.heard(number, "message") }
 }
 
+/// The least that a call of a weakly held object can cost: to keep it alive meanwhile takes an atomic increment and an
+/// atomic decrement of a counter of its own.
+final class Counted: Sendable {
+    let listener: any Listener
+    private let count = Atomic(0)
+    init(_ listener: any Listener) { self.listener = listener }
+
+    func heard(_ number: Int, _ text: String) {
+        count.add(1, ordering: .relaxed)
+        listener.heard(number, text)
+        count.subtract(1, ordering: .releasing)
+    }
+}
+
+@inline(never)
+func tell(_ counted: [Counted], _ number: Int) {
+    for one in counted { one.heard(number, "message") }
+}
+
 /// What a weak reference costs by itself.
 final class WeakBox: Sendable {
     weak let listener: (any Listener)?
@@ -94,6 +113,9 @@ func makeVariants(_ count: Int) -> [Variant] {
     let weakly = makeListeners(count)
     let weak = MulticastDelegate<any Listener>(delegates: weakly)
     variants.append(Variant(name: "weak", round: { tell(weak, $0) }, keep: weakly))
+
+    let counted = makeListeners(count).map(Counted.init)
+    variants.append(Variant(name: "counted", round: { tell(counted, $0) }, keep: []))
 
     let boxed = makeListeners(count)
     let boxes = boxed.map(WeakBox.init)

@@ -32,7 +32,7 @@ struct Server {
             log.info("stopping", ["signal": signal])
             _ = try Thread(name: "impatience") {
                 log.warning("stopped at once by a second signal", ["signal": signals.waitForStop()])
-                exit(1)
+                _exit(1)
             }
             server.stop()
             log.info("stopped")
@@ -66,7 +66,8 @@ struct Server {
                 configuration: configuration,
                 lost: { error in
                     log.error("stopped: nobody can know what is on disk", ["reason": error.description])
-                    exit(ExitCode.inputOutput)
+                    // Without the clean-up of `exit`, which would pull libraries from under the threads that go on.
+                    _exit(ExitCode.inputOutput)
                 },
                 makeSender: { [resolver] in try CurlSender(sending, resolver: resolver) })
             delegateLog = DelegateLog(log, logThread, clock: hub.clock.wall)

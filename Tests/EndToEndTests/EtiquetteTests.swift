@@ -79,7 +79,7 @@ struct EtiquetteTests {
         _ = try await herald.register(watcher.url(), #""events": ["herald.delegate.*"]"#)
         let event = try await herald.publish()
         _ = try await herald.deliveries(of: event, "dropped")
-        let shown = try await herald.get("/v1/delegates/\(id)", within: 20) { $0.string("status") == "gone" }
+        let shown = try await herald.get("/v1/delegates/\(id)") { $0.string("status") == "gone" }
         #expect(shown.string("status_reason")?.contains("410") == true)
         let told = await watcher.requests(1)
         #expect(told.first.map { String(decoding: $0.body, as: UTF8.self) }?.contains(id) == true)
@@ -110,7 +110,7 @@ struct EtiquetteTests {
         _ = try await herald.deliveries(of: aborted, "dropped")
         let disabling = try await herald.publish("test.a", #""id": "disable""#)
         _ = try await herald.deliveries(of: disabling, "retrying")
-        let shown = try await herald.get("/v1/delegates/\(id)", within: 20) { $0.string("status") == "disabled" }
+        let shown = try await herald.get("/v1/delegates/\(id)") { $0.string("status") == "disabled" }
         #expect(shown.string("status_reason")?.contains("webhook-delivery: disable") == true)
         let waiting = try await herald.publish("test.a", #""id": "waiting""#)
         _ = try await herald.deliveries(of: waiting, "pending")
@@ -130,7 +130,7 @@ struct EtiquetteTests {
         let id = try await herald.register(receiver.url(), #""retry_schedule": [0.01, 0.01, 0.01, 0.01, 3600]"#).id
         _ = try await herald.register(watcher.url(), #""events": ["herald.delegate.*"]"#)
         try await herald.publish()
-        let failing = try await herald.get("/v1/delegates/\(id)", within: 20) { $0.string("status") == "failing" }
+        let failing = try await herald.get("/v1/delegates/\(id)") { $0.string("status") == "failing" }
         #expect(failing["failing_since"]?.timestamp != nil)
         isWell.set()
         // The first probe comes after five seconds.

@@ -129,7 +129,7 @@ struct StreamTests {
         }
         let expected = Array(log.reversed())
         #expect(expected.count >= 900)
-        try await eventually("all clients were told everything", within: 40) {
+        try await eventually("all clients were told everything", within: 90) {
             clients.allSatisfy { $0.ids.count >= expected.count }
         }
         for client in clients {

@@ -9,7 +9,7 @@ public struct TooLate: Error, CustomStringConvertible {
 /// so that the cooperative pool stays free.
 /// - Throws: `TooLate` after the deadline, or what the closure throws.
 public func eventually<Value: Sendable>(
-    _ what: String, within seconds: Double = 20, _ condition: @escaping @Sendable () throws -> Value?
+    _ what: String, within seconds: Double = 60, _ condition: @escaping @Sendable () throws -> Value?
 ) async throws -> Value {
     try await RawHTTP.onThread {
         let deadline = monotonicSeconds() + seconds
@@ -23,7 +23,7 @@ public func eventually<Value: Sendable>(
 
 /// Waits until the closure returns `true`.
 public func eventually(
-    _ what: String, within seconds: Double = 20, _ condition: @escaping @Sendable () throws -> Bool
+    _ what: String, within seconds: Double = 60, _ condition: @escaping @Sendable () throws -> Bool
 ) async throws {
     let _: Bool = try await eventually(what, within: seconds) { try condition() ? true : nil }
 }

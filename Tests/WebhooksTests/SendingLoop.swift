@@ -75,7 +75,7 @@ let secretBytes = [UInt8](repeating: 7, count: 32)
 func delegate(
     _ url: String, key: DelegateKey = 1,
     secrets: [DelegateSecret] = [DelegateSecret(SigningSecret(bytes: secretBytes))],
-    timeout: Int = 5, headers: [KeyValue] = [], change: (inout WebhookSettings) -> Void = { _ in }
+    timeout: Int = 20, headers: [KeyValue] = [], change: (inout WebhookSettings) -> Void = { _ in }
 ) -> WebhookDelegate {
     var settings = WebhookSettings(url: url, headers: headers, timeoutSeconds: timeout)
     change(&settings)

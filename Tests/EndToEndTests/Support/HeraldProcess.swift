@@ -145,7 +145,7 @@ final class HeraldProcess: Sendable {
 
     /// Waits until the answer to a GET is as it should be.
     func get(
-        _ path: String, within seconds: Double = 20, until isThere: @escaping @Sendable (Answer) -> Bool
+        _ path: String, within seconds: Double = 60, until isThere: @escaping @Sendable (Answer) -> Bool
     ) async throws -> Answer {
         try await eventually("GET \(path) is as expected", within: seconds) { [port, key] in
             let client = try RawHTTPClient(port: port)
@@ -158,7 +158,7 @@ final class HeraldProcess: Sendable {
     }
 
     /// Waits until the deliveries of an event have these states, in the order of the delegates' registration.
-    func deliveries(of event: String, _ states: String..., within seconds: Double = 20) async throws -> [JSONValue] {
+    func deliveries(of event: String, _ states: String..., within seconds: Double = 60) async throws -> [JSONValue] {
         let answer = try await get("/v1/events/\(event)", within: seconds) {
             ($0["deliveries"].map { Array($0.elements) } ?? []).map { $0["state"]?.string } == states
         }
