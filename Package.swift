@@ -125,7 +125,7 @@ let package = Package(
                 "HeraldServer", "HeraldCommand", "Crypto", "Herald", "HTTPServer", "JSON", "Runtime", "SQLiteStore",
                 "Webhooks",
             ]),
-        tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "JSON", "Receiver"]),
+        tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "HTTPClient", "JSON", "Receiver"]),
     ]
 )
 

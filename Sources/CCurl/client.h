@@ -13,11 +13,12 @@ struct herald_client_request {
     const char *user_agent;
     const char *ca_file;        // NULL: the system's
     int direct;                 // whether proxies of the environment are passed by
-    long timeout;               // milliseconds in all
+    long timeout;               // milliseconds in all; 0: no limit
     char *error_text;           // CURL_ERROR_SIZE bytes, until the transfer has ended
     void *owner;                // given to the callbacks
     curl_write_callback receive;
     curl_write_callback header;
+    curl_xferinfo_callback progress; // asked about once a second whether to go on; NULL: nobody is
 };
 
 static const int HERALD_CLIENT_CONNECT_MILLISECONDS = 10000;
@@ -56,17 +57,19 @@ static inline int herald_client_perform(CURL *easy, const struct herald_client_r
     HERALD_SET(CURLOPT_WRITEDATA, request->owner);
     HERALD_SET(CURLOPT_HEADERFUNCTION, request->header);
     HERALD_SET(CURLOPT_HEADERDATA, request->owner);
+    if (request->progress) {
+        HERALD_SET(CURLOPT_NOPROGRESS, 0L);
+        HERALD_SET(CURLOPT_XFERINFOFUNCTION, request->progress);
+        HERALD_SET(CURLOPT_XFERINFODATA, request->owner);
+    }
     HERALD_SET(CURLOPT_ERRORBUFFER, request->error_text);
 #undef HERALD_SET
     return (int)(failed == CURLE_OK ? curl_easy_perform(easy) : failed);
 }
 
-static inline const char *herald_client_message(int code) { return curl_easy_strerror((CURLcode)code); }
+// What a callback that takes the body returns to end the transfer: 0 would not, for a piece of 0 bytes.
+static inline size_t herald_client_stop(void) { return CURL_WRITEFUNC_ERROR; }
 
-static inline long herald_client_status(CURL *easy) {
-    long status = 0;
-    curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-    return status;
-}
+static inline const char *herald_client_message(int code) { return curl_easy_strerror((CURLcode)code); }
 
 #endif

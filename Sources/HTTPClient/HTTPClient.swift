@@ -33,7 +33,10 @@ public final class HTTPClient {
 
     /// Asks and waits for the answer, whatever its status.
     public func send(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPAnswer {
-        let exchange = Exchange(maxBodyBytes: configuration.maxBodyBytes)
+        try send(request, Exchange(maxBodyBytes: configuration.maxBodyBytes))
+    }
+
+    func send(_ request: HTTPRequest, _ exchange: Exchange) throws(HTTPClientError) -> HTTPAnswer {
         // Its copies live until the list is freed.
         var list: UnsafeMutablePointer<curl_slist>?
         defer { curl_slist_free_all(list) }
@@ -43,13 +46,12 @@ public final class HTTPClient {
         }
         let result = perform(request, list, exchange)
         if let error = exchange.error { throw error }
-        guard result.code == HERALD_CLIENT_OK else {
+        guard result.code == HERALD_CLIENT_OK || exchange.isEnded else {
             let text = result.text.isEmpty ? String(cString: herald_client_message(result.code)) : result.text
             let isURL = [HERALD_CLIENT_BAD_URL, HERALD_CLIENT_NOT_HTTP].contains(result.code)
             throw isURL ? .url(text) : .failed(text)
         }
-        return HTTPAnswer(
-            status: herald_client_status(easy), headers: exchange.headers, body: exchange.body)
+        return HTTPAnswer(status: exchange.status, head: exchange.head, body: exchange.body)
     }
 
     /// All pointers live until the transfer has ended.
@@ -66,6 +68,7 @@ public final class HTTPClient {
             settings.owner = Unmanaged.passUnretained(exchange).toOpaque()
             settings.receive = receiveBody
             settings.header = receiveHeader
+            if exchange.isStream { settings.progress = askWhetherToGoOn }
             let code = withOptionalCString(configuration.certificateAuthorities) { authorities in
                 settings.ca_file = authorities
                 return request.method.withCString { method in
@@ -93,13 +96,4 @@ public final class HTTPClient {
 private func withOptionalCString<Result>(_ text: String?, _ body: (UnsafePointer<CChar>?) -> Result) -> Result {
     guard let text else { return body(nil) }
     return text.withCString(body)
-}
-
-extension HTTPRequest {
-    /// No proxy knows the way to it.
-    fileprivate var isToThisMachine: Bool {
-        let authority = url.split(separator: "/", omittingEmptySubsequences: true).dropFirst().first ?? ""
-        let host = authority.lowercased()
-        return host == "localhost" || host.hasPrefix("localhost:") || host.hasPrefix("127.") || host.hasPrefix("[::1]")
-    }
 }

@@ -7,7 +7,7 @@ public struct HTTPRequest: Sendable {
     public var headers: [(name: String, value: String)]
     /// `nil`: none.
     public var body: [UInt8]?
-    /// For the whole exchange.
+    /// For the whole exchange; 0: no limit.
     public var timeoutSeconds = 120
 
     public init(_ method: String, _ url: String, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil) {
@@ -18,15 +18,33 @@ public struct HTTPRequest: Sendable {
     }
 }
 
+extension HTTPRequest {
+    /// Whether it is for this machine itself, to which no proxy knows the way.
+    public var isToThisMachine: Bool {
+        let authority = url.split(separator: "/", omittingEmptySubsequences: true).dropFirst().first ?? ""
+        let host = authority.lowercased()
+        return host == "localhost" || host.hasPrefix("localhost:") || host.hasPrefix("127.") || host.hasPrefix("[::1]")
+    }
+}
+
 /// What the server answered.
 public struct HTTPAnswer: Sendable {
     public let status: Int
-    /// Names in lower case.
-    public let headers: [(name: String, value: String)]
+    /// The lines of the headers, as they came.
+    let head: [UInt8]
     public let body: [UInt8]
 
+    /// The first value of a header.
     /// - Parameter name: in lower case.
-    public func header(_ name: String) -> String? { headers.first { $0.name == name }?.value }
+    public func header(_ name: String) -> String? {
+        for line in head.split(separator: 10) {
+            let parts = line.split(separator: 58, maxSplits: 1, omittingEmptySubsequences: false)
+            guard parts.count == 2, String(decoding: parts[0], as: UTF8.self).lowercased() == name else { continue }
+            let value = parts[1].drop { $0 == 32 || $0 == 9 }
+            return String(decoding: value.last == 13 ? value.dropLast() : value, as: UTF8.self)
+        }
+        return nil
+    }
 }
 
 /// Why there is no answer.
@@ -37,6 +55,8 @@ public enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertible
     case url(String)
     /// The answer's body is longer than the client takes.
     case tooLarge(limit: Int)
+    /// Nothing came for so many seconds.
+    case silent(seconds: Int)
     /// The server was not reached, or broke off: in libcurl's words.
     case failed(String)
 
@@ -45,6 +65,7 @@ public enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertible
         case .library: "libcurl can't be used"
         case .url(let text): text
         case .tooLarge(let limit): "the answer is longer than \(limit >> 20) MiB"
+        case .silent(let seconds): "nothing came for \(seconds) s"
         case .failed(let text): text
         }
     }

@@ -130,11 +130,15 @@ struct ClientOfflineTests {
         let script = try folder.write(try await Client.run(["completion", "bash"]).text, to: "herald.bash")
         #expect(try await ChildProcess.run("bash", ["-n", script]).text == "")
         for (words, wanted) in [
-            ("herald de", "delegates deliveries"), ("herald delegates re", "remove resume"),
+            ("herald de", "delegates deliveries"), ("herald delegates re", "remove resume renew replay"),
             ("herald delegates list --st", "--status"), ("herald events list --json --unt", "--until"),
             ("herald delegates add --format cloudevents_", "cloudevents_binary"),
             ("herald deliveries list --state re", "retrying"), ("herald publish --data ''", ""),
             ("herald serve --lis", "--listen"), ("herald verify --any", "--any-age"),
+            ("herald li", "listen"), ("herald listen --for", "--forward-to"), ("herald be", "bench"),
+            ("herald bench --del", "--deliver"), ("herald events ta", "tail"), ("herald events tail --li", "--lines"),
+            ("herald events tail -n ''", ""), ("herald event-types set order.paid --check re", "report"),
+            ("herald subjects er", "erase"), ("herald delegates replay x --only fa", "failed"),
         ] {
             let command = """
                 . \(script); complete -p herald >/dev/null || exit 1
@@ -157,7 +161,8 @@ struct ClientOfflineTests {
         for (words, wanted) in [
             ("herald deli", "deliveries"), ("herald delegates pa", "pause"),
             ("herald deliveries list --state re", "retrying"),
-            ("herald events list --unt", "--until"),
+            ("herald events list --unt", "--until"), ("herald events tail --li", "--lines"),
+            ("herald event-types set a --check enf", "enforce"), ("herald listen --forw", "--forward-to"),
         ] {
             let result = try await ChildProcess.run(
                 "fish", ["--no-config", "-c", "source \(fish); complete -C '\(words)'"])
@@ -171,7 +176,8 @@ struct ClientOfflineTests {
     func manual() async throws {
         let page = try await Client.run(["man"]).text
         for path in Self.leaves {
-            #expect(page.contains(".SS herald \(path.map(\.name).joined(separator: " "))"))
+            let name = path.map(\.name).joined(separator: " ").replacing("-", with: "\\-")
+            #expect(page.contains(".SS herald \(name)"), "\(name)")
         }
         let folder = TemporaryFolder()
         let file = try folder.write(page, to: "herald.1")

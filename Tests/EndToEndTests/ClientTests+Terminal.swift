@@ -1,39 +1,9 @@
-import Glibc
 import TestSupport
 import Testing
 
 @Suite(
     "The command line in a terminal", .serialized, .timeLimit(.minutes(2)), .enabled(if: ChildProcess.exists("tmux")))
 struct ClientTerminalTests {
-    /// A screen of 80 columns, in a tmux of its own.
-    private final class Screen: Sendable {
-        private let folder = TemporaryFolder()
-
-        /// Shows what the shell command writes, and stays afterwards.
-        init(_ command: String) async throws {
-            let end = try await tmux("new-session", "-d", "-x", "80", "-y", "20", "\(command); echo; echo END; cat").end
-            guard end == .exited(0) else { throw HeraldFailure(what: "no tmux") }
-        }
-
-        private func tmux(_ arguments: String...) async throws -> (end: ChildProcess.End, text: String) {
-            // No configuration, and a socket of its own.
-            try await ChildProcess.run(
-                "tmux", ["-f", "/dev/null", "-S", folder.path + "/tmux"] + arguments,
-                environment: ["TERM": "xterm-256color"])
-        }
-
-        /// What it shows when the command has ended, colours included.
-        func final() async throws -> [String] {
-            for _ in 0..<400 {
-                let text = try await tmux("capture-pane", "-p", "-e").text
-                if text.contains("END") { return text.split(separator: "\n").map(String.init) }
-            }
-            throw HeraldFailure(what: "the command did not end")
-        }
-
-        func close() async throws { _ = try await tmux("kill-server") }
-    }
-
     @Test("tables are coloured and as wide as the screen; NO_COLOR turns colours off")
     func tables() async throws {
         let herald = try await HeraldProcess.start()
@@ -46,7 +16,6 @@ struct ClientTerminalTests {
             // Whoever runs the tests may have set it.
             let screen = try await Screen(prefix + command)
             let lines = try await screen.final()
-            try await screen.close()
             let row = try #require(lines.first { $0.contains("dlg_") })
             #expect(row.contains("\u{1b}[32mactive") == green, "\(row)")
             #expect(row.hasSuffix("…"), "\(row)")
@@ -63,7 +32,6 @@ struct ClientTerminalTests {
         // The standard error is the terminal, and goes through a file on the way so that all of it can be read.
         let screen = try await Screen("script -qec '\(command)' \(folder.path)/typescript")
         let lines = try await screen.final()
-        try await screen.close()
         #expect(lines.contains("3000 events are on disk."), "\(lines)")
         #expect(!lines.contains { $0.contains("per second") })
         let typescript = String(decoding: try Files.read(folder.path + "/typescript"), as: UTF8.self)

@@ -40,6 +40,11 @@ struct DelegateStartTests {
         let path = "/v1/delegates/\(id)"
         let refused = try await herald.get(path) { $0.string("status_reason")?.contains("challenge") == true }
         #expect(refused.string("status") == "pending_verification")
+        let calls = receiver.requests.count
+        let test = try await herald.post("\(path)/test", "")
+        #expect(test.status == 409)
+        #expect(test.problem == "unverified")
+        #expect(receiver.requests.dropFirst(calls).allSatisfy { $0.text.contains("herald.verification") })
         #expect(try await herald.send("PATCH", path, #"{"verification": null}"#).string("status") == "active")
         _ = try await herald.deliveries(of: event, "delivered")
     }

@@ -78,7 +78,9 @@ extension DeliveryEngine {
         else { return }
         if case .failed(.stopped, _) = outcome.verdict, isStopping { return }
         guard let refusal = Self.refusal(challenge, outcome) else {
-            return checkpoints.note(DeliveryNotice(transfer.delegate, .verified(url: url)), now: now)
+            let rate = outcome.permission?.rate
+            return checkpoints.note(
+                DeliveryNotice(transfer.delegate, .verified(url: url, ratePerMinute: rate)), now: now)
         }
         lanes[index]?.verifications += 1
         let tries = lanes[index]?.verifications ?? 0

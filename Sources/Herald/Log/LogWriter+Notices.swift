@@ -65,10 +65,14 @@ extension WebhookDelegate.State {
             state.status = .gone
             state.statusReason = "the receiver answered 410 Gone"
             state.failingSince = nil
-        case .verified(let url):
+        case .verified(let url, let ratePerMinute):
             guard status == .pendingVerification, settings.url == url else { return nil }
             state.status = .active
             state.statusReason = nil
+            if let ratePerMinute {
+                // 10,000 a second is as much as can be asked for.
+                state.settings.rateLimit = min(settings.rateLimit ?? 10_000, Double(ratePerMinute) / 60)
+            }
         case .notVerified(let reason):
             guard status == .pendingVerification else { return nil }
             state.statusReason = reason

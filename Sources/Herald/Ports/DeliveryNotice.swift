@@ -11,8 +11,8 @@ public struct DeliveryNotice: Equatable, Sendable {
         case gone
         /// Its lease may have ended: the writer looks at the clock and at what was renewed.
         case leaseEnded
-        /// Its owner has shown that they want the callbacks at this address.
-        case verified(url: String)
+        /// Its owner has shown that they want the callbacks at this address, and how many of them a minute at most.
+        case verified(url: String, ratePerMinute: Int? = nil)
         /// They have not; `reason` says what came instead.
         case notVerified(reason: String)
         /// The schedule of this delivery is used up.

@@ -68,7 +68,10 @@ final class APIClient {
     ) throws(CommandError) -> Answer {
         let answer = try ask(method, path, query: query, body: body, headers: headers)
         guard (200..<300).contains(answer.status) else { throw Problem(answer, from: server).error }
-        return Answer(status: answer.status, body: answer.body, json: try document(answer).root)
+        let isEmpty = answer.status == 204 && answer.body.isEmpty
+        return Answer(
+            status: answer.status, body: answer.body,
+            json: try document(isEmpty ? Array("null".utf8) : answer.body).root)
     }
 
     /// Asks, whatever the answer is.
@@ -76,15 +79,39 @@ final class APIClient {
         _ method: String, _ path: [String], query: [(String, String?)] = [], body: [UInt8]? = nil,
         headers: [(name: String, value: String)] = []
     ) throws(CommandError) -> HTTPAnswer {
-        var request = HTTPRequest(
-            method, url(path, query), headers: [("Accept", "application/json")] + credentials + headers)
-        request.body = body ?? (method == "POST" ? [] : nil)
-        if body != nil { request.headers.append(("Content-Type", "application/json")) }
         do throws(HTTPClientError) {
-            return try client.send(request)
+            return try perform(request(method, path, query: query, body: body, headers: headers))
         } catch {
             throw unreachable(error)
         }
+    }
+
+    /// What `ask` sends: all that goes to the server is made here.
+    func request(
+        _ method: String, _ path: [String], query: [(String, String?)] = [], body: [UInt8]? = nil,
+        accept: String = "application/json", headers: [(name: String, value: String)] = []
+    ) -> HTTPRequest {
+        var request = HTTPRequest(
+            method, url(path, query), headers: [("Accept", accept)] + credentials + headers)
+        request.body = body ?? (method == "POST" ? [] : nil)
+        if body != nil { request.headers.append(("Content-Type", "application/json")) }
+        return request
+    }
+
+    func perform(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPAnswer { try client.send(request) }
+
+    /// Listens to a stream of Server-Sent Events.
+    /// - Parameters:
+    ///   - goesOn: asked about once a second.
+    ///   - take: gets the bytes as they come.
+    /// - Returns: the answer, when the stream has ended or a closure said so, or when it is a refusal.
+    func stream(
+        _ path: [String], query: [(String, String?)], goesOn: () -> Bool, take: (UnsafeRawBufferPointer) -> Bool
+    ) throws(HTTPClientError) -> HTTPAnswer {
+        // The server sends a heartbeat every 15 seconds.
+        try client.stream(
+            request("GET", path, query: query, accept: "text/event-stream"), silenceSeconds: 45, goesOn: goesOn,
+            take: take)
     }
 
     /// The elements of a list, newest first, one page after the other.
@@ -107,16 +134,15 @@ final class APIClient {
         } while cursor != nil && left > 0
     }
 
-    private func document(_ answer: HTTPAnswer) throws(CommandError) -> JSONDocument {
+    func document(_ bytes: [UInt8]) throws(CommandError) -> JSONDocument {
         do throws(JSONError) {
-            let isEmpty = answer.status == 204 && answer.body.isEmpty
-            return try JSONDocument(parsing: isEmpty ? Array("null".utf8) : answer.body, limits: Self.limits)
+            return try JSONDocument(parsing: bytes, limits: Self.limits)
         } catch {
             throw notHerald("its answer is no JSON (\(error))")
         }
     }
 
-    private func notHerald(_ reason: String) -> CommandError {
+    func notHerald(_ reason: String) -> CommandError {
         CommandError(description: "\(server) is no Herald server: \(reason).", exitCode: ExitCode.unavailable)
     }
 

@@ -8,8 +8,9 @@ extension Command {
                 name: "list", summary: "list the delegates, newest first",
                 flags: [
                     Flag(
-                        name: "kind", placeholder: "KIND", help: "Only delegates of this kind: webhook, in_memory, ...",
-                        values: ["webhook", "in_memory"]),
+                        name: "kind", placeholder: "KIND",
+                        help: "Only delegates of this kind: webhook, stream, in_memory.",
+                        values: ["webhook", "stream", "in_memory"]),
                     Flag(
                         name: "status", placeholder: "STATUS", help: "Only delegates with this status.",
                         values: ["active", "paused", "pending_verification", "failing", "disabled", "gone"]),
@@ -54,6 +55,24 @@ extension Command {
                 name: "test", summary: "send the event herald.test now and say how that went",
                 details: "Exits 0 when the receiver answered with 2xx, else 1.", arguments: [id], flags: Flags.client,
                 action: .run(DelegateCommands.test)),
+            Command(
+                name: "renew", summary: "renew the lease of a delegate", arguments: [id], flags: Flags.client,
+                action: .run(DelegateCommands.renew)),
+            Command(
+                name: "replay", summary: "send past events to a delegate again",
+                details: "Beside the new ones; what was delivered before may arrive a second time.", arguments: [id],
+                flags: [
+                    Flag(
+                        name: "from", placeholder: "ID|TIME|earliest",
+                        help: "The first event, by its id or time. Must be given."),
+                    Flag(
+                        name: "until", placeholder: "ID|TIME|now", help: "The last event. Default: now."),
+                    Flag(
+                        name: "only", placeholder: "WHICH", help: "all, the default, or failed: what was given up.",
+                        values: ["all", "failed"]),
+                ] + Flags.client,
+                examples: ["herald delegates replay dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --from 2026-11-21T11:50:00Z"],
+                action: .run(DelegateCommands.replay)),
             Command(
                 name: "rotate", summary: "replace the secret of a delegate",
                 details: "Prints the new one. The old one goes on signing beside it for a while.", arguments: [id],
@@ -143,6 +162,29 @@ private enum DelegateCommands {
         guard answer.json["outcome"]?.isString("succeeded") == true else {
             throw CommandError(description: "", exitCode: ExitCode.refused)
         }
+    }
+
+    static func renew(_ call: Invocation) throws(CommandError) {
+        let answer = try APIClient(call).send("POST", path(call, "renew"))
+        try Listing(call).print(answer, "\(answer.json.text("id")) stays until \(answer.json.text("expires_at")).")
+    }
+
+    static func replay(_ call: Invocation) throws(CommandError) {
+        guard let from = call["from"] else {
+            throw CommandError(description: "--from is missing: an event's id, a time, or earliest.")
+        }
+        var json = JSONWriter()
+        json.object {
+            $0.member("from", from)
+            $0.member("until", ifPresent: call["until"])
+            $0.member("only", ifPresent: call["only"])
+        }
+        let answer = try APIClient(call).send("POST", path(call, "replay"), body: json.bytes)
+        let events = answer.json.text("events")
+        try Listing(call).print(
+            answer,
+            call["only"] == "failed"
+                ? "Deliveries to be made again: \(events)." : "Events to be sent again, where they match: \(events).")
     }
 
     static func rotate(_ call: Invocation) throws(CommandError) {

@@ -2,7 +2,7 @@ import JSON
 
 extension Command {
     static let events = Command(
-        name: "events", summary: "read the log of events",
+        name: "events", summary: "read the log of events, and follow it",
         action: .group([
             Command(
                 name: "list", summary: "list events, newest first",
@@ -21,6 +21,7 @@ extension Command {
                 flags: [
                     Flag(name: "delegate", placeholder: "ID", help: "Only to this one, also if it never was told.")
                 ] + Flags.client, action: .run(EventCommands.redeliver)),
+            tail,
         ]))
 
     private static let id = Argument(name: "ID", help: "The event: evt_..., or the id that it was posted with.")
@@ -31,13 +32,7 @@ private enum EventCommands {
         try Listing.print(
             call, ["v1", "events"],
             query: ["type", "subject", "since", "until"].map { ($0, call[$0]) },
-            none: "No events.", Table("TIME", "ID", "TYPE", "SUBJECT", "DATA")
-        ) { event in
-            [
-                .init(event.text("time"), .faint), .init(event.text("id")), .init(event.text("type")),
-                .init(event.text("subject")), .init(event["data"]?.compactText ?? ""),
-            ]
-        }
+            none: "No events.", EventRow.table, row: EventRow.cells)
     }
 
     static func show(_ call: Invocation) throws(CommandError) {
@@ -75,5 +70,20 @@ private enum EventCommands {
         let answer = try APIClient(call).send(
             "POST", ["v1", "events", call.arguments[0], "redeliver"], body: json.bytes)
         try Listing(call).print(answer, "Deliveries to be made again: \(answer.json.text("deliveries")).")
+    }
+}
+
+/// One event in a table.
+enum EventRow {
+    static let table = Table("TIME", "ID", "TYPE", "SUBJECT", "DATA")
+
+    static func cells(_ event: JSONValue) -> [Table.Cell] { cells(event, time: event.text("time")) }
+
+    /// - Parameter time: as it is to be shown.
+    static func cells(_ event: JSONValue, time: String) -> [Table.Cell] {
+        [
+            .init(time, .faint), .init(event.text("id")), .init(event.text("type")),
+            .init(event.text("subject")), .init(event["data"]?.compactText ?? ""),
+        ]
     }
 }

@@ -47,8 +47,15 @@ struct Command: Sendable {
         let help: String
         /// What the value can be, when that is a short list: for completion.
         var values: [String] = []
+        /// Of a flag that is typed often, with one dash.
+        var letter: Character?
 
-        var usage: String { "--\(name)" + (placeholder.map { " \($0)" } ?? "") }
+        /// Whether a word of the command line is this flag.
+        func isWritten(_ word: some StringProtocol) -> Bool {
+            word == "--\(name)" || letter.map { word == "-\($0)" } ?? false
+        }
+
+        var usage: String { (letter.map { "-\($0), " } ?? "") + "--\(name)" + (placeholder.map { " \($0)" } ?? "") }
     }
 }
 

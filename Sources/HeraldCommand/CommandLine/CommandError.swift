@@ -17,6 +17,8 @@ enum ExitCode {
     static let cannotCreate: Int32 = 73
     static let inputOutput: Int32 = 74
     static let temporary: Int32 = 75
+    /// By Ctrl-C, as shells have it: 128 and the number of the signal.
+    static let interrupted: Int32 = 130
 
     /// Those of the commands that talk to a server, for their help.
     static let ofClients: [(code: Int32, meaning: String)] = [

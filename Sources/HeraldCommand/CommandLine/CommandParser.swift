@@ -62,7 +62,7 @@ enum CommandParser {
                 continue
             }
             let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let flag = command.flags.first(where: { "--\($0.name)" == parts[0] }) else {
+            guard let flag = command.flags.first(where: { $0.isWritten(parts[0]) }) else {
                 let known = Suggestion.nearest(String(parts[0]), command.flags.map { "--\($0.name)" })
                 throw CommandError(
                     description: "\(parts[0]) is not a flag of \(herald)"

@@ -7,12 +7,12 @@ extension Command {
                 flags: Option.all.filter { !$0.isSecret }.map {
                     Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help)
                 }, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
-            publish, delegates, events, deliveries, state, auth, keys, verify,
+            publish, listen, delegates, events, deliveries, eventTypes, subjects, state, auth, keys, verify,
             Command(
                 name: "receiver", summary: "receive webhooks and print them, to try things out; answers as it is told",
                 flags: ReceiverFlag.all.map { Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help) },
                 action: .own(help: { Help.receiver }, run: HeraldCommand.receiver)),
-            openapi,
+            bench, openapi,
             Command(
                 name: "rewrap", summary: "seal the secrets in the database under another master key",
                 flags: [Flag(name: "data", placeholder: "FOLDER", help: "Where the database lies.")],
@@ -39,7 +39,8 @@ enum Flags {
     static let json = Command.Flag(name: "json", help: "Print what the server answers: JSON, one document per line.")
 
     /// Those of every command that talks to a server.
-    static let client = [json, server, keyFile, authorities]
+    static let client = [json] + connection
+    static let connection = [server, keyFile, authorities]
 
     static let keyFile = Command.Flag(
         name: "key-file", placeholder: "FILE",

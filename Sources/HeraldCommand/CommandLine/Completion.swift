@@ -116,7 +116,7 @@ enum Completion {
                 "complete -c herald -n '__herald_at \"\(place.path)\"' -f -a \(command.name) -d \(quoted(command.summary))"
             }
                 + place.flags.map { flag in
-                    "complete -c herald -n '__herald_at \"\(place.path)\"' -l \(flag.name) -d \(quoted(flag.help))"
+                    "complete -c herald -n '__herald_at \"\(place.path)\"' \(flag.letter.map { "-s \($0) " } ?? "")-l \(flag.name) -d \(quoted(flag.help))"
                         + (flag.placeholder == nil ? "" : " -r")
                         + (flag.values.isEmpty ? "" : " -f -a '\(flag.values.joined(separator: " "))'")
                 }
@@ -146,8 +146,8 @@ enum Completion {
     /// A line for the flags whose value is anything, such as a file.
     private static func placeholders(_ start: String, _ separator: String, _ end: String) -> String {
         let flags = places.flatMap { place in
-            place.flags.filter { $0.placeholder != nil && $0.values.isEmpty }.map {
-                "'\(place.path)\(separator)--\($0.name)'"
+            place.flags.filter { $0.placeholder != nil && $0.values.isEmpty }.flatMap { flag in
+                (["--\(flag.name)"] + (flag.letter.map { ["-\($0)"] } ?? [])).map { "'\(place.path)\(separator)\($0)'" }
             }
         }
         return start + flags.joined(separator: "|") + end

@@ -48,7 +48,9 @@ enum ManPage {
         for argument in command.arguments { lines += [".TP", ".I " + plain(argument.name), plain(argument.help)] }
         for flag in command.flags {
             lines += [
-                ".TP", "\\fB\(plain("--" + flag.name))\\fR" + (flag.placeholder.map { " \\fI\(plain($0))\\fR" } ?? ""),
+                ".TP",
+                (flag.letter.map { "\\fB\(plain("-\($0)"))\\fR, " } ?? "") + "\\fB\(plain("--" + flag.name))\\fR"
+                    + (flag.placeholder.map { " \\fI\(plain($0))\\fR" } ?? ""),
             ]
             lines.append(plain(flag.help))
         }

@@ -14,6 +14,12 @@ enum Output {
         return Int(size.ws_col)
     }
 
+    /// Whether whoever read has gone, as known without writing.
+    static var isClosed: Bool {
+        var entry = pollfd(fd: 1, events: 0, revents: 0)
+        return poll(&entry, 1, 0) > 0 && entry.revents & Int16(POLLERR) != 0
+    }
+
     static func line(_ text: String) throws(CommandError) { try write(Array((text + "\n").utf8)) }
 
     /// One JSON document on a line of its own. JSON has line breaks between its tokens only, where spaces do as well.

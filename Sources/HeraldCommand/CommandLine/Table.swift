@@ -1,4 +1,5 @@
-/// Text in columns. Widths are those of the first rows, so that a long list can be printed as it comes.
+/// Text in columns. Widths are those of the first rows, so that a long list can be printed as it comes; those of a table
+/// that grows become larger with each row that needs it.
 struct Table {
     /// What a cell is about, told by its colour.
     enum Tone: String {
@@ -22,17 +23,29 @@ struct Table {
 
     private let columns: [String]
     private var widths: [Int] = []
+    private var grows = false
 
     init(_ columns: String...) { self.columns = columns }
+
+    /// For rows that come one by one.
+    var growing: Table {
+        var table = self
+        table.grows = true
+        return table
+    }
 
     /// The lines for these rows, each with one cell for each column.
     /// - Parameter width: that of the terminal; lines are cut there. `nil`: they are as long as they are.
     mutating func lines(_ rows: [[Cell]], width: Int?, usesColor: Bool) -> [String] {
         var all = rows
-        if widths.isEmpty {
+        let isFirst = widths.isEmpty
+        if isFirst || grows {
             widths = columns.indices.map { column in
-                max(columns[column].count, rows.map { $0[column].text.count }.max() ?? 0)
+                let before = isFirst ? columns[column].count : widths[column]
+                return max(before, rows.map { $0[column].text.count }.max() ?? 0)
             }
+        }
+        if isFirst {
             all.insert(columns.map { Cell($0, .heading) }, at: 0)
         }
         return all.map { row in

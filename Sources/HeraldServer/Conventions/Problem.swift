@@ -127,6 +127,13 @@ extension Problem {
         status: 409, name: "no-admin-key", title: "Nobody could make keys any more",
         detail: "There would be keys, and none with the scope admin. Make one of these first.")
 
+    static func unverified(_ id: String) -> Problem {
+        Problem(
+            status: 409, name: "unverified", title: "The address is not verified",
+            detail:
+                "The delegate \(id) gets no calls before its owner has agreed; its status_reason says how far that is.")
+    }
+
     /// - Parameter why: what there is too much of, and what to do.
     static func tooMany(_ why: String) -> Problem {
         Problem(status: 409, name: "too-many", title: "There are too many already", detail: why)

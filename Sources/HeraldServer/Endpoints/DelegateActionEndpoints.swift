@@ -91,6 +91,8 @@ struct DelegateActionEndpoints: Sendable {
         _ = try call.query()
         try call.noBody()
         let delegate = try webhook(call)
+        // The handshake or the challenge is the only thing that an address gets before its owner has agreed.
+        if delegate.status == .pendingVerification { throw .unverified(delegate.id) }
         hub.test(delegate) { outcome in
             if let outcome { return call.send { $0.members(of: outcome) } }
             // It is gone, or too many wait.

@@ -124,6 +124,25 @@ struct LeaseAndConsentTests {
         #expect(world.status(key) == .active)
     }
 
+    @Test(
+        "a rate that the handshake allows is kept, unless fewer were wanted",
+        arguments: [(nil, 0.5), (2, 0.5), (0.25, 0.25)])
+    func allowedRate(_ wanted: Double?, _ kept: Double) throws {
+        let world = try World()
+        let key = world.register {
+            $0.verification = .cloudevents
+            $0.rateLimit = wanted
+        }
+        world.answer = { _ in
+            var outcome = CallbackOutcome.success
+            outcome.permission = .init(origin: "*", rate: 30)
+            return outcome
+        }
+        world.advance(seconds: 10)
+        #expect(world.status(key) == .active)
+        #expect(world.delegate(key)?.settings.rateLimit == kept)
+    }
+
     @Test("after twenty calls without consent it is asked no more, until somebody resumes it")
     func twentyTimes() throws {
         let world = try World()

@@ -1,0 +1,37 @@
+/// Counts times by their length, to 1.6 % at worst: 64 buckets for each power of two. One thread.
+struct LatencyHistogram: Sendable {
+    private(set) var count = 0
+    /// Microseconds.
+    private(set) var max: Int64 = 0
+    private var buckets = [Int](repeating: 0, count: 64 * 32)
+
+    /// - Parameter microseconds: longer than 19 hours counts as that.
+    mutating func add(_ microseconds: Int64) {
+        let value = min(Swift.max(0, microseconds), 1 << 36)
+        // Up to 127 each value has a bucket of its own; from there on the upper 7 bits choose it.
+        let shift = Swift.max(0, 63 - (value | 1).leadingZeroBitCount - 6)
+        buckets[shift * 64 + Int(value >> Int64(shift))] += 1
+        count += 1
+        max = Swift.max(max, value)
+    }
+
+    mutating func add(_ other: LatencyHistogram) {
+        for bucket in buckets.indices { buckets[bucket] += other.buckets[bucket] }
+        count += other.count
+        max = Swift.max(max, other.max)
+    }
+
+    /// The time that this part of all did not exceed, in microseconds; 0 when there is none.
+    /// - Parameter part: 0 to 1.
+    func percentile(_ part: Double) -> Int64 {
+        let rank = Swift.max(1, Int((part * Double(count)).rounded(.up)))
+        var seen = 0
+        for bucket in buckets.indices {
+            seen += buckets[bucket]
+            guard seen >= rank else { continue }
+            let shift = Swift.max(0, bucket / 64 - 1)
+            return min(max, (Int64(bucket - shift * 64 + 1) << Int64(shift)) - 1)
+        }
+        return max
+    }
+}

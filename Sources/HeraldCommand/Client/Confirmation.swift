@@ -1,0 +1,19 @@
+import Glibc
+
+/// Asks before something is done that can't be undone.
+enum Confirmation {
+    static let flag = Command.Flag(name: "yes", help: "Do not ask.")
+
+    /// - Throws: where the answer is no, or where nobody can be asked.
+    static func ask(_ call: Invocation, _ question: String) throws(CommandError) {
+        if call.has(flag.name) { return }
+        guard isatty(0) == 1, isatty(2) == 1 else {
+            throw CommandError(description: "\(question) There is nobody to ask: --yes does it.")
+        }
+        Output.note("\(question.printable()) [y/N] ")
+        let answer = readLine()?.lowercased()
+        guard answer == "y" || answer == "yes" else {
+            throw CommandError(description: "Nothing was done.", exitCode: ExitCode.refused)
+        }
+    }
+}

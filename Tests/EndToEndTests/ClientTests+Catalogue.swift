@@ -1,0 +1,58 @@
+import JSON
+import Receiver
+import TestSupport
+import Testing
+
+@testable import HeraldCommand
+
+@Suite("The command line: types, subjects, replays and leases", .timeLimit(.minutes(3)))
+struct ClientCatalogueTests {
+    @Test("event types are described, listed, shown and removed")
+    func eventTypes() async throws {
+        let client = Client(try await HeraldProcess.start())
+        #expect(try await client.run("event-types", "list").text == "No types are described.")
+        let set = try await client.run(
+            "event-types", "set", "order.paid", "--description", "Paid in full", "--schema",
+            #"{"type": "object", "required": ["amount"]}"#, "--example={\"amount\": 1}", "--check", "enforce", "--json")
+        #expect(try set.document().text("check") == "enforce", "\(set.text)")
+        let list = try await client.run("event-types", "list")
+        #expect(list.lines.count == 2 && list.lines[1].hasPrefix("order.paid  enforce  yes "), "\(list.text)")
+        #expect(list.lines[1].hasSuffix("  Paid in full"))
+        #expect(try await client.run("event-types", "show", "order.paid").lines[0] == "type         order.paid")
+        let refused = try await client.run("publish", "order.paid", "--data", "{}")
+        #expect(refused.end == .exited(1) && refused.text.contains("/data"), "\(refused.text)")
+        #expect(try await client.run("event-types", "remove", "order.paid").text == "Removed order.paid.")
+        #expect(try await client.run("event-types", "show", "order.paid").end == .exited(1))
+        let wrong = try await client.run("event-types", "set", "a", "--check", "sometimes", "--schema", "{")
+        #expect(wrong.end == .exited(65) && wrong.text.contains("--schema is no JSON"), "\(wrong.text)")
+    }
+
+    @Test("a subject is erased, which a script has to confirm")
+    func erasure() async throws {
+        let client = Client(try await HeraldProcess.start())
+        for subject in ["a/b", "a/b", "c"] { try await client.herald.publish("t", "\"subject\": \"\(subject)\"") }
+        let unasked = try await client.run("subjects", "erase", "a/b")
+        #expect(unasked.end == .exited(64) && unasked.text.contains("--yes"), "\(unasked.text)")
+        let erased = try await client.run("subjects", "erase", "a/b", "--yes", "--json")
+        #expect(try erased.document()["events"]?.integer == 2)
+        #expect(try await client.run("events", "list", "--subject", "a/b").text == "No events.")
+        #expect(try await client.run("events", "list", "--subject", "c").lines.count == 2)
+    }
+
+    @Test("a delegate's lease is renewed, and past events are sent again")
+    func delegates() async throws {
+        let receiver = try Receiver()
+        let client = Client(try await HeraldProcess.start())
+        let id = try await client.herald.register(receiver.url(), "\"lease_seconds\": 3600").id
+        let renewed = try await client.run("delegates", "renew", id)
+        #expect(renewed.end == .exited(0) && renewed.text.hasPrefix("\(id) stays until 20"), "\(renewed.text)")
+        let event = try await client.herald.publish()
+        _ = try await client.herald.deliveries(of: event, "delivered")
+        #expect(try await client.run("delegates", "replay", id).text.contains("--from is missing"))
+        let replay = try await client.run("delegates", "replay", id, "--from", event)
+        #expect(replay.text == "Events to be sent again, where they match: 1.", "\(replay.text)")
+        #expect(await receiver.requests(2).map { $0.header("webhook-id") } == [event, event])
+        let failed = try await client.run("delegates", "replay", id, "--from=earliest", "--only", "failed")
+        #expect(failed.text == "Deliveries to be made again: 0.", "\(failed.text)")
+    }
+}

@@ -1,0 +1,104 @@
+import Glibc
+import Receiver
+import TestSupport
+import Testing
+
+@Suite(
+    "herald listen in a terminal", .serialized, .timeLimit(.minutes(3)), .enabled(if: ChildProcess.exists("tmux")))
+struct ListenTerminalTests {
+    private static func herald(_ arguments: String, at herald: HeraldProcess) throws -> String {
+        "HERALD_SERVER=127.0.0.1:\(herald.port) \(try Binary.path()) \(arguments)"
+    }
+
+    @Test("events are rows, with colours unless NO_COLOR is set; Ctrl-C ends it with 130", arguments: [true, false])
+    func rows(_ hasColors: Bool) async throws {
+        let herald = try await HeraldProcess.start()
+        let screen = try await Screen(
+            "NO_COLOR=\(hasColors ? "" : "1") " + Self.herald("listen --events 'order.*'", at: herald))
+        _ = try await screen.lines(with: "Listening to http://127.0.0.1:\(herald.port). Ctrl-C ends it.")
+        try await herald.publish("another.type")
+        let id = try await herald.publish(
+            "order.paid", #""subject": "o:1", "data": {"a": "\#(String(repeating: "x", count: 99))"}"#)
+        let lines = try await screen.lines(with: id, withColors: true)
+        let heading = try #require(lines.first { $0.contains("TYPE") })
+        let row = try #require(lines.first { $0.contains(id) })
+        #expect(row.contains("order.paid  o:1") && row.hasSuffix("…"), "\(row)")
+        #expect(!lines.contains { $0.contains("another.type") })
+        #expect(row.contains("\u{1b}") == hasColors && heading.contains("\u{1b}") == hasColors, "\(lines)")
+        try await screen.type("C-c")
+        _ = try await screen.lines(with: "END 130")
+    }
+
+    @Test("a server that goes away is told of once, and again when it is back")
+    func lostServer() async throws {
+        let herald = try await HeraldProcess.start()
+        let screen = try await Screen(Self.herald("listen", at: herald))
+        _ = try await screen.lines(with: "Listening")
+        try await herald.kill()
+        _ = try await screen.lines(with: "Trying again until it comes back.")
+        let again = try await herald.restart(["--listen", "127.0.0.1:\(herald.port)"])
+        let id = try await again.publish("came.back")
+        let lines = try await screen.lines(with: id)
+        #expect(lines.filter { $0.contains("Trying again") }.count == 1)
+        #expect(lines.contains("Connected again."))
+    }
+
+    @Test("forwarding says how each event was answered, and waits for a receiver that is down")
+    func forwarding() async throws {
+        let herald = try await HeraldProcess.start()
+        let (socket, port) = try listenOnLoopback()
+        close(socket)
+        let screen = try await Screen(Self.herald("listen --forward-to localhost:\(port)/hooks", at: herald))
+        var lines = try await screen.lines(with: "Listening")
+        #expect(lines.contains("Forwarding to http://localhost:\(port)/hooks."))
+        #expect(lines.joined().contains("Signed with whsec_"), "\(lines)")
+        let first = try await herald.publish("order.paid")
+        let second = try await herald.publish("order.refused")
+        _ = try await screen.lines(with: "does not answer; trying again, the events wait.")
+        let receiver = try Receiver(port: port) { request in
+            request.text.contains("refused") ? .status(422) : .status(200)
+        }
+        lines = try await screen.lines(with: second)
+        let requests = receiver.requests
+        #expect(requests.map { $0.header("webhook-id") } == [first, second], "each once, in order")
+        let paid = try #require(lines.first { $0.contains(first) })
+        #expect(paid.contains("order.paid") && paid.contains("200") && paid.contains("at try "), "\(paid)")
+        let refused = try #require(lines.first { $0.contains(second) })
+        #expect(refused.contains("422"), "\(refused)")
+        #expect(lines.filter { $0.contains("does not answer") }.count == 1)
+        try await screen.type("C-c")
+        lines = try await screen.lines(with: "END 130")
+        #expect(lines.joined().contains("1 succeeded, 1 failed; go on with --after \(second)"), "\(lines)")
+    }
+
+    @Test("events tail shows the newest, and then those that come")
+    func tail() async throws {
+        let herald = try await HeraldProcess.start()
+        for number in 1...5 { try await herald.publish("n\(number)") }
+        let screen = try await Screen(Self.herald("events tail -n 2", at: herald))
+        _ = try await screen.lines(with: "Listening")
+        try await herald.publish("n6")
+        let lines = try await screen.lines(with: "n6")
+        #expect(lines[0].hasPrefix("TIME ") && lines[0].contains("TYPE"))
+        let types = lines.compactMap { line in ["n3", "n4", "n5", "n6"].first { line.contains("  \($0)") } }
+        #expect(types == ["n4", "n5", "n6"], "\(lines)")
+    }
+
+    @Test("what can't be undone is asked for; no is no, and a script has to say --yes")
+    func confirmation() async throws {
+        let herald = try await HeraldProcess.start()
+        try await herald.publish("a.b", #""subject": "user:42""#)
+        let screen = try await Screen(Self.herald("subjects erase user:42", at: herald))
+        _ = try await screen.lines(with: "Erase all that is known of user:42, for ever? [y/N]")
+        try await screen.type("n", "Enter")
+        let lines = try await screen.lines(with: "END 1")
+        #expect(lines.contains("herald: Nothing was done."), "\(lines)")
+        #expect(try await herald.get("/v1/events?subject=user:42").data.count == 1)
+
+        let yes = try await Screen(Self.herald("subjects erase user:42", at: herald))
+        _ = try await yes.lines(with: "[y/N]")
+        try await yes.type("y", "Enter")
+        _ = try await yes.lines(with: "END 0")
+        #expect(try await herald.get("/v1/events?subject=user:42").data.isEmpty)
+    }
+}
