@@ -44,6 +44,7 @@ public struct HeraldService: RequestHandler {
                 + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub).routes + SubjectEndpoints(hub: hub).routes
                 + StateEndpoints(hub: hub, checks: checks, watch: watch).routes
+                + AppEndpoints(hub: hub, streams: streams).routes
                 + KeyEndpoints(hub: hub, access: access).routes + SessionEndpoints(hub: hub, access: access).routes
                 + SystemEndpoints(hub: hub, metrics: metrics).routes + DashboardEndpoints().routes)
     }

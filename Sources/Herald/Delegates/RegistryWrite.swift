@@ -35,6 +35,8 @@ public struct RegistryWrite: Sendable {
         case conflict(WebhookDelegate)
         case updated(WebhookDelegate)
         case removed([WebhookDelegate])
+        /// The app has as many delegates as it may have.
+        case tooMany(limit: Int)
         case notFound
         /// It has changed since `ifVersion`.
         case versionMismatch(WebhookDelegate)

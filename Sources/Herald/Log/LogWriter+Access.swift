@@ -25,6 +25,7 @@ extension LogWriter {
         let now = clock.wall()
         switch write.action {
         case .addKey(let key):
+            guard apps[key.app] != nil else { return .notFound }
             if !write.hasOperatorKey, keys.isEmpty, !key.scopes.contains(.admin) { return .noAdminKey }
             guard try makeRoom(for: key.app, now, transaction, &plan) else { return .tooManyKeys }
             try set(key, transaction, &plan)

@@ -95,6 +95,12 @@ public protocol StoreTransaction: AnyObject {
     /// Adds or replaces.
     func setKey(_ key: APIKey) throws(StoreError)
     func removeKey(_ id: String) throws(StoreError)
+
+    /// Adds or replaces.
+    func setApp(_ app: App) throws(StoreError)
+    /// Its key is not used again. Forgets its auth statuses, its app state and its answers; whatever else it has is removed by
+    /// itself, but for its events.
+    func removeApp(_ key: AppKey, at time: Int64) throws(StoreError)
 }
 
 /// Reads what is committed. One thread; calls may wait for the disk.

@@ -32,8 +32,17 @@ struct AccessControl: Sendable {
         return principal
     }
 
-    /// - Throws: 401, the same whatever is wrong with the key.
+    /// - Throws: 401, the same whatever is wrong with the key; 404 for an app that is not there or another's.
     func principal(of head: RequestHead) throws(Problem) -> Principal {
+        let principal = try identified(head)
+        guard let word = head.value(of: "Herald-App") else { return principal }
+        guard let app = hub.apps.find(word), app.key == principal.app || principal.scopes.allow(.admin) else {
+            throw .noApp(word)
+        }
+        return principal.acting(on: app.key)
+    }
+
+    private func identified(_ head: RequestHead) throws(Problem) -> Principal {
         guard isRequired else { return Principal(identity: .anyone, app: .default, scopes: .all) }
         if let credentials = head.bytes(of: "Authorization") {
             if let token = Self.bearer(credentials), let principal = principal(token) { return principal }

@@ -17,6 +17,11 @@ struct Principal: Sendable {
     /// Milliseconds since 1970 UTC; `nil`: no end.
     var expiresAt: Int64?
 
+    /// The same in an app that `Herald-App` names.
+    func acting(on app: AppKey) -> Principal {
+        Principal(identity: identity, app: app, scopes: scopes, expiresAt: expiresAt)
+    }
+
     /// Whoever asks for what is open to all.
     static let anyone = Principal(identity: .anyone, app: .default, scopes: Scopes([]))
 }

@@ -145,12 +145,15 @@ final class HeraldProcess: Sendable {
 
     /// Waits until the answer to a GET is as it should be.
     func get(
-        _ path: String, within seconds: Double = 20, until isThere: @escaping @Sendable (Answer) -> Bool
+        _ path: String, _ headers: [String: String] = [:], within seconds: Double = 20,
+        until isThere: @escaping @Sendable (Answer) -> Bool
     ) async throws -> Answer {
         try await eventually("GET \(path) is as expected", within: seconds) { [port, key] in
             let client = try RawHTTPClient(port: port)
-            let credentials = key.map { "Authorization: Bearer \($0)\r\n" } ?? ""
-            client.send("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\(credentials)\r\n")
+            var fields = ["Host": "127.0.0.1", "Connection": "close"]
+            if let key { fields["Authorization"] = "Bearer \(key)" }
+            fields.merge(headers) { $1 }
+            client.send("GET \(path) HTTP/1.1\r\n\(fields.map { "\($0): \($1)\r\n" }.joined())\r\n")
             guard let response = try client.readResponse() else { return nil }
             let answer = Answer(response)
             return isThere(answer) ? answer : nil
@@ -158,8 +161,10 @@ final class HeraldProcess: Sendable {
     }
 
     /// Waits until the deliveries of an event have these states, in the order of the delegates' registration.
-    func deliveries(of event: String, _ states: String..., within seconds: Double = 20) async throws -> [JSONValue] {
-        let answer = try await get("/v1/events/\(event)", within: seconds) {
+    func deliveries(
+        of event: String, _ states: String..., within seconds: Double = 20, headers: [String: String] = [:]
+    ) async throws -> [JSONValue] {
+        let answer = try await get("/v1/events/\(event)", headers, within: seconds) {
             ($0["deliveries"].map { Array($0.elements) } ?? []).map { $0["state"]?.string } == states
         }
         return answer["deliveries"].map { Array($0.elements) } ?? []
