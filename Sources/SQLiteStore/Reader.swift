@@ -10,7 +10,7 @@ final class Reader: StoreReader {
     private let eventsAfter, eventsMatching, eventsOfAppMatching, eventByID: Statement
     private let authStatus: Statement
     private let attemptsOfDelegate, failuresOfDelegate, attemptsOfDelivery, attemptsOfEvent: Statement
-    private let waitingOfEvent, lanes, deletedDelegate, replays, statistics: Statement
+    private let waitingOfEvent, lanes, deletedDelegate, replays, statistics, audit: Statement
     private let waitingList: WaitingList
     let retention: RetentionQueries
 
@@ -43,6 +43,7 @@ final class Reader: StoreReader {
         replays = try prepare("SELECT \(Replay.columns) FROM replays WHERE delegate = ?1 ORDER BY id")
         statistics = try prepare(
             "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start >= ?2 ORDER BY start")
+        audit = try prepare(Reader.audit)
         retention = try RetentionQueries(connection)
     }
 
@@ -111,6 +112,15 @@ final class Reader: StoreReader {
         authStatus.bind(1, app.rawValue)
         authStatus.bind(2, userID)
         return try authStatus.row { AuthStatus($0) }
+    }
+
+    static let audit = "SELECT \(StoredAuditEntry.columns) FROM audit WHERE id < ?1 ORDER BY id DESC LIMIT ?2"
+
+    func audit(before id: Int64, limit: Int) throws(StoreError) -> [StoredAuditEntry] {
+        connection.startClock()
+        audit.bind(1, id)
+        audit.bind(2, Int64(limit))
+        return try audit.rows { StoredAuditEntry($0) }
     }
 
     // MARK: Deliveries

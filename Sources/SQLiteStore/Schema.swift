@@ -223,6 +223,19 @@ enum Schema {
         -- app pays nothing.
         CREATE INDEX events_of_apps ON events (app, sequence) WHERE app <> 1;
         """,
+        """
+        -- Who changed which delegate, key or app. Only added to; the oldest go when there are many. The last one stays, so
+        -- that no number is given twice.
+        CREATE TABLE audit (
+            id      INTEGER PRIMARY KEY,
+            app     INTEGER NOT NULL,
+            time    INTEGER NOT NULL,
+            actor   TEXT NOT NULL,
+            address TEXT NOT NULL,
+            action  TEXT NOT NULL,
+            target  TEXT
+        ) STRICT;
+        """,
     ]
 
     /// Brings the file to the last version, one transaction for each step: a crash leaves one version or the next.

@@ -120,6 +120,24 @@ struct StateConformance {
         #expect(try fixture.store.makeReader().authStatus(app: AppKey(rawValue: 4), userID: "42") == nil)
     }
 
+    @Test("the audit log has what was added, newest first", arguments: StoreKind.allCases)
+    func audit(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let entries = (1...5).map { number in
+            AuditEntry(
+                Provenance(actor: "key_\(number)", address: "192.0.2.\(number)", action: "DELETE /v1/delegates/{id}"),
+                app: number == 2 ? user2 : .default, target: number == 3 ? nil : "dlg_\(number)", time: Int64(number))
+        }
+        for entry in entries {
+            try fixture.transaction { (transaction) throws(StoreError) in try transaction.addAudit(entry) }
+        }
+        _ = try fixture.restart()
+        let reader = try fixture.store.makeReader()
+        let newest = try reader.audit(before: .max, limit: 3)
+        #expect(newest.map(\.entry) == [entries[4], entries[3], entries[2]])
+        #expect(try reader.audit(before: newest[2].id, limit: 9).map(\.entry) == [entries[1], entries[0]])
+    }
+
     @Test("the log of one app holds nothing of another's", arguments: StoreKind.allCases)
     func eventsOfApps(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

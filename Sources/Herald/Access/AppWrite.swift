@@ -26,15 +26,18 @@ public struct AppWrite: Sendable {
     public static let maxApps = 1_000
 
     public let action: Action
+    /// For the audit log; `nil`: the process itself asks, which is not noted.
+    public let provenance: Provenance?
     public let idempotency: Idempotency<Outcome>?
     /// Called once on the writer's thread (or at once, when it is refused); must not wait.
     public let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     public init(
-        action: Action, idempotency: Idempotency<Outcome>? = nil,
+        action: Action, provenance: Provenance? = nil, idempotency: Idempotency<Outcome>? = nil,
         completion: @escaping @Sendable (WriteResult<Outcome>) -> Void
     ) {
         self.action = action
+        self.provenance = provenance
         self.idempotency = idempotency
         self.completion = completion
     }

@@ -13,6 +13,10 @@ extension LogWriter {
             return
         }
         let outcome = try perform(write, transaction, &plan)
+        switch outcome {
+        case .added(let key), .revoked(let key): try note(write.provenance, key.app, target: key.id, transaction)
+        default: break
+        }
         if let idempotency = write.idempotency, let answer = idempotency.answer(outcome) {
             try remember(answer, idempotency.key, write.app, transaction)
         }

@@ -13,6 +13,11 @@ extension LogWriter {
             return
         }
         let outcome = try perform(write, transaction, &plan)
+        switch outcome {
+        case .added(let app), .updated(let app), .removed(let app):
+            try note(write.provenance, app.key, target: app.id, transaction)
+        default: break
+        }
         if let idempotency = write.idempotency, let answer = idempotency.answer(outcome) {
             try remember(answer, idempotency.key, .default, transaction)
         }

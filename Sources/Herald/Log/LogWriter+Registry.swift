@@ -32,6 +32,12 @@ extension LogWriter {
         default: break
         }
         if let effect { plan.effects.append(effect) }
+        switch effect {
+        case .set(let delegate): try note(write.provenance, write.app, target: delegate.id, transaction)
+        case .remove(let delegates):
+            try note(write.provenance, write.app, target: delegates.count == 1 ? delegates[0].id : nil, transaction)
+        default: break
+        }
         if let idempotency = write.idempotency, let answer = idempotency.answer(outcome) {
             try remember(answer, idempotency.key, write.app, transaction)
         }

@@ -48,6 +48,8 @@ struct MemoryContents {
     var answers: [AnswerName: (answer: StoredAnswer, expiresAt: Int64)] = [:]
     var eventTypes: [TypeName: EventTypeRecord] = [:]
     var keys: [String: APIKey] = [:]
+    var audit: [StoredAuditEntry] = []
+    var lastAuditID: Int64 = 0
     var apps: [AppKey: App] = [:]
     var nextAppKey = AppKey(rawValue: AppKey.default.rawValue + 1)
 
@@ -117,6 +119,12 @@ struct MemoryContents {
     }
 
     // MARK: Apps
+
+    mutating func add(_ entry: AuditEntry) {
+        lastAuditID += 1
+        audit.append(StoredAuditEntry(id: lastAuditID, entry: entry))
+        if audit.count > AuditEntry.limit { audit.removeFirst() }
+    }
 
     mutating func set(_ app: App) {
         apps[app.key] = app

@@ -9,12 +9,14 @@ import Runtime
 struct AccessControl: Sendable {
     private let hub: Hub
     let sessions: Sessions
+    let portalLinks: PortalLinks
     /// SHA-256 of the operator's key; `nil`: there is none.
     private let operatorDigest: [UInt8]?
 
     init(hub: Hub, operatorKey: String?) {
         self.hub = hub
         sessions = Sessions(clock: hub.clock)
+        portalLinks = PortalLinks(clock: hub.clock)
         operatorDigest = operatorKey.map { SHA256.hash(Array($0.utf8)) }
     }
 
@@ -73,10 +75,11 @@ struct AccessControl: Sendable {
             identity: .key(entry.key.id), app: entry.key.app, scopes: entry.scopes, expiresAt: entry.key.expiresAt)
     }
 
-    /// A session ends with the key that it was opened with.
+    /// A session ends with the key that it was opened with, or with the app of its link.
     private func principal(of session: Sessions.Session) -> Principal? {
         switch session.principal.identity {
         case .key(let id): hub.keys.entry(id: id).flatMap(principal)
+        case .portalLink: hub.apps[session.principal.app] == nil ? nil : session.principal
         case .anyone, .operatorKey: session.principal
         }
     }

@@ -9,6 +9,18 @@ struct Principal: Sendable {
         case operatorKey
         /// The id of a key.
         case key(String)
+        /// Whoever has followed a link.
+        case portalLink
+
+        /// As the audit log names it.
+        var name: String {
+            switch self {
+            case .anyone: "anyone"
+            case .operatorKey: "operator"
+            case .key(let id): id
+            case .portalLink: "portal"
+            }
+        }
     }
 
     let identity: Identity

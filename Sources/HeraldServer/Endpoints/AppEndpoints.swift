@@ -63,7 +63,7 @@ struct AppEndpoints: Sendable {
         let idempotency: Idempotency<AppWrite.Outcome>? =
             call.request.head.method == .post ? try call.idempotency { answer(to: call, $0) } : nil
         hub.change(
-            AppWrite(action: action, idempotency: idempotency) { result in
+            AppWrite(action: action, provenance: call.provenance, idempotency: idempotency) { result in
                 if case .done(.removed(let app)) = result { streams.end { $0.interest.app == app.key } }
                 call.send(result) { answer(to: call, $0) }
             })

@@ -80,7 +80,8 @@ struct KeyEndpoints: Sendable {
             call.request.head.method == .post ? try call.idempotency { answer(to: call, $0, nil) } : nil
         hub.administer(
             AccessWrite(
-                app: call.app, hasOperatorKey: access.hasOperatorKey, action: action, idempotency: idempotency
+                app: call.app, hasOperatorKey: access.hasOperatorKey, action: action, provenance: call.provenance,
+                idempotency: idempotency
             ) { result in call.send(result) { answer(to: call, $0, text) } })
     }
 

@@ -43,7 +43,8 @@ struct RegistryChange: Sendable {
         idempotency: Idempotency<RegistryWrite.Outcome>?, updated: (@Sendable (WebhookDelegate) -> Response)? = nil
     ) {
         hub.change(
-            RegistryWrite(app: call.app, action: action, idempotency: idempotency) { result in
+            RegistryWrite(app: call.app, action: action, provenance: call.provenance, idempotency: idempotency) {
+                result in
                 call.send(result) { answer(to: call, $0, secret, updated) }
             })
     }

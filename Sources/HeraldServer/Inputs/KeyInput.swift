@@ -24,11 +24,7 @@ enum KeyInput {
         }
         var app = app
         if let value = document["app"], !value.isNull {
-            if let found = value.string.flatMap(apps.find) {
-                app = found.key
-            } else {
-                reader.wrong("/app", "must be the id or the name of an app")
-            }
+            app = reader.app(value, "/app", apps) ?? app
         }
         let scopes = reader.scopes(document["scopes"], "/scopes")
         if scopes.contains(.admin), app != .default {
@@ -60,6 +56,13 @@ enum KeyInput {
 }
 
 extension FieldReader {
+    /// By id or name.
+    mutating func app(_ value: JSONValue, _ pointer: String, _ apps: AppCatalogue) -> AppKey? {
+        let found = value.string.flatMap(apps.find)
+        if found == nil { wrong(pointer, "must be the id or the name of an app") }
+        return found?.key
+    }
+
     /// At least one, each once.
     fileprivate mutating func scopes(_ value: JSONValue?, _ pointer: String) -> [Scope] {
         guard let value, value.kind == .array, value.count > 0 else {

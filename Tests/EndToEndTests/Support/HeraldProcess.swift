@@ -9,6 +9,7 @@ final class HeraldProcess: Sendable {
     let folder: TemporaryFolder
     /// Sent with every request that says nothing else.
     private let key: String?
+    private let isOwner: Bool
 
     /// Starts `herald serve` and waits until it listens.
     /// - Parameters:
@@ -41,14 +42,21 @@ final class HeraldProcess: Sendable {
         }
     }
 
-    private init(_ process: ChildProcess, _ port: UInt16, _ folder: TemporaryFolder, key: String?) {
+    private init(_ process: ChildProcess, _ port: UInt16, _ folder: TemporaryFolder, key: String?, isOwner: Bool = true)
+    {
         self.key = key
+        self.isOwner = isOwner
         self.process = process
         self.port = port
         self.folder = folder
     }
 
-    deinit { process.signal(SIGKILL) }
+    deinit { if isOwner { process.signal(SIGKILL) } }
+
+    /// The same server, asked without a key. The other one must outlive it.
+    static func stranger(to herald: HeraldProcess) -> HeraldProcess {
+        HeraldProcess(herald.process, herald.port, herald.folder, key: nil, isOwner: false)
+    }
 
     private static func port(_ lines: [String]) -> UInt16? {
         for line in lines {
