@@ -39,6 +39,7 @@ public final class Hub: Sendable {
     public let registry: Registry
     public let catalogue: EventTypeCatalogue
     public let keys: KeyRing
+    public let apps: AppCatalogue
     public let auth = AuthProjection()
     public let appState: AppStateProjection
     private let store: any EventStore
@@ -51,6 +52,7 @@ public final class Hub: Sendable {
     private let loops: [DeliveryLoop]
     private let retention: RetentionKeeper
     private let keyUse: KeyUseKeeper
+    private let rates: EventRates
     private let isStopped = Atomic<Bool>(false)
 
     /// Recovers what the store holds and starts the threads.
@@ -67,6 +69,7 @@ public final class Hub: Sendable {
         registry = Registry(recovery.delegates)
         catalogue = EventTypeCatalogue(recovery.eventTypes)
         keys = KeyRing(recovery.keys)
+        apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
         appState = AppStateProjection(recovery.appStates)
         tail = Tail(head: recovery.head, maxEvents: configuration.tailEvents, maxBytes: configuration.tailBytes)
         intake = try Intake(maxEvents: configuration.maxWaitingEvents, maxBytes: configuration.maxWaitingBytes)
@@ -77,13 +80,16 @@ public final class Hub: Sendable {
         }
         self.loops = loops
         let memory = WrittenMemory(
-            registry: registry, catalogue: catalogue, keys: keys, auth: auth, tail: tail, loops: loops.count,
+            registry: registry, catalogue: catalogue, keys: keys, apps: apps, auth: auth, tail: tail,
+            loops: loops.count,
             tell: { [loops] number, message in loops[number].post(message) })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, auth: auth, appState: appState, registry: registry,
-            catalogue: catalogue, keys: keys, ids: ids, clock: clock, hooks: .init(changed: memory.take, lost: lost))
+            catalogue: catalogue, keys: keys, apps: apps, ids: ids, clock: clock,
+            hooks: .init(changed: memory.take, lost: lost))
         retention = RetentionKeeper(
             configuration.retention, readers: readers, intake: intake, clock: clock)
+        rates = EventRates(apps, clock: clock)
         keyUse = KeyUseKeeper(keys, intake: intake, clock: clock)
         delegates.addDelegate(tail)
         addDelegate(auth, description: "Auth status: who is logged in")
@@ -161,7 +167,8 @@ public final class Hub: Sendable {
 
     /// Makes events durable and tells everyone. See `Publication` for who is answered when.
     public func publish(_ publication: Publication) {
-        if let refusal = intake.submit(publication) { publication.completion(.refused(refusal)) }
+        let tooFast = rates.refusal(publication.app, events: publication.drafts.count)
+        if let refusal = tooFast ?? intake.submit(publication) { publication.completion(.refused(refusal)) }
     }
 
     /// Makes events durable and tells everyone.
@@ -195,6 +202,11 @@ public final class Hub: Sendable {
 
     /// Makes, replaces or revokes keys.
     public func administer(_ write: AccessWrite) {
+        if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
+    }
+
+    /// Makes, changes or removes apps.
+    public func change(_ write: AppWrite) {
         if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
     }
 

@@ -44,6 +44,8 @@ public struct HeraldService: RequestHandler {
                 + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub).routes + SubjectEndpoints(hub: hub).routes
                 + StateEndpoints(hub: hub, checks: checks, watch: watch).routes
+                + AuditEndpoints(hub: hub).routes + PortalEndpoints(hub: hub, access: access).routes
+                + AppEndpoints(hub: hub, streams: streams).routes
                 + KeyEndpoints(hub: hub, access: access).routes + SessionEndpoints(hub: hub, access: access).routes
                 + SystemEndpoints(hub: hub, metrics: metrics).routes + DashboardEndpoints().routes)
     }
@@ -68,7 +70,7 @@ public struct HeraldService: RequestHandler {
                 try route.handle(
                     Call(
                         request: request, responder: responder, requestID: requestID, parameters: parameters,
-                        principal: principal))
+                        principal: principal, template: route.template))
             case .otherMethods(let allowed):
                 // Only OPTIONS gets here: the others were refused by their head.
                 responder.send(
@@ -77,7 +79,8 @@ public struct HeraldService: RequestHandler {
             }
         } catch {
             Call(
-                request: request, responder: responder, requestID: requestID, parameters: [], principal: .anyone
+                request: request, responder: responder, requestID: requestID, parameters: [], principal: .anyone,
+                template: ""
             ).send(error)
         }
     }

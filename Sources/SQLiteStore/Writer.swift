@@ -21,6 +21,7 @@ final class Writer {
     let waiting: WaitingTable
     let progress: ProgressTables
     let access: AccessTables
+    let audit: AuditTable
 
     /// 16 MiB of log: a checkpoint costs milliseconds inside a commit, and at 4000 pages it is rare enough not to show
     /// in the 99th percentile (at 1000 it does).
@@ -46,6 +47,7 @@ final class Writer {
         waiting = try WaitingTable(connection)
         progress = try ProgressTables(connection)
         access = try AccessTables(connection)
+        audit = try AuditTable(connection)
     }
 
     // MARK: The transaction itself

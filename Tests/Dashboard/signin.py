@@ -5,7 +5,9 @@ usage: signin.py SERVER KEY
 Exits 0 when all holds; else the traceback says what does not.
 """
 
+import json
 import sys
+import urllib.request
 
 from browser import Browser
 
@@ -52,12 +54,29 @@ def who_signs_out_is_out(page):
     assert page.script("return fetch('/v1/delegates').then(answer => answer.status)") == 401
 
 
+def a_link_opens_the_dashboard_of_its_app(page):
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer " + page.key}
+    request = urllib.request.Request(page.server + "/v1/portal-links", json.dumps({"expires_in": 600}).encode(), headers)
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        link = json.load(answer)["url"]
+    page.open("about:blank")
+    page.open(page.server + link)
+    page.see("Who is told of what")
+    assert "portal" not in page.script("return location.href")
+    page.find("#sign-out").click()
+    page.see("Access key")
+    page.open("about:blank")
+    page.open(page.server + "/#/portal/of-nobody")
+    page.see("This link has ended")
+    page.see("Access key")
+
+
 if __name__ == "__main__":
     with Browser(sys.argv[1]) as browser:
         browser.key = sys.argv[2]
         for step in (
             nothing_is_shown_without_a_key, a_wrong_key_is_refused, the_right_one_opens_the_page_that_was_asked_for,
-            a_delegate_is_registered_by_the_session, who_signs_out_is_out,
+            a_delegate_is_registered_by_the_session, who_signs_out_is_out, a_link_opens_the_dashboard_of_its_app,
         ):
             print(step.__name__.replace("_", " "), flush=True)
             step(browser)

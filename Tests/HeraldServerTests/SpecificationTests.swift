@@ -115,11 +115,21 @@ struct SpecificationTests {
             let document = try JSONDocument(parsing: example.bytes)
             #expect(throws: Never.self, "\(name)") { _ = try ReplayInput(document) }
         }
+        let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
+        defer { hub.stop(grace: 0) }
+        for (name, example) in try examples(of: "/v1/apps", "post") {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { _ = try AppInput.new(document) }
+        }
+        for (name, example) in try examples(of: "/v1/apps/{id}", "patch") {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { _ = try AppInput.patch(document) }
+        }
         for (name, example) in try examples(of: "/v1/keys", "post") {
             let document = try JSONDocument(parsing: example.bytes)
             let text = try KeyText(id: ULIDGenerator().next("key_", time: 0))
             #expect(throws: Never.self, "\(name)") {
-                _ = try KeyInput.read(document, app: .default, text, now: 0)
+                _ = try KeyInput.read(document, app: .default, hub.apps, text, now: 0)
             }
         }
         for (name, example) in try examples(of: "/v1/keys/{id}/rotate", "post") {

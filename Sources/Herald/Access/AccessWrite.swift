@@ -41,17 +41,21 @@ public struct AccessWrite: Sendable {
     /// An admin key that the store knows nothing of lets the operator in, whatever becomes of the others.
     public let hasOperatorKey: Bool
     public let action: Action
+    /// For the audit log; `nil`: the process itself asks, which is not noted.
+    public let provenance: Provenance?
     public let idempotency: Idempotency<Outcome>?
     /// Called once on the writer's thread (or at once, when it is refused); must not wait.
     public let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     public init(
-        app: AppKey = .default, hasOperatorKey: Bool = false, action: Action, idempotency: Idempotency<Outcome>? = nil,
+        app: AppKey = .default, hasOperatorKey: Bool = false, action: Action, provenance: Provenance? = nil,
+        idempotency: Idempotency<Outcome>? = nil,
         completion: @escaping @Sendable (WriteResult<Outcome>) -> Void
     ) {
         self.app = app
         self.hasOperatorKey = hasOperatorKey
         self.action = action
+        self.provenance = provenance
         self.idempotency = idempotency
         self.completion = completion
     }

@@ -13,6 +13,10 @@ extension LogWriter {
             return
         }
         let outcome = try perform(write, transaction, &plan)
+        switch outcome {
+        case .added(let key), .revoked(let key): try note(write.provenance, key.app, target: key.id, transaction)
+        default: break
+        }
         if let idempotency = write.idempotency, let answer = idempotency.answer(outcome) {
             try remember(answer, idempotency.key, write.app, transaction)
         }
@@ -25,6 +29,7 @@ extension LogWriter {
         let now = clock.wall()
         switch write.action {
         case .addKey(let key):
+            guard apps[key.app] != nil else { return .notFound }
             if !write.hasOperatorKey, keys.isEmpty, !key.scopes.contains(.admin) { return .noAdminKey }
             guard try makeRoom(for: key.app, now, transaction, &plan) else { return .tooManyKeys }
             try set(key, transaction, &plan)

@@ -30,6 +30,7 @@ final class LogWriter: Sendable {
     let registry: Registry
     let catalogue: EventTypeCatalogue
     let keys: KeyRing
+    let apps: AppCatalogue
     let ids: ULIDGenerator
     let clock: Clock
     private let hooks: Hooks
@@ -38,7 +39,7 @@ final class LogWriter: Sendable {
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
         auth: AuthProjection, appState: AppStateProjection, registry: Registry, catalogue: EventTypeCatalogue,
-        keys: KeyRing, ids: ULIDGenerator, clock: Clock, hooks: Hooks
+        keys: KeyRing, apps: AppCatalogue, ids: ULIDGenerator, clock: Clock, hooks: Hooks
     ) {
         self.store = store
         self.intake = intake
@@ -48,6 +49,7 @@ final class LogWriter: Sendable {
         self.registry = registry
         self.catalogue = catalogue
         self.keys = keys
+        self.apps = apps
         self.ids = ids
         self.clock = clock
         self.hooks = hooks
@@ -156,6 +158,7 @@ final class LogWriter: Sendable {
         case .manage(let write): try manage(write, transaction, &plan)
         case .describe(let write): try describe(write, transaction, &plan)
         case .administer(let write): try administer(write, transaction, &plan)
+        case .changeApps(let write): try change(write, transaction, &plan)
         case .checkpoint(let reported, let loop, let answer):
             var checkpoint = plan.erased.applied(to: reported)
             if let settled = checkpoint.settled { plan.settledByLoop[loop] = settled }
@@ -181,6 +184,7 @@ final class LogWriter: Sendable {
             case .manage(let write): write.completion(.refused(.store(error)))
             case .describe(let write): write.completion(.refused(.store(error)))
             case .administer(let write): write.completion(.refused(.store(error)))
+            case .changeApps(let write): write.completion(.refused(.store(error)))
             case .trim: break
             case .checkpoint(_, _, let answer): answer(false)
             case .barrier(let reached): reached()

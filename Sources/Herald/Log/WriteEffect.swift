@@ -17,4 +17,6 @@ enum WriteEffect: Sendable {
     case removeEventType(String, AppKey)
     case setKey(APIKey)
     case removeKey(APIKey)
+    case setApp(App)
+    case removeApp(App)
 }

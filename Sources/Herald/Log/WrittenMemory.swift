@@ -3,6 +3,7 @@ struct WrittenMemory: Sendable {
     let registry: Registry
     let catalogue: EventTypeCatalogue
     let keys: KeyRing
+    let apps: AppCatalogue
     let auth: AuthProjection
     let tail: Tail
     let loops: Int
@@ -35,6 +36,8 @@ struct WrittenMemory: Sendable {
         case .removeEventType(let type, let app): catalogue.remove(type, app)
         case .setKey(let key): keys.set(key)
         case .removeKey(let key): keys.remove(key.id)
+        case .setApp(let app): apps.set(app)
+        case .removeApp(let app): apps.remove(app)
         }
     }
 

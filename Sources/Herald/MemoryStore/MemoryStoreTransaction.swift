@@ -188,4 +188,10 @@ final class MemoryTransaction: StoreTransaction {
     func setKey(_ key: APIKey) { apply { $0.keys[key.id] = key } }
 
     func removeKey(_ id: String) { apply { $0.keys[id] = nil } }
+
+    func addAudit(_ entry: AuditEntry) { apply { $0.add(entry) } }
+
+    func setApp(_ app: App) { apply { $0.set(app) } }
+
+    func removeApp(_ key: AppKey, at time: Int64) { apply { $0.removeApp(key) } }
 }

@@ -9,12 +9,14 @@ import Runtime
 struct AccessControl: Sendable {
     private let hub: Hub
     let sessions: Sessions
+    let portalLinks: PortalLinks
     /// SHA-256 of the operator's key; `nil`: there is none.
     private let operatorDigest: [UInt8]?
 
     init(hub: Hub, operatorKey: String?) {
         self.hub = hub
         sessions = Sessions(clock: hub.clock)
+        portalLinks = PortalLinks(clock: hub.clock)
         operatorDigest = operatorKey.map { SHA256.hash(Array($0.utf8)) }
     }
 
@@ -32,8 +34,17 @@ struct AccessControl: Sendable {
         return principal
     }
 
-    /// - Throws: 401, the same whatever is wrong with the key.
+    /// - Throws: 401, the same whatever is wrong with the key; 404 for an app that is not there or another's.
     func principal(of head: RequestHead) throws(Problem) -> Principal {
+        let principal = try identified(head)
+        guard let word = head.value(of: "Herald-App") else { return principal }
+        guard let app = hub.apps.find(word), app.key == principal.app || principal.scopes.allow(.admin) else {
+            throw .noApp(word)
+        }
+        return principal.acting(on: app.key)
+    }
+
+    private func identified(_ head: RequestHead) throws(Problem) -> Principal {
         guard isRequired else { return Principal(identity: .anyone, app: .default, scopes: .all) }
         if let credentials = head.bytes(of: "Authorization") {
             if let token = Self.bearer(credentials), let principal = principal(token) { return principal }
@@ -64,10 +75,11 @@ struct AccessControl: Sendable {
             identity: .key(entry.key.id), app: entry.key.app, scopes: entry.scopes, expiresAt: entry.key.expiresAt)
     }
 
-    /// A session ends with the key that it was opened with.
+    /// A session ends with the key that it was opened with, or with the app of its link.
     private func principal(of session: Sessions.Session) -> Principal? {
         switch session.principal.identity {
         case .key(let id): hub.keys.entry(id: id).flatMap(principal)
+        case .portalLink: hub.apps[session.principal.app] == nil ? nil : session.principal
         case .anyone, .operatorKey: session.principal
         }
     }

@@ -9,6 +9,18 @@ struct Principal: Sendable {
         case operatorKey
         /// The id of a key.
         case key(String)
+        /// Whoever has followed a link.
+        case portalLink
+
+        /// As the audit log names it.
+        var name: String {
+            switch self {
+            case .anyone: "anyone"
+            case .operatorKey: "operator"
+            case .key(let id): id
+            case .portalLink: "portal"
+            }
+        }
     }
 
     let identity: Identity
@@ -16,6 +28,11 @@ struct Principal: Sendable {
     let scopes: Scopes
     /// Milliseconds since 1970 UTC; `nil`: no end.
     var expiresAt: Int64?
+
+    /// The same in an app that `Herald-App` names.
+    func acting(on app: AppKey) -> Principal {
+        Principal(identity: identity, app: app, scopes: scopes, expiresAt: expiresAt)
+    }
 
     /// Whoever asks for what is open to all.
     static let anyone = Principal(identity: .anyone, app: .default, scopes: Scopes([]))

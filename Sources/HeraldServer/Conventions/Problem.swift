@@ -85,6 +85,27 @@ extension Problem {
             detail: "This needs the scope \(scope.rawValue), which the key does not have.")
     }
 
+    static func noApp(_ word: String) -> Problem { .notFound("There is no app with the id or name \(word).") }
+
+    static func nameTaken(_ app: App) -> Problem {
+        Problem(
+            status: 409, name: "name-taken", title: "Another app has the name",
+            detail: "The app \(app.id) is named \(app.settings.name).",
+            items: [Item(place: .pointer("/name"), detail: "belongs to \(app.id)")])
+    }
+
+    static let defaultApp = Problem(
+        status: 409, name: "default-app", title: "The app default stays",
+        detail: "The app default can't be deleted or get another name.")
+
+    /// - Parameter retryAfter: seconds.
+    static func tooFast(_ limit: Int, retryAfter: Int) -> Problem {
+        Problem(
+            status: 429, name: "too-fast", title: "Too many events",
+            detail: "This app may post \(limit) events a second. Nothing was posted; try again later.",
+            headers: [.init("Retry-After", String(retryAfter))])
+    }
+
     static let foreignOrigin = Problem(
         status: 403, name: "foreign-origin", title: "Another site asks",
         detail: "A browser signs in from the dashboard of this server only.")
@@ -206,6 +227,7 @@ extension Problem {
                 "More is being posted than the disk takes. Nothing was posted; try again in a second.")
         case .stopping:
             self = .unavailable("stopping", "The service is stopping", "Nothing was done; try again in a second.")
+        case .tooFast(let limit, let seconds): self = .tooFast(limit, retryAfter: seconds)
         case .keyReused: self = .idempotencyKeyReused
         case .store(let error): self.init(error)
         }

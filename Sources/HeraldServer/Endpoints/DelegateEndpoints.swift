@@ -98,7 +98,10 @@ struct DelegateEndpoints: Sendable {
             entries += found.map(Entry.webhook)
         }
         var others: [Entry] = []
-        if filter.includes("in_memory") && filter.acceptsActive { others += hub.inMemoryDelegates.map(Entry.inMemory) }
+        // The process itself is the operator's: nobody else's.
+        if app == .default && filter.includes("in_memory") && filter.acceptsActive {
+            others += hub.inMemoryDelegates.map(Entry.inMemory)
+        }
         if filter.includes("stream") && filter.acceptsActive {
             others += streams.all.filter { $0.interest.app == app && filter.accepts($0) }.map(Entry.stream)
         }
@@ -129,7 +132,7 @@ struct DelegateEndpoints: Sendable {
         if let stream = streams.stream(id), stream.interest.app == call.app {
             return call.send { $0.members(of: stream, in: hub) }
         }
-        guard let delegate = hub.inMemoryDelegates.first(where: { $0.id == id }) else {
+        guard call.app == .default, let delegate = hub.inMemoryDelegates.first(where: { $0.id == id }) else {
             throw .notFound("There is no delegate with the id \(id).")
         }
         call.send { $0.members(of: delegate) }

@@ -31,7 +31,7 @@ struct KeyEndpoints: Sendable {
         }
         let entries = hub.keys.list(call.app).filter { entry in cursor.map { entry.key.id < $0 } ?? true }
         call.send(page: Array(entries.prefix(limit + 1)), query, limit: limit, cursor: \.key.id) {
-            $1.members(of: $0.key, lastUsedAt: $0.lastUsedAt)
+            $1.members(of: $0.key, in: hub.apps, lastUsedAt: $0.lastUsedAt)
         }
     }
 
@@ -39,7 +39,7 @@ struct KeyEndpoints: Sendable {
         _ = try call.query()
         let id = call.parameters[0]
         guard let entry = hub.keys.entry(id: id), entry.key.app == call.app else { throw .noKey(id) }
-        call.send { $0.members(of: entry.key, lastUsedAt: entry.lastUsedAt) }
+        call.send { $0.members(of: entry.key, in: hub.apps, lastUsedAt: entry.lastUsedAt) }
     }
 
     // MARK: Writing
@@ -48,7 +48,7 @@ struct KeyEndpoints: Sendable {
         _ = try call.query()
         let now = hub.clock.wall()
         let text = try newText(now)
-        let key = try KeyInput.read(call.json(), app: call.app, text, now: now)
+        let key = try KeyInput.read(call.json(), app: call.app, hub.apps, text, now: now)
         try write(call, .addKey(key), showing: text)
     }
 
@@ -80,7 +80,8 @@ struct KeyEndpoints: Sendable {
             call.request.head.method == .post ? try call.idempotency { answer(to: call, $0, nil) } : nil
         hub.administer(
             AccessWrite(
-                app: call.app, hasOperatorKey: access.hasOperatorKey, action: action, idempotency: idempotency
+                app: call.app, hasOperatorKey: access.hasOperatorKey, action: action, provenance: call.provenance,
+                idempotency: idempotency
             ) { result in call.send(result) { answer(to: call, $0, text) } })
     }
 
@@ -89,7 +90,7 @@ struct KeyEndpoints: Sendable {
         case .added(let key):
             var json = JSONWriter(capacity: 512)
             json.object {
-                $0.members(of: key, lastUsedAt: nil)
+                $0.members(of: key, in: hub.apps, lastUsedAt: nil)
                 $0.member("key", ifPresent: text?.text)
             }
             return Response(
@@ -111,8 +112,9 @@ extension Problem {
 }
 
 extension JSONObjectWriter {
-    fileprivate mutating func members(of key: APIKey, lastUsedAt: Int64?) {
+    fileprivate mutating func members(of key: APIKey, in apps: AppCatalogue, lastUsedAt: Int64?) {
         member("id", key.id)
+        member("app", apps[key.app]?.id)
         member("name", key.name)
         array("scopes") { list in
             for scope in key.scopes { list.element(scope.rawValue) }

@@ -23,6 +23,7 @@ struct SessionEndpoints: Sendable {
         let principal = try? access.principal(of: call.request.head)
         call.send { answer in
             answer.member("key_required", access.isRequired)
+            answer.member("app", principal.flatMap { hub.apps[$0.app]?.settings.name })
             answer.member("signed_in", principal.map { $0.identity != .anyone } ?? false)
             answer.array("scopes") { list in
                 for scope in Scope.allCases where principal?.scopes.allow(scope) == true {
@@ -32,7 +33,7 @@ struct SessionEndpoints: Sendable {
         }
     }
 
-    /// Takes a key and gives a cookie for it.
+    /// Takes a key, or what a link has, and gives a cookie for it.
     private func open(_ call: Call) throws(Problem) {
         _ = try call.query()
         // From elsewhere nobody is to be signed in: not even with a key of their own.
@@ -40,11 +41,16 @@ struct SessionEndpoints: Sendable {
             throw .foreignOrigin
         }
         let document = try call.json()
-        var errors = document.errors(unlessObjectOf: ["key"])
-        let key = document["key"]?.string
-        if key == nil { errors.append(FieldError("/key", "is required: an access key, hrld_…")) }
-        guard let key, errors.isEmpty else { throw .invalid(errors) }
-        guard let principal = access.principal(Array(key.utf8)[...]) else { throw .unauthorized }
+        let errors = document.errors(unlessObjectOf: ["key", "portal_link"])
+        guard errors.isEmpty else { throw .invalid(errors) }
+        let principal: Principal?
+        switch (document["key"]?.string, document["portal_link"]?.string) {
+        case (let key?, nil): principal = access.principal(Array(key.utf8)[...])
+        case (nil, let token?): principal = access.portalLinks.principal(token)
+        default:
+            throw .invalid([FieldError("/key", "is required, an access key; or portal_link, the end of a link's url")])
+        }
+        guard let principal else { throw .unauthorized }
         try start(principal, call)
     }
 

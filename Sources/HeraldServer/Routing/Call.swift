@@ -10,8 +10,17 @@ struct Call: Sendable {
     /// The decoded path parameters, in order.
     let parameters: [String]
     let principal: Principal
+    /// Of the route: `/v1/delegates/{id}`; empty when there is none.
+    let template: String
 
     var app: AppKey { principal.app }
+
+    /// For the audit log.
+    var provenance: Provenance {
+        Provenance(
+            actor: principal.identity.name, address: request.peer.description,
+            action: request.head.method.rawValue + " " + template)
+    }
 
     // MARK: Answering
 

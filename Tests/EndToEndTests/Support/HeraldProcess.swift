@@ -9,6 +9,7 @@ final class HeraldProcess: Sendable {
     let folder: TemporaryFolder
     /// Sent with every request that says nothing else.
     private let key: String?
+    private let isOwner: Bool
 
     /// Starts `herald serve` and waits until it listens.
     /// - Parameters:
@@ -41,14 +42,21 @@ final class HeraldProcess: Sendable {
         }
     }
 
-    private init(_ process: ChildProcess, _ port: UInt16, _ folder: TemporaryFolder, key: String?) {
+    private init(_ process: ChildProcess, _ port: UInt16, _ folder: TemporaryFolder, key: String?, isOwner: Bool = true)
+    {
         self.key = key
+        self.isOwner = isOwner
         self.process = process
         self.port = port
         self.folder = folder
     }
 
-    deinit { process.signal(SIGKILL) }
+    deinit { if isOwner { process.signal(SIGKILL) } }
+
+    /// The same server, asked without a key. The other one must outlive it.
+    static func stranger(to herald: HeraldProcess) -> HeraldProcess {
+        HeraldProcess(herald.process, herald.port, herald.folder, key: nil, isOwner: false)
+    }
 
     private static func port(_ lines: [String]) -> UInt16? {
         for line in lines {
@@ -145,12 +153,15 @@ final class HeraldProcess: Sendable {
 
     /// Waits until the answer to a GET is as it should be.
     func get(
-        _ path: String, within seconds: Double = 60, until isThere: @escaping @Sendable (Answer) -> Bool
+        _ path: String, _ headers: [String: String] = [:], within seconds: Double = 60,
+        until isThere: @escaping @Sendable (Answer) -> Bool
     ) async throws -> Answer {
         try await eventually("GET \(path) is as expected", within: seconds) { [port, key] in
             let client = try RawHTTPClient(port: port)
-            let credentials = key.map { "Authorization: Bearer \($0)\r\n" } ?? ""
-            client.send("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\(credentials)\r\n")
+            var fields = ["Host": "127.0.0.1", "Connection": "close"]
+            if let key { fields["Authorization"] = "Bearer \(key)" }
+            fields.merge(headers) { $1 }
+            client.send("GET \(path) HTTP/1.1\r\n\(fields.map { "\($0): \($1)\r\n" }.joined())\r\n")
             guard let response = try client.readResponse() else { return nil }
             let answer = Answer(response)
             return isThere(answer) ? answer : nil
@@ -158,8 +169,10 @@ final class HeraldProcess: Sendable {
     }
 
     /// Waits until the deliveries of an event have these states, in the order of the delegates' registration.
-    func deliveries(of event: String, _ states: String..., within seconds: Double = 60) async throws -> [JSONValue] {
-        let answer = try await get("/v1/events/\(event)", within: seconds) {
+    func deliveries(
+        of event: String, _ states: String..., within seconds: Double = 60, headers: [String: String] = [:]
+    ) async throws -> [JSONValue] {
+        let answer = try await get("/v1/events/\(event)", headers, within: seconds) {
             ($0["deliveries"].map { Array($0.elements) } ?? []).map { $0["state"]?.string } == states
         }
         return answer["deliveries"].map { Array($0.elements) } ?? []

@@ -20,7 +20,25 @@ struct MadeKey: Sendable {
     }
 }
 
+extension MadeKey {
+    /// The operator's of tests that start with `adminKey: "the-admin-of-these-tests"`.
+    static let admin = MadeKey(id: "", text: "the-admin-of-these-tests")
+}
+
 extension HeraldProcess {
+    /// Of an app, by the operator.
+    func makeKey(_ scopes: String, in app: String) async throws -> MadeKey {
+        let body = #"{"name": "A key", "scopes": ["\#(scopes)"], "app": "\#(app)"}"#
+        return try MadeKey(try await post("/v1/keys", body))
+    }
+
+    /// The operator's key in a file.
+    func keyFile() throws -> String {
+        let path = folder.path + "/key"
+        try Files.write(Array(MadeKey.admin.text.utf8), to: path)
+        return path
+    }
+
     /// - Parameter scopes: one, or several as they stand between quotation marks in JSON.
     func makeKey(
         _ scopes: String, by admin: MadeKey? = nil, _ headers: [String: String] = [:]

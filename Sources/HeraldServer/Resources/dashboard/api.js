@@ -54,7 +54,7 @@ export function matches(pattern, type) {
 
 export const api = {
   session: () => get(session),
-  signIn: (key) => send("POST", session, { key }),
+  signIn: (credentials) => send("POST", session, credentials),
   signOut: () => send("DELETE", session),
 
   metrics: () => get("/metrics"),

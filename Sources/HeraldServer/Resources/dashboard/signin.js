@@ -1,13 +1,23 @@
 // Signing in with an access key, and out. The session is a cookie that no script can read; the key is kept nowhere.
 
 import { api } from "./api.js";
-import { h } from "./dom.js";
+import { h, notice } from "./dom.js";
 
 const main = document.getElementById("main");
 const signOut = document.getElementById("sign-out");
 
 /// Calls `start` once whoever looks is let in, be it that no key is needed.
 export async function whenSignedIn(start) {
+  const link = location.hash.match(/^#\/portal\/(.+)$/)?.[1];
+  if (link) {
+    // Out of the address and the history, where the next one at this browser would find it.
+    history.replaceState(null, "", "#/");
+    try {
+      await api.signIn({ portal_link: link });
+    } catch (error) {
+      notice(error.status === 401 ? "This link has ended. Ask for another one." : error.message);
+    }
+  }
   const session = await api.session();
   if (session.key_required && !session.signed_in) return ask(start);
   signOut.hidden = !session.key_required;
@@ -35,7 +45,7 @@ function ask(start) {
   async function send(event) {
     event.preventDefault();
     try {
-      await api.signIn(input.value.trim());
+      await api.signIn({ key: input.value.trim() });
     } catch (error) {
       wrong.textContent = error.status === 401 ? "This key is not known here, or has ended." : error.message;
       input.setAttribute("aria-invalid", "true");
