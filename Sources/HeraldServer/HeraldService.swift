@@ -40,12 +40,12 @@ public struct HeraldService: RequestHandler {
         table = RouteTable(
             DelegateEndpoints(hub: hub, streams: streams, checkURL: configuration.checkURL).routes
                 + DelegateActionEndpoints(hub: hub).routes + DelegateRecordEndpoints(hub: hub).routes
-                + StreamEndpoints(streams: streams).routes + EventEndpoints(hub: hub, checks: checks).routes
+                + StreamEndpoints(streams: streams, access: access).routes + EventEndpoints(hub: hub, checks: checks).routes
                 + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub).routes + SubjectEndpoints(hub: hub).routes
                 + StateEndpoints(hub: hub, checks: checks, watch: watch).routes
                 + AuditEndpoints(hub: hub).routes + PortalEndpoints(hub: hub, access: access).routes
-                + AppEndpoints(hub: hub, streams: streams).routes
+                + AppEndpoints(hub: hub, access: access).routes
                 + KeyEndpoints(hub: hub, access: access).routes + SessionEndpoints(hub: hub, access: access).routes
                 + SystemEndpoints(hub: hub, metrics: metrics).routes + DashboardEndpoints().routes)
     }

@@ -86,6 +86,21 @@ struct KeyTests {
         #expect(early.status == 401 && early.header("connection") == "close")
     }
 
+    @Test("a stream ends when its key is revoked, and others go on")
+    func streams() async throws {
+        let herald = try await HeraldProcess.start()
+        let admin = try await herald.makeKey("admin")
+        let reader = try await herald.makeKey("read", by: admin)
+        let port = herald.port
+        let ended = try await RawHTTP.onThread { Box(try StreamClient(port: port, key: reader.text)) }
+        let other = try await RawHTTP.onThread { Box(try StreamClient(port: port, key: admin.text)) }
+        for each in [ended, other] { #expect(try await RawHTTP.onThread { try each.value.next() }?.name == "ready") }
+        #expect(try await herald.send("DELETE", "/v1/keys/\(reader.id)", nil, admin.headers).status == 204)
+        #expect(try await RawHTTP.onThread { try ended.value.next() } == nil)
+        let event = try await herald.post("/v1/events", #"{"type": "order.paid"}"#, admin.headers).id
+        #expect(try await RawHTTP.onThread { try other.value.next() }?.id == event)
+    }
+
     @Test("a key ends at its time")
     func expiry() async throws {
         let herald = try await HeraldProcess.start()
@@ -236,4 +251,10 @@ struct KeyTests {
     }
 
     private static func firstLine(_ text: String) -> String { String(text.prefix { $0 != "\n" }) }
+}
+
+/// A client that one thread after another uses, never two at a time.
+private final class Box: @unchecked Sendable {
+    let value: StreamClient
+    init(_ value: StreamClient) { self.value = value }
 }

@@ -10,6 +10,7 @@ struct AccessControl: Sendable {
     private let hub: Hub
     let sessions: Sessions
     let portalLinks: PortalLinks
+    let streams = AdmittedStreams()
     /// SHA-256 of the operator's key; `nil`: there is none.
     private let operatorDigest: [UInt8]?
 
@@ -85,6 +86,12 @@ struct AccessControl: Sendable {
     }
 
     private static let scheme = Array("bearer ".utf8)
+
+    /// Whether the key that let somebody in, and its app, have not been removed since then.
+    func isStillThere(_ principal: Principal) -> Bool {
+        if case .key(let id) = principal.identity, hub.keys.entry(id: id) == nil { return false }
+        return hub.apps[principal.app] != nil
+    }
 
     /// What follows `Bearer`, in any case.
     private static func bearer(_ credentials: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {

@@ -6,7 +6,7 @@ import Runtime
 /// Apps: the tenants of the server.
 struct AppEndpoints: Sendable {
     let hub: Hub
-    let streams: EventStreams
+    let access: AccessControl
 
     var routes: [Route] {
         [
@@ -64,7 +64,7 @@ struct AppEndpoints: Sendable {
             call.request.head.method == .post ? try call.idempotency { answer(to: call, $0) } : nil
         hub.change(
             AppWrite(action: action, provenance: call.provenance, idempotency: idempotency) { result in
-                if case .done(.removed(let app)) = result { streams.end { $0.interest.app == app.key } }
+                if case .done(.removed(let app)) = result { access.streams.end { $0.app == app.key } }
                 call.send(result) { answer(to: call, $0) }
             })
     }

@@ -82,7 +82,10 @@ struct KeyEndpoints: Sendable {
             AccessWrite(
                 app: call.app, hasOperatorKey: access.hasOperatorKey, action: action, provenance: call.provenance,
                 idempotency: idempotency
-            ) { result in call.send(result) { answer(to: call, $0, text) } })
+            ) { result in
+                if case .done(.revoked(let key)) = result { access.streams.end { $0.identity == .key(key.id) } }
+                call.send(result) { answer(to: call, $0, text) }
+            })
     }
 
     private func answer(to call: Call, _ outcome: AccessWrite.Outcome, _ text: KeyText?) -> Response {

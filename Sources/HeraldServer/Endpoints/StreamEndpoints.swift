@@ -5,6 +5,7 @@ import JSON
 /// Listening: events as they are posted.
 struct StreamEndpoints: Sendable {
     let streams: EventStreams
+    let access: AccessControl
 
     var routes: [Route] { [Route(.get, "/v1/events/stream", needs: .read, isStream: true, listen)] }
 
@@ -30,7 +31,9 @@ struct StreamEndpoints: Sendable {
         var rules = StreamRules()
         rules.heartbeat = StreamFormat.heartbeat
         let listener = Listener(streams, interest, place, agent: call.request.head.value(of: "User-Agent"))
-        if !call.responder.stream(head.headers, rules, to: listener) { throw .tooManyStreams }
+        if !call.responder.stream(head.headers, rules, to: AdmittedStream(access, call.principal, listener)) {
+            throw .tooManyStreams
+        }
     }
 
     private func interest(_ query: Query, _ app: AppKey) throws(Problem) -> StreamInterest {
