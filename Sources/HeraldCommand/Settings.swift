@@ -58,7 +58,7 @@ struct Settings {
     private static func isForeign(_ variable: String) -> Bool {
         [
             "HERALD_BINARY", "HERALD_VENV", "HERALD_NEW_MASTER_KEY", "HERALD_KILL_CYCLES", "HERALD_PORT",
-            "HERALD_SERVER", "HERALD_KEY", "HERALD_KEY_FILE",
+            "HERALD_SERVER", "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP",
         ].contains(variable)
             || variable.hasPrefix("HERALD_PORT_") || variable.hasPrefix("HERALD_SERVICE_")
     }

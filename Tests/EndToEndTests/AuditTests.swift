@@ -69,6 +69,19 @@ struct AuditTests {
         }
         #expect(try await stranger.post("/v1/events", #"{"type": "a"}"#, headers).status == 403)
         #expect(try await herald.get("/v1/audit").data.first?["actor"]?.string == "portal")
+        let environment = ["HERALD_SERVER": "http://127.0.0.1:\(herald.port)", "HERALD_KEY": MadeKey.admin.text]
+        func run(_ arguments: String...) async throws -> String {
+            let result = try await Binary.run(arguments, environment: environment)
+            #expect(result.end == .exited(0), "\(arguments): \(result.text)")
+            return result.text
+        }
+        #expect(try await run("delegates", "list", "--app", "shop").contains(delegate.id))
+        #expect(try await run("audit").contains("portal"))
+        #expect(try await run("apps", "link", "shop").contains("127.0.0.1:\(herald.port)/#/portal/"))
+        _ = try await run("apps", "create", "third", "--max-delegates", "7")
+        _ = try await run("apps", "change", "third", "--name", "fourth", "--max-delegates", "default")
+        #expect(try await run("apps", "list").contains("fourth"))
+        _ = try await run("apps", "delete", "fourth")
         #expect(try await herald.send("DELETE", "/v1/apps/shop").status == 204)
         #expect(try await stranger.get("/v1/delegates", headers).status == 401)
         #expect(!herald.process.text.contains(token))

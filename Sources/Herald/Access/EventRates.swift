@@ -27,6 +27,8 @@ final class EventRates: Sendable {
         guard apps.limitsEvents, let limit = apps[app]?.settings.eventsPerSecond else { return nil }
         let now = clock.monotonic()
         return buckets.withLock { buckets in
+            // Those of apps that are gone go with the others: a full one is no gift.
+            if buckets.count > AppWrite.maxApps { buckets = [:] }
             var bucket = buckets[app] ?? Bucket(events: Double(limit), time: now)
             bucket.events = min(Double(limit), bucket.events + Double(now - bucket.time) / 1e9 * Double(limit))
             bucket.time = now

@@ -26,6 +26,7 @@ final class APIClient {
         try self.init(
             server: invocation["server"] ?? environment["HERALD_SERVER"] ?? Self.defaultServer,
             key: try Self.key(invocation["key-file"], environment),
+            app: invocation["app"] ?? environment["HERALD_APP"],
             authorities: invocation["certificate-authorities"] ?? environment["HERALD_CERTIFICATE_AUTHORITIES"])
     }
 
@@ -41,7 +42,7 @@ final class APIClient {
         return try environment["HERALD_KEY_FILE"].map(KeyFile.read)
     }
 
-    init(server: String, key: String? = nil, authorities: String?) throws(CommandError) {
+    init(server: String, key: String? = nil, app: String? = nil, authorities: String?) throws(CommandError) {
         let url = server.contains("://") ? server : "http://" + server
         guard url.hasPrefix("http://") || url.hasPrefix("https://"),
             !url.contains(where: { $0.isWhitespace || $0 == "?" || $0 == "#" })
@@ -49,7 +50,8 @@ final class APIClient {
             throw CommandError(
                 description: "The server is \"\(server)\", but must be a URL such as \(Self.defaultServer).")
         }
-        credentials = key.map { [("Authorization", "Bearer " + $0)] } ?? []
+        credentials =
+            (key.map { [("Authorization", "Bearer " + $0)] } ?? []) + (app.map { [("Herald-App", $0)] } ?? [])
         self.server = String(url.reversed().drop { $0 == "/" }.reversed())
         do throws(HTTPClientError) {
             client = try HTTPClient(
