@@ -175,7 +175,8 @@ private final class Scene: Sendable {
         guard let content = operation["requestBody"]?["content"] else { return [(nil, nil)] }
         var bodies: [(String?, String?)] = []
         for (type, media) in content.members {
-            for (_, example) in media["examples"]?.members ?? content.members.prefix(0) {
+            guard let examples = media["examples"] else { continue }
+            for (_, example) in examples.members {
                 if let value = example["value"] { bodies.append((String(decoding: value.bytes, as: UTF8.self), type)) }
             }
         }

@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 
 /// An access key as the server showed it.
 struct MadeKey: Sendable {
