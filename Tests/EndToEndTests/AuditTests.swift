@@ -45,6 +45,8 @@ struct AuditTests {
         for name in ["shop", "other"] { _ = try await herald.post("/v1/apps", #"{"name": "\#(name)"}"#) }
         let link = try await herald.post("/v1/portal-links", #"{"app": "shop", "expires_in": 600}"#)
         #expect(link.status == 201)
+        let noted = try #require(try await herald.get("/v1/audit").data.first)
+        #expect(noted["action"]?.string == "POST /v1/portal-links" && noted["actor"]?.string == "operator")
         let end = try #require(link["expires_at"]?.timestamp).milliseconds
         #expect((590_000...601_000).contains(end - wallClock()))
         #expect(try await herald.post("/v1/portal-links", #"{"app": "x", "expires_in": 1}"#).errors.count == 2)

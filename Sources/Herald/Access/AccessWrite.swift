@@ -6,6 +6,8 @@ public struct AccessWrite: Sendable {
         case rotateKey(id: String, replacement: NewKey, overlap: Int64)
         /// Ends a key at once.
         case revokeKey(id: String)
+        /// A link to the app's dashboard is made, which is not kept: for the audit log.
+        case makeLink
         /// Keys were used: when, last, by their ids.
         case noteUse([String: Int64])
     }

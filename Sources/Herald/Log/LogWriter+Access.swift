@@ -15,6 +15,10 @@ extension LogWriter {
         let outcome = try perform(write, transaction, &plan)
         switch outcome {
         case .added(let key), .revoked(let key): try note(write.provenance, key.app, target: key.id, transaction)
+        case .noted:
+            if case .makeLink = write.action {
+                try note(write.provenance, write.app, target: apps[write.app]?.id, transaction)
+            }
         default: break
         }
         if let idempotency = write.idempotency, let answer = idempotency.answer(outcome) {
@@ -49,6 +53,7 @@ extension LogWriter {
             if !write.hasOperatorKey, key.scopes.contains(.admin), !hasAdminKey(besides: id, now) { return .noAdminKey }
             try remove(key, transaction, &plan)
             return .revoked(key)
+        case .makeLink: return apps[write.app] == nil ? .notFound : .noted
         case .noteUse(let times):
             for (id, time) in times {
                 guard var key = keys.entry(id: id)?.key else { continue }

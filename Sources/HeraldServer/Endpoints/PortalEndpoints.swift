@@ -15,19 +15,33 @@ struct PortalEndpoints: Sendable {
         _ = try call.query()
         let (app, seconds) = try read(call)
         let end = hub.clock.wall() + Int64(seconds) * 1000
+        let token = try token(for: app, until: end)
+        // What nobody has noted, nobody gets: the link is good only for whoever sees this answer.
+        hub.administer(
+            AccessWrite(app: app, action: .makeLink, provenance: call.provenance) { result in
+                guard case .done(.noted) = result else {
+                    if case .refused(let refusal) = result { return call.send(Problem(refusal)) }
+                    return call.send(Problem.notFound("The app was deleted meanwhile."))
+                }
+                call.send(status: 201) {
+                    $0.member("url", "/#/portal/\(token)")
+                    $0.member("app", hub.apps[app]?.id)
+                    $0.member("expires_at", .timestamp(end))
+                }
+            })
+    }
+
+    private func token(for app: AppKey, until end: Int64) throws(Problem) -> String {
+        let token: String?
         do throws(CryptoError) {
-            guard let token = try access.portalLinks.make(for: app, until: end) else {
-                return call.send(
-                    Problem.tooMany("There are \(PortalLinks.limit) links that have not ended. Wait for some to end."))
-            }
-            call.send(status: 201) {
-                $0.member("url", "/#/portal/\(token)")
-                $0.member("app", hub.apps[app]?.id)
-                $0.member("expires_at", .timestamp(end))
-            }
+            token = try access.portalLinks.make(for: app, until: end)
         } catch {
             throw .noRandomness
         }
+        guard let token else {
+            throw .tooMany("There are \(PortalLinks.limit) links that have not ended. Wait for some to end.")
+        }
+        return token
     }
 
     private func read(_ call: Call) throws(Problem) -> (app: AppKey, seconds: Int) {
