@@ -54,14 +54,22 @@ def who_signs_out_is_out(page):
     assert page.script("return fetch('/v1/delegates').then(answer => answer.status)") == 401
 
 
-def a_link_opens_the_dashboard_of_its_app(page):
+def ask(page, path, body):
     headers = {"Content-Type": "application/json", "Authorization": "Bearer " + page.key}
-    request = urllib.request.Request(page.server + "/v1/portal-links", json.dumps({"expires_in": 600}).encode(), headers)
+    request = urllib.request.Request(page.server + path, json.dumps(body).encode(), headers)
     with urllib.request.urlopen(request, timeout=20) as answer:
-        link = json.load(answer)["url"]
+        return json.load(answer)
+
+
+def a_link_opens_the_dashboard_of_its_app(page):
+    ask(page, "/v1/apps", {"name": "shop"})
+    link = ask(page, "/v1/portal-links", {"app": "shop", "expires_in": 600})["url"]
     page.open("about:blank")
     page.open(page.server + link)
-    page.see("Who is told of what")
+    # The delegate of the app default is not theirs.
+    page.see("Nobody is told yet")
+    page.open("#/delegates")
+    page.see("No webhooks yet")
     assert "portal" not in page.script("return location.href")
     page.find("#sign-out").click()
     page.see("Access key")
