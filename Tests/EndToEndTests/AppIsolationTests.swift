@@ -25,7 +25,9 @@ struct AppIsolationTests {
                     if let type { headers["Content-Type"] = type }
                     let answer = try await scene.herald.send(method.uppercased(), target, body, headers)
                     let place: Comment = "\(method) \(target) \(body ?? ""): \(answer.status) \(answer.text)"
-                    if path.contains("{id}") { #expect([403, 404, 415].contains(answer.status), place) }
+                    // What is sent beside the examples need not be right everywhere: then it isn't looked up at all.
+                    let refusals = body == scene.extraBody ? [403, 404, 422] : [403, 404]
+                    if path.contains("{id}") { #expect(refusals.contains(answer.status), place) }
                     for mark in scene.marks where !target.contains(mark) && body?.contains(mark) != true {
                         #expect(!answer.text.contains(mark), place)
                         #expect(!answer.headers.contains { $0.value.contains(mark) }, place)
@@ -48,7 +50,7 @@ struct AppIsolationTests {
         let keyed = headers.merging(["Idempotency-Key": "once"]) { $1 }
         let answer = try await scene.herald.post("/v1/events", #"{"type": "order.other"}"#, keyed)
         #expect(answer.status == 202 && answer.header("idempotent-replayed") == nil)
-        let url = #"{"url": "\#(scene.receiver.url("/hook"))", "events": ["never.*"]}"#
+        let url = #"{"url": "\#(scene.receiver.url("/owner-hook"))", "events": ["never.*"]}"#
         #expect(try await scene.herald.post("/v1/delegates", url, headers).status == 201)
         #expect(try await scene.herald.get("/v1/app-state", headers)["state"]?.isNull == true)
         #expect(try await scene.herald.get("/v1/auth/42", headers).string("status") == "unknown")
@@ -113,7 +115,7 @@ private final class Scene: Sendable {
 
     init() async throws {
         herald = try await HeraldProcess.start(adminKey: "the-admin-of-these-tests")
-        receiver = try Receiver { $0.path.hasPrefix("/broken") ? .status(503) : .status(204) }
+        receiver = try Receiver { $0.path.hasPrefix("/owner-broken") ? .status(503) : .status(204) }
         ownerApp = try await herald.post("/v1/apps", #"{"name": "owner"}"#).id
         strangerApp = try await herald.post("/v1/apps", #"{"name": "stranger"}"#).id
         owner = try await herald.makeKey("publish\", \"manage", in: "owner")
@@ -121,11 +123,11 @@ private final class Scene: Sendable {
         key = owner.id
         let headers = owner.headers
         let hook =
-            #"{"url": "\#(receiver.url("/hook"))", "events": ["order.*"], "signature": "v1a", "lease_seconds": 3600}"#
+            #"{"url": "\#(receiver.url("/owner-hook"))", "events": ["order.*"], "signature": "v1a", "lease_seconds": 3600}"#
         delegate = try await herald.post("/v1/delegates", hook, headers).id
-        let broken = #"{"url": "\#(receiver.url("/broken"))", "events": ["order.*"], "description": "owner-secret"}"#
+        let broken = #"{"url": "\#(receiver.url("/owner-broken"))", "events": ["order.*"], "description": "owner-secret"}"#
         _ = try await herald.post("/v1/delegates", broken, headers)
-        let schema = #"{"schema": {"required": ["amount"]}, "check": "enforce", "description": "owner-secret"}"#
+        let schema = #"{"schema": {"type": "object", "required": ["amount"]}, "check": "enforce", "description": "owner-secret"}"#
         _ = try await herald.send("PUT", "/v1/event-types/\(Self.type)", schema, headers)
         _ = try await herald.send("PUT", "/v1/app-state", #"{"state": "owner-secret"}"#, headers)
         _ = try await herald.send(
@@ -143,7 +145,7 @@ private final class Scene: Sendable {
     /// What nobody else may come to see.
     var marks: [String] {
         [
-            "owner-secret", "owner-subject", Self.type, Self.ownID, delegate, event, key, ownerApp, "/hook", "/broken",
+            "owner-secret", "owner-subject", Self.type, Self.ownID, delegate, event, key, ownerApp, "/owner-hook", "/owner-broken",
             owner.text,
         ]
     }
@@ -180,9 +182,12 @@ private final class Scene: Sendable {
                 if let value = example["value"] { bodies.append((String(decoding: value.bytes, as: UTF8.self), type)) }
             }
         }
-        bodies.append((#"{"delegate": "\#(delegate)"}"#, "application/json"))
+        bodies.append((extraBody, "application/json"))
         return bodies
     }
+
+    /// Names what is the owner's, where a body can.
+    var extraBody: String { #"{"delegate": "\#(delegate)"}"# }
 
     /// What the owner has, but for what time changes.
     func snapshot() async throws -> [String] {

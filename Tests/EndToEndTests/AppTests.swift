@@ -34,6 +34,7 @@ struct AppTests {
         #expect(try await herald.send("DELETE", "/v1/apps/\(made.id)").status == 204)
         #expect(try await herald.get("/v1/delegates", key.headers).status == 401)
         #expect(try await herald.get("/v1/delegates", ["Herald-App": "store"]).status == 404)
+        try await herald.stop()
         let next = try await herald.restart(["--admin-key-file", try herald.keyFile()])
         #expect(try await next.get("/v1/apps", MadeKey.admin.headers).data.count == 1)
         #expect(try await next.get("/v1/delegates", key.headers).status == 401)
