@@ -40,7 +40,8 @@ public struct HeraldService: RequestHandler {
         table = RouteTable(
             DelegateEndpoints(hub: hub, streams: streams, checkURL: configuration.checkURL).routes
                 + DelegateActionEndpoints(hub: hub).routes + DelegateRecordEndpoints(hub: hub).routes
-                + StreamEndpoints(streams: streams, access: access).routes + EventEndpoints(hub: hub, checks: checks).routes
+                + StreamEndpoints(streams: streams, access: access).routes
+                + EventEndpoints(hub: hub, checks: checks).routes
                 + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub).routes + SubjectEndpoints(hub: hub).routes
                 + StateEndpoints(hub: hub, checks: checks, watch: watch).routes

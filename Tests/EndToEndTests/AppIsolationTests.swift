@@ -125,9 +125,11 @@ private final class Scene: Sendable {
         let hook =
             #"{"url": "\#(receiver.url("/owner-hook"))", "events": ["order.*"], "signature": "v1a", "lease_seconds": 3600}"#
         delegate = try await herald.post("/v1/delegates", hook, headers).id
-        let broken = #"{"url": "\#(receiver.url("/owner-broken"))", "events": ["order.*"], "description": "owner-secret"}"#
+        let broken =
+            #"{"url": "\#(receiver.url("/owner-broken"))", "events": ["order.*"], "description": "owner-secret"}"#
         _ = try await herald.post("/v1/delegates", broken, headers)
-        let schema = #"{"schema": {"type": "object", "required": ["amount"]}, "check": "enforce", "description": "owner-secret"}"#
+        let schema =
+            #"{"schema": {"type": "object", "required": ["amount"]}, "check": "enforce", "description": "owner-secret"}"#
         _ = try await herald.send("PUT", "/v1/event-types/\(Self.type)", schema, headers)
         _ = try await herald.send("PUT", "/v1/app-state", #"{"state": "owner-secret"}"#, headers)
         _ = try await herald.send(
@@ -145,7 +147,8 @@ private final class Scene: Sendable {
     /// What nobody else may come to see.
     var marks: [String] {
         [
-            "owner-secret", "owner-subject", Self.type, Self.ownID, delegate, event, key, ownerApp, "/owner-hook", "/owner-broken",
+            "owner-secret", "owner-subject", Self.type, Self.ownID, delegate, event, key, ownerApp, "/owner-hook",
+            "/owner-broken",
             owner.text,
         ]
     }
