@@ -21,6 +21,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends \
         ca-certificates \
         libcurl4 \
+        libgnutls30 \
         libjemalloc2 \
         libmicrohttpd12 \
         libnghttp2-14 \

@@ -39,18 +39,22 @@ extension ServerLoop {
         counters.countAnswer(status)
         let handle = response.body.withUnsafeBytes { herald_mhd_response($0.baseAddress, $0.count) }
         guard let handle else { return false }
-        for field in response.headers where field.isSafe && !field.isServersBusiness {
-            field.name.withUTF8Buffer { name in
-                name.withMemoryRebound(to: CChar.self) { name in
-                    field.value.withCString { herald_mhd_add_field(handle, name.baseAddress, $0) }
-                }
-            }
-        }
+        add(response.headers, to: handle)
         // A server that is being emptied takes no further requests on old connections.
         if response.closesConnection || !isAccepting.load(ordering: .relaxed) {
             herald_mhd_add_field(handle, "Connection", "close")
         }
         return herald_mhd_queue(connection.handle, UInt32(status), handle) != 0
+    }
+
+    func add(_ fields: [Response.Field], to response: OpaquePointer) {
+        for field in fields where field.isSafe && !field.isServersBusiness {
+            field.name.withUTF8Buffer { name in
+                name.withMemoryRebound(to: CChar.self) { name in
+                    field.value.withCString { herald_mhd_add_field(response, name.baseAddress, $0) }
+                }
+            }
+        }
     }
 }
 

@@ -53,6 +53,15 @@ extension Option {
             help: "Networks that callbacks must not reach, whatever else holds."
         ) { text, settings throws(Disallowed) in settings.denyNetworks = try networks(text) },
         Option(
+            name: "allow-hosts", placeholder: "LIST", defaultText: "none",
+            help:
+                "Hosts that callbacks may reach although their addresses are private: hooks.internal, *.corp.example, ..."
+        ) { text, settings throws(Disallowed) in settings.allowHosts = try hosts(text) },
+        Option(
+            name: "deny-hosts", placeholder: "LIST", defaultText: "none",
+            help: "Hosts that callbacks must not name, whatever else holds."
+        ) { text, settings throws(Disallowed) in settings.denyHosts = try hosts(text) },
+        Option(
             name: "allowed-hosts", placeholder: "LIST",
             defaultText: "localhost,127.0.0.1,[::1]; any when not on loopback",
             help: "Names that a request's Host may carry; others are answered 421."
@@ -138,6 +147,14 @@ extension Option {
             settings.origin = text
         },
         Option(
+            name: "tls-certificate", placeholder: "FILE", defaultText: "none: plain HTTP",
+            help: "Serve https with this certificate (PEM), and those that vouch for it. Read again after HUP."
+        ) { text, settings throws(Disallowed) in settings.tlsCertificate = try file(text) },
+        Option(
+            name: "tls-key", placeholder: "FILE", defaultText: "none",
+            help: "The private key (PEM) of that certificate, readable for Herald alone. Read again after HUP."
+        ) { text, settings throws(Disallowed) in settings.tlsKey = try file(text) },
+        Option(
             name: "certificate-authorities", placeholder: "FILE", defaultText: "the system's",
             help: "Certificates (PEM) that https receivers are trusted by, in place of the system's."
         ) { text, settings throws(Disallowed) in
@@ -168,6 +185,24 @@ extension Option {
     private static func list(_ text: String) -> [String] {
         text.split(separator: ",").map { String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
             .filter { !$0.isEmpty }
+    }
+
+    private static func file(_ text: String) throws(Disallowed) -> String {
+        guard !text.isEmpty else { throw Disallowed(allowed: "the path of a file") }
+        return text
+    }
+
+    private static func hosts(_ text: String) throws(Disallowed) -> [HostRule] {
+        var rules: [HostRule] = []
+        for entry in list(text) {
+            guard let rule = HostRule(entry) else {
+                throw Disallowed(
+                    allowed: "host names separated by commas, such as hooks.example or *.example (\"\(entry)\" is none)"
+                )
+            }
+            rules.append(rule)
+        }
+        return rules
     }
 
     private static func networks(_ text: String) throws(Disallowed) -> [NetworkRule] {

@@ -4,6 +4,7 @@ import Glibc
 import HTTPServer
 import Herald
 import HeraldServer
+import JSON
 import Runtime
 import SQLiteStore
 import Webhooks
@@ -28,7 +29,7 @@ struct Server {
         do {
             let server = try Server(settings, log)
             server.announce()
-            let signal = signals.waitForStop()
+            let signal = signals.waitForStop { server.reload() }
             log.info("stopping", ["signal": signal])
             _ = try Thread(name: "impatience") {
                 log.warning("stopped at once by a second signal", ["signal": signals.waitForStop()])
@@ -49,7 +50,9 @@ struct Server {
         self.log = log
         let descriptors = DescriptorLimit.raise()
         let gate = Gate()
-        http = try HTTPServer(Self.httpConfiguration(settings, descriptors), handler: gate)
+        var listening = Self.httpConfiguration(settings, descriptors)
+        listening.certificate = try settings.tls?.load()
+        http = try HTTPServer(listening, handler: gate)
         do {
             logThread = try LogThread(log)
             resolver = Resolver()
@@ -92,7 +95,8 @@ struct Server {
         log.info(
             "listening",
             [
-                "address": "http://" + Endpoint(host: settings.listen.host, port: http.port).description,
+                "address": (settings.tls == nil ? "http://" : "https://")
+                    + Endpoint(host: settings.listen.host, port: http.port).description,
                 "data": settings.data,
                 "events": String(hub.head),
                 "webhooks": String(hub.registry.count),
@@ -106,6 +110,7 @@ struct Server {
                 "access": isOpen ? "open to all" : "by key",
                 "version": HeraldCommand.version,
             ])
+        if let risk = settings.tls?.risk { log.warning("the private key is not private", ["risk": risk]) }
         if let firstKey {
             // Whatever level is logged: there is no second chance.
             Log(format: log.format, level: .warning).warning(
@@ -117,6 +122,20 @@ struct Server {
     }
 
     private var isOpen: Bool { settings.adminKey == nil && hub.keys.isEmpty }
+
+    /// After HUP: the certificate is read again. One that can't be used changes nothing.
+    private func reload() {
+        guard let tls = settings.tls else { return log.info("HUP: there is nothing to read again") }
+        do throws(TLSFilesError) {
+            let certificate = try tls.load()
+            http.replaceCertificate(certificate)
+            log.info(
+                "new connections get the certificate that was read again",
+                ["until": Timestamp(milliseconds: certificate.expiration * 1000).description])
+        } catch {
+            log.error("the certificate stays as it was", ["reason": error.description])
+        }
+    }
 
     /// The order matters: see "Stopping" in Documentation/architecture.md.
     private func stop() {
@@ -169,7 +188,8 @@ struct Server {
     private static func addressGuard(_ settings: Settings, port: UInt16) -> AddressGuard {
         let own = IPAddress(settings.listen.host == "localhost" ? "127.0.0.1" : settings.listen.host)
         return AddressGuard(
-            allow: settings.allowNetworks, deny: settings.denyNetworks, allowLoopback: settings.listen.isLoopback,
+            allow: settings.allowNetworks, deny: settings.denyNetworks, allowHosts: settings.allowHosts,
+            denyHosts: settings.denyHosts, allowLoopback: settings.listen.isLoopback,
             ownAddresses: own.map { [($0, port)] } ?? [], interfaces: IPAddress.ofInterfaces())
     }
 
@@ -183,6 +203,7 @@ struct Server {
             case .full, .inputOutput, .syncFailed: (ExitCode.inputOutput, error.description)
             case .failed: (ExitCode.software, error.description)
             }
+        case let error as TLSFilesError: (ExitCode.noInput, error.description)
         case let error as HTTPServerError: (ExitCode.unavailable, error.description)
         default: (ExitCode.software, "\(error)")
         }

@@ -30,17 +30,17 @@ public struct HeraldService: RequestHandler {
         let access = AccessControl(hub: hub, operatorKey: configuration.operatorKey)
         self.access = access
         let checks = SchemaChecks(hub.catalogue)
+        let streams = Streams(hub)
         let metrics = Metrics(
-            hub: hub, checks: checks, version: configuration.version, http: configuration.httpStatistics)
+            hub: hub, checks: checks, streams: streams, version: configuration.version,
+            http: configuration.httpStatistics)
         hub.addDelegate(metrics.events, description: "Metrics: events by family")
-        let streams = EventStreams(hub: hub, format: .serverSentEvents)
-        hub.addDelegate(streams, description: "Live streams: clients that listen")
         let watch = AppStateWatch(hub: hub)
         hub.addDelegate(watch, description: "Long polls: who waits for the app state to change")
         table = RouteTable(
             DelegateEndpoints(hub: hub, streams: streams, checkURL: configuration.checkURL).routes
                 + DelegateActionEndpoints(hub: hub).routes + DelegateRecordEndpoints(hub: hub).routes
-                + StreamEndpoints(streams: streams, access: access).routes
+                + StreamEndpoints(hub: hub, streams: streams, access: access).routes
                 + EventEndpoints(hub: hub, checks: checks).routes
                 + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub).routes + SubjectEndpoints(hub: hub).routes

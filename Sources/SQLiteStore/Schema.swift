@@ -194,6 +194,10 @@ enum Schema {
         CREATE TABLE sealing (proof BLOB NOT NULL) STRICT;
         """,
         """
+        -- What a delegate asks of TLS, as pairs; with the key of a client certificate, so nobody's to read. NULL: nothing.
+        ALTER TABLE delegates ADD COLUMN tls TEXT;
+        """,
+        """
         -- Who is let in. `digest`: SHA-256 of a text that is kept nowhere. `scopes` as TextList writes it.
         CREATE TABLE keys (
             id           TEXT PRIMARY KEY,
