@@ -208,9 +208,3 @@ private final class Scene: Sendable {
         return found
     }
 }
-
-/// A client that one thread after another uses, never two at a time.
-private final class Box: @unchecked Sendable {
-    let value: StreamClient
-    init(_ value: StreamClient) { self.value = value }
-}

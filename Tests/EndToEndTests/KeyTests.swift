@@ -252,9 +252,3 @@ struct KeyTests {
 
     private static func firstLine(_ text: String) -> String { String(text.prefix { $0 != "\n" }) }
 }
-
-/// A client that one thread after another uses, never two at a time.
-private final class Box: @unchecked Sendable {
-    let value: StreamClient
-    init(_ value: StreamClient) { self.value = value }
-}
