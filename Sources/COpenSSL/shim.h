@@ -16,8 +16,11 @@ static inline int herald_openssl_prepare(void) {
     return OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 }
 
-static inline int herald_sha256(const void *bytes, size_t count, unsigned char *digest) {
-    return EVP_Q_digest(NULL, "SHA256", NULL, bytes, count, digest, NULL);
+// Looked up once: to find it by name costs more than to hash a short text.
+static inline const EVP_MD *herald_sha256_algorithm(void) { return EVP_MD_fetch(NULL, "SHA256", NULL); }
+
+static inline int herald_sha256(const EVP_MD *algorithm, const void *bytes, size_t count, unsigned char *digest) {
+    return algorithm && EVP_Digest(bytes, count, digest, NULL, algorithm, NULL);
 }
 
 // A context with its key, or NULL. The context keeps the fetched algorithm alive.

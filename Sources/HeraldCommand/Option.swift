@@ -74,10 +74,30 @@ extension Option {
         },
         Option(
             name: "allow-anonymous", placeholder: "true|false", defaultText: "false",
-            help: "Listen on an address that is not loopback although anyone who reaches it can do everything."
+            help:
+                "On an address that is not loopback: make no key at the start. Anyone may do everything until there is a key."
         ) { text, settings throws(Disallowed) in
             guard let flag = ["true": true, "false": false][text] else { throw Disallowed(allowed: "true or false") }
             settings.allowAnonymous = flag
+        },
+        Option(
+            name: "admin-key", placeholder: "KEY", defaultText: "none",
+            help:
+                "An access key for everything, beside those that the server makes: 20 to 255 visible ASCII characters.",
+            isSecret: true
+        ) { text, settings throws(Disallowed) in
+            guard KeyFile.isKey(text) else { throw Disallowed(allowed: "20 to 255 visible ASCII characters") }
+            settings.adminKey = text
+        },
+        Option(
+            name: "admin-key-file", placeholder: "FILE", defaultText: "none",
+            help: "A file whose only line is the admin key."
+        ) { text, settings throws(Disallowed) in
+            do throws(CommandError) {
+                settings.adminKey = try KeyFile.read(text)
+            } catch {
+                throw Disallowed(allowed: "a file with one line, an access key of 20 to 255 visible ASCII characters")
+            }
         },
         Option(
             name: "threads", placeholder: "NUMBER", defaultText: "the number of cores",

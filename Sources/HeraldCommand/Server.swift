@@ -18,22 +18,14 @@ struct Server {
     private let resolver: Resolver
     private let logThread: LogThread
     private let delegateLog: DelegateLog
+    /// The text of the admin key that was made at this start, if one was.
+    private let firstKey: String?
 
     /// - Returns: the exit code.
     static func run(_ settings: Settings) -> Int32 {
         let log = Log(format: settings.logFormat, level: settings.logLevel)
         // Before any thread exists, so that all of them hold the signals back.
         let signals = Signals()
-        guard settings.listen.isLoopback || settings.allowAnonymous else {
-            log.error(
-                "not started: there are no access keys yet, so anyone who reaches this address could do everything",
-                [
-                    "listen": settings.listen.description,
-                    "advice":
-                        "listen on 127.0.0.1, or set --allow-anonymous true where the network keeps strangers out",
-                ])
-            return ExitCode.usage
-        }
         do {
             let server = try Server(settings, log)
             server.announce()
@@ -84,7 +76,10 @@ struct Server {
             delegateLog = DelegateLog(log, logThread, clock: hub.clock.wall)
             hub.addDelegate(delegateLog, description: "Log: what becomes of the delegates")
             hub.registry.delegates.addDelegate(delegateLog)
+            let needsKey = !settings.listen.isLoopback && !settings.allowAnonymous
+            firstKey = needsKey && settings.adminKey == nil && hub.keys.isEmpty ? try FirstKey.make(hub) : nil
             var service = HeraldService.Configuration()
+            service.operatorKey = settings.adminKey
             service.version = HeraldCommand.version
             service.maxBodyBytes = settings.maxBody
             service.checkURL = { CallbackURLCheck.check($0, guardian) }
@@ -112,13 +107,21 @@ struct Server {
                 "retention_attempts": Option.describe(duration: settings.retention.attempts),
                 "retention_size": Option.describe(size: settings.retention.bytes),
                 "secrets": settings.masterKey == nil ? "as they are" : "sealed",
+                "access": isOpen ? "open to all" : "by key",
                 "version": HeraldCommand.version,
             ])
         if let risk = settings.tls?.risk { log.warning("the private key is not private", ["risk": risk]) }
-        if !settings.listen.isLoopback {
+        if let firstKey {
+            // Whatever level is logged: there is no second chance.
+            Log(format: log.format, level: .warning).warning(
+                "made an admin key, since others can reach this address; it is shown this once", ["key": firstKey])
+        }
+        if isOpen && !settings.listen.isLoopback {
             log.warning("anyone who reaches this address can do everything", ["listen": settings.listen.description])
         }
     }
+
+    private var isOpen: Bool { settings.adminKey == nil && hub.keys.isEmpty }
 
     /// After HUP: the certificate is read again. One that can't be used changes nothing.
     private func reload() {

@@ -14,6 +14,7 @@ struct Settings {
     /// `nil`: what suits the address.
     var allowedHosts: [String]?
     var allowAnonymous = false
+    var adminKey: String?
     var threads = min(64, max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
     var maxBody = 262_144
     var graceSeconds = 30
@@ -64,7 +65,7 @@ struct Settings {
     private static func isForeign(_ variable: String) -> Bool {
         [
             "HERALD_BINARY", "HERALD_VENV", "HERALD_NEW_MASTER_KEY", "HERALD_KILL_CYCLES", "HERALD_PORT",
-            "HERALD_SERVER",
+            "HERALD_SERVER", "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP",
         ].contains(variable)
             || variable.hasPrefix("HERALD_PORT_") || variable.hasPrefix("HERALD_SERVICE_")
     }

@@ -59,6 +59,14 @@ struct DashboardTests {
         #expect(herald.process.end == nil)
     }
 
+    @Test("who has a key signs in, and out", .enabled(if: Self.hasBrowser))
+    func signingIn() async throws {
+        let key = "the-key-of-this-test-0123"
+        let herald = try await HeraldProcess.start(adminKey: key)
+        try await drive("signin.py", "http://127.0.0.1:\(herald.port)", key)
+        #expect(herald.process.end == nil)
+    }
+
     @Test("what is live follows by itself, and goes on after the server was away", .enabled(if: Self.hasBrowser))
     func healing() async throws {
         let receiver = try Receiver { _ in .status(204) }

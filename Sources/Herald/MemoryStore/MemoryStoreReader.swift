@@ -30,6 +30,10 @@ final class MemoryReader: StoreReader {
         store.read { $0.event(app: app, id: id) }
     }
 
+    func audit(before id: Int64, limit: Int) -> [StoredAuditEntry] {
+        store.read { contents in Array(contents.audit.reversed().lazy.filter { $0.id < id }.prefix(limit)) }
+    }
+
     func authStatus(app: AppKey, userID: String) -> AuthStatus? {
         store.read { $0.authStatus[.init(app: app, userID: userID)] }
     }

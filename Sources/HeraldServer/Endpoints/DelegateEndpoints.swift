@@ -10,12 +10,12 @@ struct DelegateEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/v1/delegates", register),
-            Route(.get, "/v1/delegates", list),
-            Route(.delete, "/v1/delegates", removeAll),
-            Route(.get, "/v1/delegates/{id}", show),
-            Route(.patch, "/v1/delegates/{id}", change),
-            Route(.delete, "/v1/delegates/{id}", remove),
+            Route(.post, "/v1/delegates", needs: .manage, register),
+            Route(.get, "/v1/delegates", needs: .read, list),
+            Route(.delete, "/v1/delegates", needs: .manage, removeAll),
+            Route(.get, "/v1/delegates/{id}", needs: .read, show),
+            Route(.patch, "/v1/delegates/{id}", needs: .manage, change),
+            Route(.delete, "/v1/delegates/{id}", needs: .manage, remove),
         ]
     }
 
@@ -99,7 +99,10 @@ struct DelegateEndpoints: Sendable {
             entries += found.map(Entry.webhook)
         }
         var others: [Entry] = []
-        if filter.includes("in_memory") && filter.acceptsActive { others += hub.inMemoryDelegates.map(Entry.inMemory) }
+        // The process itself is the operator's: nobody else's.
+        if app == .default && filter.includes("in_memory") && filter.acceptsActive {
+            others += hub.inMemoryDelegates.map(Entry.inMemory)
+        }
         if filter.includes("stream") && filter.acceptsActive {
             others += streams.events.all.filter { $0.interest.app == app && filter.accepts($0) }.map(Entry.eventStream)
             if filter.event == nil {
@@ -138,7 +141,7 @@ struct DelegateEndpoints: Sendable {
         if let stream = streams.attempts.stream(id), stream.interest.app == call.app {
             return call.send { $0.members(of: stream, lag: streams.attempts.lag(stream)) }
         }
-        guard let delegate = hub.inMemoryDelegates.first(where: { $0.id == id }) else {
+        guard call.app == .default, let delegate = hub.inMemoryDelegates.first(where: { $0.id == id }) else {
             throw .notFound("There is no delegate with the id \(id).")
         }
         call.send { $0.members(of: delegate) }

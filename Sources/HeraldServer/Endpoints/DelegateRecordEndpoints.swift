@@ -8,8 +8,8 @@ struct DelegateRecordEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/v1/delegates/{id}/attempts", attempts),
-            Route(.get, "/v1/delegates/{id}/stats", statistics),
+            Route(.get, "/v1/delegates/{id}/attempts", needs: .read, attempts),
+            Route(.get, "/v1/delegates/{id}/stats", needs: .read, statistics),
         ]
     }
 

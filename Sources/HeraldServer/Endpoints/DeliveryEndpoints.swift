@@ -8,9 +8,9 @@ struct DeliveryEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/v1/deliveries", list),
-            Route(.post, "/v1/deliveries/redeliver", redeliver),
-            Route(.post, "/v1/deliveries/cancel", cancel),
+            Route(.get, "/v1/deliveries", needs: .read, list),
+            Route(.post, "/v1/deliveries/redeliver", needs: .manage, redeliver),
+            Route(.post, "/v1/deliveries/cancel", needs: .manage, cancel),
         ]
     }
 

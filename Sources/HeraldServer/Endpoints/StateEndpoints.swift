@@ -11,10 +11,10 @@ struct StateEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/v1/auth/{user_id}", showAuth),
-            Route(.put, "/v1/auth/{user_id}", setAuth),
-            Route(.get, "/v1/app-state", showAppState),
-            Route(.put, "/v1/app-state", setAppState),
+            Route(.get, "/v1/auth/{user_id}", needs: .read, showAuth),
+            Route(.put, "/v1/auth/{user_id}", needs: .publish, setAuth),
+            Route(.get, "/v1/app-state", needs: .read, showAppState),
+            Route(.put, "/v1/app-state", needs: .publish, setAppState),
         ]
     }
 

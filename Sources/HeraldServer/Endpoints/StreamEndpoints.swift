@@ -6,11 +6,12 @@ import JSON
 struct StreamEndpoints: Sendable {
     let hub: Hub
     let streams: Streams
+    let access: AccessControl
 
     var routes: [Route] {
         [
-            Route(.get, "/v1/events/stream", isStream: true, listenToEvents),
-            Route(.get, "/v1/attempts/stream", isStream: true, listenToAttempts),
+            Route(.get, "/v1/events/stream", needs: .read, isStream: true, listenToEvents),
+            Route(.get, "/v1/attempts/stream", needs: .read, isStream: true, listenToAttempts),
         ]
     }
 
@@ -150,7 +151,9 @@ struct StreamEndpoints: Sendable {
         var rules = StreamRules()
         rules.heartbeat = ServerSentEvents.heartbeat
         let listener = Listener(streams, interest, start, agent: call.request.head.value(of: "User-Agent"))
-        if !call.responder.stream(head.headers, rules, to: listener) { throw .tooManyStreams }
+        if !call.responder.stream(head.headers, rules, to: AdmittedStream(access, call.principal, listener)) {
+            throw .tooManyStreams
+        }
     }
 }
 

@@ -18,10 +18,13 @@ final class StreamClient {
 
     /// Connects and reads the head of the answer.
     init(
-        port: UInt16, _ query: String = "", path: String = "/v1/events/stream", lastEventID: String? = nil
+        port: UInt16, _ query: String = "", path: String = "/v1/events/stream", lastEventID: String? = nil,
+        key: String? = nil
     ) throws {
         client = try RawHTTPClient(port: port, timeoutSeconds: 20)
-        let field = lastEventID.map { "Last-Event-ID: \($0)\r\n" } ?? ""
+        let field =
+            (lastEventID.map { "Last-Event-ID: \($0)\r\n" } ?? "")
+            + (key.map { "Authorization: Bearer \($0)\r\n" } ?? "")
         client.send(
             "GET \(path)\(query) HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
                 + "User-Agent: test\r\n\(field)\r\n")
