@@ -91,6 +91,7 @@ public final class HTTPServer: Sendable {
         var statistics = HTTPServerStatistics()
         for loop in loops { loop.counters.add(to: &statistics) }
         statistics.openStreams = streams.count
+        statistics.cutStreams = streams.cuts
         return statistics
     }
 

@@ -22,6 +22,8 @@ public final class StreamLoop: @unchecked Sendable {
     private let wakeup: Wakeup
     private let mailbox: Mailbox<Mail>
     private let places = Atomic(0)
+    /// Streams that were cut off.
+    private let cut = Atomic(0)
     private let isOver = Atomic(false)
 
     // The streams' thread.
@@ -57,6 +59,9 @@ public final class StreamLoop: @unchecked Sendable {
 
     /// How many streams there are, those that are about to begin included.
     var count: Int { places.load(ordering: .relaxed) }
+
+    /// Streams that were ended because their client did not read, since the start.
+    var cuts: Int { cut.load(ordering: .relaxed) }
 
     func takePlace() -> Bool {
         if places.add(1, ordering: .relaxed).newValue <= maxStreams { return true }
@@ -176,7 +181,10 @@ public final class StreamLoop: @unchecked Sendable {
         for stream in streams {
             let seconds = (now - stream.since) / 1_000_000_000
             if stream.isFull {
-                if seconds >= stream.rules.stallSeconds { stream.end() }
+                if seconds >= stream.rules.stallSeconds {
+                    stream.end()
+                    cut.addFromOneThread(1)
+                }
             } else if seconds >= stream.rules.heartbeatSeconds {
                 stream.write(stream.rules.heartbeat)
             }

@@ -25,17 +25,17 @@ public struct HeraldService: RequestHandler {
         self.hub = hub
         maxBodyBytes = configuration.maxBodyBytes
         let checks = SchemaChecks(hub.catalogue)
+        let streams = Streams(hub)
         let metrics = Metrics(
-            hub: hub, checks: checks, version: configuration.version, http: configuration.httpStatistics)
+            hub: hub, checks: checks, streams: streams, version: configuration.version,
+            http: configuration.httpStatistics)
         hub.addDelegate(metrics.events, description: "Metrics: events by family")
-        let streams = EventStreams(hub: hub, format: .serverSentEvents)
-        hub.addDelegate(streams, description: "Live streams: clients that listen")
         let watch = AppStateWatch(hub: hub)
         hub.addDelegate(watch, description: "Long polls: who waits for the app state to change")
         table = RouteTable(
             DelegateEndpoints(hub: hub, streams: streams, checkURL: configuration.checkURL).routes
                 + DelegateActionEndpoints(hub: hub).routes + DelegateRecordEndpoints(hub: hub).routes
-                + StreamEndpoints(streams: streams).routes + EventEndpoints(hub: hub, checks: checks).routes
+                + StreamEndpoints(hub: hub, streams: streams).routes + EventEndpoints(hub: hub, checks: checks).routes
                 + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub).routes + SubjectEndpoints(hub: hub).routes
                 + StateEndpoints(hub: hub, checks: checks, watch: watch).routes

@@ -10,6 +10,7 @@ final class Reader: StoreReader {
     private let eventsAfter, eventsMatching, eventByID: Statement
     private let authStatus: Statement
     private let attemptsOfDelegate, failuresOfDelegate, attemptsOfDelivery, attemptsOfEvent: Statement
+    private let attemptsAfter, lastOfAttempts: Statement
     private let waitingOfEvent, lanes, deletedDelegate, replays, statistics: Statement
     private let waitingList: WaitingList
     let retention: RetentionQueries
@@ -34,6 +35,9 @@ final class Reader: StoreReader {
         attemptsOfDelivery = try prepare(
             "\(attempts) AND (?3 IS NULL OR ?3 = (\(succeeded))) AND event = ?5 ORDER BY id DESC LIMIT ?4")
         attemptsOfEvent = try prepare("SELECT \(StoredAttempt.columns) FROM attempts WHERE event = ?1 ORDER BY id")
+        attemptsAfter = try prepare(
+            "SELECT \(StoredAttempt.columns) FROM attempts WHERE id > ?1 ORDER BY id LIMIT ?2")
+        lastOfAttempts = try prepare("SELECT ifnull(max(id), 0) FROM attempts")
         waitingOfEvent = try prepare(
             "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE event = ?1 ORDER BY delegate")
         waitingList = try WaitingList(connection)
@@ -129,6 +133,18 @@ final class Reader: StoreReader {
         connection.startClock()
         attemptsOfEvent.bind(1, event)
         return try attemptsOfEvent.rows { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt] {
+        connection.startClock()
+        attemptsAfter.bind(1, id)
+        attemptsAfter.bind(2, Int64(limit))
+        return try attemptsAfter.rows { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    func lastAttempt() throws(StoreError) -> Int64 {
+        connection.startClock()
+        return try lastOfAttempts.row { $0.integer(0) } ?? 0
     }
 
     func waiting(event: Sequence) throws(StoreError) -> [WaitingDelivery] {

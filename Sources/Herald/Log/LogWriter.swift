@@ -100,6 +100,7 @@ final class LogWriter: Sendable {
         var settledByLoop: [Sequence]
         var erased: ErasedEvents
         var mark: LogMark?
+        var hasAttempts = false
         private let headBefore: Sequence
 
         init(families: FamilyState, _ state: State) {
@@ -136,6 +137,7 @@ final class LogWriter: Sendable {
             state.head = events.last
             delegates.invokeDelegates { $0.published(events) }
         }
+        if plan.hasAttempts { delegates.invokeDelegates { $0.recordedAttempts() } }
         if let mark = plan.mark { state.lastMark = mark }
         for effect in plan.effects {
             if case .set(let delegate) = effect { state.nextDelegateKey = max(state.nextDelegateKey, delegate.key + 1) }
@@ -158,6 +160,7 @@ final class LogWriter: Sendable {
             if let settled = checkpoint.settled { plan.settledByLoop[loop] = settled }
             checkpoint.settled = plan.settledByLoop.min()
             try transaction.write(checkpoint)
+            if !checkpoint.attempts.isEmpty { plan.hasAttempts = true }
             try take(checkpoint.notices, transaction, &plan)
             plan.answers.append { answer(true) }
         case .trim(let limits): try trim(limits, transaction, &plan)

@@ -44,6 +44,12 @@ final class MemoryReader: StoreReader {
         store.read { contents in contents.attempts.filter { $0.record.event == event } }
     }
 
+    func attempts(after id: Int64, limit: Int) -> [StoredAttempt] {
+        store.read { contents in Array(contents.attempts.lazy.filter { $0.id > id }.prefix(limit)) }
+    }
+
+    func lastAttempt() -> Int64 { store.read { $0.lastAttemptID } }
+
     func waiting(event: Sequence) -> [WaitingDelivery] {
         store.read { contents in
             contents.waiting.values.filter { $0.event == event }.sorted { $0.delegate < $1.delegate }

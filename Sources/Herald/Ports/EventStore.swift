@@ -108,6 +108,10 @@ public protocol StoreReader: AnyObject {
     func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt]
     /// All attempts to tell of one event, oldest first.
     func attempts(event: Sequence) throws(StoreError) -> [StoredAttempt]
+    /// Attempts from `id + 1` on, oldest first, whoever they were made to.
+    func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt]
+    /// The id of the last attempt, 0 when there was none ever.
+    func lastAttempt() throws(StoreError) -> Int64
     /// What waits for a retry, or was given up, of one event.
     func waiting(event: Sequence) throws(StoreError) -> [WaitingDelivery]
     /// Newest event first; within an event, the delegate that registered last first. With subjects.

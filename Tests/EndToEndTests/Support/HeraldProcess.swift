@@ -11,15 +11,17 @@ final class HeraldProcess: Sendable {
     /// Starts `herald serve` and waits until it listens.
     /// - Parameters:
     ///   - folder: of an earlier process, to go on with its data.
+    ///   - listen: where; by default on a free port.
     ///   - data: the data folder, when it is not the folder itself.
     ///   - prefix: a program and its arguments that run the server, such as `strace`.
     static func start(
-        folder: TemporaryFolder = TemporaryFolder(), data: String? = nil, _ arguments: [String] = [],
+        folder: TemporaryFolder = TemporaryFolder(), data: String? = nil, listen: String = "127.0.0.1:0",
+        _ arguments: [String] = [],
         environment: [String: String] = [:], prefix: [String] = []
     ) async throws -> HeraldProcess {
         let all =
             prefix + [
-                try Binary.path(), "serve", "--listen", "127.0.0.1:0", "--data", data ?? folder.path + "/data",
+                try Binary.path(), "serve", "--listen", listen, "--data", data ?? folder.path + "/data",
                 "--log-format", "json",
             ] + arguments
         let process = try ChildProcess(all[0], Array(all.dropFirst()), environment: environment)
