@@ -21,6 +21,7 @@ RUN apt-get update \
     && apt-get install --yes --no-install-recommends \
         ca-certificates \
         libcurl4 \
+        libgnutls30 \
         libjemalloc2 \
         libmicrohttpd12 \
         libnghttp2-14 \
@@ -34,8 +35,8 @@ COPY --from=build /herald/.build/release/herald /usr/local/bin/
 
 USER 10001:10001
 WORKDIR /data
-# A container is reached from outside only, and there are no access keys yet: publish the port where strangers can't come.
-ENV HERALD_DATA=/data HERALD_LISTEN=0.0.0.0:8080 HERALD_ALLOW_ANONYMOUS=true
+# A container is reached from outside only: without HERALD_ADMIN_KEY the first start makes an admin key and logs it.
+ENV HERALD_DATA=/data HERALD_LISTEN=0.0.0.0:8080
 VOLUME /data
 EXPOSE 8080
 # `herald serve` drains on TERM, within HERALD_GRACE (30 s): give `docker stop` more time than that.

@@ -59,7 +59,7 @@ let package = Package(
         // CallbackSender on libcurl: HTTP callbacks, signing, the address guard. Knows no store.
         module("Webhooks", ["Herald", "Runtime", "Crypto", "CCurl"]),
         // A small Swift face of libmicrohttpd. Knows nothing of Herald.
-        module("HTTPServer", ["Runtime", "CMicrohttpd"]),
+        module("HTTPServer", ["Runtime", "CMicrohttpd", "CGnuTLS"]),
         // The REST contract: routes, JSON, problems, metrics. Knows the hub and HTTP, no C library.
         module(
             "HeraldServer", ["Herald", "HTTPServer", "JSON", "JSONSchema", "Crypto", "Runtime"],
@@ -82,6 +82,7 @@ let package = Package(
         // The C libraries, each imported by the one target above it; CCurl by Webhooks and HTTPClient, with a header for each.
         cLibrary("CLinux"),
         cLibrary("CMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
+        cLibrary("CGnuTLS", "gnutls", "libgnutls28-dev"),
         cLibrary("CCurl", "libcurl", "libcurl4-openssl-dev"),
         cLibrary("COpenSSL", "libcrypto", "libssl-dev"),
         cLibrary("CSQLite", "sqlite3", "libsqlite3-dev"),
@@ -128,6 +129,14 @@ let package = Package(
         tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "HTTPClient", "JSON", "Receiver"]),
     ]
 )
+
+// Fuzzers of our own parsers, built by script/fuzz alone: with them, every other target would have to be testable.
+if Context.environment["HERALD_FUZZ"] != nil {
+    package.targets.append(
+        .executableTarget(
+            name: "Fuzz", dependencies: ["Herald", "HeraldServer", "HTTPServer", "JSON", "JSONSchema", "Webhooks"],
+            path: "Fuzz/Sources", swiftSettings: settings))
+}
 
 extension Target {
     /// The same module as an executable.

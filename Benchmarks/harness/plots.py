@@ -67,7 +67,7 @@ def latency(samples):
     low, high = math.floor(math.log10(max(1, min(values)))), math.ceil(math.log10(max(values)))
     high = max(high, low + 1)
     drawing = Drawing(760, 420, "From the intended posting to the receiver, open loop, 1 delegate")
-    left, right, bottom, top = 80, 500, 380, 70
+    left, right, bottom, top = 100, 510, 380, 70
 
     def place(value):
         return (math.log10(max(value, 10 ** low)) - low) / (high - low)

@@ -14,6 +14,7 @@ from programs import MULTICAST, ROOT, Failed, Herald, Ingest, Pipeline, Receiver
 from report import Goal
 from sampling import children_seconds, complete, interleave, own_seconds, sample, take_turns, together
 from soak import soak
+from streams import idle_streams, live_streams
 from transport import tls
 
 
@@ -154,6 +155,24 @@ def resident(bench):
     bench.single(title, "ready after, s", sorted(times)[1], None)
 
 
+def streams(bench):
+    """Clients of the live stream: what one costs that is told nothing, and how soon many are told."""
+    folder = bench.folder()
+    with Herald(folder) as server:
+        time.sleep(1)
+        bench.progress("5,000 idle streams")
+        grown = idle_streams(server, 5_000)
+        bench.single("5,000 idle streams", "memory of one, bytes", grown, Goal(most=16 << 10, aim=4 << 10))
+    with Herald(folder) as server:
+        bench.progress("1,000 live streams")
+        bench.patience.wait()
+        told = live_streams(server, 1_000, 20 if bench.quick else 100)
+        title = "1,000 live streams, one event at a time"
+        bench.single(title, "post to client, p50 ms", told["p50"], Goal(most=100, aim=20))
+        bench.single(title, "post to client, p99 ms", told["p99"], None)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def multicast(bench):
     """The library alone, in one process: nanoseconds for each delegate that is told, in several ways."""
     calls = 500_000 if bench.quick else 2_000_000
@@ -213,6 +232,7 @@ ALL = {
     "tls": tls,
     "resident": resident,
     "growth": growth,
+    "streams": streams,
     "multicast": multicast,
     "others": others,
     "soak": soak,

@@ -22,6 +22,8 @@ def soak(bench):
             load = pool.submit(publish, herald, c=64, r=PER_SECOND, d=seconds)
             while not load.done():
                 time.sleep(1)
+                if load.done():
+                    break  # Its connections are being closed.
                 seen["seconds"].append(round(time.monotonic() - began, 2))
                 seen["memory"].append(herald.memory())
                 seen["descriptors"].append(len(os.listdir(f"/proc/{herald.process.pid}/fd")))

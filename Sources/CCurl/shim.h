@@ -27,6 +27,7 @@ static const int HERALD_CURL_CERTIFICATE = CURLE_PEER_FAILED_VERIFICATION;
 static const int HERALD_CURL_CIPHER = CURLE_SSL_CIPHER;
 static const int HERALD_CURL_CLIENT_CERTIFICATE = CURLE_SSL_CERTPROBLEM;
 static const int HERALD_CURL_CA_FILE = CURLE_SSL_CACERT_BADFILE;
+static const int HERALD_CURL_PIN = CURLE_SSL_PINNEDPUBKEYNOTMATCH;
 
 static inline int herald_curl_decodes_deflate(void) {
     return (curl_version_info(CURLVERSION_NOW)->features & CURL_VERSION_LIBZ) != 0;
@@ -84,7 +85,10 @@ static inline int herald_easy_configure(CURL *easy, const struct herald_easy_set
     HERALD_SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
     HERALD_SET(CURLOPT_SSL_VERIFYPEER, 1L);
     HERALD_SET(CURLOPT_SSL_VERIFYHOST, 2L);
-    if (settings->ca_file) HERALD_SET(CURLOPT_CAINFO, settings->ca_file);
+    if (settings->ca_file) {
+        HERALD_SET(CURLOPT_CAINFO, settings->ca_file);
+        HERALD_SET(CURLOPT_CAPATH, NULL); // else the system's folder of authorities is trusted as well
+    }
     // What is sent and taken. HTTP/2 costs several times as much for small requests in this version.
     HERALD_SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     HERALD_SET(CURLOPT_HTTP09_ALLOWED, 0L);
@@ -134,6 +138,24 @@ static inline void herald_easy_set_options(CURL *easy, int options) {
 // Whether no connection that is open already may be used.
 static inline void herald_easy_set_fresh(CURL *easy, int fresh) {
     curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
+}
+// What one delegate asks for over TLS, copied; NULL: nothing. libcurl compares authorities, pin and certificate before it
+// takes a connection, or resumes a session, of another transfer. `ca_file`: as in the settings above.
+static inline int herald_easy_set_tls(CURL *easy, const char *ca_file, const char *authorities, const char *pin,
+                                      const char *certificate, const char *key) {
+    int failed = 0;
+    struct curl_blob blob = {NULL, 0, CURL_BLOB_COPY};
+#define HERALD_SET_BLOB(option, text) \
+    blob.data = (void *)(text), blob.len = (text) ? strlen(text) : 0; \
+    failed |= curl_easy_setopt(easy, option, (text) ? &blob : NULL) != CURLE_OK
+    HERALD_SET_BLOB(CURLOPT_CAINFO_BLOB, authorities);
+    HERALD_SET_BLOB(CURLOPT_SSLCERT_BLOB, certificate);
+    HERALD_SET_BLOB(CURLOPT_SSLKEY_BLOB, key);
+#undef HERALD_SET_BLOB
+    const char *folder = authorities || ca_file ? NULL : curl_version_info(CURLVERSION_NOW)->capath;
+    failed |= curl_easy_setopt(easy, CURLOPT_CAPATH, folder) != CURLE_OK;
+    failed |= curl_easy_setopt(easy, CURLOPT_PINNEDPUBLICKEY, pin) != CURLE_OK;
+    return !failed;
 }
 // One entry "host:port:address:port", not copied. NULL: dial the host of the URL, an address then.
 static inline void herald_easy_set_connect_to(CURL *easy, struct curl_slist *entry) {

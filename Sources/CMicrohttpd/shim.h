@@ -17,6 +17,7 @@ struct herald_mhd {
     int listen_descriptor;          // bound, listening, non-blocking; the daemon closes it when it stops
     unsigned connection_limit;
     size_t memory_limit;            // of each connection: heads, and the read buffer
+    const char *chain, *key;        // PEM, for TLS; NULL: none
     // May this address connect? 0 closes the connection at once.
     int (*accepts)(void *owner, const struct sockaddr *address, socklen_t length);
     // Returns what the other functions get as `context`, or NULL.
@@ -25,10 +26,15 @@ struct herald_mhd {
     // The request line has been read; `target` as it was sent, valid during the call only.
     void (*began)(void *owner, void *context, const char *target);
     // Called with the head, with each piece of the body (`*size` > 0; to be set to 0 when taken), and at the end.
-    // 0 closes the connection.
-    int (*advanced)(void *owner, void *context, const char *method, const char *version, const char *data, size_t *size);
+    // `target` is cut at '?': good for where it begins. 0 closes the connection.
+    int (*advanced)(void *owner, void *context, const char *method, const char *target, const char *version,
+                    const char *data, size_t *size);
     void (*completed)(void *owner, void *context);
 };
+
+// Whether the library leaves each part of a head where it came in (see HeadLayout.swift).
+#define HERALD_MHD_TELLS_LAYOUT (MHD_VERSION < 0x00097700)
+static const int herald_mhd_tells_layout = HERALD_MHD_TELLS_LAYOUT;
 
 struct herald_mhd_field {
     const char *name, *value;
@@ -71,8 +77,7 @@ static enum MHD_Result herald_mhd_on_request(void *cls, struct MHD_Connection *c
                                              void **context) {
     const struct herald_mhd *mhd = cls;
     (void)connection;
-    (void)url;  // Cut at '?'; `began` has had the whole target.
-    return *context && mhd->advanced(mhd->owner, *context, method, version, data, size) ? MHD_YES : MHD_NO;
+    return *context && mhd->advanced(mhd->owner, *context, method, url, version, data, size) ? MHD_YES : MHD_NO;
 }
 
 static void herald_mhd_on_completed(void *cls, struct MHD_Connection *connection, void **context,
@@ -101,12 +106,20 @@ static inline struct MHD_Daemon *herald_mhd_start(struct herald_mhd *mhd) {
         {MHD_OPTION_CONNECTION_LIMIT, mhd->connection_limit, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)mhd->memory_limit, NULL},
         // Our own rules are stricter, and answer once: the library's 400 for a missing Host has two heads on the wire.
-        {MHD_OPTION_STRICT_FOR_CLIENT, 0, NULL},
+        // Later versions don't tell by the layout of a head how its lines ended, but refuse wrong ends themselves.
+        {MHD_OPTION_STRICT_FOR_CLIENT, HERALD_MHD_TELLS_LAYOUT ? 0 : 1, NULL},
         {MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, NULL},
         {MHD_OPTION_END, 0, NULL},
     };
-    return MHD_start_daemon(MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, herald_mhd_on_accept, mhd,
-                            herald_mhd_on_request, mhd, MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+    struct MHD_OptionItem tls[] = {
+        {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)mhd->chain},
+        {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)mhd->key},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (mhd->chain ? MHD_USE_TLS : 0);
+    return MHD_start_daemon(flags, 0, herald_mhd_on_accept, mhd, herald_mhd_on_request, mhd, MHD_OPTION_ARRAY, options,
+                            MHD_OPTION_ARRAY, mhd->chain ? tls : tls + 3, MHD_OPTION_END);
 }
 
 static inline int herald_mhd_epoll_descriptor(struct MHD_Daemon *daemon) {
@@ -169,9 +182,37 @@ static inline unsigned herald_mhd_read_fields(struct MHD_Connection *connection,
     return fields.count;
 }
 
+// How long the head was, its empty line included; 0 before it is complete.
+static inline size_t herald_mhd_head_size(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    return info ? info->header_size : 0;
+}
+
 // A response with a copy of `body`; NULL without memory.
 static inline struct MHD_Response *herald_mhd_response(const void *body, size_t size) {
     return MHD_create_response_from_buffer(size, (void *)body, MHD_RESPMEM_MUST_COPY);
+}
+
+// A response of these bytes, which stay where they are until `release` is called with `owner`; NULL without memory, and
+// then it is never called.
+static inline struct MHD_Response *herald_mhd_shared_response(const void *body, size_t size, void *owner,
+                                                              MHD_ContentReaderFreeCallback release) {
+    return MHD_create_response_from_buffer_with_free_callback_cls(size, (void *)body, release, owner);
+}
+
+// A response whose body is what `read` gives, until it returns one of these two. `read` may suspend the connection and
+// return 0. `release` is called with `owner` at the end.
+static const ssize_t HERALD_MHD_STREAM_END = MHD_CONTENT_READER_END_OF_STREAM;
+static const ssize_t HERALD_MHD_STREAM_FAILED = MHD_CONTENT_READER_END_WITH_ERROR;
+static inline struct MHD_Response *herald_mhd_stream(void *owner, MHD_ContentReaderCallback read,
+                                                     MHD_ContentReaderFreeCallback release) {
+    return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, 4096, read, owner, release);
+}
+
+// The connection's gnutls_session_t, or NULL without TLS.
+static inline void *herald_mhd_tls_session(struct MHD_Connection *connection) {
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    return info ? info->tls_session : NULL;
 }
 
 static inline void herald_mhd_add_field(struct MHD_Response *response, const char *name, const char *value) {

@@ -4,8 +4,11 @@
 
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
+#include <openssl/err.h>
 #include <openssl/evp.h>
+#include <openssl/pem.h>
 #include <openssl/rand.h>
+#include <openssl/x509.h>
 
 // Before anything else of OpenSSL, libcurl's initialisation included: whoever comes first decides that no
 // configuration file is read, so that OPENSSL_CONF of the environment can load nothing into the process.
@@ -13,8 +16,11 @@ static inline int herald_openssl_prepare(void) {
     return OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 }
 
-static inline int herald_sha256(const void *bytes, size_t count, unsigned char *digest) {
-    return EVP_Q_digest(NULL, "SHA256", NULL, bytes, count, digest, NULL);
+// Looked up once: to find it by name costs more than to hash a short text.
+static inline const EVP_MD *herald_sha256_algorithm(void) { return EVP_MD_fetch(NULL, "SHA256", NULL); }
+
+static inline int herald_sha256(const EVP_MD *algorithm, const void *bytes, size_t count, unsigned char *digest) {
+    return algorithm && EVP_Digest(bytes, count, digest, NULL, algorithm, NULL);
 }
 
 // A context with its key, or NULL. The context keeps the fetched algorithm alive.
@@ -43,6 +49,44 @@ static inline int herald_hmac_finish(EVP_MAC_CTX *context, unsigned char *digest
 }
 
 static inline int herald_random(unsigned char *bytes, int count) { return RAND_bytes(bytes, count) == 1; }
+
+// MARK: PEM
+
+// Never asks for a password, which would read from the terminal.
+static int herald_no_password(char *buffer, int size, int writing, void *owner) {
+    (void)buffer, (void)size, (void)writing, (void)owner;
+    return -1;
+}
+
+// How many certificates there are; 0 when one of them can't be read.
+static inline int herald_pem_count(const void *text, int count) {
+    BIO *source = BIO_new_mem_buf(text, count);
+    int found = 0;
+    X509 *certificate;
+    while (source && (certificate = PEM_read_bio_X509(source, NULL, herald_no_password, NULL))) {
+        X509_free(certificate);
+        found++;
+    }
+    // The end of the text is an error too, and the only one that may be.
+    if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE) found = 0;
+    ERR_clear_error();
+    BIO_free(source);
+    return found;
+}
+
+// 1: the key belongs to the first certificate; 0: to another; -1: one of them can't be read.
+static inline int herald_pem_key_fits(const void *key_text, int key_count, const void *text, int count) {
+    BIO *key_source = BIO_new_mem_buf(key_text, key_count), *source = BIO_new_mem_buf(text, count);
+    EVP_PKEY *key = key_source ? PEM_read_bio_PrivateKey(key_source, NULL, herald_no_password, NULL) : NULL;
+    X509 *certificate = source ? PEM_read_bio_X509(source, NULL, herald_no_password, NULL) : NULL;
+    int verdict = key && certificate ? X509_check_private_key(certificate, key) == 1 : -1;
+    X509_free(certificate);
+    EVP_PKEY_free(key);
+    BIO_free(key_source);
+    BIO_free(source);
+    ERR_clear_error();
+    return verdict;
+}
 
 // MARK: Ed25519. Seed and public key: 32 bytes. Signature: 64.
 

@@ -26,7 +26,7 @@ static inline int herald_add_extension(X509 *certificate, X509 *issuer, int nid,
     return done;
 }
 
-// A certificate for `key`, or NULL. Without an issuer it is an authority that signs itself; else a server's, for the names
+// A certificate for `key`, or NULL. Without an issuer it is an authority that signs itself; else one for the names
 // in OpenSSL's form ("DNS:localhost,IP:127.0.0.1"). It holds from `from` to `until`, in seconds from now.
 static inline X509 *herald_new_certificate(
     EVP_PKEY *key, const char *common_name, const char *names, X509 *issuer, EVP_PKEY *issuer_key, long from,
@@ -51,7 +51,7 @@ static inline X509 *herald_new_certificate(
         goto failed;
     if (issuer) {
         if (!herald_add_extension(certificate, signer, NID_basic_constraints, "critical,CA:FALSE")
-            || !herald_add_extension(certificate, signer, NID_ext_key_usage, "serverAuth")
+            || !herald_add_extension(certificate, signer, NID_ext_key_usage, "serverAuth,clientAuth")
             || !herald_add_extension(certificate, signer, NID_subject_alt_name, names))
             goto failed;
     } else if (
@@ -82,6 +82,29 @@ static inline size_t herald_certificate_text(X509 *certificate, char *text, size
     return count;
 }
 
+// Writes the private key as PEM and returns its length, or 0 when there is no room.
+static inline size_t herald_key_text(EVP_PKEY *key, char *text, size_t room) {
+    BIO *memory = BIO_new(BIO_s_mem());
+    char *bytes = NULL;
+    size_t count = 0;
+    if (memory && PEM_write_bio_PrivateKey(memory, key, NULL, NULL, 0, NULL, NULL)) {
+        count = (size_t)BIO_get_mem_data(memory, &bytes);
+        if (count > room) count = 0;
+        memcpy(text, bytes, count);
+    }
+    BIO_free(memory);
+    return count;
+}
+
+// SHA-256 of the public key in DER, 32 bytes.
+static inline int herald_key_digest(EVP_PKEY *key, unsigned char *digest) {
+    unsigned char *der = NULL;
+    int count = i2d_PUBKEY(key, &der);
+    int done = count > 0 && EVP_Digest(der, (size_t)count, digest, NULL, EVP_sha256(), NULL);
+    OPENSSL_free(der);
+    return done;
+}
+
 // MARK: TLS, the server's side
 
 // ALPN: the first of ours that the client offers. Without one in common the handshake goes on without ALPN.
@@ -96,14 +119,19 @@ static inline int herald_choose_protocol(
     return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
-// TLS 1.2 and later. NULL when something failed.
-static inline SSL_CTX *herald_tls_context(X509 *certificate, EVP_PKEY *key, int http2) {
+// TLS 1.2 and later. With a `client_authority`, clients must show a certificate of it. NULL when something failed.
+static inline SSL_CTX *herald_tls_context(X509 *certificate, EVP_PKEY *key, X509 *client_authority, int http2) {
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     if (!context) return NULL;
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
     // Bytes that are to be sent may move between two tries.
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_alpn_select_cb(context, herald_choose_protocol, http2 ? (void *)"" : NULL);
+    if (client_authority) {
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+        X509_STORE_add_cert(SSL_CTX_get_cert_store(context), client_authority);
+        SSL_CTX_set_session_id_context(context, (const unsigned char *)"herald", 6); // else resumed sessions fail
+    }
     if (SSL_CTX_use_certificate(context, certificate) != 1 || SSL_CTX_use_PrivateKey(context, key) != 1) {
         SSL_CTX_free(context);
         return NULL;

@@ -9,6 +9,8 @@ public final class HTTPClient {
         public var userAgent: String
         /// A file of certificates (PEM) that servers are trusted by; `nil`: the system's.
         public var certificateAuthorities: String?
+        /// Any certificate will do: only where nothing secret is asked or told.
+        public var isUnverified = false
         /// Of an answer.
         public var maxBodyBytes = 64 << 20
 
@@ -63,6 +65,7 @@ public final class HTTPClient {
             var settings = herald_client_request()
             settings.headers = headers
             settings.direct = request.isToThisMachine ? 1 : 0
+            settings.unverified = configuration.isUnverified ? 1 : 0
             settings.timeout = request.timeoutSeconds * 1000
             settings.error_text = errorText.baseAddress
             settings.owner = Unmanaged.passUnretained(exchange).toOpaque()

@@ -23,7 +23,8 @@ final class Connection: @unchecked Sendable {
         case waiting
         /// The answer is queued: until it is written.
         case answered
-        /// The socket belongs to a stream: until the library has let the rest go.
+        /// The answer goes on. The socket belongs to a stream: until the library has let the rest go. Over TLS: until the
+        /// stream ends.
         case detached
         /// Closed. Never left.
         case closed
@@ -51,6 +52,10 @@ final class Connection: @unchecked Sendable {
     var head: RequestHead?
     var body: [UInt8] = []
     var discarded = 0
+    /// Shown in the connection's TLS session, which needs it to the end.
+    var certificate: ServerCertificate?
+    /// Of an answer that goes on over TLS.
+    var passage: StreamPassage?
     /// The answer that is known before it can be queued: a refusal, or one given within `handle`.
     var immediate: Response?
 
@@ -68,6 +73,7 @@ final class Connection: @unchecked Sendable {
         body = []
         discarded = 0
         immediate = nil
+        passage = nil
         target.removeAll(keepingCapacity: target.capacity <= 1024)
     }
 }

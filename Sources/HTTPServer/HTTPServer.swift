@@ -81,10 +81,17 @@ public final class HTTPServer: Sendable {
         }
     }
 
+    /// Shows another certificate to connections that begin from now on; those that are open keep theirs. Only of a
+    /// server that was started with one. Any thread.
+    public func replaceCertificate(_ certificate: ServerCertificate) {
+        for loop in loops { loop.certificate.withLock { if $0 != nil { $0 = certificate } } }
+    }
+
     public var statistics: HTTPServerStatistics {
         var statistics = HTTPServerStatistics()
         for loop in loops { loop.counters.add(to: &statistics) }
         statistics.openStreams = streams.count
+        statistics.cutStreams = streams.cuts
         return statistics
     }
 

@@ -29,6 +29,9 @@ public struct HTTPServerConfiguration: Sendable {
     /// Names that a `Host` field may carry, without port, in any case. Empty: any.
     public var allowedHosts: [String] = []
 
+    /// What is shown over TLS, 1.2 or newer; `nil`: plain HTTP. See `HTTPServer.replaceCertificate`.
+    public var certificate: ServerCertificate?
+
     public init(host: String = "127.0.0.1", port: UInt16 = 0) {
         self.host = host
         self.port = port

@@ -5,6 +5,8 @@ public struct HTTPServerStatistics: Sendable, Hashable {
     public var openConnections = 0
     /// Answers that go on; their connections are not counted among the others.
     public var openStreams = 0
+    /// Answers that were ended because their client did not read.
+    public var cutStreams = 0
     /// Requests that wait for their answer.
     public var waitingRequests = 0
     /// Answers by the first digit of their status, from 1 to 5.

@@ -3,8 +3,7 @@
 /// a proxy that reads such a request differently this is request smuggling, so everything doubtful is refused here,
 /// and the connection closed.
 ///
-/// A pure function of the head: no I/O, no state. What it can't see, since the library has dealt with it before:
-/// bare LF as line end, folded lines, and what follows a NUL in a value.
+/// A pure function of the head: no I/O, no state. How its lines ended is for `HeadLayout` to say.
 struct HeadRules: Sendable {
     /// In lower case.
     private let allowedHosts: [[UInt8]]

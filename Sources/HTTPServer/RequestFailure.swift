@@ -25,6 +25,7 @@ public enum RequestFailure: Error, Sendable, Hashable {
         case method = "the method is not made of capital letters"
         case target = "the target does not start with a slash, or has a byte that must be escaped"
         case version = "the version is neither HTTP/1.0 nor HTTP/1.1"
+        case line = "a line does not end with CR LF, is folded, has no name or has a NUL"
         case fieldName = "a header name is not a token"
         case fieldValue = "a header value has a control character"
         case repeatedField = "a header that must be unique is repeated"

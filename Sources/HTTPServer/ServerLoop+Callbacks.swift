@@ -10,6 +10,7 @@ extension herald_mhd {
         return herald_mhd(
             owner: Unmanaged.passUnretained(loop).toOpaque(), listen_descriptor: socket.descriptor,
             connection_limit: UInt32(clamping: share), memory_limit: configuration.maxHeadBytes,
+            chain: configuration.certificate?.chainText, key: configuration.certificate?.keyText,
             accepts: mhdAccepts, opened: mhdOpened, closed: mhdClosed, began: mhdBegan, advanced: mhdAdvanced,
             completed: mhdCompleted)
     }
@@ -33,6 +34,7 @@ private func mhdAccepts(
 private func mhdOpened(_ owner: UnsafeMutableRawPointer?, _ handle: OpaquePointer?) -> UnsafeMutableRawPointer? {
     guard let loop = loop(owner), let handle else { return nil }
     let connection = loop.add(handle, PeerAddress(herald_mhd_peer(handle)) ?? PeerAddress(high: 0, low: 0))
+    if let session = herald_mhd_tls_session(handle) { loop.showCertificate(connection, session) }
     // Released in `mhdClosed`.
     return Unmanaged.passRetained(connection).toOpaque()
 }
@@ -51,7 +53,8 @@ private func mhdBegan(
 
 private func mhdAdvanced(
     _ owner: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ method: UnsafePointer<CChar>?,
-    _ version: UnsafePointer<CChar>?, _ data: UnsafePointer<CChar>?, _ size: UnsafeMutablePointer<Int>?
+    _ target: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ data: UnsafePointer<CChar>?,
+    _ size: UnsafeMutablePointer<Int>?
 ) -> Int32 {
     guard let loop = loop(owner), let connection = connection(context), let size else { return 0 }
     if size.pointee > 0 {
@@ -64,7 +67,9 @@ private func mhdAdvanced(
     }
     if connection.phase == .head {
         guard let method = bytes(method), let version = bytes(version) else { return 0 }
-        return loop.readHead(connection, method, version) ? 1 : 0
+        let layout = HeadLayout(
+            method: method, target: target, targetCount: connection.target.count, version: version)
+        return loop.readHead(connection, method, version, layout) ? 1 : 0
     }
     return loop.complete(connection) ? 1 : 0
 }

@@ -28,6 +28,12 @@ extension ServerLoop {
         if !connection.isDetached { addresses.closed(connection.peer) }
     }
 
+    /// The certificate of this moment, for the connection's whole life. Without one there is no handshake.
+    func showCertificate(_ connection: Connection, _ session: UnsafeMutableRawPointer) {
+        connection.certificate = certificate.withLock { $0 }
+        if connection.certificate?.show(in: session) != true { connection.deadline = now }
+    }
+
     /// The request line has come. The target is copied now, because the library is about to take it apart in place.
     func begin(_ connection: Connection, _ target: RawHead.Bytes) {
         connection.phase = .head
@@ -37,10 +43,12 @@ extension ServerLoop {
     }
 
     /// The head has come, the body has not: the only moment to refuse it without reading it.
-    func readHead(_ connection: Connection, _ method: RawHead.Bytes, _ version: RawHead.Bytes) -> Bool {
+    func readHead(
+        _ connection: Connection, _ method: RawHead.Bytes, _ version: RawHead.Bytes, _ layout: HeadLayout
+    ) -> Bool {
         let head: RequestHead
         do {
-            head = try rules.judge(try rawHead(connection, method, version))
+            head = try rules.judge(try rawHead(connection, method, version, layout))
         } catch {
             return queue(connection, failure(error))
         }
@@ -62,9 +70,14 @@ extension ServerLoop {
     }
 
     private func rawHead(
-        _ connection: Connection, _ method: RawHead.Bytes, _ version: RawHead.Bytes
+        _ connection: Connection, _ method: RawHead.Bytes, _ version: RawHead.Bytes, _ layout: HeadLayout
     ) throws(RequestFailure) -> RawHead {
         let count = Int(herald_mhd_read_fields(connection.handle, fields.baseAddress, UInt32(fields.count)))
+        if herald_mhd_tells_layout != 0, count <= RawHead.maxFields {
+            var layout = layout
+            for field in fields[..<count] { layout.add(field) }
+            guard layout.isWhole(herald_mhd_head_size(connection.handle)) else { throw .malformed(.line) }
+        }
         let parts = fields[..<count].lazy.map { field in
             (name: bytes(field.name, field.name_length), value: bytes(field.value, field.value_length))
         }

@@ -7,6 +7,7 @@ extension ServerLoop {
     /// - Precondition: the connection is suspended, its request complete.
     func detach(_ connection: Connection, _ start: StreamStart) {
         if isStopping { return resume(connection, failure(.stopping)) }
+        if connection.certificate != nil { return openPassage(connection, start) }
         let descriptor = herald_mhd_detach(connection.handle, streams.placeholder)
         guard descriptor >= 0 else { return resume(connection, failure(.overloaded)) }
         counters.waitingRequests.addFromOneThread(-1)

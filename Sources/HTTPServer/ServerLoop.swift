@@ -35,6 +35,13 @@ final class ServerLoop: @unchecked Sendable {
     /// Set when nobody will read mail any more.
     let isOver = Atomic(false)
 
+    /// Shown to new connections; another thread may replace it.
+    let certificate: Mutex<ServerCertificate?>
+    /// What watches streams over TLS between two pieces; `nil` without TLS.
+    let passageEpoll: Epoll?
+    /// By both descriptors of each that is watched.
+    var passages: [Int32: StreamPassage] = [:]
+
     private var daemon: OpaquePointer?
     private let callbacks: UnsafeMutablePointer<herald_mhd>
     let fields: UnsafeMutableBufferPointer<herald_mhd_field>
@@ -61,12 +68,14 @@ final class ServerLoop: @unchecked Sendable {
         self.addresses = addresses
         self.streams = streams
         self.clock = clock
+        certificate = Mutex(configuration.certificate)
         rules = HeadRules(allowedHosts: configuration.allowedHosts, maxBodyBytes: configuration.maxBodyBytes)
         now = clock.monotonic()
         fields = .allocate(capacity: RawHead.maxFields + 1)
         callbacks = .allocate(capacity: 1)
         do {
             wakeup = try Wakeup()
+            passageEpoll = configuration.certificate == nil ? nil : try Epoll()
         } catch {
             close(socket.descriptor)
             fields.deallocate()
@@ -95,11 +104,14 @@ final class ServerLoop: @unchecked Sendable {
             pollfd(fd: herald_mhd_epoll_descriptor(daemon), events: Int16(POLLIN), revents: 0),
             pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0),
         ]
+        if let passageEpoll {
+            descriptors.append(pollfd(fd: passageEpoll.descriptor, events: Int16(POLLIN), revents: 0))
+        }
         while !(isStopping && hasFlushed) {
             let isReady = hasRoomAgain || herald_mhd_is_ready(daemon) != 0
             let wait = isReady ? 0 : milliseconds(until: nextExpiry)
             hasRoomAgain = false
-            if wait != 0 { _ = poll(&descriptors, 2, wait) }
+            if wait != 0 { _ = poll(&descriptors, nfds_t(descriptors.count), wait) }
             now = clock.monotonic()
             if descriptors[1].revents != 0 {
                 descriptors[1].revents = 0
@@ -107,6 +119,7 @@ final class ServerLoop: @unchecked Sendable {
             }
             // Before the run: a resumption wakes nobody, and nothing else would make the library look at it.
             for mail in mailbox.takeAll() { read(mail) }
+            if !passages.isEmpty { lookAtPassages() }
             if now >= nextExpiry { expire() }
             herald_mhd_run(daemon)
         }
@@ -152,6 +165,7 @@ final class ServerLoop: @unchecked Sendable {
             for connection in connections where connection.phase == .waiting {
                 resume(connection, failure(.stopping))
             }
+            for connection in connections { connection.passage?.resume(isOver: true) }
         }
     }
 

@@ -8,7 +8,7 @@ internal import Synchronization
 /// `@unchecked Sendable`: other threads touch the constants, the mailbox and the atomics; the rest is that thread's own.
 public final class StreamLoop: @unchecked Sendable {
     private enum Mail: Sendable {
-        case open(StreamStart, Int32, PeerAddress)
+        case open(StreamStart, Int32, PeerAddress, writesHead: Bool)
         case perform(@Sendable () -> Void)
         case stop
     }
@@ -22,6 +22,8 @@ public final class StreamLoop: @unchecked Sendable {
     private let wakeup: Wakeup
     private let mailbox: Mailbox<Mail>
     private let places = Atomic(0)
+    /// Streams that were cut off.
+    private let cut = Atomic(0)
     private let isOver = Atomic(false)
 
     // The streams' thread.
@@ -58,6 +60,9 @@ public final class StreamLoop: @unchecked Sendable {
     /// How many streams there are, those that are about to begin included.
     var count: Int { places.load(ordering: .relaxed) }
 
+    /// Streams that were ended because their client did not read, since the start.
+    var cuts: Int { cut.load(ordering: .relaxed) }
+
     func takePlace() -> Bool {
         if places.add(1, ordering: .relaxed).newValue <= maxStreams { return true }
         givePlaceBack()
@@ -67,8 +72,9 @@ public final class StreamLoop: @unchecked Sendable {
     func givePlaceBack() { places.subtract(1, ordering: .relaxed) }
 
     /// Takes the descriptor over.
-    func open(_ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress) {
-        post(.open(start, descriptor, peer))
+    /// - Parameter writesHead: whether the answer's head is to be written too.
+    func open(_ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress, writesHead: Bool = true) {
+        post(.open(start, descriptor, peer, writesHead: writesHead))
     }
 
     /// Runs `body` on this thread, after what was handed in before; never once the server has stopped.
@@ -86,7 +92,7 @@ public final class StreamLoop: @unchecked Sendable {
 
     /// Nobody reads mail any more, and nobody else would close these.
     private func discard() {
-        for case .open(_, let descriptor, let peer) in mailbox.takeAll() {
+        for case .open(_, let descriptor, let peer, _) in mailbox.takeAll() {
             close(descriptor)
             addresses.closed(peer)
         }
@@ -116,13 +122,13 @@ public final class StreamLoop: @unchecked Sendable {
 
     private func read(_ mail: Mail) {
         switch mail {
-        case .open(let start, let descriptor, let peer): begin(start, descriptor, peer)
+        case .open(let start, let descriptor, let peer, let writesHead): begin(start, descriptor, peer, writesHead)
         case .perform(let body): body()
         case .stop: isStopping = true
         }
     }
 
-    private func begin(_ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress) {
+    private func begin(_ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress, _ writesHead: Bool) {
         Self.prepare(descriptor)
         do throws(SystemError) {
             try epoll.add(descriptor, .hangUp)
@@ -136,7 +142,7 @@ public final class StreamLoop: @unchecked Sendable {
         stream.index = streams.count
         streams.append(stream)
         byDescriptor[descriptor] = stream
-        stream.write(start.headBytes(wall: clock.wall()))
+        if writesHead { stream.write(start.headBytes(wall: clock.wall())) }
         stream.delegate.opened(stream)
     }
 
@@ -175,7 +181,10 @@ public final class StreamLoop: @unchecked Sendable {
         for stream in streams {
             let seconds = (now - stream.since) / 1_000_000_000
             if stream.isFull {
-                if seconds >= stream.rules.stallSeconds { stream.end() }
+                if seconds >= stream.rules.stallSeconds {
+                    stream.end()
+                    cut.addFromOneThread(1)
+                }
             } else if seconds >= stream.rules.heartbeatSeconds {
                 stream.write(stream.rules.heartbeat)
             }

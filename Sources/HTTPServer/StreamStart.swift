@@ -14,7 +14,7 @@ public struct StreamRules: Sendable {
 
 /// A stream that is about to begin. It holds a place among the streams, and gives it back if it never begins.
 final class StreamStart: Sendable {
-    private let headers: [Response.Field]
+    let headers: [Response.Field]
     let rules: StreamRules
     let delegate: any ResponseStreamDelegate
     private let loop: StreamLoop

@@ -38,6 +38,8 @@ public final class Hub: Sendable {
     public let clock: Clock
     public let registry: Registry
     public let catalogue: EventTypeCatalogue
+    public let keys: KeyRing
+    public let apps: AppCatalogue
     public let auth = AuthProjection()
     public let appState: AppStateProjection
     private let store: any EventStore
@@ -49,6 +51,8 @@ public final class Hub: Sendable {
     private let readers: ReaderPool
     private let loops: [DeliveryLoop]
     private let retention: RetentionKeeper
+    private let keyUse: KeyUseKeeper
+    private let rates: EventRates
     private let isStopped = Atomic<Bool>(false)
 
     /// Recovers what the store holds and starts the threads.
@@ -64,6 +68,8 @@ public final class Hub: Sendable {
         let recovery = try store.recover()
         registry = Registry(recovery.delegates)
         catalogue = EventTypeCatalogue(recovery.eventTypes)
+        keys = KeyRing(recovery.keys)
+        apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
         appState = AppStateProjection(recovery.appStates)
         tail = Tail(head: recovery.head, maxEvents: configuration.tailEvents, maxBytes: configuration.tailBytes)
         intake = try Intake(maxEvents: configuration.maxWaitingEvents, maxBytes: configuration.maxWaitingBytes)
@@ -74,13 +80,17 @@ public final class Hub: Sendable {
         }
         self.loops = loops
         let memory = WrittenMemory(
-            registry: registry, catalogue: catalogue, auth: auth, tail: tail, loops: loops.count,
+            registry: registry, catalogue: catalogue, keys: keys, apps: apps, auth: auth, tail: tail,
+            loops: loops.count,
             tell: { [loops] number, message in loops[number].post(message) })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, auth: auth, appState: appState, registry: registry,
-            catalogue: catalogue, ids: ids, clock: clock, hooks: .init(changed: memory.take, lost: lost))
+            catalogue: catalogue, keys: keys, apps: apps, ids: ids, clock: clock,
+            hooks: .init(changed: memory.take, lost: lost))
         retention = RetentionKeeper(
             configuration.retention, readers: readers, intake: intake, clock: clock)
+        rates = EventRates(apps, clock: clock)
+        keyUse = KeyUseKeeper(keys, intake: intake, clock: clock)
         delegates.addDelegate(tail)
         addDelegate(auth, description: "Auth status: who is logged in")
         addDelegate(appState, description: "App state: the current one")
@@ -104,7 +114,10 @@ public final class Hub: Sendable {
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {
         // One of the loops looks after the log's length: it has the timers.
-        let keepHouse: (@Sendable () -> Void)? = number == 0 ? retention.look : nil
+        let keepHouse: @Sendable () -> Void = { [retention, keyUse] in
+            retention.look()
+            keyUse.look()
+        }
         return DeliveryLoop.Services(
             readPage: { [readers] after, answer in
                 let taken = readers.submit { reader in
@@ -116,7 +129,7 @@ public final class Hub: Sendable {
             },
             submit: { [intake] checkpoint, answer in intake.submit(checkpoint, loop: number, answer: answer) },
             makeID: { [ids, clock] in ids.next("evt_", time: clock.wall()) },
-            keepHouse: keepHouse)
+            keepHouse: number == 0 ? keepHouse : nil)
     }
 
     // MARK: Delegates in the process
@@ -154,7 +167,8 @@ public final class Hub: Sendable {
 
     /// Makes events durable and tells everyone. See `Publication` for who is answered when.
     public func publish(_ publication: Publication) {
-        if let refusal = intake.submit(publication) { publication.completion(.refused(refusal)) }
+        let tooFast = rates.refusal(publication.app, events: publication.drafts.count)
+        if let refusal = tooFast ?? intake.submit(publication) { publication.completion(.refused(refusal)) }
     }
 
     /// Makes events durable and tells everyone.
@@ -183,6 +197,16 @@ public final class Hub: Sendable {
 
     /// Describes an event type, or forgets its description.
     public func describe(_ write: EventTypeWrite) {
+        if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
+    }
+
+    /// Makes, replaces or revokes keys.
+    public func administer(_ write: AccessWrite) {
+        if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
+    }
+
+    /// Makes, changes or removes apps.
+    public func change(_ write: AppWrite) {
         if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
     }
 
@@ -258,7 +282,10 @@ public final class Hub: Sendable {
     // MARK: Stopping, in this order
 
     /// Publishers are refused from here on; who waits is still answered.
-    public func refusePublications() { intake.refusePublications() }
+    public func refusePublications() {
+        keyUse.write()
+        intake.refusePublications()
+    }
 
     /// Returns when everything that was submitted before is committed and answered.
     public func drain() throws(SystemError) {

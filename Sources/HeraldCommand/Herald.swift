@@ -37,7 +37,7 @@ struct HeraldCommand {
 
     static func health(_ arguments: [String]) {
         let settings = read(arguments)
-        if let problem = HealthCheck.problem(at: settings.listen) {
+        if let problem = HealthCheck.problem(settings) {
             complain(problem)
             exit(1)
         }

@@ -53,6 +53,15 @@ extension Option {
             help: "Networks that callbacks must not reach, whatever else holds."
         ) { text, settings throws(Disallowed) in settings.denyNetworks = try networks(text) },
         Option(
+            name: "allow-hosts", placeholder: "LIST", defaultText: "none",
+            help:
+                "Hosts that callbacks may reach although their addresses are private: hooks.internal, *.corp.example, ..."
+        ) { text, settings throws(Disallowed) in settings.allowHosts = try hosts(text) },
+        Option(
+            name: "deny-hosts", placeholder: "LIST", defaultText: "none",
+            help: "Hosts that callbacks must not name, whatever else holds."
+        ) { text, settings throws(Disallowed) in settings.denyHosts = try hosts(text) },
+        Option(
             name: "allowed-hosts", placeholder: "LIST",
             defaultText: "localhost,127.0.0.1,[::1]; any when not on loopback",
             help: "Names that a request's Host may carry; others are answered 421."
@@ -65,10 +74,30 @@ extension Option {
         },
         Option(
             name: "allow-anonymous", placeholder: "true|false", defaultText: "false",
-            help: "Listen on an address that is not loopback although anyone who reaches it can do everything."
+            help:
+                "On an address that is not loopback: make no key at the start. Anyone may do everything until there is a key."
         ) { text, settings throws(Disallowed) in
             guard let flag = ["true": true, "false": false][text] else { throw Disallowed(allowed: "true or false") }
             settings.allowAnonymous = flag
+        },
+        Option(
+            name: "admin-key", placeholder: "KEY", defaultText: "none",
+            help:
+                "An access key for everything, beside those that the server makes: 20 to 255 visible ASCII characters.",
+            isSecret: true
+        ) { text, settings throws(Disallowed) in
+            guard KeyFile.isKey(text) else { throw Disallowed(allowed: "20 to 255 visible ASCII characters") }
+            settings.adminKey = text
+        },
+        Option(
+            name: "admin-key-file", placeholder: "FILE", defaultText: "none",
+            help: "A file whose only line is the admin key."
+        ) { text, settings throws(Disallowed) in
+            do throws(CommandError) {
+                settings.adminKey = try KeyFile.read(text)
+            } catch {
+                throw Disallowed(allowed: "a file with one line, an access key of 20 to 255 visible ASCII characters")
+            }
         },
         Option(
             name: "threads", placeholder: "NUMBER", defaultText: "the number of cores",
@@ -118,6 +147,14 @@ extension Option {
             settings.origin = text
         },
         Option(
+            name: "tls-certificate", placeholder: "FILE", defaultText: "none: plain HTTP",
+            help: "Serve https with this certificate (PEM), and those that vouch for it. Read again after HUP."
+        ) { text, settings throws(Disallowed) in settings.tlsCertificate = try file(text) },
+        Option(
+            name: "tls-key", placeholder: "FILE", defaultText: "none",
+            help: "The private key (PEM) of that certificate, readable for Herald alone. Read again after HUP."
+        ) { text, settings throws(Disallowed) in settings.tlsKey = try file(text) },
+        Option(
             name: "certificate-authorities", placeholder: "FILE", defaultText: "the system's",
             help: "Certificates (PEM) that https receivers are trusted by, in place of the system's."
         ) { text, settings throws(Disallowed) in
@@ -148,6 +185,24 @@ extension Option {
     private static func list(_ text: String) -> [String] {
         text.split(separator: ",").map { String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
             .filter { !$0.isEmpty }
+    }
+
+    private static func file(_ text: String) throws(Disallowed) -> String {
+        guard !text.isEmpty else { throw Disallowed(allowed: "the path of a file") }
+        return text
+    }
+
+    private static func hosts(_ text: String) throws(Disallowed) -> [HostRule] {
+        var rules: [HostRule] = []
+        for entry in list(text) {
+            guard let rule = HostRule(entry) else {
+                throw Disallowed(
+                    allowed: "host names separated by commas, such as hooks.example or *.example (\"\(entry)\" is none)"
+                )
+            }
+            rules.append(rule)
+        }
+        return rules
     }
 
     private static func networks(_ text: String) throws(Disallowed) -> [NetworkRule] {

@@ -4,6 +4,7 @@ import Glibc
 import HTTPServer
 import Herald
 import HeraldServer
+import JSON
 import Runtime
 import SQLiteStore
 import Webhooks
@@ -17,26 +18,18 @@ struct Server {
     private let resolver: Resolver
     private let logThread: LogThread
     private let delegateLog: DelegateLog
+    /// The text of the admin key that was made at this start, if one was.
+    private let firstKey: String?
 
     /// - Returns: the exit code.
     static func run(_ settings: Settings) -> Int32 {
         let log = Log(format: settings.logFormat, level: settings.logLevel)
         // Before any thread exists, so that all of them hold the signals back.
         let signals = Signals()
-        guard settings.listen.isLoopback || settings.allowAnonymous else {
-            log.error(
-                "not started: there are no access keys yet, so anyone who reaches this address could do everything",
-                [
-                    "listen": settings.listen.description,
-                    "advice":
-                        "listen on 127.0.0.1, or set --allow-anonymous true where the network keeps strangers out",
-                ])
-            return ExitCode.usage
-        }
         do {
             let server = try Server(settings, log)
             server.announce()
-            let signal = signals.waitForStop()
+            let signal = signals.waitForStop { server.reload() }
             log.info("stopping", ["signal": signal])
             _ = try Thread(name: "impatience") {
                 log.warning("stopped at once by a second signal", ["signal": signals.waitForStop()])
@@ -57,7 +50,9 @@ struct Server {
         self.log = log
         let descriptors = DescriptorLimit.raise()
         let gate = Gate()
-        http = try HTTPServer(Self.httpConfiguration(settings, descriptors), handler: gate)
+        var listening = Self.httpConfiguration(settings, descriptors)
+        listening.certificate = try settings.tls?.load()
+        http = try HTTPServer(listening, handler: gate)
         do {
             logThread = try LogThread(log)
             resolver = Resolver()
@@ -81,7 +76,10 @@ struct Server {
             delegateLog = DelegateLog(log, logThread, clock: hub.clock.wall)
             hub.addDelegate(delegateLog, description: "Log: what becomes of the delegates")
             hub.registry.delegates.addDelegate(delegateLog)
+            let needsKey = !settings.listen.isLoopback && !settings.allowAnonymous
+            firstKey = needsKey && settings.adminKey == nil && hub.keys.isEmpty ? try FirstKey.make(hub) : nil
             var service = HeraldService.Configuration()
+            service.operatorKey = settings.adminKey
             service.version = HeraldCommand.version
             service.maxBodyBytes = settings.maxBody
             service.checkURL = { CallbackURLCheck.check($0, guardian) }
@@ -97,7 +95,8 @@ struct Server {
         log.info(
             "listening",
             [
-                "address": "http://" + Endpoint(host: settings.listen.host, port: http.port).description,
+                "address": (settings.tls == nil ? "http://" : "https://")
+                    + Endpoint(host: settings.listen.host, port: http.port).description,
                 "data": settings.data,
                 "events": String(hub.head),
                 "webhooks": String(hub.registry.count),
@@ -108,10 +107,33 @@ struct Server {
                 "retention_attempts": Option.describe(duration: settings.retention.attempts),
                 "retention_size": Option.describe(size: settings.retention.bytes),
                 "secrets": settings.masterKey == nil ? "as they are" : "sealed",
+                "access": isOpen ? "open to all" : "by key",
                 "version": HeraldCommand.version,
             ])
-        if !settings.listen.isLoopback {
+        if let risk = settings.tls?.risk { log.warning("the private key is not private", ["risk": risk]) }
+        if let firstKey {
+            // Whatever level is logged: there is no second chance.
+            Log(format: log.format, level: .warning).warning(
+                "made an admin key, since others can reach this address; it is shown this once", ["key": firstKey])
+        }
+        if isOpen && !settings.listen.isLoopback {
             log.warning("anyone who reaches this address can do everything", ["listen": settings.listen.description])
+        }
+    }
+
+    private var isOpen: Bool { settings.adminKey == nil && hub.keys.isEmpty }
+
+    /// After HUP: the certificate is read again. One that can't be used changes nothing.
+    private func reload() {
+        guard let tls = settings.tls else { return log.info("HUP: there is nothing to read again") }
+        do throws(TLSFilesError) {
+            let certificate = try tls.load()
+            http.replaceCertificate(certificate)
+            log.info(
+                "new connections get the certificate that was read again",
+                ["until": Timestamp(milliseconds: certificate.expiration * 1000).description])
+        } catch {
+            log.error("the certificate stays as it was", ["reason": error.description])
         }
     }
 
@@ -166,7 +188,8 @@ struct Server {
     private static func addressGuard(_ settings: Settings, port: UInt16) -> AddressGuard {
         let own = IPAddress(settings.listen.host == "localhost" ? "127.0.0.1" : settings.listen.host)
         return AddressGuard(
-            allow: settings.allowNetworks, deny: settings.denyNetworks, allowLoopback: settings.listen.isLoopback,
+            allow: settings.allowNetworks, deny: settings.denyNetworks, allowHosts: settings.allowHosts,
+            denyHosts: settings.denyHosts, allowLoopback: settings.listen.isLoopback,
             ownAddresses: own.map { [($0, port)] } ?? [], interfaces: IPAddress.ofInterfaces())
     }
 
@@ -180,6 +203,7 @@ struct Server {
             case .full, .inputOutput, .syncFailed: (ExitCode.inputOutput, error.description)
             case .failed: (ExitCode.software, error.description)
             }
+        case let error as TLSFilesError: (ExitCode.noInput, error.description)
         case let error as HTTPServerError: (ExitCode.unavailable, error.description)
         default: (ExitCode.software, "\(error)")
         }

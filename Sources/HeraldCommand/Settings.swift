@@ -9,9 +9,12 @@ struct Settings {
     var data = "./herald-data"
     var allowNetworks: [NetworkRule] = []
     var denyNetworks: [NetworkRule] = []
+    var allowHosts: [HostRule] = []
+    var denyHosts: [HostRule] = []
     /// `nil`: what suits the address.
     var allowedHosts: [String]?
     var allowAnonymous = false
+    var adminKey: String?
     var threads = min(64, max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
     var maxBody = 262_144
     var graceSeconds = 30
@@ -19,6 +22,8 @@ struct Settings {
     var source = "/herald"
     var origin = "herald"
     var certificateAuthorities: String?
+    var tlsCertificate: String?
+    var tlsKey: String?
     var masterKey: MasterKey?
     var logFormat: Log.Format = isatty(2) == 1 ? .human : .json
     var logLevel = Log.Level.info
@@ -51,15 +56,23 @@ struct Settings {
             }
             try set(option, value, named: "--\(option.name)")
         }
+        if (tlsCertificate == nil) != (tlsKey == nil) {
+            throw .halfOfTLS(missing: tlsKey == nil ? "key" : "certificate")
+        }
     }
 
     /// Variables that others set: for the commands that ask a server, our scripts and tests, and Kubernetes for a service that is named `herald`.
     private static func isForeign(_ variable: String) -> Bool {
         [
             "HERALD_BINARY", "HERALD_VENV", "HERALD_NEW_MASTER_KEY", "HERALD_KILL_CYCLES", "HERALD_PORT",
-            "HERALD_SERVER",
+            "HERALD_SERVER", "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP",
         ].contains(variable)
             || variable.hasPrefix("HERALD_PORT_") || variable.hasPrefix("HERALD_SERVICE_")
+    }
+
+    /// `nil`: plain HTTP.
+    var tls: TLSFiles? {
+        tlsCertificate.flatMap { certificate in tlsKey.map { TLSFiles(certificate: certificate, key: $0) } }
     }
 
     private mutating func set(_ option: Option, _ text: String, named name: String) throws(SettingsError) {
@@ -77,6 +90,7 @@ enum SettingsError: Error, CustomStringConvertible {
     case noValue(String, String)
     case disallowed(String, value: String, allowed: String)
     case secret(String, String)
+    case halfOfTLS(missing: String)
 
     var description: String {
         switch self {
@@ -87,6 +101,8 @@ enum SettingsError: Error, CustomStringConvertible {
             "\(text) is not a flag: flags begin with --. `herald serve --help` lists all."
         case .noValue(let name, let placeholder): "\(name) needs a value: \(name) \(placeholder)"
         case .disallowed(let name, let value, let allowed): "\(name) is \"\(value)\", but must be \(allowed)."
+        case .halfOfTLS(let missing):
+            "--tls-certificate and --tls-key belong together: --tls-\(missing) FILE is missing."
         case .secret(let name, let variable):
             "\(name) would show the secret to everyone who lists the processes; set \(variable) instead."
         }

@@ -12,14 +12,16 @@ struct Signals {
         signal(SIGPIPE, SIG_IGN)
     }
 
-    /// The name of the next TERM or INT; HUP is harmless. Waits.
-    func waitForStop() -> String {
+    /// The name of the next TERM or INT. Waits.
+    /// - Parameter reload: called for each HUP meanwhile.
+    func waitForStop(_ reload: () -> Void = {}) -> String {
         var set = set
         while true {
             var signal: Int32 = 0
             guard sigwait(&set, &signal) == 0 else { continue }
             if signal == SIGTERM { return "TERM" }
             if signal == SIGINT { return "INT" }
+            if signal == SIGHUP { reload() }
         }
     }
 }

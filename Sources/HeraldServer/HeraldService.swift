@@ -14,31 +14,40 @@ public struct HeraldService: RequestHandler {
         public var checkURL: @Sendable (String) -> Result<String, FieldError> = { .success($0) }
         /// Numbers of the HTTP server, for `/metrics`.
         public var httpStatistics: @Sendable () -> HTTPServerStatistics? = { nil }
+        /// A key that is not in the store and has the scope `admin`; at least 20 bytes.
+        public var operatorKey: String?
         public init() {}
     }
 
     let table: RouteTable
+    private let access: AccessControl
     private let hub: Hub
     private let maxBodyBytes: Int
 
     public init(hub: Hub, configuration: Configuration = Configuration()) {
         self.hub = hub
         maxBodyBytes = configuration.maxBodyBytes
+        let access = AccessControl(hub: hub, operatorKey: configuration.operatorKey)
+        self.access = access
         let checks = SchemaChecks(hub.catalogue)
+        let streams = Streams(hub)
         let metrics = Metrics(
-            hub: hub, checks: checks, version: configuration.version, http: configuration.httpStatistics)
+            hub: hub, checks: checks, streams: streams, version: configuration.version,
+            http: configuration.httpStatistics)
         hub.addDelegate(metrics.events, description: "Metrics: events by family")
-        let streams = EventStreams(hub: hub, format: .serverSentEvents)
-        hub.addDelegate(streams, description: "Live streams: clients that listen")
         let watch = AppStateWatch(hub: hub)
         hub.addDelegate(watch, description: "Long polls: who waits for the app state to change")
         table = RouteTable(
             DelegateEndpoints(hub: hub, streams: streams, checkURL: configuration.checkURL).routes
                 + DelegateActionEndpoints(hub: hub).routes + DelegateRecordEndpoints(hub: hub).routes
-                + StreamEndpoints(streams: streams).routes + EventEndpoints(hub: hub, checks: checks).routes
+                + StreamEndpoints(hub: hub, streams: streams, access: access).routes
+                + EventEndpoints(hub: hub, checks: checks).routes
                 + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub).routes + SubjectEndpoints(hub: hub).routes
                 + StateEndpoints(hub: hub, checks: checks, watch: watch).routes
+                + AuditEndpoints(hub: hub).routes + PortalEndpoints(hub: hub, access: access).routes
+                + AppEndpoints(hub: hub, access: access).routes
+                + KeyEndpoints(hub: hub, access: access).routes + SessionEndpoints(hub: hub, access: access).routes
                 + SystemEndpoints(hub: hub, metrics: metrics).routes + DashboardEndpoints().routes)
     }
 
@@ -58,10 +67,11 @@ public struct HeraldService: RequestHandler {
         do throws(Problem) {
             switch try table.match(request.head.method, request.head.path) {
             case .found(let route, let parameters):
+                let principal = try access.admit(request.head, to: route)
                 try route.handle(
                     Call(
                         request: request, responder: responder, requestID: requestID, parameters: parameters,
-                        app: .default))
+                        principal: principal, template: route.template))
             case .otherMethods(let allowed):
                 // Only OPTIONS gets here: the others were refused by their head.
                 responder.send(
@@ -69,8 +79,10 @@ public struct HeraldService: RequestHandler {
             case .unknownPath: throw Self.unknownPath
             }
         } catch {
-            Call(request: request, responder: responder, requestID: requestID, parameters: [], app: .default).send(
-                error)
+            Call(
+                request: request, responder: responder, requestID: requestID, parameters: [], principal: .anyone,
+                template: ""
+            ).send(error)
         }
     }
 
@@ -90,6 +102,8 @@ public struct HeraldService: RequestHandler {
         case .otherMethods(let allowed) where head.method != .options: throw .methodNotAllowed(allowed)
         case .otherMethods: return
         case .found(let route, _):
+            // What comes without a body is complete with its head, and judged once.
+            if head.hasBody { _ = try access.admit(head, to: route) }
             if head.hasBody { try checkContentType(head, route) }
             if let accept = head.value(of: "Accept"), route.template.hasPrefix("/v1/") {
                 try checkAccept(accept, route)

@@ -44,6 +44,8 @@ public final class Receiver: Sendable {
 
     public let address: String
     public let port: UInt16
+    /// The SHA-256 of the receiver's public key (DER), in base64; `nil` without TLS.
+    public let pin: String?
     private let scheme: String
     private let recording: Recording
     private let listener: ListeningSocket
@@ -60,6 +62,7 @@ public final class Receiver: Sendable {
         recording = Recording(limit: configuration.maxRecordedRequests)
         address = configuration.address
         port = listener.port
+        pin = context?.pin
         scheme = configuration.tls == nil ? "http" : "https"
         do throws(SystemError) {
             let loop = try ReceiverLoop(

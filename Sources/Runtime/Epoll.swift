@@ -15,7 +15,8 @@ public final class Epoll {
         public static let error = Interest(rawValue: herald_epollerr())
     }
 
-    private let descriptor: Int32
+    /// Readable when something is ready: may itself be polled for.
+    public let descriptor: Int32
     private let events: UnsafeMutablePointer<epoll_event>
     private let capacity: Int
 

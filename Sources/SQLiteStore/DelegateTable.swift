@@ -16,7 +16,7 @@ struct DelegateTable {
             """
             INSERT INTO delegates (\(WebhookDelegate.columns))
             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
-            ?23, ?24, ?25, ?26, ?27, ?28, ?29)
+            ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30)
             ON CONFLICT (key) DO UPDATE SET
             status = excluded.status, updated_at = excluded.updated_at, version = excluded.version,
             url = excluded.url, events = excluded.events, subjects = excluded.subjects,
@@ -27,7 +27,7 @@ struct DelegateTable {
             ordering = excluded.ordering, rate_limit = excluded.rate_limit, lease_seconds = excluded.lease_seconds,
             verification = excluded.verification, http_version = excluded.http_version,
             status_reason = excluded.status_reason, expires_at = excluded.expires_at,
-            failing_since = excluded.failing_since
+            failing_since = excluded.failing_since, tls = excluded.tls
             WHERE deleted_at IS NULL
             """)
         wipe = try Statement(
@@ -35,7 +35,7 @@ struct DelegateTable {
             """
             UPDATE delegates SET deleted_at = ?2, updated_at = ?2, url = '', events = '', subjects = '',
             description = '', metadata = '', retry_schedule = '', headers = '', secrets = x'', secret_terms = NULL,
-            filter = NULL, status_reason = NULL
+            filter = NULL, status_reason = NULL, tls = NULL
             WHERE key = ?1 AND deleted_at IS NULL
             """)
         var removals: [Statement] = []
@@ -76,6 +76,11 @@ struct DelegateTable {
         set.bind(27, state.statusReason)
         set.bind(28, state.expiresAt)
         set.bind(29, state.failingSince)
+        set.bind(
+            30,
+            try settings.tls.pairs.map { pairs throws(StoreError) in
+                try vault.seal(text: TextList.encode(pairs), .tls(delegate.key))
+            })
         let secrets = TextList.encode(state.secrets.map(\.secret.bytes))
         try set.run(18, lent: try vault.seal(secrets, .secrets(delegate.key)))
         if connection.changes == 0 { throw .failed(reason: "delegate \(delegate.id) was deleted") }

@@ -7,10 +7,11 @@ import Herald
 /// checkpoints.
 final class Reader: StoreReader {
     let connection: Connection
-    private let eventsAfter, eventsMatching, eventByID: Statement
+    private let eventsAfter, eventsMatching, eventsOfAppMatching, eventByID: Statement
     private let authStatus: Statement
     private let attemptsOfDelegate, failuresOfDelegate, attemptsOfDelivery, attemptsOfEvent: Statement
-    private let waitingOfEvent, lanes, deletedDelegate, replays, statistics: Statement
+    private let attemptsAfter, lastOfAttempts: Statement
+    private let waitingOfEvent, lanes, deletedDelegate, replays, statistics, audit: Statement
     private let waitingList: WaitingList
     let retention: RetentionQueries
 
@@ -22,6 +23,7 @@ final class Reader: StoreReader {
         eventsAfter = try prepare(
             "SELECT \(LoggedEvent.columns) FROM events WHERE sequence > ?1 ORDER BY sequence LIMIT ?2")
         eventsMatching = try prepare(Reader.eventsMatching)
+        eventsOfAppMatching = try prepare(Reader.eventsOfAppMatching)
         eventByID = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
         authStatus = try prepare("SELECT \(AuthStatus.columns) FROM auth_status WHERE app = ?1 AND user_id = ?2")
         let attempts = "SELECT \(StoredAttempt.columns) FROM attempts WHERE delegate = ?1 AND id < ?2"
@@ -34,6 +36,9 @@ final class Reader: StoreReader {
         attemptsOfDelivery = try prepare(
             "\(attempts) AND (?3 IS NULL OR ?3 = (\(succeeded))) AND event = ?5 ORDER BY id DESC LIMIT ?4")
         attemptsOfEvent = try prepare("SELECT \(StoredAttempt.columns) FROM attempts WHERE event = ?1 ORDER BY id")
+        attemptsAfter = try prepare(
+            "SELECT \(StoredAttempt.columns) FROM attempts WHERE id > ?1 ORDER BY id LIMIT ?2")
+        lastOfAttempts = try prepare("SELECT ifnull(max(id), 0) FROM attempts")
         waitingOfEvent = try prepare(
             "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE event = ?1 ORDER BY delegate")
         waitingList = try WaitingList(connection)
@@ -42,6 +47,7 @@ final class Reader: StoreReader {
         replays = try prepare("SELECT \(Replay.columns) FROM replays WHERE delegate = ?1 ORDER BY id")
         statistics = try prepare(
             "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start >= ?2 ORDER BY start")
+        audit = try prepare(Reader.audit)
         retention = try RetentionQueries(connection)
     }
 
@@ -49,9 +55,14 @@ final class Reader: StoreReader {
 
     /// From the newest back until enough are found: what is rare in a long log takes a scan of it. (The plus keeps SQLite
     /// from sorting all events of the app.)
-    static let eventsMatching = """
-        SELECT \(LoggedEvent.columns) FROM events
-        WHERE sequence < ?1 AND +app = ?2 AND type BETWEEN ?3 AND ?4 AND time BETWEEN ?5 AND ?6
+    static let eventsMatching = "SELECT \(LoggedEvent.columns) FROM events WHERE +app = ?2 AND \(isMeant)"
+    /// The same within the events of an app that has its part of an index: each but `default`.
+    static let eventsOfAppMatching = """
+        SELECT \(LoggedEvent.columns) FROM events INDEXED BY events_of_apps WHERE app = ?2 AND app <> 1 AND \(isMeant)
+        """
+
+    private static let isMeant = """
+        sequence < ?1 AND type BETWEEN ?3 AND ?4 AND time BETWEEN ?5 AND ?6
         AND (?7 IS NULL OR subject = ?7) AND audience IS NULL ORDER BY sequence DESC LIMIT ?8
         """
 
@@ -81,15 +92,16 @@ final class Reader: StoreReader {
             case .prefix(let prefix): (prefix, prefix + "~")
             case .exact(let type): (type, type)
             }
-        eventsMatching.bind(1, query.before ?? .max)
-        eventsMatching.bind(2, query.app.rawValue)
-        eventsMatching.bind(3, from)
-        eventsMatching.bind(4, to)
-        eventsMatching.bind(5, query.since ?? .min)
-        eventsMatching.bind(6, query.until ?? .max)
-        eventsMatching.bind(7, query.subject)
-        eventsMatching.bind(8, Int64(query.limit))
-        return try eventsMatching.rows { row throws(StoreError) in try LoggedEvent(row) }
+        let statement = query.app == .default ? eventsMatching : eventsOfAppMatching
+        statement.bind(1, query.before ?? .max)
+        statement.bind(2, query.app.rawValue)
+        statement.bind(3, from)
+        statement.bind(4, to)
+        statement.bind(5, query.since ?? .min)
+        statement.bind(6, query.until ?? .max)
+        statement.bind(7, query.subject)
+        statement.bind(8, Int64(query.limit))
+        return try statement.rows { row throws(StoreError) in try LoggedEvent(row) }
     }
 
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent? {
@@ -104,6 +116,15 @@ final class Reader: StoreReader {
         authStatus.bind(1, app.rawValue)
         authStatus.bind(2, userID)
         return try authStatus.row { AuthStatus($0) }
+    }
+
+    static let audit = "SELECT \(StoredAuditEntry.columns) FROM audit WHERE id < ?1 ORDER BY id DESC LIMIT ?2"
+
+    func audit(before id: Int64, limit: Int) throws(StoreError) -> [StoredAuditEntry] {
+        connection.startClock()
+        audit.bind(1, id)
+        audit.bind(2, Int64(limit))
+        return try audit.rows { StoredAuditEntry($0) }
     }
 
     // MARK: Deliveries
@@ -129,6 +150,18 @@ final class Reader: StoreReader {
         connection.startClock()
         attemptsOfEvent.bind(1, event)
         return try attemptsOfEvent.rows { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt] {
+        connection.startClock()
+        attemptsAfter.bind(1, id)
+        attemptsAfter.bind(2, Int64(limit))
+        return try attemptsAfter.rows { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    func lastAttempt() throws(StoreError) -> Int64 {
+        connection.startClock()
+        return try lastOfAttempts.row { $0.integer(0) } ?? 0
     }
 
     func waiting(event: Sequence) throws(StoreError) -> [WaitingDelivery] {

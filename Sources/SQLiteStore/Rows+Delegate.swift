@@ -4,7 +4,7 @@ extension WebhookDelegate {
     static let columns = """
         key, app, id, status, start, created_at, updated_at, version, url, events, subjects, description, metadata, \
         max_in_flight, timeout_seconds, retry_schedule, headers, secrets, secret_terms, filter, format, ordering, \
-        rate_limit, lease_seconds, verification, http_version, status_reason, expires_at, failing_since
+        rate_limit, lease_seconds, verification, http_version, status_reason, expires_at, failing_since, tls
         """
 
     convenience init(_ row: Statement, _ vault: Vault) throws(StoreError) {
@@ -42,6 +42,26 @@ extension WebhookSettings {
         leaseSeconds = row.optionalInteger(23).map { Int($0) }
         verification = try known(Verification(rawValue: row.text(24)), "verification", row.text(24))
         httpVersion = try known(HTTPVersion(rawValue: row.text(25)), "HTTP version", row.text(25))
+        tls =
+            try row.optionalText(29).map { text throws(StoreError) in
+                TLSSettings(try TextList.pairs(try vault.open(text: text, .tls(key))))
+            } ?? TLSSettings()
+    }
+}
+
+extension TLSSettings {
+    /// `nil` when nothing is asked for.
+    var pairs: [KeyValue]? {
+        if isEmpty { return nil }
+        let all = [("ca", authorities), ("pin", pin), ("certificate", clientCertificate), ("key", clientKey)]
+        return all.compactMap { name, value in value.map { KeyValue(name, $0) } }
+    }
+
+    fileprivate init(_ pairs: [KeyValue]) {
+        func value(_ name: String) -> String? { pairs.first { $0.key == name }?.value }
+        self.init(
+            authorities: value("ca"), pin: value("pin"), clientCertificate: value("certificate"),
+            clientKey: value("key"))
     }
 }
 

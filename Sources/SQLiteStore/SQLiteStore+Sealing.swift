@@ -69,13 +69,20 @@ extension SQLiteStore {
         _ connection: Connection, from old: Vault, to new: Vault
     ) throws(StoreError) {
         let delegates = try Statement(
-            connection, "SELECT key, headers, secrets FROM delegates WHERE deleted_at IS NULL"
-        ).rows { ($0.integer(0), $0.text(1), $0.bytes(2)) }
-        let update = try Statement(connection, "UPDATE delegates SET headers = ?2, secrets = ?3 WHERE key = ?1")
-        for (key, headers, secrets) in delegates {
+            connection, "SELECT key, headers, secrets, tls FROM delegates WHERE deleted_at IS NULL"
+        ).rows { ($0.integer(0), $0.text(1), $0.bytes(2), $0.optionalText(3)) }
+        let update = try Statement(
+            connection, "UPDATE delegates SET headers = ?2, secrets = ?3, tls = ?4 WHERE key = ?1")
+        for (key, headers, secrets, tls) in delegates {
             let opened = String(decoding: try old.open(text: headers, .headers(key)), as: UTF8.self)
             update.bind(1, key)
             update.bind(2, try new.seal(text: opened, .headers(key)))
+            update.bind(
+                4,
+                try tls.map { tls throws(StoreError) in
+                    let opened = String(decoding: try old.open(text: tls, .tls(key)), as: UTF8.self)
+                    return try new.seal(text: opened, .tls(key))
+                })
             try update.run(3, lent: try new.seal(try old.open(secrets, .secrets(key)), .secrets(key)))
         }
     }

@@ -193,6 +193,53 @@ enum Schema {
         -- One row when secrets are sealed: a value that only their key opens. See Vault.
         CREATE TABLE sealing (proof BLOB NOT NULL) STRICT;
         """,
+        """
+        -- What a delegate asks of TLS, as pairs; with the key of a client certificate, so nobody's to read. NULL: nothing.
+        ALTER TABLE delegates ADD COLUMN tls TEXT;
+        """,
+        """
+        -- Who is let in. `digest`: SHA-256 of a text that is kept nowhere. `scopes` as TextList writes it.
+        CREATE TABLE keys (
+            id           TEXT PRIMARY KEY,
+            app          INTEGER NOT NULL,
+            name         TEXT NOT NULL,
+            scopes       TEXT NOT NULL,
+            digest       BLOB NOT NULL,
+            created_at   INTEGER NOT NULL,
+            expires_at   INTEGER,
+            last_used_at INTEGER
+        ) STRICT;
+        """,
+        """
+        -- Tenants; `default`, 1, has a row only when it was changed. Deleted ones stay as tombstones: no key is given twice.
+        CREATE TABLE apps (
+            key               INTEGER PRIMARY KEY,
+            id                TEXT NOT NULL,
+            name              TEXT NOT NULL,
+            max_delegates     INTEGER,
+            events_per_second INTEGER,
+            created_at        INTEGER NOT NULL,
+            updated_at        INTEGER NOT NULL,
+            version           INTEGER NOT NULL,
+            deleted_at        INTEGER
+        ) STRICT;
+        -- So that the list of a small app need not pass over the events of a large one. `default` has none: a server with one
+        -- app pays nothing.
+        CREATE INDEX events_of_apps ON events (app, sequence) WHERE app <> 1;
+        """,
+        """
+        -- Who changed which delegate, key or app. Only added to; the oldest go when there are many. The last one stays, so
+        -- that no number is given twice.
+        CREATE TABLE audit (
+            id      INTEGER PRIMARY KEY,
+            app     INTEGER NOT NULL,
+            time    INTEGER NOT NULL,
+            actor   TEXT NOT NULL,
+            address TEXT NOT NULL,
+            action  TEXT NOT NULL,
+            target  TEXT
+        ) STRICT;
+        """,
     ]
 
     /// Brings the file to the last version, one transaction for each step: a crash leaves one version or the next.

@@ -12,6 +12,7 @@ struct Vault {
 
         static func secrets(_ key: DelegateKey) -> Place { Place(context: "delegates/secrets/\(key)") }
         static func headers(_ key: DelegateKey) -> Place { Place(context: "delegates/headers/\(key)") }
+        static func tls(_ key: DelegateKey) -> Place { Place(context: "delegates/tls/\(key)") }
         static func answer(_ app: AppKey, key: String) -> Place {
             Place(context: "answers/body/\(app.rawValue)/\(key)")
         }

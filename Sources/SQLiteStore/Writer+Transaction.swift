@@ -29,6 +29,16 @@ extension Writer: StoreTransaction {
 
     func removeEventType(_ type: String, app: AppKey) throws(StoreError) { try values.removeEventType(type, app: app) }
 
+    func setKey(_ key: APIKey) throws(StoreError) { try access.set(key) }
+
+    func removeKey(_ id: String) throws(StoreError) { try access.removeKey(id) }
+
+    func addAudit(_ entry: AuditEntry) throws(StoreError) { try audit.add(entry) }
+
+    func setApp(_ app: App) throws(StoreError) { try access.set(app) }
+
+    func removeApp(_ key: AppKey, at time: Int64) throws(StoreError) { try access.removeApp(key, at: time) }
+
     func answer(app: AppKey, key: String, now: Int64) throws(StoreError) -> StoredAnswer? {
         try answers.answer(app: app, key: key, now: now)
     }

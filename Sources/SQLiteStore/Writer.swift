@@ -20,6 +20,8 @@ final class Writer {
     let attempts: AttemptTable
     let waiting: WaitingTable
     let progress: ProgressTables
+    let access: AccessTables
+    let audit: AuditTable
 
     /// 16 MiB of log: a checkpoint costs milliseconds inside a commit, and at 4000 pages it is rare enough not to show
     /// in the 99th percentile (at 1000 it does).
@@ -44,6 +46,8 @@ final class Writer {
         attempts = try AttemptTable(connection)
         waiting = try WaitingTable(connection)
         progress = try ProgressTables(connection)
+        access = try AccessTables(connection)
+        audit = try AuditTable(connection)
     }
 
     // MARK: The transaction itself

@@ -11,6 +11,8 @@ public struct AddressGuard: Sendable {
 
     private let allow: [NetworkRule]
     private let deny: [NetworkRule]
+    private let allowHosts: [HostRule]
+    private let denyHosts: [HostRule]
     private let allowLoopback: Bool
     private let own: [(address: IPAddress, port: UInt16)]
     private let interfaces: Set<IPAddress>
@@ -18,21 +20,27 @@ public struct AddressGuard: Sendable {
     /// - Parameters:
     ///   - allow: opened although a rule refuses them. A metadata address is opened only by an entry for it alone.
     ///   - deny: closed whatever else holds.
+    ///   - allowHosts: whose addresses are open although a rule refuses them, but for metadata, `deny` and our own.
+    ///   - denyHosts: never called, whatever their addresses.
     ///   - allowLoopback: whether 127.0.0.0/8 and ::1 are open.
     ///   - ownAddresses: where this process listens; never reached. 0.0.0.0 and :: stand for every local address.
     ///   - interfaces: the addresses of this machine, see `IPAddress.ofInterfaces`.
     public init(
-        allow: [NetworkRule] = [], deny: [NetworkRule] = [], allowLoopback: Bool = false,
+        allow: [NetworkRule] = [], deny: [NetworkRule] = [], allowHosts: [HostRule] = [], denyHosts: [HostRule] = [],
+        allowLoopback: Bool = false,
         ownAddresses: [(address: IPAddress, port: UInt16)] = [], interfaces: [IPAddress] = []
     ) {
         self.allow = allow
         self.deny = deny
+        self.allowHosts = allowHosts
+        self.denyHosts = denyHosts
         self.allowLoopback = allowLoopback
         self.own = ownAddresses
         self.interfaces = Set(interfaces)
     }
 
-    public func judge(address: IPAddress, port: UInt16) -> Verdict {
+    /// - Parameter host: of the URL, when that is a name.
+    public func judge(address: IPAddress, port: UInt16, host: String? = nil) -> Verdict {
         let inner = address.translated ?? address.isatap ?? address.sixToFour
         for face in [address, inner].compactMap(\.self) {
             if isOwn(face, port) { return .refused(rule: "Herald's own address") }
@@ -45,11 +53,13 @@ public struct AddressGuard: Sendable {
                 return .refused(rule: "metadata address \(face)")
             }
         }
+        if let host, allowHosts.contains(where: { $0.matches(host) }) { return .allowed }
         return judgeRange(address, port)
     }
 
     /// What can be said of a URL before its name is resolved: at registration, a refused address is an error there.
     public func judge(_ url: CallbackURL) -> Verdict {
+        if let rule = denyHosts.first(where: { $0.matches(url.host) }) { return .refused(rule: "denied host \(rule)") }
         guard let address = url.address else { return .allowed }
         return judge(address: address, port: url.port)
     }

@@ -66,7 +66,7 @@ func onOpenSocket(
             transfer.refusal = "not an internet address"
             return -1
         }
-        if case .refused(let rule) = transfer.addressGuard.judge(address: address, port: port) {
+        if case .refused(let rule) = transfer.judge(address, port) {
             transfer.refusal = rule
             return -1
         }
@@ -91,7 +91,7 @@ func onRequest(
             transfer.refusal = "not an internet address"
             return CURL_PREREQFUNC_ABORT
         }
-        guard case .refused(let rule) = transfer.addressGuard.judge(address: address, port: port) else {
+        guard case .refused(let rule) = transfer.judge(address, port) else {
             transfer.note(peer: address, port: port)
             return CURL_PREREQFUNC_OK
         }

@@ -12,7 +12,7 @@ enum CurlResult {
         case HERALD_CURL_CONNECT: return .failed(.connect, detail: text)
         case HERALD_CURL_RESOLVE: return .failed(.name, detail: text)
         case HERALD_CURL_HANDSHAKE, HERALD_CURL_CERTIFICATE, HERALD_CURL_CIPHER, HERALD_CURL_CLIENT_CERTIFICATE,
-            HERALD_CURL_CA_FILE:
+            HERALD_CURL_CA_FILE, HERALD_CURL_PIN:
             return .failed(.tls, detail: text)
         case HERALD_CURL_NOTHING:
             return .failed(.protocolError, detail: "the connection was closed without an answer")

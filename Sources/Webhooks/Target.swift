@@ -15,6 +15,8 @@ final class Target {
 
     let delegate: WebhookDelegate
     let url: CallbackURL
+    /// `nil`: nothing beyond what always holds.
+    let tls: TargetTLS?
     /// One for each secret, newest first.
     let signers: [Signer]
     /// Of callbacks, behind those that differ from one to the next.
@@ -42,6 +44,7 @@ final class Target {
         } catch {
             throw .url(error)
         }
+        tls = TargetTLS(delegate)
         do {
             signers = try delegate.state.secrets.map { entry throws(SignerError) in try Signer(entry) }
         } catch {
@@ -56,7 +59,10 @@ final class Target {
         }
         headers = HeaderList(lines)
         handshakeHeaders = HeaderList(Self.handshakeLines(delegate, origin: origin) + common)
-        if let address = url.address {
+        if case .refused(let rule) = addressGuard.judge(url) {
+            reach = .closed(.refused, detail: rule)
+            reachExpiresAt = .max
+        } else if let address = url.address {
             settle([address], expiresAt: .max, addressGuard)
         }
     }
@@ -88,13 +94,16 @@ final class Target {
     /// Whether a connection carries one request only.
     var usesConnectionsOnce: Bool { multi == .http2 && url.scheme == .http && !CurlLibrary.keepsClearHTTP2 }
 
+    /// The host, when it is a name.
+    var name: String? { url.address == nil ? url.host : nil }
+
     var multi: Multi.Kind { delegate.settings.httpVersion == .http2 ? .http2 : .http1 }
 
     /// Judges the addresses of the host. One that is refused closes them all.
     func settle(_ addresses: [IPAddress], expiresAt: Int64, _ addressGuard: AddressGuard) {
         reachExpiresAt = expiresAt
         for address in addresses {
-            if case .refused(let rule) = addressGuard.judge(address: address, port: url.port) {
+            if case .refused(let rule) = addressGuard.judge(address: address, port: url.port, host: name) {
                 reach = .closed(.refused, detail: rule)
                 return
             }

@@ -29,6 +29,9 @@ final class Transfer {
     private var timeout = 0
     private var httpVersion = Multi.Kind.http1
     private var isHandshake = false
+    private let caFile: String?
+    /// Whether the handle has what one delegate asks of TLS.
+    private var hasTLS = false
     /// What is sent: libcurl holds the address of the bytes.
     private var payload: Payload?
     /// The headers behind those in `head`, when this callback has some that others to its target have not.
@@ -55,6 +58,7 @@ final class Transfer {
         self.index = index
         self.easy = easy
         self.addressGuard = addressGuard
+        self.caFile = caFile
         head = DynamicHeaders()
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
@@ -121,10 +125,19 @@ final class Transfer {
                 target.usesConnectionsOnce ? 0 : 1)
             httpVersion = target.multi
         }
+        if hasTLS || target.tls != nil { try setTLS(target.tls) }
         if isHandshake { setHandshake(false, target) }
         head.setRest(target.headers)
         extraHeaders = nil
         self.target = target
+    }
+
+    private func setTLS(_ tls: TargetTLS?) throws(TransferError) {
+        hasTLS = true
+        let texts = [caFile, tls?.authorities, tls?.pin, tls?.certificate, tls?.key]
+        let isSet = withCStrings(texts) { herald_easy_set_tls(easy, $0[0], $0[1], $0[2], $0[3], $0[4]) == 1 }
+        guard isSet else { throw .tls }
+        hasTLS = tls != nil
     }
 
     private func setHandshake(_ isHandshake: Bool, _ target: Target) {
@@ -165,6 +178,10 @@ final class Transfer {
     /// How many bytes of a body it sends.
     var bodySize: Int { isHandshake ? 0 : payload?.range.count ?? 0 }
 
+    func judge(_ address: IPAddress, _ port: UInt16) -> AddressGuard.Verdict {
+        addressGuard.judge(address: address, port: port, host: target?.name)
+    }
+
     func note(peer address: IPAddress, port: UInt16) {
         if let pin, pin.address == address, pin.port == port {
             peer = pin.peer
@@ -184,6 +201,8 @@ final class Transfer {
 enum TransferError: Error {
     /// libcurl didn't take the URL that it had printed itself.
     case url
+    /// Nor what the delegate asks of TLS.
+    case tls
     case eventID
     /// All secrets of the delegate have expired.
     case noSecret
@@ -192,6 +211,7 @@ enum TransferError: Error {
     var detail: String {
         switch self {
         case .url: "libcurl has no memory for the URL"
+        case .tls: "libcurl did not take the delegate's TLS settings"
         case .eventID: "the event's id can't stand in a header"
         case .noSecret: "all secrets of the delegate have expired: rotate its secret"
         case .signing(let error): error.description

@@ -99,18 +99,6 @@ struct CommandTests {
         #expect(try await other.post("/v1/events", body).status == 202)
     }
 
-    @Test("an address that others can reach is refused without --allow-anonymous")
-    func anonymous() async throws {
-        let folder = TemporaryFolder()
-        for listen in ["0.0.0.0:0", "[::]:0", "192.0.2.1:80"] {
-            let result = try await Binary.run([
-                "serve", "--listen", listen, "--data", folder.path, "--log-format", "json",
-            ])
-            #expect(result.end == .exited(64))
-            #expect(result.text.contains("--allow-anonymous true"), "\(result.text)")
-        }
-    }
-
     @Test("the first line says where it listens and what callbacks may reach, in JSON or for people")
     func logs() async throws {
         let herald = try await HeraldProcess.start(["--allow-networks", "10.0.0.0/8"])

@@ -49,21 +49,38 @@ struct DashboardTests {
         #expect(try await herald.get("/dashboard/../openapi.yaml").status == 400)
     }
 
-    /// The steps are in Tests/Dashboard: Selenium and axe-core come from PyPI.
     @Test("every page and action works in a browser", .enabled(if: Self.hasBrowser))
     func browser() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { $0.path.hasPrefix("/broken") ? .status(503) : .status(204) }
         defer { receiver.close() }
-        let venv = try #require(getenv("HERALD_VENV").map { String(cString: $0) })
-        let script =
-            #filePath.split(separator: "/").dropLast(2).reduce("/") { $0 + $1 + "/" } + "Dashboard/dashboard.py"
-        let result = try await ChildProcess.run(
-            venv + "/bin/python3",
-            ["-B", script, "http://127.0.0.1:\(herald.port)", String(receiver.url("").prefix { $0 != "?" })],
-            within: 300)
-        if result.end != .exited(0) { Issue.record("\(result.text.suffix(4000))") }
+        try await drive(
+            "dashboard.py", "http://127.0.0.1:\(herald.port)", String(receiver.url("").prefix { $0 != "?" }))
         #expect(herald.process.end == nil)
+    }
+
+    @Test("who has a key signs in, and out", .enabled(if: Self.hasBrowser))
+    func signingIn() async throws {
+        let key = "the-key-of-this-test-0123"
+        let herald = try await HeraldProcess.start(adminKey: key)
+        try await drive("signin.py", "http://127.0.0.1:\(herald.port)", key)
+        #expect(herald.process.end == nil)
+    }
+
+    @Test("what is live follows by itself, and goes on after the server was away", .enabled(if: Self.hasBrowser))
+    func healing() async throws {
+        let receiver = try Receiver { _ in .status(204) }
+        defer { receiver.close() }
+        try await drive("healing.py", try Binary.path(), receiver.url("/"))
+    }
+
+    /// The steps are in Tests/Dashboard: Selenium and axe-core come from PyPI.
+    private func drive(_ script: String, _ arguments: String...) async throws {
+        let venv = try #require(getenv("HERALD_VENV").map { String(cString: $0) })
+        let folder = #filePath.split(separator: "/").dropLast(2).reduce("/") { $0 + $1 + "/" } + "Dashboard/"
+        let result = try await ChildProcess.run(
+            venv + "/bin/python3", ["-B", folder + script] + arguments, within: 300)
+        if result.end != .exited(0) { Issue.record("\(result.text.suffix(4000))") }
     }
 
     /// `script/bootstrap --test` installs all of it.

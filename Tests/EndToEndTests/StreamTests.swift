@@ -1,5 +1,6 @@
 import Foundation
 import JSON
+import Receiver
 import TestSupport
 import Testing
 
@@ -75,6 +76,9 @@ struct StreamTests {
             #expect(earliest[0].name == "ready" && earliest[0].id == "earliest")
             #expect(earliest.dropFirst().compactMap(\.id) == all)
             #expect(try messages("?last_event_id=\(all[2])", 3).compactMap(\.id) == Array(all[2...]))
+            // What stands for a place where another app's event is.
+            #expect(try messages("?last_event_id=@3", 3).compactMap(\.id) == Array(all[2...]))
+            #expect(try messages("", 1, header: "@9")[0].name == "reset")
             #expect(try messages("?last_event_id=earliest", 2, header: all[3]).compactMap(\.id) == Array(all[3...]))
             #expect(try messages("?last_event_id=2020-01-01T00:00:00Z", 6).dropFirst().compactMap(\.id) == all)
             for unknown in ["nobody-knows", "not an id"] {
@@ -101,12 +105,21 @@ struct StreamTests {
     }
 
     @Test(
-        "clients that lose their connection, and a server that is killed: every event comes once, in order",
+        "clients that lose their connection, and a server that is killed: all comes once, in order, events and attempts",
         .timeLimit(.minutes(2)))
     func reconnecting() async throws {
+        let receiver = try Receiver { _ in .status(204) }
+        defer { receiver.close() }
         var herald = try await HeraldProcess.start()
+        let delegate = try await herald.register(receiver.url()).id
         let clients = (0..<6).map {
-            ReturningClient(port: herald.port, query: "?last_event_id=earliest", breaks: 20 + 20 * $0)
+            ReturningClient(
+                port: herald.port, query: "?last_event_id=earliest", breaks: 20 + 20 * $0, seed: UInt64($0))
+        }
+        let watchers = (0..<4).map {
+            ReturningClient(
+                port: herald.port, path: "/v1/attempts/stream", query: "?last_event_id=earliest",
+                breaks: 20 + 20 * $0, seed: 100 + UInt64($0))
         }
         for round in 0..<3 {
             let load = Load(port: herald.port, publishers: 3, prefix: "r\(round)")
@@ -115,31 +128,90 @@ struct StreamTests {
                 try await herald.kill()
                 _ = try await load.stop()
                 herald = try await herald.restart()
-                for client in clients { client.move(to: herald.port) }
+                for client in clients + watchers { client.move(to: herald.port) }
             } else {
                 _ = try await load.stop()
             }
         }
-        var log: [String] = []
-        var cursor: String? = ""
-        while let next = cursor {
-            let page = try await herald.get("/v1/events?limit=200" + (next.isEmpty ? "" : "&cursor=\(next)"))
-            log += page.data.compactMap { $0["id"]?.string }
-            cursor = page.string("next_cursor")
+        _ = try await herald.get("/v1/delegates/\(delegate)", within: 60) {
+            $0["lag"]?["events"]?.integer == 0 && $0["lag"]?["in_flight"]?.integer == 0
         }
-        let expected = Array(log.reversed())
-        #expect(expected.count >= 900)
-        try await eventually("all clients were told everything", within: 90) {
-            clients.allSatisfy { $0.ids.count >= expected.count }
-        }
-        for client in clients {
-            #expect(client.ids == expected)
-            #expect(client.resets == 0)
-            #expect(client.connections > 3)
-            client.stop()
+        // Until all that was delivered is recorded as well.
+        _ = try await herald.get("/metrics", within: 60) { $0.text.contains("\nherald_routing_lag_events 0\n") }
+        for (listeners, list) in [(clients, "/v1/events"), (watchers, "/v1/delegates/\(delegate)/attempts")] {
+            let expected = try await Self.all(list, herald)
+            #expect(expected.count >= 900)
+            try await eventually("all clients of \(list) were told everything", within: 90) {
+                listeners.allSatisfy { $0.ids.count >= expected.count }
+            }
+            for client in listeners {
+                #expect(client.ids == expected)
+                #expect(client.resets == 0)
+                #expect(client.connections > 3)
+                client.stop()
+            }
         }
         try await herald.publish("one.more")
         try await herald.stop()
+    }
+
+    /// 30 s are the bound of the server itself.
+    @Test("who does not read is cut off after 30 s, and misses nothing when it comes again", .timeLimit(.minutes(3)))
+    func slow() async throws {
+        let receiver = try Receiver { _ in .status(204) }
+        defer { receiver.close() }
+        let herald = try await HeraldProcess.start()
+        let delegate = try await herald.register(receiver.url()).id
+        let port = herald.port
+        let paths = ["/v1/events/stream", "/v1/attempts/stream"]
+        let slow = try await RawHTTP.onThread {
+            try paths.map { Box(try StreamClient(port: port, "?last_event_id=earliest", path: $0)) }
+        }
+        let filler = String(repeating: "x", count: 800)
+        let batch =
+            "[" + Array(repeating: #"{"type":"a.b","data":"\#(filler)"}"#, count: 200).joined(separator: ",") + "]"
+        for _ in 0..<25 { #expect(try await herald.post("/v1/events", batch).status == 202) }
+        // They keep what the system took for them, and are behind.
+        _ = try await herald.get("/v1/delegates?kind=stream") { answer in
+            answer.data.count == 2
+                && answer.data.allSatisfy { ($0["lag"]?.members.first { _ in true }?.value.integer ?? 0) > 0 }
+        }
+        _ = try await herald.get("/metrics", within: 90) { $0.text.contains("\nherald_http_streams_cut_total 2\n") }
+        #expect(try await herald.get("/v1/delegates?kind=stream").data.isEmpty)
+        _ = try await herald.get("/v1/delegates/\(delegate)", within: 60) {
+            $0["lag"]?["events"]?.integer == 0 && $0["lag"]?["in_flight"]?.integer == 0
+        }
+        // Until all that was delivered is recorded as well.
+        _ = try await herald.get("/metrics", within: 60) { $0.text.contains("\nherald_routing_lag_events 0\n") }
+        for (index, list) in ["/v1/events", "/v1/delegates/\(delegate)/attempts"].enumerated() {
+            let expected = try await Self.all(list, herald)
+            #expect(expected.count == 5_000)
+            let told = try await RawHTTP.onThread {
+                var told: [String] = []
+                while let message = try slow[index].value.next() {
+                    if message.name == nil { told += [message.id ?? ""] }
+                }
+                #expect(!told.isEmpty && told.count < expected.count)
+                let again = try StreamClient(port: port, path: paths[index], lastEventID: told.last)
+                while told.count < expected.count, let message = try again.next() {
+                    if message.name == nil { told += [message.id ?? ""] } else { #expect(message.name == "ready") }
+                }
+                return told
+            }
+            #expect(told == expected)
+        }
+    }
+
+    /// The ids of a list, oldest first.
+    private static func all(_ list: String, _ herald: HeraldProcess) async throws -> [String] {
+        var found: [String] = []
+        var cursor: String? = ""
+        while let next = cursor {
+            let page = try await herald.get("\(list)?limit=200" + (next.isEmpty ? "" : "&cursor=\(next)"))
+            found += page.data.compactMap { $0["id"]?.string }
+            cursor = page.string("next_cursor")
+        }
+        return found.reversed()
     }
 
     @Test("a long poll of the app state is answered by the next change, or when the time is up")
@@ -160,15 +232,17 @@ struct StreamTests {
         }
         // It has changed already: at once.
         #expect(try await herald.get("/v1/app-state?wait=60&if_none_match=%22\(known)%22").status == 200)
+        #expect(try await herald.get("/v1/app-state?wait=60", ["If-None-Match": "\"\(known)\""]).status == 200)
         let current = try #require(try await herald.get("/v1/app-state").header("etag")).filter { $0 != "\"" }
         #expect(try await herald.get("/v1/app-state?wait=1&if_none_match=\(current)").status == 304)
+        #expect(try await herald.get("/v1/app-state?wait=1", ["If-None-Match": "\"\(current)\""]).status == 304)
         #expect(try await herald.get("/v1/app-state?wait=1").status == 200)
         for wrong in ["0", "61", "x"] { #expect(try await herald.get("/v1/app-state?wait=\(wrong)").status == 422) }
     }
 }
 
 /// A client that one thread after another uses, never two at a time.
-private final class Box: @unchecked Sendable {
+final class Box: @unchecked Sendable {
     let value: StreamClient
     init(_ value: StreamClient) { self.value = value }
 }

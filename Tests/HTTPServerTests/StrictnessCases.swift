@@ -27,7 +27,7 @@ struct StrictnessCase: CustomTestStringConvertible, Sendable {
     }
     private static func line(_ line: String) -> String { "\(line)\r\nHost: localhost\r\n\r\n" }
 
-    static let all: [StrictnessCase] = lengths + encodings + chunks + fields + hosts + lines
+    static let all: [StrictnessCase] = lengths + encodings + chunks + fields + hosts + lines + ends
 
     private static let lengths: [StrictnessCase] = [
         .refused("two lengths", post("Content-Length: 3\r\nContent-Length: 46\r\n", "abc" + smuggled)),
@@ -115,5 +115,35 @@ struct StrictnessCase: CustomTestStringConvertible, Sendable {
         .served("query", line("GET /x?a=b&c HTTP/1.1")),
         .served("three pipelined GETs", get("") + get("") + get(""), 3),
         .served("a body on GET, then a GET", get("Content-Length: 3\r\n") + "abc" + get(""), 2),
+    ]
+
+    /// What the library would take for a line's end, or for the end of a text.
+    private static let ends: [StrictnessCase] = [
+        .refused("bare LF behind a field", get("X: a\nY: b\r\n")),
+        .refused("bare LF behind the last field", get("X: a\n")),
+        .refused("bare LF behind the request line", "GET /x HTTP/1.1\nHost: localhost\r\n\r\n"),
+        .refused("bare LF as the empty line", "GET /x HTTP/1.1\r\nHost: localhost\r\n\n"),
+        .refused("bare LF twice at the end", "GET /x HTTP/1.1\r\nHost: localhost\n\n"),
+        .refused("bare LF only", "GET /x HTTP/1.1\nHost: localhost\n\n"),
+        .refused("bare LF without a field", "GET /x HTTP/1.0\n\n"),
+        .refused(
+            "bare LF as the empty line before a body that goes on with NULs",
+            "POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\n\0\0\0"),
+        .refused("length behind a bare LF", post("X: a\nContent-Length: 46\r\n", "abc" + smuggled)),
+        .refused("folded field", get("X: a\r\n b\r\n")),
+        .refused("folded first field", "GET /x HTTP/1.1\r\nX: a\r\n b\r\nHost: localhost\r\n\r\n"),
+        .refused("folded last field, with a tab", get("X: a\r\n\tb\r\n")),
+        .refused("folded length", post("Content-Length:\r\n 3\r\n", "abc")),
+        .refused("folded encoding", post("Transfer-Encoding:\r\n chunked\r\n", "0\r\n\r\n" + smuggled)),
+        .refused("field behind a space", "GET /x HTTP/1.1\r\n X: a\r\nHost: localhost\r\n\r\n"),
+        .refused("NUL in a value", get("X: a\0b\r\n")),
+        .refused("NUL at a value's end", get("X: a\0\r\n")),
+        .refused("NUL in a length", post("Content-Length: 3\0 \r\n", "abc")),
+        .refused("NUL in the target", line("GET /x\0y HTTP/1.1")),
+        .refused("NUL in the version", line("GET /x HTTP/1.1\0")),
+        .refused("no name", get(": a\r\n")),
+        .served("spaces around a value", get("X: \t a \r\n")),
+        .served("empty value", get("X:\r\nY: \r\n")),
+        .served("empty lines before the request", "\r\n\r\n" + get("")),
     ]
 }

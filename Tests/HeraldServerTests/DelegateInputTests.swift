@@ -1,6 +1,7 @@
 import Crypto
 import Herald
 import JSON
+import TestSupport
 import Testing
 
 @testable import HeraldServer
@@ -41,6 +42,54 @@ struct DelegateInputTests {
         #expect(settings.verification == .challenge)
         #expect(settings.httpVersion == .http2)
         #expect(settings.filter?.text == Array(#"{"data":{"plan":["pro"]}}"#.utf8))
+    }
+
+    @Test("what is asked of TLS is read, merged, and held against the URL")
+    func tls() throws {
+        let authority = try CertificateAuthority()
+        let (one, two) = (try authority.makeIdentity(), try authority.makeIdentity())
+        func json(_ text: String) -> String {
+            var json = JSONWriter()
+            json.string(text)
+            return String(decoding: json.bytes, as: UTF8.self)
+        }
+        func tls(_ members: String) throws -> TLSSettings {
+            let text = #"{"url": "https://a/", "tls": {\#(members)}}"#
+            return try DelegateInput.registration(JSONDocument(parsing: text), Self.check).settings.tls
+        }
+        let pair = #""client_certificate": \#(json(one.certificate)), "client_key": \#(json(one.key))"#
+        #expect(
+            try tls(#"\#(pair), "ca": \#(json(authority.pem)), "pin": "\#(one.pin)""#)
+                == TLSSettings(
+                    authorities: authority.pem, pin: one.pin, clientCertificate: one.certificate, clientKey: one.key))
+        #expect(try tls(#""ca": null"#).isEmpty)
+        for (members, wrong) in [
+            (#""ca": "none""#, "/tls/ca"), (#""ca": 1"#, "/tls/ca"), (#""pin": "abc""#, "/tls/pin"),
+            (#""pin": "\#(String(one.pin.dropLast()) + "!")""#, "/tls/pin"), (#""verify": false"#, "/tls/verify"),
+            (#""client_certificate": \#(json(one.certificate))"#, "/tls/client_key"),
+            (#""client_key": \#(json(one.key))"#, "/tls/client_certificate"),
+            (#""client_certificate": \#(json(one.certificate)), "client_key": \#(json(two.key))"#, "/tls/client_key"),
+            (#""client_certificate": \#(json(one.certificate)), "client_key": "x""#, "/tls/client_key"),
+        ] {
+            #expect(errors { _ = try tls(members) } == [wrong], "\(members.prefix(60))")
+        }
+        #expect(errors { _ = try register(#""tls": {"pin": "\#(one.pin)"}"#) } == ["/tls"])
+
+        // A change is held against what is there.
+        var state = WebhookDelegate.State(settings: WebhookSettings(url: "https://a/"), secrets: [])
+        func change(_ members: String) throws {
+            try DelegateInput.patch(JSONDocument(parsing: "{\(members)}"), Self.check)(&state, 0)
+        }
+        try change(#""tls": {\#(pair)}"#)
+        try change(#""tls": {"pin": "\#(one.pin)"}"#)
+        #expect(state.settings.tls.clientKey == one.key && state.settings.tls.pin == one.pin)
+        let before = state
+        for members in [#""tls": {"client_key": null}"#, #""url": "http://a/""#] {
+            #expect(throws: RegistryWrite.InvalidSettings.self) { try change(members) }
+            state = before
+        }
+        try change(#""tls": null, "url": "http://a/""#)
+        #expect(state.settings.tls.isEmpty)
     }
 
     @Test("null is the default of every setting")

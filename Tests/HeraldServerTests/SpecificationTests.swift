@@ -30,6 +30,26 @@ struct SpecificationTests {
         #expect(served.subtracting(described) == [], "served, but not described")
     }
 
+    @Test("the scopes that operations need are those of the routes")
+    func scopes() throws {
+        let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
+        defer { hub.stop(grace: 0) }
+        for route in HeraldService(hub: hub).table.routes {
+            let method = route.method.rawValue.lowercased()
+            let operation = try #require(specification["paths"]?[route.template]?[method])
+            let place: Comment = "\(method) \(route.template)"
+            let security = try #require(operation["security"], place)
+            let schemes = security.elements.flatMap { $0.members.map(\.key) }
+            let needed = security.elements.flatMap { $0.members.flatMap { $0.value.elements.compactMap(\.string) } }
+            #expect(Array(schemes) == (route.needs == nil ? [] : ["key", "session"]), place)
+            #expect(Array(needed) == Array(repeating: route.needs?.rawValue, count: 2).compactMap(\.self), place)
+            #expect((operation["responses"]?["401"] != nil) || route.needs == nil, place)
+            #expect((operation["responses"]?["403"] != nil) || route.needs == nil, place)
+        }
+        let listed = try #require(specification["components"]?["schemas"]?["Scope"]?["enum"])
+        #expect(listed.elements.compactMap(\.string) == Scope.allCases.map(\.rawValue))
+    }
+
     @Test("every operation has a name of its own, a tag, an example, and says what it can't do")
     func operations() throws {
         var names: Set<String> = []
@@ -94,6 +114,27 @@ struct SpecificationTests {
         for (name, example) in try examples(of: "/v1/delegates/{id}/replay", "post") {
             let document = try JSONDocument(parsing: example.bytes)
             #expect(throws: Never.self, "\(name)") { _ = try ReplayInput(document) }
+        }
+        let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
+        defer { hub.stop(grace: 0) }
+        for (name, example) in try examples(of: "/v1/apps", "post") {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { _ = try AppInput.new(document) }
+        }
+        for (name, example) in try examples(of: "/v1/apps/{id}", "patch") {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { _ = try AppInput.patch(document) }
+        }
+        for (name, example) in try examples(of: "/v1/keys", "post") {
+            let document = try JSONDocument(parsing: example.bytes)
+            let text = try KeyText(id: ULIDGenerator().next("key_", time: 0))
+            #expect(throws: Never.self, "\(name)") {
+                _ = try KeyInput.read(document, app: .default, hub.apps, text, now: 0)
+            }
+        }
+        for (name, example) in try examples(of: "/v1/keys/{id}/rotate", "post") {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { _ = try KeyInput.overlap(document) }
         }
         for (name, example) in try examples(of: "/v1/event-types/{type}", "put") {
             let document = try JSONDocument(parsing: example.bytes)

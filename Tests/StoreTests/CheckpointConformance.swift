@@ -112,6 +112,24 @@ struct CheckpointConformance {
         #expect(ofEvent.map(\.id) == ofEvent.map(\.id).sorted())
     }
 
+    @Test("the attempts of all are read in the order in which they were recorded", arguments: StoreKind.allCases)
+    func attemptLog(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.lastAttempt() == 0)
+        #expect(try reader.attempts(after: 0, limit: 9) == [])
+        let records = [attempt(2, 1), attempt(1, 2, status: 500), attempt(1, 1), attempt(3, 2)]
+        try fixture.write { $0.attempts = Array(records[..<3]) }
+        try fixture.write { $0.attempts = Array(records[3...]) }
+        let all = try reader.attempts(after: 0, limit: 9)
+        #expect(all.map(\.record) == records)
+        #expect(all.map(\.id) == all.map(\.id).sorted())
+        #expect(try reader.lastAttempt() == all.last?.id)
+        #expect(try reader.attempts(after: 0, limit: 2) == Array(all[..<2]))
+        #expect(try reader.attempts(after: all[1].id, limit: 9) == Array(all[2...]))
+        #expect(try reader.attempts(after: all[3].id, limit: 9) == [])
+    }
+
     @Test("an attempt comes back with how it went over the network", arguments: StoreKind.allCases)
     func transport(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

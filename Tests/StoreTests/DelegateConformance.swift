@@ -22,6 +22,7 @@ struct DelegateConformance {
         wanted.leaseSeconds = 3600
         wanted.verification = .challenge
         wanted.httpVersion = .http2
+        wanted.tls = TLSSettings(authorities: "ca: ä", pin: "p", clientCertificate: "c\n", clientKey: "k")
         let given = delegate(
             2, settings: { $0 = wanted },
             state: {

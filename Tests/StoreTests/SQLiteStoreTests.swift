@@ -267,6 +267,7 @@ struct SQLiteStoreTests {
         ]
         let lists = [
             WaitingList.page(WaitingList.ofAll), WaitingList.page(WaitingList.ofDelegate), Reader.eventsMatching,
+            Reader.eventsOfAppMatching,
         ]
         for sql in statements + lists {
             let plan = try Statement(connection, "EXPLAIN QUERY PLAN " + sql).rows { $0.text(3) }

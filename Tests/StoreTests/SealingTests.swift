@@ -16,10 +16,16 @@ struct SealingTests {
     }
 
     /// What must not be on the disk.
-    private static let secrets = ["the signing secret", "the header's value", "whsec_in the answer"]
+    private static let secrets = [
+        "the signing secret", "the header's value", "whsec_in the answer", "the key of the certificate",
+    ]
 
     private let webhook = delegate(
-        1, settings: { $0.headers = [KeyValue("authorization", SealingTests.secrets[1])] },
+        1,
+        settings: {
+            $0.headers = [KeyValue("authorization", SealingTests.secrets[1])]
+            $0.tls = TLSSettings(clientCertificate: "its certificate", clientKey: SealingTests.secrets[3])
+        },
         state: { $0.secrets = [DelegateSecret(SigningSecret(bytes: Array(SealingTests.secrets[0].utf8)))] })
     private let answer = StoredAnswer(
         fingerprint: [1], status: 201, headers: [KeyValue("location", "/")], body: Array(SealingTests.secrets[2].utf8))

@@ -4,6 +4,13 @@
 /// order of the log, each event once. It must return soon and never wait: what takes time goes to a thread of its own.
 public protocol EventDelegate: AnyObject, Sendable {
     func published(_ batch: EventBatch)
+    /// Attempts to tell webhooks were written down: readers of the store find them from here on. Same thread, same rules.
+    func recordedAttempts()
+}
+
+extension EventDelegate {
+    /// What most of them make of attempts: nothing.
+    public func recordedAttempts() {}
 }
 
 /// How a delegate inside the process appears in the list of delegates.

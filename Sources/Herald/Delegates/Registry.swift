@@ -9,6 +9,8 @@ public final class Registry: Sendable {
         var byID: [String: WebhookDelegate] = [:]
         var byKey: [DelegateKey: WebhookDelegate] = [:]
         var byURL: [Address: DelegateKey] = [:]
+        /// How many there are of each app.
+        var counts: [AppKey: Int] = [:]
         /// Ids in ascending order, which is that of their registration.
         var ids: [String] = []
     }
@@ -48,6 +50,8 @@ public final class Registry: Sendable {
 
     public var count: Int { entries.withLock { $0.ids.count } }
 
+    func count(of app: AppKey) -> Int { entries.withLock { $0.counts[app] ?? 0 } }
+
     /// All of all apps, in no order.
     public var all: [WebhookDelegate] { Array(entries.withLock { $0.byKey }.values) }
 
@@ -84,7 +88,7 @@ public final class Registry: Sendable {
     func remove(_ delegate: WebhookDelegate) {
         entries.withLock { entries in
             Self.forgetAddress(delegate, &entries)
-            entries.byID[delegate.id] = nil
+            if entries.byID.removeValue(forKey: delegate.id) != nil { entries.counts[delegate.app, default: 0] -= 1 }
             entries.byKey[delegate.key] = nil
             if let index = Self.index(of: delegate.id, in: entries.ids) { entries.ids.remove(at: index) }
         }
@@ -94,7 +98,10 @@ public final class Registry: Sendable {
     private func tell(_ change: Change) { delegates.invokeDelegates { $0.registryChanged(change) } }
 
     private static func insert(_ delegate: WebhookDelegate, _ entries: inout Entries) {
-        if entries.byID.updateValue(delegate, forKey: delegate.id) == nil { entries.ids.append(delegate.id) }
+        if entries.byID.updateValue(delegate, forKey: delegate.id) == nil {
+            entries.ids.append(delegate.id)
+            entries.counts[delegate.app, default: 0] += 1
+        }
         entries.byKey[delegate.key] = delegate
         entries.byURL[Address(app: delegate.app, url: delegate.settings.url)] = delegate.key
     }

@@ -35,6 +35,8 @@ public struct RegistryWrite: Sendable {
         case conflict(WebhookDelegate)
         case updated(WebhookDelegate)
         case removed([WebhookDelegate])
+        /// The app has as many delegates as it may have.
+        case tooMany(limit: Int)
         case notFound
         /// It has changed since `ifVersion`.
         case versionMismatch(WebhookDelegate)
@@ -50,16 +52,19 @@ public struct RegistryWrite: Sendable {
 
     public let app: AppKey
     public let action: Action
+    /// For the audit log; `nil`: the process itself asks, which is not noted.
+    public let provenance: Provenance?
     public let idempotency: Idempotency<Outcome>?
     /// Called once on the writer's thread (or at once, when it is refused); must not wait.
     public let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     public init(
-        app: AppKey = .default, action: Action, idempotency: Idempotency<Outcome>? = nil,
+        app: AppKey = .default, action: Action, provenance: Provenance? = nil, idempotency: Idempotency<Outcome>? = nil,
         completion: @escaping @Sendable (WriteResult<Outcome>) -> Void
     ) {
         self.app = app
         self.action = action
+        self.provenance = provenance
         self.idempotency = idempotency
         self.completion = completion
     }

@@ -55,6 +55,7 @@ public struct WebhookSettings: Equatable, Sendable {
     public var leaseSeconds: Int?
     public var verification = Verification.none
     public var httpVersion = HTTPVersion.http1
+    public var tls = TLSSettings()
 
     public static let defaultRetrySchedule: [Double] = [5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400]
 

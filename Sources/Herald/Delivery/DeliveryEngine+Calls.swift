@@ -61,11 +61,13 @@ extension DeliveryEngine {
         _ delegate: WebhookDelegate, _ index: Int, _ type: String, _ data: [UInt8], _ purpose: Transfer.Purpose,
         _ kind: Callback.Purpose
     ) {
+        guard let share = lanes[index]?.share else { return }
         let event = Event(
             app: delegate.app, id: ports.makeID(), type: type, subject: nil, time: ports.clock.wall(), data: data)
         let token = open(
             Transfer(
-                lane: index, delegate: delegate.key, sequence: 0, event: event, attempts: 0, purpose: purpose,
+                lane: index, share: share, delegate: delegate.key, sequence: 0, event: event, attempts: 0,
+                purpose: purpose,
                 isReplay: false, startedAt: event.time))
         ports.sender.start(Callback(token: token, delegate: delegate, event: event, attempt: 1, purpose: kind))
     }

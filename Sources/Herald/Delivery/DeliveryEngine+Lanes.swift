@@ -15,7 +15,7 @@ extension DeliveryEngine {
     func set(_ delegate: WebhookDelegate, restored: Restored? = nil) {
         now = ports.clock.monotonic()
         if let index = indices[delegate.key], let old = lanes[index]?.delegate {
-            if lanes[index]?.isGone == false { router.remove(index, old.settings.events) }
+            if let lane = lanes[index], !lane.isGone { apps.remove(index, old.settings.events, lane.share) }
             lanes[index]?.change(to: delegate)
             introduce(index, delegate)
             if asksAnew(delegate, old) {
@@ -44,8 +44,8 @@ extension DeliveryEngine {
                 timers.insert(.leaseEnds(delegate.key), due: due)
             }
         }
-        guard lanes[index]?.isGone == false else { return end(index) }
-        router.insert(index, delegate.settings.events)
+        guard let lane = lanes[index], !lane.isGone else { return end(index) }
+        apps.insert(index, delegate.settings.events, lane.share)
         pauseOrResume(index)
     }
 
@@ -81,10 +81,10 @@ extension DeliveryEngine {
     /// Ends a lane. What is open ends by itself; what waits is gone.
     func remove(_ key: DelegateKey) {
         guard let index = indices.removeValue(forKey: key), let lane = lanes[index] else { return }
-        if !lane.isGone { router.remove(index, lane.delegate.settings.events) }
+        if !lane.isGone { apps.remove(index, lane.delegate.settings.events, lane.share) }
         lanes[index] = nil
         freeLanes.append(index)
-        ready.remove(index)
+        apps.leave(index, lane.share)
         checkpoints.forget(key)
         board.remove(key)
         missed[key] = nil
@@ -105,6 +105,8 @@ extension DeliveryEngine {
     }
 
     func insert(_ lane: Lane) -> Int {
+        var lane = lane
+        lane.share = apps.join(lane.delegate.app)
         if let index = freeLanes.popLast() {
             lanes[index] = lane
             return index

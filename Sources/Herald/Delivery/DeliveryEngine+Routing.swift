@@ -29,7 +29,7 @@ extension DeliveryEngine {
                 if let index = indices[audience] { offer(event, sequence, to: index) }
                 continue
             }
-            let matching = router.lanes(for: event.type)
+            let matching = apps.lanes(for: event)
             if let watch = event.watch { expect(event, sequence, matching.any + matching.named, watch) }
             for index in matching.any { offer(event, sequence, to: index) }
             for index in matching.named { offer(event, sequence, to: index) }

@@ -8,6 +8,7 @@ extension DeliveryEngine {
         transfers[token] = nil
         freeTransfers.append(token)
         openTransfers -= 1
+        apps.ended(transfer.share)
         young.end(token)
         now = ports.clock.monotonic()
         switch transfer.purpose {
@@ -84,8 +85,8 @@ extension DeliveryEngine {
         to change: LaneHealth.Change, _ outcome: CallbackOutcome, lane index: Int, _ delegate: WebhookDelegate
     ) {
         func note(_ matter: DeliveryNotice.Matter) { checkpoints.note(DeliveryNotice(delegate.key, matter), now: now) }
-        if outcome.isGone, lanes[index]?.isGone == false {
-            router.remove(index, delegate.settings.events)
+        if outcome.isGone, let lane = lanes[index], !lane.isGone {
+            apps.remove(index, delegate.settings.events, lane.share)
             end(index)
             return note(.gone)
         }

@@ -6,10 +6,14 @@ extension DeliveryEngine {
     func enqueue(_ index: Int) {
         guard lanes[index]?.hasWork == true else { return }
         if lanes[index]?.mayStart(now: now) == true {
-            ready.append(index)
+            standInLine(index)
         } else {
             wakeLater(index)
         }
+    }
+
+    private func standInLine(_ index: Int) {
+        if let share = lanes[index]?.share { apps.append(index, share) }
     }
 
     /// What keeps the lane is only time.
@@ -27,9 +31,9 @@ extension DeliveryEngine {
         while hasRoom {
             guard visits > 0 else { return false }
             visits -= 1
-            guard let index = ready.next() else { return true }
+            guard let index = apps.next() else { return true }
             if pump(lane: index) {
-                ready.append(index)
+                standInLine(index)
             } else {
                 wakeLater(index)
             }
@@ -148,10 +152,10 @@ extension DeliveryEngine {
     func begin(
         _ event: Event, _ sequence: Sequence, lane index: Int, attempts: Int, _ origin: Lane.Origin, isReplay: Bool
     ) {
-        guard let delegate = lanes[index]?.delegate else { return }
+        guard let delegate = lanes[index]?.delegate, let share = lanes[index]?.share else { return }
         let token = open(
             Transfer(
-                lane: index, delegate: delegate.key, sequence: sequence, event: event, attempts: attempts,
+                lane: index, share: share, delegate: delegate.key, sequence: sequence, event: event, attempts: attempts,
                 purpose: .delivery(origin), isReplay: isReplay, startedAt: ports.clock.wall()))
         ports.sender.start(
             Callback(
@@ -171,6 +175,7 @@ extension DeliveryEngine {
             token = transfers.count - 1
         }
         openTransfers += 1
+        apps.began(transfer.share)
         young.start(token, now: now)
         return token
     }

@@ -38,6 +38,8 @@ final class DeliveryEngine {
         }
 
         let lane: Int
+        /// The place of the lane's app.
+        let share: Int
         let delegate: DelegateKey
         /// 0: the event is in no log.
         let sequence: Sequence
@@ -81,7 +83,7 @@ final class DeliveryEngine {
     var lanes: [Lane?] = []
     var indices: [DelegateKey: Int] = [:]
     var freeLanes: [Int] = []
-    var router = Router()
+    var apps = AppShares()
     /// Every lane that is caught up has been offered everything up to here.
     var routed: Sequence
     /// The end of the log as this loop has routed it, without a lock.
@@ -99,8 +101,6 @@ final class DeliveryEngine {
     var waitingTimers: Int { timers.count }
     /// About so many timers belong to lanes that are gone.
     var deadTimers = 0
-    /// Lanes that have work and may start some of it, in the order of their turns.
-    var ready = RoundRobin()
     var checkpoints: CheckpointBuilder
     var touchedLanes: [Int] = []
     /// What the board will say once the checkpoint is written: before that, the store doesn't know what became of events
@@ -154,7 +154,7 @@ final class DeliveryEngine {
         gatherStatistics()
         if let due = checkpoints.due, due <= now { submitCheckpoint() }
         if !routedAll || !pumpedAll { return now }
-        let room = young.isFull && !ready.isEmpty ? young.nextOld : nil
+        let room = young.isFull && !apps.isEmpty ? young.nextOld : nil
         let statistics = statisticsAreLeaving ? nil : statisticsDue
         return [timers.nextDue, checkpoints.due, statistics, room].compactMap { $0 }.min()
     }
@@ -190,8 +190,8 @@ final class DeliveryEngine {
 
     /// There is room for one more when each lane in line has got its turn: who keeps up doesn't push in.
     var hasRoomBesidesLine: Bool {
-        hasRoom && openTransfers + ready.count < ports.sender.capacity
-            && young.count + ready.count < YoungTransfers.limit
+        hasRoom && openTransfers + apps.count < ports.sender.capacity
+            && young.count + apps.count < YoungTransfers.limit
     }
 
     /// The event as filters see it, parsed once for all lanes.

@@ -58,6 +58,8 @@ struct Lane {
     var replays: [ReplayCursor] = []
     /// The last event that was started or passed over by reading.
     var position: Sequence
+    /// Its app's place in the engine's `apps`.
+    var share = 0
     /// It has changed since the last checkpoint.
     var isTouched = false
     /// Nothing is sent until the registry says what became of the delegate: it has been found lost.

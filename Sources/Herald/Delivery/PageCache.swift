@@ -1,15 +1,18 @@
 /// Pages of the log for lanes that lag behind the tail: shared by all lanes of a loop, asked for once, bounded.
 ///
 /// Owned by one delivery loop; the reading itself happens on a reader's thread.
-struct PageCache {
-    static let eventsPerPage = 256
-    static let bytesPerPage = 1 << 20
+typealias PageCache = LogPageCache<EventBatch>
+
+/// Pages of a log. Live streams have some as well, in place of lanes. Owned by one thread.
+struct LogPageCache<Page: LogPage> {
+    static var eventsPerPage: Int { 256 }
+    static var bytesPerPage: Int { 1 << 20 }
     /// Pages kept, and reads asked for at once.
-    static let maxPages = 32
-    static let maxReads = 4
+    static var maxPages: Int { 32 }
+    static var maxReads: Int { 4 }
 
     /// Oldest first.
-    private var pages: [EventBatch] = []
+    private var pages: [Page] = []
     /// Who waits for the events after a position. The positions are being read, or wait for a read to end.
     private var waiters: [Sequence: Waiters] = [:]
     private var reading: Set<Sequence> = []
@@ -25,15 +28,15 @@ struct PageCache {
         }
     }
 
-    /// The event, when its page is here.
-    mutating func event(_ sequence: Sequence) -> Event? {
+    /// The page with what comes next after a place, when it is here.
+    mutating func page(after place: Sequence) -> Page? {
         // The page used last is searched first.
         var index = pages.count - 1
         while index >= 0 {
             let page = pages[index]
-            if page.first <= sequence && sequence <= page.last {
+            if page.after <= place && place < page.last {
                 if index != pages.count - 1 { pages.append(pages.remove(at: index)) }
-                return page.events[Int(sequence - page.first)]
+                return page
             }
             index -= 1
         }
@@ -42,7 +45,7 @@ struct PageCache {
 
     /// Forgets the pages that hold one of these events.
     mutating func forget(_ sequences: Set<Sequence>) {
-        pages.removeAll { page in sequences.contains { page.first <= $0 && $0 <= page.last } }
+        pages.removeAll { page in sequences.contains { page.after < $0 && $0 <= page.last } }
     }
 
     /// Forgets all pages; what is being read stays asked for.
@@ -63,10 +66,11 @@ struct PageCache {
     }
 
     /// A read has ended.
+    /// - Parameter page: `nil`: it failed.
     /// - Returns: who waited for it, and the position after which to read next, if any.
-    mutating func arrived(after: Sequence, _ page: EventBatch) -> (delegates: [DelegateKey], readNext: Sequence?) {
+    mutating func arrived(after: Sequence, _ page: Page?) -> (delegates: [DelegateKey], readNext: Sequence?) {
         reading.remove(after)
-        if !page.events.isEmpty {
+        if let page, page.last > page.after {
             if pages.count >= Self.maxPages { pages.removeFirst() }
             pages.append(page)
         }
@@ -75,5 +79,13 @@ struct PageCache {
         let next = queued.removeFirst()
         reading.insert(next)
         return (delegates, next)
+    }
+}
+
+extension LogPageCache<EventBatch> {
+    /// The event, when its page is here.
+    mutating func event(_ sequence: Sequence) -> Event? {
+        guard let page = page(after: sequence - 1) else { return nil }
+        return page.events[Int(sequence - page.first)]
     }
 }

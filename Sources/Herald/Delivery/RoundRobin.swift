@@ -9,8 +9,12 @@ struct RoundRobin {
 
     var isEmpty: Bool { queued.isEmpty }
 
-    mutating func append(_ lane: Int) {
-        if queued.insert(lane).inserted { queue.append(lane) }
+    /// - Returns: whether it stood there not yet.
+    @discardableResult
+    mutating func append(_ lane: Int) -> Bool {
+        guard queued.insert(lane).inserted else { return false }
+        queue.append(lane)
+        return true
     }
 
     mutating func next() -> Int? {
@@ -27,5 +31,7 @@ struct RoundRobin {
     }
 
     /// Its place in the queue stays and is passed over, or serves the lane that takes the number next.
-    mutating func remove(_ lane: Int) { queued.remove(lane) }
+    /// - Returns: whether it stood there.
+    @discardableResult
+    mutating func remove(_ lane: Int) -> Bool { queued.remove(lane) != nil }
 }

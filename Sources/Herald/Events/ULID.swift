@@ -55,6 +55,18 @@ public final class ULIDGenerator: Sendable {
             return count + 26
         }
     }
+
+    /// The 48 bits of time and 80 other bits that 26 digits, in capitals, stand for; `nil`: they are no ULID.
+    static func parts(of digits: some Collection<UInt8>) -> (time: Int64, high: UInt16, low: UInt64)? {
+        guard digits.count == 26, let first = digits.first, first <= UInt8(ascii: "7") else { return nil }
+        var (upper, lower) = (UInt64(0), UInt64(0))
+        for digit in digits {
+            guard let value = alphabet.indices.first(where: { alphabet[$0] == digit }) else { return nil }
+            upper = upper << 5 | lower >> 59
+            lower = lower << 5 | UInt64(value)
+        }
+        return (Int64(upper >> 16), UInt16(truncatingIfNeeded: upper), lower)
+    }
 }
 
 private let alphabet: InlineArray<32, UInt8> = [

@@ -9,6 +9,10 @@ final class Intake: Sendable {
         case change(RegistryWrite)
         case manage(DeliveryWrite)
         case describe(EventTypeWrite)
+        /// A change of who is let in. The last of its transaction, like one of the registry.
+        case administer(AccessWrite)
+        /// The same of a change of the apps.
+        case changeApps(AppWrite)
         case trim(RetentionLimits)
         /// One with notices may change the registry, and is the last of its transaction as well.
         case checkpoint(Checkpoint, loop: Int, answer: @Sendable (Bool) -> Void)
@@ -54,6 +58,8 @@ final class Intake: Sendable {
 
     func submit(_ write: DeliveryWrite) -> WriteRefusal? { add(.manage(write), events: 1, bytes: 0) }
     func submit(_ write: EventTypeWrite) -> WriteRefusal? { add(.describe(write), events: 1, bytes: 0) }
+    func submit(_ write: AccessWrite) -> WriteRefusal? { add(.administer(write), events: 1, bytes: 0) }
+    func submit(_ write: AppWrite) -> WriteRefusal? { add(.changeApps(write), events: 1, bytes: 0) }
 
     /// What is to be cut off the log. One waits at a time: the next look finds what another one would have cut.
     func submit(_ limits: RetentionLimits) {
@@ -135,7 +141,7 @@ final class Intake: Sendable {
                 events += publication.drafts.count
                 bytes += publication.drafts.reduce(0) { $0 + $1.event.body.count }
                 count += 1
-            case .change, .describe:
+            case .change, .describe, .administer, .changeApps:
                 count += 1
                 events += 1
                 break cutting

@@ -13,9 +13,11 @@ extension LogWriter {
             return
         }
         let now = clock.wall()
-        let (outcome, effect) = registry.decide(
-            write,
-            .init(key: state.nextDelegateKey, start: plan.head, time: now) { [ids] in ids.next("dlg_", time: now) })
+        let (outcome, effect) =
+            refusal(of: write)
+            ?? registry.decide(
+                write,
+                .init(key: state.nextDelegateKey, start: plan.head, time: now) { [ids] in ids.next("dlg_", time: now) })
         switch effect {
         case .set(let delegate):
             try transaction.setDelegate(delegate)
@@ -30,10 +32,26 @@ extension LogWriter {
         default: break
         }
         if let effect { plan.effects.append(effect) }
+        switch effect {
+        case .set(let delegate): try note(write.provenance, write.app, target: delegate.id, transaction)
+        case .remove(let delegates):
+            try note(write.provenance, write.app, target: delegates.count == 1 ? delegates[0].id : nil, transaction)
+        default: break
+        }
         if let idempotency = write.idempotency, let answer = idempotency.answer(outcome) {
             try remember(answer, idempotency.key, write.app, transaction)
         }
         plan.answers.append { completion(.done(outcome)) }
+    }
+
+    /// An app that was removed meanwhile gets no delegates, and one that has as many as it may no more of them.
+    private func refusal(of write: RegistryWrite) -> (RegistryWrite.Outcome, WriteEffect?)? {
+        guard case .register(let registration) = write.action else { return nil }
+        guard let app = apps[write.app] else { return (.notFound, nil) }
+        guard let limit = app.settings.maxDelegates, registry.count(of: write.app) >= limit,
+            registry.delegate(write.app, url: registration.settings.url) == nil
+        else { return nil }
+        return (.tooMany(limit: limit), nil)
     }
 
     /// Repeats the current app state, and the auth status of the delegate's subjects, as events addressed to it alone.

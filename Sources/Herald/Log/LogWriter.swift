@@ -29,6 +29,8 @@ final class LogWriter: Sendable {
     let appState: AppStateProjection
     let registry: Registry
     let catalogue: EventTypeCatalogue
+    let keys: KeyRing
+    let apps: AppCatalogue
     let ids: ULIDGenerator
     let clock: Clock
     private let hooks: Hooks
@@ -37,7 +39,7 @@ final class LogWriter: Sendable {
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
         auth: AuthProjection, appState: AppStateProjection, registry: Registry, catalogue: EventTypeCatalogue,
-        ids: ULIDGenerator, clock: Clock, hooks: Hooks
+        keys: KeyRing, apps: AppCatalogue, ids: ULIDGenerator, clock: Clock, hooks: Hooks
     ) {
         self.store = store
         self.intake = intake
@@ -46,6 +48,8 @@ final class LogWriter: Sendable {
         self.appState = appState
         self.registry = registry
         self.catalogue = catalogue
+        self.keys = keys
+        self.apps = apps
         self.ids = ids
         self.clock = clock
         self.hooks = hooks
@@ -100,6 +104,7 @@ final class LogWriter: Sendable {
         var settledByLoop: [Sequence]
         var erased: ErasedEvents
         var mark: LogMark?
+        var hasAttempts = false
         private let headBefore: Sequence
 
         init(families: FamilyState, _ state: State) {
@@ -136,6 +141,7 @@ final class LogWriter: Sendable {
             state.head = events.last
             delegates.invokeDelegates { $0.published(events) }
         }
+        if plan.hasAttempts { delegates.invokeDelegates { $0.recordedAttempts() } }
         if let mark = plan.mark { state.lastMark = mark }
         for effect in plan.effects {
             if case .set(let delegate) = effect { state.nextDelegateKey = max(state.nextDelegateKey, delegate.key + 1) }
@@ -153,11 +159,14 @@ final class LogWriter: Sendable {
         case .change(let write): try change(write, transaction, state, &plan)
         case .manage(let write): try manage(write, transaction, &plan)
         case .describe(let write): try describe(write, transaction, &plan)
+        case .administer(let write): try administer(write, transaction, &plan)
+        case .changeApps(let write): try change(write, transaction, &plan)
         case .checkpoint(let reported, let loop, let answer):
             var checkpoint = plan.erased.applied(to: reported)
             if let settled = checkpoint.settled { plan.settledByLoop[loop] = settled }
             checkpoint.settled = plan.settledByLoop.min()
             try transaction.write(checkpoint)
+            if !checkpoint.attempts.isEmpty { plan.hasAttempts = true }
             try take(checkpoint.notices, transaction, &plan)
             plan.answers.append { answer(true) }
         case .trim(let limits): try trim(limits, transaction, &plan)
@@ -177,6 +186,8 @@ final class LogWriter: Sendable {
             case .change(let write): write.completion(.refused(.store(error)))
             case .manage(let write): write.completion(.refused(.store(error)))
             case .describe(let write): write.completion(.refused(.store(error)))
+            case .administer(let write): write.completion(.refused(.store(error)))
+            case .changeApps(let write): write.completion(.refused(.store(error)))
             case .trim: break
             case .checkpoint(_, _, let answer): answer(false)
             case .barrier(let reached): reached()

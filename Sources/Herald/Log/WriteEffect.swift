@@ -15,4 +15,8 @@ enum WriteEffect: Sendable {
     case trimmed(first: Sequence)
     case setEventType(EventTypeRecord)
     case removeEventType(String, AppKey)
+    case setKey(APIKey)
+    case removeKey(APIKey)
+    case setApp(App)
+    case removeApp(App)
 }

@@ -4,6 +4,8 @@ public enum WriteRefusal: Error, Sendable {
     case busy
     case stopping
     case store(StoreError)
+    /// The app posts more events than it may in a second; worth another try after so many seconds.
+    case tooFast(limit: Int, retryAfter: Int)
     /// The idempotency key was used for another request.
     case keyReused
 }

@@ -2,6 +2,8 @@
 struct WrittenMemory: Sendable {
     let registry: Registry
     let catalogue: EventTypeCatalogue
+    let keys: KeyRing
+    let apps: AppCatalogue
     let auth: AuthProjection
     let tail: Tail
     let loops: Int
@@ -32,6 +34,10 @@ struct WrittenMemory: Sendable {
             for loop in 0..<loops { tell(loop, .trim(first: first)) }
         case .setEventType(let record): catalogue.set(record)
         case .removeEventType(let type, let app): catalogue.remove(type, app)
+        case .setKey(let key): keys.set(key)
+        case .removeKey(let key): keys.remove(key.id)
+        case .setApp(let app): apps.set(app)
+        case .removeApp(let app): apps.remove(app)
         }
     }
 

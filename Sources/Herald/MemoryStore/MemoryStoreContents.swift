@@ -47,6 +47,11 @@ struct MemoryContents {
     var appStates: [AppKey: AppState] = [:]
     var answers: [AnswerName: (answer: StoredAnswer, expiresAt: Int64)] = [:]
     var eventTypes: [TypeName: EventTypeRecord] = [:]
+    var keys: [String: APIKey] = [:]
+    var audit: [StoredAuditEntry] = []
+    var lastAuditID: Int64 = 0
+    var apps: [AppKey: App] = [:]
+    var nextAppKey = AppKey(rawValue: AppKey.default.rawValue + 1)
 
     // MARK: The log
 
@@ -113,6 +118,26 @@ struct MemoryContents {
         statistics = statistics.filter { $0.key.delegate != key }
     }
 
+    // MARK: Apps
+
+    mutating func add(_ entry: AuditEntry) {
+        lastAuditID += 1
+        audit.append(StoredAuditEntry(id: lastAuditID, entry: entry))
+        if audit.count > AuditEntry.limit { audit.removeFirst() }
+    }
+
+    mutating func set(_ app: App) {
+        apps[app.key] = app
+        nextAppKey = AppKey(rawValue: max(nextAppKey.rawValue, app.key.rawValue + 1))
+    }
+
+    mutating func removeApp(_ key: AppKey) {
+        apps[key] = nil
+        authStatus = authStatus.filter { $0.key.app != key }
+        appStates[key] = nil
+        answers = answers.filter { $0.key.app != key }
+    }
+
     // MARK: Recovery
 
     func recovery() -> Recovery {
@@ -132,6 +157,9 @@ struct MemoryContents {
         recovery.appStates = appStates.values.sorted { $0.app.rawValue < $1.app.rawValue }
         recovery.replays = replays.values.sorted { $0.id < $1.id }
         recovery.eventTypes = eventTypes.values.sorted { ($0.app.rawValue, $0.type) < ($1.app.rawValue, $1.type) }
+        recovery.keys = keys.values.sorted { $0.id < $1.id }
+        recovery.apps = apps.values.sorted { $0.key.rawValue < $1.key.rawValue }
+        recovery.nextAppKey = nextAppKey
         recovery.lastMark = marks.max { ($0.sequence, $0.time) < ($1.sequence, $1.time) }
         return recovery
     }

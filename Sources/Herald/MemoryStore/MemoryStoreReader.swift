@@ -30,6 +30,10 @@ final class MemoryReader: StoreReader {
         store.read { $0.event(app: app, id: id) }
     }
 
+    func audit(before id: Int64, limit: Int) -> [StoredAuditEntry] {
+        store.read { contents in Array(contents.audit.reversed().lazy.filter { $0.id < id }.prefix(limit)) }
+    }
+
     func authStatus(app: AppKey, userID: String) -> AuthStatus? {
         store.read { $0.authStatus[.init(app: app, userID: userID)] }
     }
@@ -43,6 +47,12 @@ final class MemoryReader: StoreReader {
     func attempts(event: Sequence) -> [StoredAttempt] {
         store.read { contents in contents.attempts.filter { $0.record.event == event } }
     }
+
+    func attempts(after id: Int64, limit: Int) -> [StoredAttempt] {
+        store.read { contents in Array(contents.attempts.lazy.filter { $0.id > id }.prefix(limit)) }
+    }
+
+    func lastAttempt() -> Int64 { store.read { $0.lastAttemptID } }
 
     func waiting(event: Sequence) -> [WaitingDelivery] {
         store.read { contents in

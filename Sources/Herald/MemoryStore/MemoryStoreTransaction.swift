@@ -184,4 +184,14 @@ final class MemoryTransaction: StoreTransaction {
     func removeEventType(_ type: String, app: AppKey) {
         apply { $0.eventTypes[.init(app: app, type: type)] = nil }
     }
+
+    func setKey(_ key: APIKey) { apply { $0.keys[key.id] = key } }
+
+    func removeKey(_ id: String) { apply { $0.keys[id] = nil } }
+
+    func addAudit(_ entry: AuditEntry) { apply { $0.add(entry) } }
+
+    func setApp(_ app: App) { apply { $0.set(app) } }
+
+    func removeApp(_ key: AppKey, at time: Int64) { apply { $0.removeApp(key) } }
 }

@@ -91,6 +91,19 @@ public protocol StoreTransaction: AnyObject {
     /// Adds or replaces.
     func setEventType(_ type: EventTypeRecord) throws(StoreError)
     func removeEventType(_ type: String, app: AppKey) throws(StoreError)
+
+    /// Adds or replaces.
+    func setKey(_ key: APIKey) throws(StoreError)
+    func removeKey(_ id: String) throws(StoreError)
+
+    /// Adds or replaces.
+    func setApp(_ app: App) throws(StoreError)
+    /// Its key is not used again. Forgets its auth statuses, its app state and its answers; whatever else it has is removed by
+    /// itself, but for its events.
+    func removeApp(_ key: AppKey, at time: Int64) throws(StoreError)
+
+    /// Adds to the audit log, whose oldest entries go when there are more than `AuditEntry.limit`.
+    func addAudit(_ entry: AuditEntry) throws(StoreError)
 }
 
 /// Reads what is committed. One thread; calls may wait for the disk.
@@ -108,6 +121,10 @@ public protocol StoreReader: AnyObject {
     func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt]
     /// All attempts to tell of one event, oldest first.
     func attempts(event: Sequence) throws(StoreError) -> [StoredAttempt]
+    /// Attempts from `id + 1` on, oldest first, whoever they were made to.
+    func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt]
+    /// The id of the last attempt, 0 when there was none ever.
+    func lastAttempt() throws(StoreError) -> Int64
     /// What waits for a retry, or was given up, of one event.
     func waiting(event: Sequence) throws(StoreError) -> [WaitingDelivery]
     /// Newest event first; within an event, the delegate that registered last first. With subjects.
@@ -120,6 +137,8 @@ public protocol StoreReader: AnyObject {
     /// Events about a subject after `sequence`, oldest first.
     func sequences(about subject: String, app: AppKey, after sequence: Sequence, limit: Int) throws(StoreError)
         -> [Sequence]
+    /// The audit log of all apps, newest first: entries with a smaller id than `id`.
+    func audit(before id: Int64, limit: Int) throws(StoreError) -> [StoredAuditEntry]
     /// Replays of a delegate that have not ended, oldest first.
     func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay]
     /// Slots that begin at `start` or later, oldest first.

@@ -20,6 +20,11 @@ public struct Recovery: Sendable {
     /// Those that have not ended, oldest first.
     public var replays: [Replay] = []
     public var eventTypes: [EventTypeRecord] = []
+    public var keys: [APIKey] = []
+    /// Without `default`, unless somebody has changed it.
+    public var apps: [App] = []
+    /// The key for the next app: larger than any that was ever used.
+    public var nextAppKey = AppKey(rawValue: AppKey.default.rawValue + 1)
     /// The newest one.
     public var lastMark: LogMark?
     public init() {}

@@ -14,20 +14,20 @@ public protocol StreamThread: Sendable {
     func perform(_ body: @escaping @Sendable () -> Void)
 }
 
-/// How events look to those who listen.
-public struct StreamFormat: Sendable {
-    /// An event; asked once for all streams.
-    public let event: @Sendable (Event) -> [UInt8]
+/// How a log looks to those who listen.
+public struct StreamFormat<Entry>: Sendable {
+    /// An entry; asked once for all streams.
+    public let entry: @Sendable (Entry) -> [UInt8]
     /// The beginning of a stream.
     public let beginning: @Sendable (StreamBeginning) -> [UInt8]
-    /// Events after the last one that was told are in the log no more.
+    /// Entries after the last one that was told are in the log no more.
     public let gap: @Sendable () -> [UInt8]
 
     public init(
-        event: @escaping @Sendable (Event) -> [UInt8], beginning: @escaping @Sendable (StreamBeginning) -> [UInt8],
+        entry: @escaping @Sendable (Entry) -> [UInt8], beginning: @escaping @Sendable (StreamBeginning) -> [UInt8],
         gap: @escaping @Sendable () -> [UInt8]
     ) {
-        self.event = event
+        self.entry = entry
         self.beginning = beginning
         self.gap = gap
     }
@@ -35,8 +35,8 @@ public struct StreamFormat: Sendable {
 
 /// Where in the log a stream begins.
 public enum StreamBeginning: Sendable {
-    /// After this event, whether the client wants it or not; `nil`: the first of the log comes first.
-    case after(eventID: String?)
-    /// What the client saw last is not in the log: it begins after this event, the last one.
-    case lost(eventID: String?)
+    /// After the entry with this id, whether the client wants it or not; `nil`: the first of the log comes first.
+    case after(id: String?)
+    /// What the client saw last is not in the log: it begins after the entry with this id, the last one.
+    case lost(id: String?)
 }

@@ -14,6 +14,7 @@ final class APIClient {
     /// Without a slash at its end.
     let server: String
     private let client: HTTPClient
+    private let credentials: [(name: String, value: String)]
 
     private static let defaultServer = "http://127.0.0.1:8080"
     /// As many values as a page of 200 large events can hold.
@@ -24,10 +25,24 @@ final class APIClient {
         let environment = Environment.current
         try self.init(
             server: invocation["server"] ?? environment["HERALD_SERVER"] ?? Self.defaultServer,
+            key: try Self.key(invocation["key-file"], environment),
+            app: invocation["app"] ?? environment["HERALD_APP"],
             authorities: invocation["certificate-authorities"] ?? environment["HERALD_CERTIFICATE_AUTHORITIES"])
     }
 
-    init(server: String, authorities: String?) throws(CommandError) {
+    /// A flag wins, and in the environment the key itself: it needs no file that could be another one's.
+    private static func key(_ file: String?, _ environment: [String: String]) throws(CommandError) -> String? {
+        if let file { return try KeyFile.read(file) }
+        if let key = environment["HERALD_KEY"] {
+            guard KeyFile.isKey(key) else {
+                throw CommandError(description: "HERALD_KEY is no access key: 20 to 255 visible ASCII characters.")
+            }
+            return key
+        }
+        return try environment["HERALD_KEY_FILE"].map(KeyFile.read)
+    }
+
+    init(server: String, key: String? = nil, app: String? = nil, authorities: String?) throws(CommandError) {
         let url = server.contains("://") ? server : "http://" + server
         guard url.hasPrefix("http://") || url.hasPrefix("https://"),
             !url.contains(where: { $0.isWhitespace || $0 == "?" || $0 == "#" })
@@ -35,6 +50,8 @@ final class APIClient {
             throw CommandError(
                 description: "The server is \"\(server)\", but must be a URL such as \(Self.defaultServer).")
         }
+        credentials =
+            (key.map { [("Authorization", "Bearer " + $0)] } ?? []) + (app.map { [("Herald-App", $0)] } ?? [])
         self.server = String(url.reversed().drop { $0 == "/" }.reversed())
         do throws(HTTPClientError) {
             client = try HTTPClient(
@@ -76,7 +93,8 @@ final class APIClient {
         _ method: String, _ path: [String], query: [(String, String?)] = [], body: [UInt8]? = nil,
         accept: String = "application/json", headers: [(name: String, value: String)] = []
     ) -> HTTPRequest {
-        var request = HTTPRequest(method, url(path, query), headers: [("Accept", accept)] + headers)
+        var request = HTTPRequest(
+            method, url(path, query), headers: [("Accept", accept)] + credentials + headers)
         request.body = body ?? (method == "POST" ? [] : nil)
         if body != nil { request.headers.append(("Content-Type", "application/json")) }
         return request

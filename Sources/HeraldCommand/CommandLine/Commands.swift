@@ -7,7 +7,8 @@ extension Command {
                 flags: Option.all.filter { !$0.isSecret }.map {
                     Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help)
                 }, action: .own(help: { Help.serve }, run: HeraldCommand.serve)),
-            publish, listen, delegates, events, deliveries, eventTypes, subjects, state, auth, verify,
+            publish, listen, delegates, events, deliveries, eventTypes, subjects, state, auth, keys, apps, audit,
+            verify,
             Command(
                 name: "receiver", summary: "receive webhooks and print them, to try things out; answers as it is told",
                 flags: ReceiverFlag.all.map { Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help) },
@@ -40,7 +41,15 @@ enum Flags {
 
     /// Those of every command that talks to a server.
     static let client = [json] + connection
-    static let connection = [server, authorities]
+    static let connection = [server, keyFile, app, authorities]
+
+    static let app = Command.Flag(
+        name: "app", placeholder: "NAME",
+        help: "The app to act on, for admin keys. Environment: HERALD_APP. Default: the key's own.")
+
+    static let keyFile = Command.Flag(
+        name: "key-file", placeholder: "FILE",
+        help: "A file with the access key. Environment: HERALD_KEY_FILE, or the key itself as HERALD_KEY.")
 
     static let limit = Command.Flag(
         name: "limit", placeholder: "NUMBER", help: "How many at most. Default: 50.")

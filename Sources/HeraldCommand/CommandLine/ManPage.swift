@@ -22,6 +22,9 @@ enum ManPage {
         lines += [".SH ENVIRONMENT"]
         for (variable, help) in [
             ("HERALD_SERVER", "The server that commands ask, where --server does not say it."),
+            ("HERALD_KEY", "The access key of commands that ask a server."),
+            ("HERALD_APP", "As --app."),
+            ("HERALD_KEY_FILE", "A file with the access key, where --key-file does not say it."),
             ("HERALD_CERTIFICATE_AUTHORITIES", "As --certificate-authorities."),
             ("NO_COLOR", "When it is set and not empty, nothing is coloured."),
         ] {

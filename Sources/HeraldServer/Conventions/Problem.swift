@@ -73,6 +73,43 @@ extension Problem {
         Problem(status: 400, name: "bad-request", title: "The request can't be carried out", detail: detail)
     }
 
+    /// The same for no key, an unknown one, a revoked one and an expired one.
+    static let unauthorized = Problem(
+        status: 401, name: "unauthorized", title: "An access key is needed",
+        detail: "Send a key that is known and has not expired: Authorization: Bearer hrld_…",
+        headers: [.init("WWW-Authenticate", "Bearer")])
+
+    static func forbidden(_ scope: Scope) -> Problem {
+        Problem(
+            status: 403, name: "forbidden", title: "The key does not allow this",
+            detail: "This needs the scope \(scope.rawValue), which the key does not have.")
+    }
+
+    static func noApp(_ word: String) -> Problem { .notFound("There is no app with the id or name \(word).") }
+
+    static func nameTaken(_ app: App) -> Problem {
+        Problem(
+            status: 409, name: "name-taken", title: "Another app has the name",
+            detail: "The app \(app.id) is named \(app.settings.name).",
+            items: [Item(place: .pointer("/name"), detail: "belongs to \(app.id)")])
+    }
+
+    static let defaultApp = Problem(
+        status: 409, name: "default-app", title: "The app default stays",
+        detail: "The app default can't be deleted or get another name.")
+
+    /// - Parameter retryAfter: seconds.
+    static func tooFast(_ limit: Int, retryAfter: Int) -> Problem {
+        Problem(
+            status: 429, name: "too-fast", title: "Too many events",
+            detail: "This app may post \(limit) events a second. Nothing was posted; try again later.",
+            headers: [.init("Retry-After", String(retryAfter))])
+    }
+
+    static let foreignOrigin = Problem(
+        status: 403, name: "foreign-origin", title: "Another site asks",
+        detail: "A browser signs in from the dashboard of this server only.")
+
     static func notFound(_ what: String) -> Problem {
         Problem(status: 404, name: "not-found", title: "Not found", detail: what)
     }
@@ -106,6 +143,10 @@ extension Problem {
                 "The delegate \(delegate.id) stays until it is deleted. PATCH it with lease_seconds to give it a lease."
         )
     }
+
+    static let noAdminKey = Problem(
+        status: 409, name: "no-admin-key", title: "Nobody could make keys any more",
+        detail: "There would be keys, and none with the scope admin. Make one of these first.")
 
     static func unverified(_ id: String) -> Problem {
         Problem(
@@ -163,6 +204,9 @@ extension Problem {
             status: 503, name: name, title: title, detail: detail, headers: [.init("Retry-After", String(retryAfter))])
     }
 
+    static let noRandomness = unavailable(
+        "no-randomness", "No secret could be made", "The system gave no random bytes. Nothing was done; try again.")
+
     static let tooManyReads = unavailable(
         "busy", "Too much is waiting", "Too many reads wait for the store. Nothing was done; try again in a second.")
 
@@ -183,6 +227,7 @@ extension Problem {
                 "More is being posted than the disk takes. Nothing was posted; try again in a second.")
         case .stopping:
             self = .unavailable("stopping", "The service is stopping", "Nothing was done; try again in a second.")
+        case .tooFast(let limit, let seconds): self = .tooFast(limit, retryAfter: seconds)
         case .keyReused: self = .idempotencyKeyReused
         case .store(let error): self.init(error)
         }

@@ -5,11 +5,11 @@ import HTTPServer
 struct DashboardEndpoints: Sendable {
     var routes: [Route] {
         [
-            Route(.get, "/") { call throws(Problem) in
+            Route(.get, "/", needs: nil) { call throws(Problem) in
                 _ = try call.query()
                 call.send(DashboardFile.page)
             },
-            Route(.get, "/dashboard/{file}") { call throws(Problem) in
+            Route(.get, "/dashboard/{file}", needs: nil) { call throws(Problem) in
                 _ = try call.query()
                 guard let file = DashboardFile.byName[call.parameters[0]] else {
                     throw .notFound("The dashboard has no file of this name.")
@@ -56,6 +56,7 @@ struct DashboardFile: Sendable {
         DashboardFile("overview.js", PackageResources.overview_js),
         DashboardFile("post.js", PackageResources.post_js),
         DashboardFile("secret.js", PackageResources.secret_js),
+        DashboardFile("signin.js", PackageResources.signin_js),
         DashboardFile("state.js", PackageResources.state_js),
         DashboardFile("story.js", PackageResources.story_js),
         DashboardFile("svg.js", PackageResources.svg_js),

@@ -9,12 +9,12 @@ struct DelegateActionEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/v1/delegates/{id}/pause", pause),
-            Route(.post, "/v1/delegates/{id}/resume", resume),
-            Route(.post, "/v1/delegates/{id}/renew", renew),
-            Route(.post, "/v1/delegates/{id}/secret/rotate", rotateSecret),
-            Route(.post, "/v1/delegates/{id}/test", test),
-            Route(.post, "/v1/delegates/{id}/replay", replay),
+            Route(.post, "/v1/delegates/{id}/pause", needs: .manage, pause),
+            Route(.post, "/v1/delegates/{id}/resume", needs: .manage, resume),
+            Route(.post, "/v1/delegates/{id}/renew", needs: .manage, renew),
+            Route(.post, "/v1/delegates/{id}/secret/rotate", needs: .manage, rotateSecret),
+            Route(.post, "/v1/delegates/{id}/test", needs: .manage, test),
+            Route(.post, "/v1/delegates/{id}/replay", needs: .manage, replay),
         ]
     }
 

@@ -5,17 +5,17 @@ import JSON
 /// Registering, listing, changing and removing delegates.
 struct DelegateEndpoints: Sendable {
     let hub: Hub
-    let streams: EventStreams
+    let streams: Streams
     let checkURL: DelegateInput.URLCheck
 
     var routes: [Route] {
         [
-            Route(.post, "/v1/delegates", register),
-            Route(.get, "/v1/delegates", list),
-            Route(.delete, "/v1/delegates", removeAll),
-            Route(.get, "/v1/delegates/{id}", show),
-            Route(.patch, "/v1/delegates/{id}", change),
-            Route(.delete, "/v1/delegates/{id}", remove),
+            Route(.post, "/v1/delegates", needs: .manage, register),
+            Route(.get, "/v1/delegates", needs: .read, list),
+            Route(.delete, "/v1/delegates", needs: .manage, removeAll),
+            Route(.get, "/v1/delegates/{id}", needs: .read, show),
+            Route(.patch, "/v1/delegates/{id}", needs: .manage, change),
+            Route(.delete, "/v1/delegates/{id}", needs: .manage, remove),
         ]
     }
 
@@ -82,7 +82,8 @@ struct DelegateEndpoints: Sendable {
                 switch entry {
                 case .webhook(let delegate): json.members(of: delegate, in: hub)
                 case .inMemory(let delegate): json.members(of: delegate)
-                case .stream(let stream): json.members(of: stream, in: hub)
+                case .eventStream(let stream): json.members(of: stream, lag: streams.events.lag(stream))
+                case .attemptStream(let stream): json.members(of: stream, lag: streams.attempts.lag(stream))
                 }
             }
         }
@@ -98,9 +99,15 @@ struct DelegateEndpoints: Sendable {
             entries += found.map(Entry.webhook)
         }
         var others: [Entry] = []
-        if filter.includes("in_memory") && filter.acceptsActive { others += hub.inMemoryDelegates.map(Entry.inMemory) }
+        // The process itself is the operator's: nobody else's.
+        if app == .default && filter.includes("in_memory") && filter.acceptsActive {
+            others += hub.inMemoryDelegates.map(Entry.inMemory)
+        }
         if filter.includes("stream") && filter.acceptsActive {
-            others += streams.all.filter { $0.interest.app == app && filter.accepts($0) }.map(Entry.stream)
+            others += streams.events.all.filter { $0.interest.app == app && filter.accepts($0) }.map(Entry.eventStream)
+            if filter.event == nil {
+                others += streams.attempts.all.filter { $0.interest.app == app }.map(Entry.attemptStream)
+            }
         }
         entries += others.filter { entry in before.map { entry.id < $0 } ?? true }
         return Array(entries.sorted { $0.id > $1.id }.prefix(limit))
@@ -109,13 +116,15 @@ struct DelegateEndpoints: Sendable {
     private enum Entry {
         case webhook(WebhookDelegate)
         case inMemory(InMemoryDelegate)
-        case stream(EventStream)
+        case eventStream(EventStream)
+        case attemptStream(AttemptStream)
 
         var id: String {
             switch self {
             case .webhook(let delegate): delegate.id
             case .inMemory(let delegate): delegate.id
-            case .stream(let stream): stream.id
+            case .eventStream(let stream): stream.id
+            case .attemptStream(let stream): stream.id
             }
         }
     }
@@ -126,10 +135,13 @@ struct DelegateEndpoints: Sendable {
         if let delegate = hub.registry.delegate(call.app, id: id) {
             return call.send(etag: String(delegate.version)) { $0.members(of: delegate, in: hub) }
         }
-        if let stream = streams.stream(id), stream.interest.app == call.app {
-            return call.send { $0.members(of: stream, in: hub) }
+        if let stream = streams.events.stream(id), stream.interest.app == call.app {
+            return call.send { $0.members(of: stream, lag: streams.events.lag(stream)) }
         }
-        guard let delegate = hub.inMemoryDelegates.first(where: { $0.id == id }) else {
+        if let stream = streams.attempts.stream(id), stream.interest.app == call.app {
+            return call.send { $0.members(of: stream, lag: streams.attempts.lag(stream)) }
+        }
+        guard call.app == .default, let delegate = hub.inMemoryDelegates.first(where: { $0.id == id }) else {
             throw .notFound("There is no delegate with the id \(id).")
         }
         call.send { $0.members(of: delegate) }

@@ -8,8 +8,8 @@ struct DelegateRecordEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/v1/delegates/{id}/attempts", attempts),
-            Route(.get, "/v1/delegates/{id}/stats", statistics),
+            Route(.get, "/v1/delegates/{id}/attempts", needs: .read, attempts),
+            Route(.get, "/v1/delegates/{id}/stats", needs: .read, statistics),
         ]
     }
 
@@ -20,12 +20,7 @@ struct DelegateRecordEndpoints: Sendable {
         wanted.before = try query.numericCursor()
         let limit = try query.limit()
         wanted.limit = limit + 1
-        switch query["outcome"] {
-        case nil: break
-        case "succeeded": wanted.succeeded = true
-        case "failed": wanted.succeeded = false
-        default: throw .invalidParameter("outcome", "must be succeeded or failed")
-        }
+        wanted.succeeded = try query.succeeded()
         let (attempts, eventID) = (wanted, query["event"])
         try call.answer(from: hub) { reader in
             var wanted = attempts
@@ -51,5 +46,17 @@ struct DelegateRecordEndpoints: Sendable {
         let id = call.parameters[0]
         guard let delegate = hub.registry.delegate(call.app, id: id) else { throw .noWebhook(id) }
         return delegate
+    }
+}
+
+extension Query {
+    /// `outcome`: how attempts ended; `nil`: either way.
+    func succeeded() throws(Problem) -> Bool? {
+        switch self["outcome"] {
+        case nil: return nil
+        case "succeeded": return true
+        case "failed": return false
+        default: throw .invalidParameter("outcome", "must be succeeded or failed")
+        }
     }
 }

@@ -8,9 +8,9 @@ struct DeliveryEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/v1/deliveries", list),
-            Route(.post, "/v1/deliveries/redeliver", redeliver),
-            Route(.post, "/v1/deliveries/cancel", cancel),
+            Route(.get, "/v1/deliveries", needs: .read, list),
+            Route(.post, "/v1/deliveries/redeliver", needs: .manage, redeliver),
+            Route(.post, "/v1/deliveries/cancel", needs: .manage, cancel),
         ]
     }
 
@@ -138,7 +138,7 @@ struct DeliveryFilter: Sendable {
 
 extension Query {
     /// A cursor of the list of deliveries: the numbers of an event and a delegate.
-    fileprivate func deliveryCursor() throws(Problem) -> DeliveryKey? {
+    func deliveryCursor() throws(Problem) -> DeliveryKey? {
         guard let text = self["cursor"] else { return nil }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false).map { Int64($0) }
         guard parts.count == 2, let event = parts[0], let delegate = parts[1], event > 0, delegate > 0 else {

@@ -15,10 +15,10 @@ struct EventEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.post, "/v1/events", takesCloudEvents: true, posting.post),
-            Route(.get, "/v1/events", list),
-            Route(.get, "/v1/events/{id}", show),
-            Route(.post, "/v1/events/{id}/redeliver", redeliver),
+            Route(.post, "/v1/events", needs: .publish, takesCloudEvents: true, posting.post),
+            Route(.get, "/v1/events", needs: .read, list),
+            Route(.get, "/v1/events/{id}", needs: .read, show),
+            Route(.post, "/v1/events/{id}/redeliver", needs: .manage, redeliver),
         ]
     }
 

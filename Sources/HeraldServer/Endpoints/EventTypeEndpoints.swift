@@ -8,10 +8,10 @@ struct EventTypeEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/v1/event-types", list),
-            Route(.get, "/v1/event-types/{type}", show),
-            Route(.put, "/v1/event-types/{type}", describe),
-            Route(.delete, "/v1/event-types/{type}", remove),
+            Route(.get, "/v1/event-types", needs: .read, list),
+            Route(.get, "/v1/event-types/{type}", needs: .read, show),
+            Route(.put, "/v1/event-types/{type}", needs: .manage, describe),
+            Route(.delete, "/v1/event-types/{type}", needs: .manage, remove),
         ]
     }
 

@@ -17,7 +17,11 @@ struct PostEndpoint: Sendable {
     }
 
     func post(_ call: Call) throws(Problem) {
-        if call.request.head.query != nil, try call.query("dry_run").flag("dry_run") { return try explain(call) }
+        if call.request.head.query != nil, try call.query("dry_run").flag("dry_run") {
+            // The answer shows delegates.
+            try call.require(.read)
+            return try explain(call)
+        }
         let waiting = Preference.wait(call.request.head).map(WaitingPost.init)
         let (input, body) = try read(call, waiting)
         let answer = PostAnswer(input)

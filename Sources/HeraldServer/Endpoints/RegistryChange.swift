@@ -43,7 +43,8 @@ struct RegistryChange: Sendable {
         idempotency: Idempotency<RegistryWrite.Outcome>?, updated: (@Sendable (WebhookDelegate) -> Response)? = nil
     ) {
         hub.change(
-            RegistryWrite(app: call.app, action: action, idempotency: idempotency) { result in
+            RegistryWrite(app: call.app, action: action, provenance: call.provenance, idempotency: idempotency) {
+                result in
                 call.send(result) { answer(to: call, $0, secret, updated) }
             })
     }
@@ -59,7 +60,10 @@ struct RegistryChange: Sendable {
         case .existed(let delegate): return resource(delegate)
         case .updated(let delegate): return updated.map { $0(delegate) } ?? resource(delegate)
         case .conflict(let delegate): return Problem.conflict(delegate).response(requestID: call.requestID)
-        case .notFound: return Problem.noWebhook(call.parameters[0]).response(requestID: call.requestID)
+        case .notFound: return Problem.noWebhook(call.parameters.first ?? "").response(requestID: call.requestID)
+        case .tooMany(let limit):
+            return Problem.tooMany("This app may have \(limit) webhooks. Remove some first.")
+                .response(requestID: call.requestID)
         case .versionMismatch: return Problem.preconditionFailed.response(requestID: call.requestID)
         case .invalid(let errors): return Problem.invalid(errors).response(requestID: call.requestID)
         case .removed(let delegates):

@@ -11,10 +11,10 @@ struct StateEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/v1/auth/{user_id}", showAuth),
-            Route(.put, "/v1/auth/{user_id}", setAuth),
-            Route(.get, "/v1/app-state", showAppState),
-            Route(.put, "/v1/app-state", setAppState),
+            Route(.get, "/v1/auth/{user_id}", needs: .read, showAuth),
+            Route(.put, "/v1/auth/{user_id}", needs: .publish, setAuth),
+            Route(.get, "/v1/app-state", needs: .read, showAppState),
+            Route(.put, "/v1/app-state", needs: .publish, setAppState),
         ]
     }
 
@@ -94,9 +94,11 @@ struct StateEndpoints: Sendable {
     /// Now, or with `wait` as soon as it is another one than the client knows.
     private func showAppState(_ call: Call) throws(Problem) {
         let query = try call.query("wait", "if_none_match")
-        // As a header would carry it, or without the quotation marks.
-        let known = query["if_none_match"].map {
-            $0.hasPrefix("\"") && $0.hasSuffix("\"") ? $0.filter { $0 != "\"" } : $0
+        // As the header carries it, or without the quotation marks. A header with several is none to wait by.
+        let header = call.request.head.value(of: "If-None-Match").flatMap { $0.contains(",") ? nil : $0 }
+        let known = (query["if_none_match"] ?? header).map { text in
+            let tag = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
+            return tag.hasPrefix("\"") && tag.hasSuffix("\"") ? tag.filter { $0 != "\"" } : String(tag)
         }
         guard let text = query["wait"] else { return sendAppState(call, unless: known) }
         guard let seconds = Int(text), (1...60).contains(seconds) else {

@@ -2,38 +2,68 @@ public import HTTPServer
 public import Herald
 import JSON
 
-/// Listening: events as they are posted.
+/// Listening: events as they are posted, and attempts as they are recorded.
 struct StreamEndpoints: Sendable {
-    let streams: EventStreams
+    let hub: Hub
+    let streams: Streams
+    let access: AccessControl
 
-    var routes: [Route] { [Route(.get, "/v1/events/stream", isStream: true, listen)] }
-
-    private func listen(_ call: Call) throws(Problem) {
-        let query = try call.query("events", "subjects", "last_event_id")
-        let interest = try interest(query, call.app)
-        var place = LogPlace.now
-        if let text = query["last_event_id"] {
-            guard let given = LogPlace(text) else {
-                throw .invalidParameter("last_event_id", "must be \(LogPlace.words), \"earliest\" or \"now\"")
-            }
-            place = given
-        }
-        // A browser that connects again sends the same address and, newer than that, this.
-        if let text = call.request.head.value(of: "Last-Event-ID"), !text.isEmpty {
-            // What is no id at all is one that the log doesn't have.
-            place = LogPlace(text) ?? .event(id: "")
-        }
-        let type = Response.Field("Content-Type", "text/event-stream")
-        if call.request.head.method == .head { return call.send(Response(status: 200, headers: [type])) }
-        // nginx would gather what is to arrive now.
-        let head = call.completed(Response(status: 200, headers: [type, .init("X-Accel-Buffering", "no")]))
-        var rules = StreamRules()
-        rules.heartbeat = StreamFormat.heartbeat
-        let listener = Listener(streams, interest, place, agent: call.request.head.value(of: "User-Agent"))
-        if !call.responder.stream(head.headers, rules, to: listener) { throw .tooManyStreams }
+    var routes: [Route] {
+        [
+            Route(.get, "/v1/events/stream", needs: .read, isStream: true, listenToEvents),
+            Route(.get, "/v1/attempts/stream", needs: .read, isStream: true, listenToAttempts),
+        ]
     }
 
-    private func interest(_ query: Query, _ app: AppKey) throws(Problem) -> StreamInterest {
+    // MARK: Events
+
+    private func listenToEvents(_ call: Call) throws(Problem) {
+        let query = try call.query("events", "subjects", "last_event_id")
+        let interest = try interest(query, call.app)
+        var start: EventStreams.Start?
+        if let text = query["last_event_id"] {
+            guard let given = Self.start(text, call.app) else {
+                throw .invalidParameter("last_event_id", "must be \(LogPlace.words), \"earliest\" or \"now\"")
+            }
+            start = given.start
+        }
+        // What is no id at all is one that the log doesn't have.
+        if let text = call.lastEventID { start = (Self.start(text, call.app) ?? Self.unknown).start }
+        try listen(call, to: streams.events, interest, start)
+    }
+
+    /// Finds the place after which to begin. `nil`: the text names none.
+    private static func start(_ text: String, _ app: AppKey) -> Beginning? {
+        if let place = EventLog.place(ofID: text) {
+            return .after { reader throws(StoreError) in
+                let log = (try reader.firstEvent() - 1)...(try reader.lastEvent())
+                return log.contains(place) ? place : nil
+            }
+        }
+        switch LogPlace(text) {
+        case nil: return nil
+        case .now: return .now
+        case .earliest: return .after { reader throws(StoreError) in try reader.firstEvent() - 1 }
+        case .time(let time): return .after { reader throws(StoreError) in try reader.sequence(since: time) - 1 }
+        case .event(let id): return .after { reader throws(StoreError) in try reader.event(app: app, id: id)?.sequence }
+        }
+    }
+
+    private static let unknown = Beginning.after { _ throws(StoreError) in nil }
+
+    private enum Beginning: Sendable {
+        case now
+        case after(EventStreams.Start)
+
+        var start: EventStreams.Start? {
+            switch self {
+            case .now: nil
+            case .after(let start): start
+            }
+        }
+    }
+
+    private func interest(_ query: Query, _ app: AppKey) throws(Problem) -> EventInterest {
         var wrong: [Problem.Item] = []
         var patterns: [EventPattern] = [.any]
         if let text = query["events"] {
@@ -58,12 +88,80 @@ struct StreamEndpoints: Sendable {
             }
         }
         guard wrong.isEmpty else { throw .validation(wrong) }
-        return StreamInterest(app: app, events: patterns, subjects: Set(subjects))
+        return EventInterest(app: app, events: patterns, subjects: Set(subjects))
     }
 
     /// As for webhooks.
     private static let maxPatterns = 64
     private static let maxSubjects = 1_000
+
+    // MARK: Attempts
+
+    private func listenToAttempts(_ call: Call) throws(Problem) {
+        let query = try call.query("delegate", "event", "outcome", "last_event_id")
+        let delegate = try query["delegate"].map { id throws(Problem) in
+            guard let delegate = hub.registry.delegate(call.app, id: id) else { throw .noWebhook(id) }
+            return delegate.key
+        }
+        if let event = query["event"], !EventInput.isValidID(event) {
+            throw .invalidParameter("event", "must be an event's id")
+        }
+        let interest = AttemptInterest(
+            app: call.app, delegate: delegate, event: query["event"], succeeded: try query.succeeded())
+        var start: AttemptStreams.Start?
+        switch query["last_event_id"] {
+        case nil, "now": break
+        case "earliest": start = Self.startAtOldest
+        case .some(let text):
+            guard let id = StoredAttempt.id(of: text) else {
+                throw .invalidParameter("last_event_id", "must be an attempt's id, \"earliest\" or \"now\"")
+            }
+            start = Self.start(after: id)
+        }
+        if let text = call.lastEventID {
+            // The id of the beginning of a log in which nothing was yet.
+            start = text == "earliest" ? Self.startAtOldest : Self.start(after: StoredAttempt.id(of: text))
+        }
+        try listen(call, to: streams.attempts, interest, start)
+    }
+
+    private static let startAtOldest: AttemptStreams.Start = { reader throws(StoreError) in
+        (try reader.attempts(after: 0, limit: 1).first?.id ?? 1) - 1
+    }
+
+    /// - Parameter id: of an attempt that may be gone; what counts is that those after it are there. `nil`: it is none.
+    private static func start(after id: Int64?) -> AttemptStreams.Start {
+        { reader throws(StoreError) in
+            guard let id, id <= (try reader.lastAttempt()),
+                let oldest = try reader.attempts(after: 0, limit: 1).first, id >= oldest.id - 1
+            else { return nil }
+            return id
+        }
+    }
+
+    // MARK: Both
+
+    private func listen<Log: StreamLog>(
+        _ call: Call, to streams: LiveStreams<Log>, _ interest: Log.Interest, _ start: LiveStreams<Log>.Start?
+    ) throws(Problem) {
+        let type = Response.Field("Content-Type", "text/event-stream")
+        if call.request.head.method == .head { return call.send(Response(status: 200, headers: [type])) }
+        // nginx would gather what is to arrive now.
+        let head = call.completed(Response(status: 200, headers: [type, .init("X-Accel-Buffering", "no")]))
+        var rules = StreamRules()
+        rules.heartbeat = ServerSentEvents.heartbeat
+        let listener = Listener(streams, interest, start, agent: call.request.head.value(of: "User-Agent"))
+        if !call.responder.stream(head.headers, rules, to: AdmittedStream(access, call.principal, listener)) {
+            throw .tooManyStreams
+        }
+    }
+}
+
+extension Call {
+    /// A browser that connects again sends the same address and, newer than that, this.
+    fileprivate var lastEventID: String? {
+        request.head.value(of: "Last-Event-ID").flatMap { $0.isEmpty ? nil : $0 }
+    }
 }
 
 extension ResponseStream: StreamOutput {}
@@ -71,25 +169,25 @@ extension StreamLoop: StreamThread {}
 
 /// Brings a client's connection and its stream together. All but the constants belongs to the streams' thread:
 /// nobody else touches what changes, which is why it may cross threads (`@unchecked Sendable`).
-private final class Listener: ResponseStreamDelegate, @unchecked Sendable {
-    private let streams: EventStreams
-    private let interest: StreamInterest
-    private let place: LogPlace
+private final class Listener<Log: StreamLog>: ResponseStreamDelegate, @unchecked Sendable {
+    private let streams: LiveStreams<Log>
+    private let interest: Log.Interest
+    private let start: LiveStreams<Log>.Start?
     private let agent: String?
     /// From `opened` to `closed`.
-    private var stream: EventStream?
+    private var stream: LiveStreams<Log>.Stream?
 
-    init(_ streams: EventStreams, _ interest: StreamInterest, _ place: LogPlace, agent: String?) {
+    init(_ streams: LiveStreams<Log>, _ interest: Log.Interest, _ start: LiveStreams<Log>.Start?, agent: String?) {
         self.streams = streams
         self.interest = interest
-        self.place = place
+        self.start = start
         self.agent = agent
     }
 
     func opened(_ output: ResponseStream) {
         let description = (agent.map { $0.prefix(80) + " at " } ?? "") + output.peer.description
         stream = streams.open(
-            interest, description: description, on: output.loop, to: output, start: Self.start(place, interest.app))
+            interest, description: description, on: output.loop, to: output, start: start)
     }
 
     func drained(_ output: ResponseStream) { if let stream { streams.drained(stream) } }
@@ -97,17 +195,5 @@ private final class Listener: ResponseStreamDelegate, @unchecked Sendable {
     func closed(_ output: ResponseStream) {
         if let stream { streams.close(stream) }
         stream = nil
-    }
-
-    /// Finds the place after which to begin.
-    private static func start(
-        _ place: LogPlace, _ app: AppKey
-    ) -> (@Sendable (any StoreReader) throws(StoreError) -> Sequence?)? {
-        switch place {
-        case .now: nil
-        case .earliest: { reader throws(StoreError) in try reader.firstEvent() - 1 }
-        case .time(let time): { reader throws(StoreError) in try reader.sequence(since: time) - 1 }
-        case .event(let id): { reader throws(StoreError) in try reader.event(app: app, id: id)?.sequence }
-        }
     }
 }

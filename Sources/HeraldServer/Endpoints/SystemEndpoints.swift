@@ -11,20 +11,20 @@ struct SystemEndpoints: Sendable {
 
     var routes: [Route] {
         [
-            Route(.get, "/healthz") { call throws(Problem) in
+            Route(.get, "/healthz", needs: nil) { call throws(Problem) in
                 _ = try call.query()
                 call.send { $0.member("status", "ok") }
             },
-            Route(.get, "/readyz", ready),
-            Route(.get, "/metrics", numbers),
-            Route(.get, "/.well-known/jwks.json", keys),
-            Route(.get, "/openapi.yaml") { call in
+            Route(.get, "/readyz", needs: nil, ready),
+            Route(.get, "/metrics", needs: .read, numbers),
+            Route(.get, "/.well-known/jwks.json", needs: nil, keys),
+            Route(.get, "/openapi.yaml", needs: nil) { call in
                 call.send(
                     Response(
                         status: 200, headers: [.init("Content-Type", "application/yaml")],
                         body: APIDescription.yaml))
             },
-            Route(.get, "/openapi.json") { call in call.send([], APIDescription.json) },
+            Route(.get, "/openapi.json", needs: nil) { call in call.send([], APIDescription.json) },
         ]
     }
 
@@ -37,8 +37,10 @@ struct SystemEndpoints: Sendable {
         }
     }
 
+    /// They are the server's as a whole: for its operator, and for readers of `default`.
     private func numbers(_ call: Call) throws(Problem) {
         _ = try call.query()
+        guard call.app == .default || call.principal.scopes.allow(.admin) else { throw .forbidden(.admin) }
         @Sendable func send(_ reader: (any StoreReader)?) {
             call.send(
                 Response(
@@ -49,12 +51,14 @@ struct SystemEndpoints: Sendable {
         if !hub.read({ send(try? $0.get()) }) { send(nil) }
     }
 
-    /// The public keys of all `v1a` signatures, each once, as a JSON Web Key Set (RFC 7517).
+    /// The public keys of all `v1a` signatures of an app, each once, as a JSON Web Key Set (RFC 7517). Who receives callbacks
+    /// has no key; the id of an app is one that nobody guesses.
     private func keys(_ call: Call) throws(Problem) {
-        _ = try call.query()
+        let id = try call.query("app")["app"] ?? App.default.id
+        guard let app = hub.apps.find(id), app.id == id else { throw .noApp(id) }
         try call.answer(from: hub) { _ in
             let now = hub.clock.wall()
-            let secrets = hub.registry.list(call.app).flatMap { $0.state.secrets.filter { $0.isValid(at: now) } }
+            let secrets = hub.registry.list(app.key).flatMap { $0.state.secrets.filter { $0.isValid(at: now) } }
             var seen: Set<[UInt8]> = []
             let keys = secrets.compactMap(\.secret.publicKey).filter { seen.insert($0.bytes).inserted }
             var json = JSONWriter(capacity: 256 * keys.count + 16)

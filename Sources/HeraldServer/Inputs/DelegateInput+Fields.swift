@@ -47,6 +47,7 @@ extension DelegateInput {
         case "http_version":
             settings.httpVersion =
                 isDefault ? defaults.httpVersion : reader.choice(value, "/http_version", default: defaults.httpVersion)
+        case "tls": TLSInput.merge(value, into: &settings.tls, &reader)
         default: break
         }
     }

@@ -9,7 +9,7 @@ struct DelegateInput {
     static let patchFields = [
         "url", "events", "subjects", "filter", "description", "metadata", "format", "headers", "ordering",
         "max_in_flight", "rate_limit", "timeout_seconds", "retry_schedule", "lease_seconds", "verification",
-        "http_version",
+        "http_version", "tls",
     ]
     /// What only a registration can say.
     static let firstFields = ["start", "replay_current_state", "secret", "signature"]
@@ -38,6 +38,7 @@ struct DelegateInput {
         var settings = WebhookSettings(url: "")
         if document["url"] == nil { input.reader.wrong("/url", "is required: where to send the callbacks") }
         for (key, value) in document.root.members { input.read(key, value, into: &settings) }
+        TLSInput.check(settings, &input.reader)
         let registration = Registration(
             settings: settings, secret: SecretInput(document, &input.reader), start: input.start(document["start"]),
             replaysCurrentState: input.replaysCurrentState(document["replay_current_state"]))
@@ -74,6 +75,7 @@ struct DelegateInput {
             var input = DelegateInput(checkURL)
             let old = state.settings
             for (key, value) in document.root.members { input.read(key, value, into: &state.settings) }
+            TLSInput.check(state.settings, &input.reader)
             // Together with what is there it may be too much.
             if !input.reader.errors.isEmpty { throw RegistryWrite.InvalidSettings(input.reader.errors) }
             if document["lease_seconds"] != nil { state.renewLease(now: now) }

@@ -39,7 +39,10 @@ extension Metrics {
         page.gauge(
             "herald_delegates", "Delegates, by kind and status.",
             survey.byStatus { .init(("kind", "webhook"), ("status", $0), value: $1.delegates) }
-                + [.init(("kind", "in_memory"), ("status", "active"), value: hub.inMemoryDelegates.count)])
+                + [
+                    .init(("kind", "in_memory"), ("status", "active"), value: hub.inMemoryDelegates.count),
+                    .init(("kind", "stream"), ("status", "active"), value: streams.count),
+                ])
         page.gauge(
             "herald_lanes_active", "Delegates with something in flight, behind, or waiting.",
             .init(value: survey.activeLanes))

@@ -9,15 +9,18 @@ struct Metrics: Sendable {
     let events = EventMetrics()
     let hub: Hub
     let checks: SchemaChecks
+    let streams: Streams
     let version: String
     let http: @Sendable () -> HTTPServerStatistics?
     private let process: ProcessMetrics
 
     init(
-        hub: Hub, checks: SchemaChecks, version: String, http: @escaping @Sendable () -> HTTPServerStatistics?
+        hub: Hub, checks: SchemaChecks, streams: Streams, version: String,
+        http: @escaping @Sendable () -> HTTPServerStatistics?
     ) {
         self.hub = hub
         self.checks = checks
+        self.streams = streams
         self.version = version
         self.http = http
         process = ProcessMetrics(startedAt: hub.clock.wall())
@@ -92,6 +95,10 @@ struct Metrics: Sendable {
 
     private func write(_ http: HTTPServerStatistics, _ page: inout MetricsPage) {
         page.gauge("herald_http_connections", "Open connections.", .init(value: http.openConnections))
+        page.gauge("herald_http_streams", "Live streams that are open.", .init(value: http.openStreams))
+        page.counter(
+            "herald_http_streams_cut_total", "Live streams that were ended because their client did not read.",
+            .init(value: http.cutStreams))
         page.gauge(
             "herald_http_requests_waiting", "Requests that wait for their answer.", .init(value: http.waitingRequests))
         page.counter(

@@ -4,7 +4,7 @@ import JSON
 extension JSONObjectWriter {
     mutating func members(of attempt: StoredAttempt, eventID: String?) {
         let record = attempt.record
-        member("id", ULIDGenerator.text("att_", time: record.startedAt, high: 0, low: UInt64(attempt.id)))
+        member("id", attempt.publicID)
         member("event", eventID)
         member("attempt", record.number)
         member("replay", record.isReplay)

@@ -78,6 +78,14 @@ extension JSONObjectWriter {
         member("lease_seconds", settings.leaseSeconds)
         member("verification", settings.verification.rawValue)
         member("http_version", settings.httpVersion.rawValue)
+        if settings.tls.isEmpty { member("tls", JSONNull()) } else { object("tls") { $0.members(of: settings.tls) } }
+    }
+
+    /// The key is nobody's to read.
+    private mutating func members(of tls: TLSSettings) {
+        member("ca", tls.authorities)
+        member("pin", tls.pin)
+        member("client_certificate", tls.clientCertificate)
     }
 
     /// How far a lane is behind.

@@ -1,59 +1,80 @@
 import Herald
 import JSON
 
-/// Server-Sent Events, as the HTML standard describes them.
-///
-/// An event has no `event:` field, so that `onmessage` of a browser gets all types. What the service itself has to say has
-/// one: `ready` at the beginning, whose `id:` lets a client resume that was cut off before any event came, and `reset`
-/// where events may be missing.
-extension StreamFormat {
-    static let serverSentEvents = StreamFormat(
-        event: { event in
+extension StreamFormat<Event> {
+    static var serverSentEvents: StreamFormat {
+        ServerSentEvents.format(
+            missing: "The log does not have the event of Last-Event-ID: it never was, or it is older than the log. New "
+                + "events follow; GET /v1/events lists those that are left."
+        ) { event in
             var json = JSONWriter(capacity: event.body.count + 128)
             json.object { $0.members(of: event) }
-            return message(id: event.id, data: json.bytes)
-        },
-        beginning: { beginning in
-            switch beginning {
-            case .after(let id):
-                Array("retry: \(retryMilliseconds)\n".utf8)
-                    + message(event: "ready", id: id ?? "earliest", data: object { $0.member("after", id) })
-            case .lost(let id):
-                Array("retry: \(retryMilliseconds)\n".utf8)
-                    + message(
-                        event: "reset", id: id ?? "earliest",
-                        data: object {
-                            $0.member("after", id)
-                            $0.member(
-                                "detail",
-                                "The log does not have the event of Last-Event-ID: it never was, or it is older than the "
-                                    + "log. New events follow; GET /v1/events lists those that are left.")
-                        })
+            return ServerSentEvents.message(id: event.id, data: json.bytes)
+        }
+    }
+}
+
+extension StreamFormat<LoggedAttempt> {
+    static var serverSentEvents: StreamFormat {
+        ServerSentEvents.format(
+            missing: "There is no attempt with this Last-Event-ID: it never was, or it is older than the attempts that "
+                + "are kept. New ones follow; GET /v1/delegates/{id}/attempts lists those that are left."
+        ) { logged in
+            var json = JSONWriter(capacity: 640)
+            json.object {
+                $0.members(of: logged.attempt, eventID: logged.eventID)
+                $0.member("delegate", logged.delegateID)
             }
-        },
-        gap: {
-            message(
-                event: "reset", id: nil,
-                data: object {
+            return ServerSentEvents.message(id: logged.attempt.publicID, data: json.bytes)
+        }
+    }
+}
+
+/// How streams look, as the HTML standard describes it.
+///
+/// An entry of a log has no `event:` field, so that `onmessage` of a browser gets all of them. What the service itself has
+/// to say has one: `ready` at the beginning, whose `id:` lets a client resume that was cut off before any entry came, and
+/// `reset` where entries may be missing.
+enum ServerSentEvents {
+    /// - Parameter missing: what is said when the log does not have the client's last entry.
+    static func format<Entry>(
+        missing: String, entry: @escaping @Sendable (Entry) -> [UInt8]
+    ) -> StreamFormat<Entry> {
+        StreamFormat(
+            entry: entry,
+            beginning: { beginning in
+                switch beginning {
+                case .after(let id): retry + message(event: "ready", id: id ?? "earliest") { $0.member("after", id) }
+                case .lost(let id):
+                    retry
+                        + message(event: "reset", id: id ?? "earliest") {
+                            $0.member("after", id)
+                            $0.member("detail", missing)
+                        }
+                }
+            },
+            gap: {
+                message(event: "reset", id: nil) {
                     $0.member(
-                        "detail",
-                        "The log was cut off before these events could be sent. It goes on with the oldest one left.")
-                })
-        })
+                        "detail", "What came next was removed before it could be sent. The oldest that is left follows."
+                    )
+                }
+            })
+    }
 
     /// A line that says nothing. It ends no message, so nobody takes it for an empty one.
     static let heartbeat = Array(":\n".utf8)
 
-    /// When a browser tries again.
-    private static let retryMilliseconds = 1_000
+    /// When a browser tries again, in milliseconds.
+    private static let retry = Array("retry: 1000\n".utf8)
 
-    private static func object(_ members: (inout JSONObjectWriter) -> Void) -> [UInt8] {
+    private static func message(event: String, id: String?, _ members: (inout JSONObjectWriter) -> Void) -> [UInt8] {
         var json = JSONWriter(capacity: 256)
         json.object(members)
-        return json.bytes
+        return message(event: event, id: id, data: json.bytes)
     }
 
-    private static func message(event: String? = nil, id: String?, data: [UInt8]) -> [UInt8] {
+    static func message(event: String? = nil, id: String?, data: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(data.count + 128)
         if let event { bytes += Array("event: \(event)\n".utf8) }

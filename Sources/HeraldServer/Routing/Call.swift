@@ -9,7 +9,18 @@ struct Call: Sendable {
     let requestID: String
     /// The decoded path parameters, in order.
     let parameters: [String]
-    let app: AppKey
+    let principal: Principal
+    /// Of the route: `/v1/delegates/{id}`; empty when there is none.
+    let template: String
+
+    var app: AppKey { principal.app }
+
+    /// For the audit log.
+    var provenance: Provenance {
+        Provenance(
+            actor: principal.identity.name, address: request.peer.description,
+            action: request.head.method.rawValue + " " + template)
+    }
 
     // MARK: Answering
 
@@ -96,6 +107,11 @@ struct Call: Sendable {
         guard !request.body.isEmpty else { return }
         let errors = try json().errors(unlessObjectOf: [])
         guard errors.isEmpty else { throw .invalid(errors) }
+    }
+
+    /// - Throws: 403; for a part of an operation that needs more than its route does.
+    func require(_ scope: Scope) throws(Problem) {
+        guard principal.scopes.allow(scope) else { throw .forbidden(scope) }
     }
 
     /// The version that `If-Match` asks for; `nil`: any.

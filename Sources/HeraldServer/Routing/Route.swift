@@ -1,10 +1,13 @@
 import HTTPServer
+import Herald
 
 /// One operation of the API: what `openapi.yaml` describes, as data.
 struct Route: Sendable {
     let method: RequestMethod
     /// As in OpenAPI: `/v1/delegates/{id}`.
     let template: String
+    /// The scope that a key must have; `nil`: no key is needed.
+    let needs: Scope?
     /// Called on a loop's thread; answers now or later.
     let handle: @Sendable (Call) throws(Problem) -> Void
     let segments: [Segment]
@@ -19,11 +22,13 @@ struct Route: Sendable {
     }
 
     init(
-        _ method: RequestMethod, _ template: String, takesCloudEvents: Bool = false, isStream: Bool = false,
+        _ method: RequestMethod, _ template: String, needs: Scope?, takesCloudEvents: Bool = false,
+        isStream: Bool = false,
         _ handle: @escaping @Sendable (Call) throws(Problem) -> Void
     ) {
         self.method = method
         self.template = template
+        self.needs = needs
         self.handle = handle
         self.takesCloudEvents = takesCloudEvents
         self.isStream = isStream

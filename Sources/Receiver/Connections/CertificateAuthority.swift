@@ -29,12 +29,7 @@ public final class CertificateAuthority: @unchecked Sendable {
         }
         self.key = key
         self.certificate = certificate
-        let text = [UInt8](unsafeUninitializedCapacity: 8192) { bytes, count in
-            count = bytes.withMemoryRebound(to: CChar.self) {
-                herald_certificate_text(certificate, $0.baseAddress, $0.count)
-            }
-        }
-        pem = String(decoding: text, as: UTF8.self)
+        pem = Self.text { herald_certificate_text(certificate, $0, $1) }
     }
 
     deinit {
@@ -42,25 +37,65 @@ public final class CertificateAuthority: @unchecked Sendable {
         EVP_PKEY_free(key)
     }
 
+    /// A certificate with its key, both PEM: what a server or a client of these names shows.
+    public struct Identity: Sendable {
+        public let certificate: String
+        public let key: String
+        /// The SHA-256 of the public key (DER), in base64.
+        public let pin: String
+    }
+
+    /// - Parameter names: host names and addresses.
+    public func makeIdentity(names: [String] = ["localhost", "127.0.0.1", "::1"]) throws(ReceiverError) -> Identity {
+        guard let key = herald_new_key() else { throw .tlsFailed("making a key") }
+        defer { EVP_PKEY_free(key) }
+        let certificate = try sign(key, names: names, isExpired: false)
+        defer { X509_free(certificate) }
+        return Identity(
+            certificate: Self.text { herald_certificate_text(certificate, $0, $1) },
+            key: Self.text { herald_key_text(key, $0, $1) }, pin: try Self.pin(of: key))
+    }
+
+    private static func pin(of key: OpaquePointer) throws(ReceiverError) -> String {
+        var digest = [UInt8](repeating: 0, count: 32)
+        guard herald_key_digest(key, &digest) == 1 else { throw .tlsFailed("hashing a key") }
+        return Base64.encode(digest)
+    }
+
+    private static func text(_ write: (UnsafeMutablePointer<CChar>?, Int) -> Int) -> String {
+        let text = [UInt8](unsafeUninitializedCapacity: 8192) { bytes, count in
+            count = bytes.withMemoryRebound(to: CChar.self) { write($0.baseAddress, $0.count) }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
     /// A new key and certificate of a server, in a context for TLS sessions.
     func serverContext(_ settings: ReceiverTLS) throws(ReceiverError) -> TLSContext {
         guard let serverKey = herald_new_key() else { throw .tlsFailed("making a key") }
         defer { EVP_PKEY_free(serverKey) }
-        let names = settings.names.map { name in
+        let serverCertificate = try sign(serverKey, names: settings.names, isExpired: settings.isExpired)
+        defer { X509_free(serverCertificate) }
+        let pin = try Self.pin(of: serverKey)
+        guard
+            let context = herald_tls_context(
+                serverCertificate, serverKey, settings.clientAuthority?.certificate, settings.offersHTTP2 ? 1 : 0)
+        else { throw .tlsFailed("preparing TLS") }
+        return TLSContext(context, pin: pin)
+    }
+
+    /// A certificate for a key, to be freed by the caller.
+    private func sign(_ key: OpaquePointer, names: [String], isExpired: Bool) throws(ReceiverError) -> OpaquePointer {
+        let texts = names.map { name in
             let isAddress = name.contains(":") || name.allSatisfy { $0.isASCII && ($0.isNumber || $0 == ".") }
             return (isAddress ? "IP:" : "DNS:") + name
         }
         let day = Self.dayInSeconds
-        let (from, until) = settings.isExpired ? (-2 * day, -day) : (-day, 30 * day)
+        let (from, until) = isExpired ? (-2 * day, -day) : (-day, 30 * day)
         guard
-            let serverCertificate = herald_new_certificate(
-                serverKey, "Herald receiver", names.joined(separator: ","), certificate, key, from, until)
-        else { throw .tlsFailed("making a certificate for \(settings.names.joined(separator: ", "))") }
-        defer { X509_free(serverCertificate) }
-        guard let context = herald_tls_context(serverCertificate, serverKey, settings.offersHTTP2 ? 1 : 0) else {
-            throw .tlsFailed("preparing TLS")
-        }
-        return TLSContext(context)
+            let signed = herald_new_certificate(
+                key, "Herald receiver", texts.joined(separator: ","), certificate, self.key, from, until)
+        else { throw .tlsFailed("making a certificate for \(names.joined(separator: ", "))") }
+        return signed
     }
 }
 
@@ -73,14 +108,17 @@ public struct ReceiverTLS: Sendable {
     public var isExpired: Bool
     /// Whether HTTP/2 is offered by ALPN.
     public var offersHTTP2: Bool
+    /// Clients must show a certificate of this authority; `nil`: they need none.
+    public var clientAuthority: CertificateAuthority?
 
     public init(
         _ authority: CertificateAuthority, names: [String] = ["localhost", "127.0.0.1", "::1"],
-        isExpired: Bool = false, offersHTTP2: Bool = true
+        isExpired: Bool = false, offersHTTP2: Bool = true, clientAuthority: CertificateAuthority? = nil
     ) {
         self.authority = authority
         self.names = names
         self.isExpired = isExpired
         self.offersHTTP2 = offersHTTP2
+        self.clientAuthority = clientAuthority
     }
 }

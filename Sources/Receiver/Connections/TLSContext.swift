@@ -5,10 +5,13 @@ internal import CSSL
 /// `@unchecked Sendable`: never changed once it is made, and OpenSSL counts references to it atomically.
 final class TLSContext: @unchecked Sendable {
     private let context: OpaquePointer
+    /// The SHA-256 of the public key (DER), in base64.
+    let pin: String
 
     /// Takes the context over.
-    init(_ context: OpaquePointer) {
+    init(_ context: OpaquePointer, pin: String) {
         self.context = context
+        self.pin = pin
     }
 
     deinit { SSL_CTX_free(context) }

@@ -7,42 +7,58 @@ final class HeraldProcess: Sendable {
     let process: ChildProcess
     let port: UInt16
     let folder: TemporaryFolder
+    /// Sent with every request that says nothing else.
+    private let key: String?
+    private let isOwner: Bool
 
     /// Starts `herald serve` and waits until it listens.
     /// - Parameters:
     ///   - folder: of an earlier process, to go on with its data.
+    ///   - listen: where; by default on a free port.
     ///   - data: the data folder, when it is not the folder itself.
+    ///   - adminKey: the operator's key; every request is sent with it.
     ///   - prefix: a program and its arguments that run the server, such as `strace`.
     static func start(
-        folder: TemporaryFolder = TemporaryFolder(), data: String? = nil, _ arguments: [String] = [],
-        environment: [String: String] = [:], prefix: [String] = []
+        folder: TemporaryFolder = TemporaryFolder(), data: String? = nil, listen: String = "127.0.0.1:0",
+        _ arguments: [String] = [],
+        environment: [String: String] = [:], adminKey: String? = nil, prefix: [String] = []
     ) async throws -> HeraldProcess {
         let all =
             prefix + [
-                try Binary.path(), "serve", "--listen", "127.0.0.1:0", "--data", data ?? folder.path + "/data",
+                try Binary.path(), "serve", "--listen", listen, "--data", data ?? folder.path + "/data",
                 "--log-format", "json",
             ] + arguments
-        let process = try ChildProcess(all[0], Array(all.dropFirst()), environment: environment)
+        let process = try ChildProcess(
+            all[0], Array(all.dropFirst()),
+            environment: environment.merging(adminKey.map { ["HERALD_ADMIN_KEY": $0] } ?? [:]) { $1 })
         do {
             let port: UInt16 = try await eventually("herald listens") {
                 if let port = Self.port(process.lines) { return port }
                 if process.end != nil { throw HeraldFailure(what: "herald did not start: \(process.text)") }
                 return nil
             }
-            return HeraldProcess(process, port, folder)
+            return HeraldProcess(process, port, folder, key: adminKey)
         } catch {
             process.signal(SIGKILL)
             throw error
         }
     }
 
-    private init(_ process: ChildProcess, _ port: UInt16, _ folder: TemporaryFolder) {
+    private init(_ process: ChildProcess, _ port: UInt16, _ folder: TemporaryFolder, key: String?, isOwner: Bool = true)
+    {
+        self.key = key
+        self.isOwner = isOwner
         self.process = process
         self.port = port
         self.folder = folder
     }
 
-    deinit { process.signal(SIGKILL) }
+    deinit { if isOwner { process.signal(SIGKILL) } }
+
+    /// The same server, asked without a key. The other one must outlive it.
+    static func stranger(to herald: HeraldProcess) -> HeraldProcess {
+        HeraldProcess(herald.process, herald.port, herald.folder, key: nil, isOwner: false)
+    }
 
     private static func port(_ lines: [String]) -> UInt16? {
         for line in lines {
@@ -86,6 +102,7 @@ final class HeraldProcess: Sendable {
         _ method: String, _ path: String, _ body: String? = nil, _ headers: [String: String] = [:]
     ) async throws -> Answer {
         var lines = ["Host": "127.0.0.1:\(port)"]
+        if let key { lines["Authorization"] = "Bearer \(key)" }
         if let body {
             lines["Content-Type"] = "application/json"
             lines["Content-Length"] = "\(body.utf8.count)"
@@ -138,11 +155,15 @@ final class HeraldProcess: Sendable {
 
     /// Waits until the answer to a GET is as it should be.
     func get(
-        _ path: String, within seconds: Double = 60, until isThere: @escaping @Sendable (Answer) -> Bool
+        _ path: String, _ headers: [String: String] = [:], within seconds: Double = 60,
+        until isThere: @escaping @Sendable (Answer) -> Bool
     ) async throws -> Answer {
-        try await eventually("GET \(path) is as expected", within: seconds) { [port] in
+        try await eventually("GET \(path) is as expected", within: seconds) { [port, key] in
             let client = try RawHTTPClient(port: port)
-            client.send("GET \(path) HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+            var fields = ["Host": "127.0.0.1", "Connection": "close"]
+            if let key { fields["Authorization"] = "Bearer \(key)" }
+            fields.merge(headers) { $1 }
+            client.send("GET \(path) HTTP/1.1\r\n\(fields.map { "\($0): \($1)\r\n" }.joined())\r\n")
             guard let response = try client.readResponse() else { return nil }
             let answer = Answer(response)
             return isThere(answer) ? answer : nil
@@ -150,8 +171,10 @@ final class HeraldProcess: Sendable {
     }
 
     /// Waits until the deliveries of an event have these states, in the order of the delegates' registration.
-    func deliveries(of event: String, _ states: String..., within seconds: Double = 60) async throws -> [JSONValue] {
-        let answer = try await get("/v1/events/\(event)", within: seconds) {
+    func deliveries(
+        of event: String, _ states: String..., within seconds: Double = 60, headers: [String: String] = [:]
+    ) async throws -> [JSONValue] {
+        let answer = try await get("/v1/events/\(event)", headers, within: seconds) {
             ($0["deliveries"].map { Array($0.elements) } ?? []).map { $0["state"]?.string } == states
         }
         return answer["deliveries"].map { Array($0.elements) } ?? []

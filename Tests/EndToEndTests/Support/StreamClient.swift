@@ -11,17 +11,22 @@ struct StreamMessage: Sendable {
     var json: JSONDocument? { try? JSONDocument(parsing: data) }
 }
 
-/// A client of `GET /v1/events/stream`, on a blocking socket: for threads of its own.
+/// A client of a live stream, on a blocking socket: for threads of its own.
 final class StreamClient {
     let head: String
     private let client: RawHTTPClient
 
     /// Connects and reads the head of the answer.
-    init(port: UInt16, _ query: String = "", lastEventID: String? = nil) throws {
+    init(
+        port: UInt16, _ query: String = "", path: String = "/v1/events/stream", lastEventID: String? = nil,
+        key: String? = nil
+    ) throws {
         client = try RawHTTPClient(port: port, timeoutSeconds: 20)
-        let field = lastEventID.map { "Last-Event-ID: \($0)\r\n" } ?? ""
+        let field =
+            (lastEventID.map { "Last-Event-ID: \($0)\r\n" } ?? "")
+            + (key.map { "Authorization: Bearer \($0)\r\n" } ?? "")
         client.send(
-            "GET /v1/events/stream\(query) HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
+            "GET \(path)\(query) HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
                 + "User-Agent: test\r\n\(field)\r\n")
         guard let head = try client.read(until: "\r\n\r\n") else { throw HeraldFailure(what: "no answer") }
         self.head = head
@@ -50,6 +55,7 @@ final class StreamClient {
 /// A client that comes again whenever its connection ends, and breaks it itself now and then.
 final class ReturningClient: Sendable {
     private struct State {
+        var random: SeededRandom
         var ids: [String] = []
         var connections = 0
         var resets = 0
@@ -59,13 +65,16 @@ final class ReturningClient: Sendable {
 
     private let state: Mutex<State>
 
-    /// - Parameter breaks: about every so many messages.
-    init(port: UInt16, query: String, breaks: Int) {
-        state = Mutex(State(port: port))
+    /// - Parameters:
+    ///   - breaks: about every so many messages.
+    ///   - seed: of when it breaks.
+    init(port: UInt16, path: String = "/v1/events/stream", query: String, breaks: Int, seed: UInt64) {
+        state = Mutex(State(random: SeededRandom(seed: seed), port: port))
         RawHTTP.start { [self] in
             var last: String?
             while !state.withLock({ $0.isStopped }) {
-                try? listen(query, &last, messages: Int.random(in: 1...(2 * breaks)))
+                let messages = state.withLock { Int.random(in: 1...(2 * breaks), using: &$0.random) }
+                try? listen(path, query, &last, messages: messages)
                 briefPause()
             }
         }
@@ -81,8 +90,8 @@ final class ReturningClient: Sendable {
     func move(to port: UInt16) { state.withLock { $0.port = port } }
     func stop() { state.withLock { $0.isStopped = true } }
 
-    private func listen(_ query: String, _ last: inout String?, messages: Int) throws {
-        let client = try StreamClient(port: state.withLock { $0.port }, query, lastEventID: last)
+    private func listen(_ path: String, _ query: String, _ last: inout String?, messages: Int) throws {
+        let client = try StreamClient(port: state.withLock { $0.port }, query, path: path, lastEventID: last)
         guard client.head.hasPrefix("HTTP/1.1 200") else { return }
         state.withLock { $0.connections += 1 }
         for _ in 0..<messages {

@@ -1,5 +1,6 @@
 import Herald
 import JSON
+import TestSupport
 import Testing
 
 @Suite("Random filters")

@@ -112,15 +112,17 @@ final class SimulatedProcess: @unchecked Sendable {
         let registry = Registry(recovery.delegates)
         self.registry = registry
         let catalogue = EventTypeCatalogue(recovery.eventTypes)
+        let keys = KeyRing(recovery.keys)
+        let apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
         let auth = AuthProjection()
         let inboxes = Inboxes()
         let memory = WrittenMemory(
-            registry: registry, catalogue: catalogue, auth: auth, tail: tail, loops: size.loops,
+            registry: registry, catalogue: catalogue, keys: keys, apps: apps, auth: auth, tail: tail, loops: size.loops,
             tell: { inboxes.loops[$0].inbox.append($1) })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, auth: auth,
             appState: AppStateProjection(recovery.appStates), registry: registry, catalogue: catalogue,
-            ids: ULIDGenerator(), clock: clock,
+            keys: keys, apps: apps, ids: ULIDGenerator(), clock: clock,
             hooks: .init(
                 changed: { effect in
                     changed(effect)

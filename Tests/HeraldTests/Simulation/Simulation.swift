@@ -1,5 +1,6 @@
 import Runtime
 import Synchronization
+import TestSupport
 
 @testable import Herald
 

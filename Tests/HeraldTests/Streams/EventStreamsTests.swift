@@ -1,142 +1,7 @@
-import Runtime
-import Synchronization
 import TestSupport
 import Testing
 
 @testable import Herald
-
-/// A thread that runs what it is given, one after another.
-private final class QueueThread: StreamThread {
-    private let mailbox: Mailbox<@Sendable () -> Void>
-    private let wakeup: Wakeup
-    private let isOver = Atomic(false)
-
-    init() throws {
-        let wakeup = try Wakeup()
-        self.wakeup = wakeup
-        mailbox = Mailbox(wakeup: wakeup)
-        RawHTTP.start { [self] in
-            while !isOver.load(ordering: .acquiring) {
-                wakeup.wait()
-                for body in mailbox.takeAll() { body() }
-            }
-        }
-    }
-
-    func perform(_ body: @escaping @Sendable () -> Void) { mailbox.post(body) }
-
-    func stop() {
-        isOver.store(true, ordering: .releasing)
-        wakeup.signal()
-    }
-}
-
-/// A client that reads at its own pace, and loses its connection now and then. On the streams' thread, but for `lines`.
-private final class FickleClient: @unchecked Sendable {
-    /// One connection. On the streams' thread only.
-    final class Output: StreamOutput, @unchecked Sendable {
-        weak var client: FickleClient?
-        var stream: EventStream?
-        var isFull = false
-        var isOver = false
-        init(_ client: FickleClient) { self.client = client }
-
-        func write(_ bytes: [UInt8]) {
-            if !isOver { client?.took(bytes, from: self) }
-        }
-
-        func end() {
-            isOver = true
-            client?.thread.perform { [weak self] in self?.client?.reconnect() }
-        }
-    }
-
-    let streams: EventStreams
-    let thread: any StreamThread
-    private let interest: StreamInterest
-    private var random: SeededRandom
-    private var output: Output?
-    private var lastID: String?
-    private var hasLeft = false
-    /// Messages, in the order in which they came.
-    let lines = Recorder<String>()
-
-    init(_ streams: EventStreams, _ thread: any StreamThread, _ interest: StreamInterest, seed: UInt64) {
-        self.streams = streams
-        self.thread = thread
-        self.interest = interest
-        random = SeededRandom(seed: seed)
-    }
-
-    func connect(from lastID: String? = nil) {
-        self.lastID = lastID
-        thread.perform { self.reconnect() }
-    }
-
-    func leave() {
-        thread.perform {
-            self.hasLeft = true
-            self.hangUp()
-        }
-    }
-
-    private func hangUp() {
-        if let stream = output?.stream { streams.close(stream) }
-        output?.isOver = true
-        output = nil
-    }
-
-    private func reconnect() {
-        // The last message may have made it lose its connection just when it wanted to leave.
-        if hasLeft { return }
-        hangUp()
-        let output = Output(self)
-        self.output = output
-        output.stream = streams.open(
-            interest, description: "test", on: thread, to: output,
-            start: lastID.map { Self.start($0, interest.app) })
-    }
-
-    private static func start(
-        _ id: String, _ app: AppKey
-    ) -> @Sendable (any StoreReader) throws(StoreError) -> Sequence? {
-        { reader throws(StoreError) in
-            id == "earliest" ? try reader.firstEvent() - 1 : try reader.event(app: app, id: id)?.sequence
-        }
-    }
-
-    private func took(_ bytes: [UInt8], from output: Output) {
-        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n") {
-            lines.record(String(line))
-            if let id = line.split(separator: " ").last, id != "none" { lastID = String(id) }
-        }
-        switch UInt64.random(in: 0..<10, using: &random) {
-        case 0:
-            output.isOver = true
-            thread.perform { self.reconnect() }
-        case 1...3:
-            output.isFull = true
-            thread.perform {
-                output.isFull = false
-                if let stream = output.stream, !output.isOver { self.streams.drained(stream) }
-            }
-        default: break
-        }
-    }
-
-    var events: [String] { lines.items.filter { $0.hasPrefix("event ") }.map { String($0.dropFirst(6)) } }
-}
-
-extension StreamFormat {
-    fileprivate static let lines = StreamFormat(
-        event: { Array("event \($0.id)\n".utf8) },
-        beginning: {
-            switch $0 {
-            case .after(let id): Array("after \(id ?? "none")\n".utf8)
-            case .lost(let id): Array("lost \(id ?? "none")\n".utf8)
-            }
-        }, gap: { Array("gap none\n".utf8) })
-}
 
 @Suite("Live streams")
 struct EventStreamsTests {
@@ -146,12 +11,22 @@ struct EventStreamsTests {
         var configuration = Hub.Configuration()
         configuration.tailEvents = tail
         let bench = try HubBench(configuration: configuration)
-        let streams = EventStreams(hub: bench.hub, format: .lines)
+        let streams = EventStreams(hub: bench.hub, format: .lines { $0.id })
         bench.hub.addDelegate(streams, description: "streams")
         let thread = try QueueThread()
         try await body(bench, streams, thread)
         await bench.stop()
         thread.stop()
+    }
+
+    private func client(
+        _ streams: EventStreams, _ thread: QueueThread, _ interest: EventInterest = EventInterest(), seed: UInt64
+    ) -> FickleClient<EventLog> {
+        FickleClient(streams, thread, interest, seed: seed) { id in
+            { reader throws(StoreError) in
+                id == "earliest" ? try reader.firstEvent() - 1 : try reader.event(app: interest.app, id: id)?.sequence
+            }
+        }
     }
 
     @Test(
@@ -160,8 +35,8 @@ struct EventStreamsTests {
     func reconnecting(seed: UInt64, tail: Int) async throws {
         try await run(tail: tail) { bench, streams, thread in
             for _ in 0..<20 { _ = try await bench.post("before.them") }
-            let interest = StreamInterest(events: [.prefix("a.")])
-            let clients = (0..<8).map { FickleClient(streams, thread, interest, seed: seed * 100 + $0) }
+            let interest = EventInterest(events: [.prefix("a.")])
+            let clients = (0..<8).map { client(streams, thread, interest, seed: seed * 100 + $0) }
             for client in clients { client.connect() }
             try await eventually("all have begun") { clients.allSatisfy { !$0.lines.items.isEmpty } }
             var wanted: [String] = []
@@ -172,10 +47,10 @@ struct EventStreamsTests {
             }
             let expected = wanted
             try await eventually("all were told everything") {
-                clients.allSatisfy { $0.events.count >= expected.count }
+                clients.allSatisfy { $0.told.count >= expected.count }
             }
             for client in clients {
-                #expect(client.events == expected)
+                #expect(client.told == expected)
                 #expect(!client.lines.items.contains { $0.hasPrefix("lost") || $0.hasPrefix("gap") })
                 client.leave()
             }
@@ -187,36 +62,41 @@ struct EventStreamsTests {
     func beginnings() async throws {
         try await run(tail: 4) { bench, streams, thread in
             for number in 0..<600 { _ = try await bench.post("a.b", id: "e\(number)") }
-            let earliest = FickleClient(streams, thread, StreamInterest(), seed: 7)
+            let earliest = client(streams, thread, seed: 7)
             earliest.connect(from: "earliest")
-            try await eventually("it was told everything") { earliest.events.count >= 600 }
-            #expect(earliest.events == (0..<600).map { "e\($0)" })
+            try await eventually("it was told everything") { earliest.told.count >= 600 }
+            #expect(earliest.told == (0..<600).map { "e\($0)" })
             #expect(earliest.lines.items.first == "after none")
 
-            let lost = FickleClient(streams, thread, StreamInterest(), seed: 8)
+            let lost = client(streams, thread, seed: 8)
             lost.connect(from: "nobody-knows")
             try await eventually("it has begun") { !lost.lines.items.isEmpty }
             #expect(lost.lines.items.first == "lost e599")
             _ = try await bench.post("a.b", id: "next")
-            try await eventually("it goes on") { lost.events == ["next"] }
-            earliest.leave()
-            lost.leave()
+            try await eventually("it goes on") { lost.told == ["next"] }
+
+            let stranger = client(streams, thread, EventInterest(app: AppKey(rawValue: 2)), seed: 9)
+            stranger.connect()
+            try await eventually("it has begun, and learns no id") { stranger.lines.items.first == "after @601" }
+            #expect(EventLog.place(ofID: "@601") == 601)
+            for id in ["601", "@", "@0", "@-1", "@x", ""] { #expect(EventLog.place(ofID: id) == nil) }
+            for client in [earliest, lost, stranger] { client.leave() }
         }
     }
 
     @Test("types, subjects, and what is nobody's business")
     func interests() {
         let event = Event(id: "1", type: "a.b", subject: "user:1", time: 0, data: Array("{}".utf8))
-        #expect(StreamInterest().wants(event))
-        #expect(StreamInterest(events: [.exact("x"), .prefix("a.")], subjects: ["user:2", "user:1"]).wants(event))
-        #expect(!StreamInterest(events: [.exact("a")]).wants(event))
-        #expect(!StreamInterest(subjects: ["user:2"]).wants(event))
-        #expect(!StreamInterest(app: AppKey(rawValue: 2)).wants(event))
-        #expect(!StreamInterest().wants(event.erased()))
+        #expect(EventInterest().wants(event))
+        #expect(EventInterest(events: [.exact("x"), .prefix("a.")], subjects: ["user:2", "user:1"]).wants(event))
+        #expect(!EventInterest(events: [.exact("a")]).wants(event))
+        #expect(!EventInterest(subjects: ["user:2"]).wants(event))
+        #expect(!EventInterest(app: AppKey(rawValue: 2)).wants(event))
+        #expect(!EventInterest().wants(event.erased()))
         let addressed = Event(id: "1", type: "a.b", subject: nil, time: 0, audience: 5, data: Array("{}".utf8))
-        #expect(!StreamInterest().wants(addressed))
+        #expect(!EventInterest().wants(addressed))
         let own = Event(id: "1", type: "herald.test", subject: nil, time: 0, data: Array("{}".utf8))
-        #expect(!StreamInterest().wants(own))
-        #expect(StreamInterest(events: [.prefix("herald.")]).wants(own))
+        #expect(!EventInterest().wants(own))
+        #expect(EventInterest(events: [.prefix("herald.")]).wants(own))
     }
 }

@@ -32,8 +32,8 @@ final class EngineBench {
     }
 
     /// Appends events to the log; their ids are `e` and their sequence.
-    func publish(_ count: Int = 1, type: String = "a.x", subject: String? = nil) {
-        let events = (0..<count).map { Event(type, id: "e\(log.count + 1 + $0)", subject: subject) }
+    func publish(_ count: Int = 1, type: String = "a.x", subject: String? = nil, app: AppKey = .default) {
+        let events = (0..<count).map { Event(type, id: "e\(log.count + 1 + $0)", subject: subject, app: app) }
         tail.published(EventBatch(first: Sequence(log.count) + 1, events: events))
         log += events
     }

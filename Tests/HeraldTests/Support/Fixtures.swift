@@ -20,11 +20,11 @@ extension WebhookSettings {
 
 extension WebhookDelegate {
     convenience init(
-        _ key: DelegateKey, start: Sequence = 0, status: Status = .active, version: Int64 = 1,
+        _ key: DelegateKey, start: Sequence = 0, status: Status = .active, version: Int64 = 1, app: AppKey = .default,
         _ change: (inout WebhookSettings) -> Void = { _ in }
     ) {
         self.init(
-            app: .default, key: key, id: "dlg_\(key)",
+            app: app, key: key, id: "dlg_\(key)",
             state: State(
                 settings: .made("https://receiver.example/\(key)", change), status: status,
                 secrets: [DelegateSecret(.test)]),

@@ -10,6 +10,8 @@ export class Problem extends Error {
   }
 }
 
+const session = "/v1/session";
+
 async function send(method, path, body, headers = {}) {
   const options = { method, headers: { ...headers }, cache: "no-store" };
   if (body !== undefined) {
@@ -30,6 +32,7 @@ async function send(method, path, body, headers = {}) {
   } catch {
     throw new Problem({ detail: "The server's answer was cut off." }, response.status);
   }
+  if (response.status === 401 && path !== session) dispatchEvent(new Event("unauthorized"));
   if (!response.ok) throw new Problem(isJSON ? answer : {}, response.status);
   return { answer, etag: response.headers.get("ETag"), status: response.status };
 }
@@ -50,6 +53,10 @@ export function matches(pattern, type) {
 }
 
 export const api = {
+  session: () => get(session),
+  signIn: (credentials) => send("POST", session, credentials),
+  signOut: () => send("DELETE", session),
+
   metrics: () => get("/metrics"),
 
   /// Up to `most` delegates, newest first, and whether there are more.

@@ -2,6 +2,7 @@
 // its signal says so.
 
 import { h, notice } from "./dom.js";
+import { whenSignedIn } from "./signin.js";
 import { overview } from "./overview.js";
 import { delegates } from "./delegates.js";
 import { events } from "./events.js";
@@ -111,7 +112,6 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
 });
 
-addEventListener("hashchange", route);
 addEventListener("unhandledrejection", (event) => {
   if (event.reason?.name !== "AbortError") notice(event.reason?.message ?? "Something went wrong.");
 });
@@ -119,4 +119,7 @@ document.querySelector(".skip").addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
-route();
+whenSignedIn(() => {
+  addEventListener("hashchange", route);
+  route();
+});

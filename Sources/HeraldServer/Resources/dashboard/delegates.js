@@ -14,7 +14,7 @@ const orders = {
   lag: (left, right) => lag(right) - lag(left),
   newest: (left, right) => right.created_at.localeCompare(left.created_at),
 };
-const lag = (each) => each.lag?.events ?? 0;
+const lag = (each) => each.lag?.events ?? each.lag?.attempts ?? 0;
 
 export function delegates(root, { parameter, signal }) {
   let all = [];
@@ -57,7 +57,7 @@ export function delegates(root, { parameter, signal }) {
         each.url && h("div", { class: "sub" }, address(each.url, 36))),
       h("td", { class: "mono clip", title: each.events?.join(", ") }, each.events?.join(", ")),
       h("td", null, state(each.status)),
-      h("td", { class: "number", "data-label": "behind" }, each.lag ? count(each.lag.events) : "–"),
+      h("td", { class: "number", "data-label": "behind" }, each.lag ? count(lag(each)) : "–"),
       h("td", { class: "number", "data-label": "last hour" }, attempts > 0 ? `${count((100 * numbers.delivered) / attempts)} % of ${count(attempts)}` : "–"),
       h("td", { class: "number", "data-label": "p95" }, duration(numbers?.latency_ms.p95)));
   }

@@ -2,7 +2,7 @@
 
 import { api, matches } from "./api.js";
 import { h, show, notice, confirm } from "./dom.js";
-import { keep } from "./live.js";
+import { follow, keep } from "./live.js";
 import { state, name, address, moment, duration, count, plural, sentence } from "./format.js";
 import { Fields } from "./fields.js";
 import { secret } from "./secret.js";
@@ -78,7 +78,10 @@ export function drawer(id, changed, signal) {
     const isWebhook = delegate.kind === "webhook";
     const [numbers, latest] = isWebhook ? await Promise.all([api.statistics(id), api.attempts(id)]) : [null, { data: [] }];
     drawHead(delegate, numbers);
-    if (isWebhook && !edited) edit();
+    if (isWebhook && !edited) {
+      edit();
+      follow("/v1/attempts/stream", () => ({ delegate: id }), refresh, controller.signal);
+    }
     show(attempts, isWebhook && h("h3", null, "Attempts"),
       latest.data.length > 0 ? h("ol", { class: "attempts" }, latest.data.map((each) => attempt(each, true)))
         : isWebhook && h("p", { class: "calm" }, "None yet."));

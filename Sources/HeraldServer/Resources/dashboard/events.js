@@ -2,13 +2,14 @@
 
 import { api } from "./api.js";
 import { h, show, empty } from "./dom.js";
-import { keep } from "./live.js";
+import { follow } from "./live.js";
 import { clock, cut, count } from "./format.js";
 
 const most = 500;
 const pageSize = 100;
 
 export function events(root, { query, signal }) {
+  const about = query.get("subject");
   let shown = [];
   let waiting = [];
   let older = null;
@@ -35,7 +36,7 @@ export function events(root, { query, signal }) {
     if (wanted !== location.hash) location.hash = wanted;
   }
 
-  const filters = () => ({ type: query.get("type"), subject: query.get("subject") });
+  const filters = () => ({ type: query.get("type"), subject: about });
   const isReading = () => isPaused || scrollY > 120 || list.contains(document.activeElement);
 
   function release() {
@@ -44,9 +45,21 @@ export function events(root, { query, signal }) {
     draw();
   }
 
+  const newest = () => waiting[0]?.id ?? shown[0]?.id;
+
+  /// Reads the latest; the stream tells what comes after.
+  async function begin() {
+    // Where nothing fits yet, that is after the end which the log had before it was looked at.
+    const end = newest() ?? (await api.events({ limit: 1 })).data[0]?.id ?? "earliest";
+    await poll();
+    const fields = { events: query.get("type") ?? "*,herald.*", last_event_id: newest() ?? end };
+    // The parameter is a list; a subject may have a comma.
+    return !about || about.includes(",") ? fields : { ...fields, subjects: about };
+  }
+
   async function poll() {
     const page = await api.events({ ...filters(), limit: pageSize });
-    const known = waiting[0]?.id ?? shown[0]?.id;
+    const known = newest();
     const place = page.data.findIndex((each) => each.id === known);
     const isFirst = known === undefined;
     const found = place < 0 ? page.data : page.data.slice(0, place);
@@ -62,7 +75,7 @@ export function events(root, { query, signal }) {
     else draw();
   }
 
-  keep(poll, 2000, signal, (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message)));
+  follow("/v1/events/stream", begin, (found) => add(found.filter((each) => !about || each.subject === about)), signal, (error) => show(list, h("p", { class: "error", role: "alert" }, error.errors?.[0]?.detail ?? error.message)));
 
   async function more() {
     const page = await api.events({ ...filters(), limit: pageSize, cursor: older });
@@ -77,7 +90,7 @@ export function events(root, { query, signal }) {
       release();
     } }, `${count(waiting.length)} new`));
     if (shown.length === 0) {
-      const isFiltered = query.get("type") || query.get("subject");
+      const isFiltered = query.get("type") || about;
       return show(list, isFiltered ? h("p", { class: "calm" }, "No event fits.") : empty("No events yet", "Post one, from here or from anywhere:",
         `curl ${location.origin}/v1/events \\\n  --json '{"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}'`));
     }

@@ -12,13 +12,72 @@ function tell(lost) {
   notice(lost ? "The connection to the server is lost. Trying again." : "Connected again.");
 }
 
+/// Listens to a live stream while the page is visible, until `signal` ends it. `start` reads what there is and answers the
+/// stream's parameters. When the connection breaks the browser resumes it; where that can't be, `start` is called again.
+/// `take` gets a few entries at a time, newest first, and none when the stream begins: from there on nothing is missed.
+export function follow(path, start, take, signal, failed) {
+  let source = null;
+  let timer = null;
+  let turn = 0;
+  function close() {
+    source?.close();
+    clearTimeout(timer);
+    source = timer = null;
+  }
+  async function open() {
+    close();
+    const mine = ++turn;
+    const isOver = () => signal.aborted || document.hidden || mine !== turn;
+    if (isOver()) return;
+    try {
+      const query = await start();
+      if (isOver()) return;
+      source = new EventSource(`${path}?${new URLSearchParams(query)}`);
+    } catch (error) {
+      if (isOver()) return;
+      if (error.status === 0) tell(true);
+      else failed(error);
+      timer = setTimeout(open, 2000);
+      return;
+    }
+    let batch = [];
+    source.onmessage = ({ data }) => {
+      if (batch.push(JSON.parse(data)) === 1) setTimeout(() => {
+        if (!isOver()) take(batch.reverse());
+        batch = [];
+      }, 100);
+    };
+    source.onopen = () => {
+      clearTimeout(timer);
+      timer = null;
+      tell(false);
+    };
+    source.onerror = () => {
+      const isRefused = source.readyState === EventSource.CLOSED;
+      tell(!isRefused);
+      if (!isRefused && timer) return;
+      clearTimeout(timer);
+      // After a long time there may be more than anybody wants to see pass by.
+      timer = setTimeout(open, isRefused ? 2000 : 30_000);
+    };
+    source.addEventListener("ready", () => isOver() || take([]));
+    source.addEventListener("reset", open);
+  }
+  document.addEventListener("visibilitychange", open, { signal });
+  signal.addEventListener("abort", close);
+  open();
+}
+
 /// Runs `task` now and every `milliseconds` after it has ended, while the page is visible, until `signal` ends it.
 /// What it throws is passed to `failed`, but a lost connection, which heals.
+/// Returns a function that runs it sooner: now, or if it is at it already, right after.
 export function keep(task, milliseconds, signal, failed = () => {}) {
   let timer = null;
   let isRunning = false;
+  let again = false;
   async function run() {
     clearTimeout(timer);
+    again = isRunning;
     if (isRunning || signal.aborted || document.hidden) return;
     isRunning = true;
     try {
@@ -30,7 +89,7 @@ export function keep(task, milliseconds, signal, failed = () => {}) {
       else failed(error);
     } finally {
       isRunning = false;
-      if (!signal.aborted) timer = setTimeout(run, milliseconds);
+      if (!signal.aborted) timer = setTimeout(run, again ? 250 : milliseconds);
     }
   }
   document.addEventListener("visibilitychange", run, { signal });

@@ -17,10 +17,16 @@ export function overview(root, { signal }) {
   const attention = h("section", { "aria-labelledby": "attention" });
   root.append(h("h1", { id: "flow" }, "Who is told of what"), picture, charts.element, attention);
 
+  // The numbers are the server's as a whole: not for the people of one of its apps.
+  const numbers = new AbortController();
   keep(async () => {
     history.add(await api.metrics());
     charts.show(history.points);
-  }, 2000, signal);
+  }, 2000, AbortSignal.any([signal, numbers.signal]), (error) => {
+    if (error.status !== 403) return;
+    charts.element.remove();
+    numbers.abort();
+  });
 
   const refresh = keep(async () => {
     const [delegates, recent] = await Promise.all([api.delegates(), api.events({ limit: 200 })]);

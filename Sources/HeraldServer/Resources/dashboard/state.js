@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { h, s, show, empty } from "./dom.js";
-import { keep } from "./live.js";
+import { follow, keep } from "./live.js";
 import { state as shape, moment, pretty, plural, duration } from "./format.js";
 
 export function state(root, { query, signal }) {
@@ -18,15 +18,15 @@ export function state(root, { query, signal }) {
         location.hash = wanted ? `#/state?user=${encodeURIComponent(wanted)}` : "#/state";
       } }, user, h("button", null, "Look up")), answer, latest));
 
-  keep(async () => {
+  const refreshState = keep(async () => {
     const [now, changes] = await Promise.all([api.appState(), api.events({ type: "app_state.changed", limit: 100 })]);
     show(current, h("h2", { id: "app-state" }, "App state"), now.since ? [h("p", { class: "large mono" }, words(now.state)),
       h("p", { class: "muted" }, "Since ", moment(now.since), ", by ", h("a", { href: `#/events/${now.event_id}`, "data-key": "by" }, "this event"), "."),
       strip(changes.data)] : empty("No app state yet", "Whoever knows the state of the app says so:",
       `curl -X PUT ${location.origin}/v1/app-state \\\n  --json '{"state": {"data_retrieval": "success"}}'`));
-  }, 2000, signal, (error) => show(current, h("p", { class: "error" }, error.message)));
+  }, 10_000, signal, (error) => show(current, h("p", { class: "error" }, error.message)));
 
-  keep(async () => {
+  const refreshUsers = keep(async () => {
     const wanted = query.get("user");
     if (wanted) {
       const found = await api.authStatus(wanted);
@@ -40,7 +40,12 @@ export function state(root, { query, signal }) {
       : h("ul", { class: "changes" }, changes.data.map((each) => h("li", null,
         shape(each.data?.status ?? "unknown"), h("a", { class: "mono", href: `#/state?user=${encodeURIComponent(idOf(each))}`, "data-key": each.id }, idOf(each)),
         h("span", { class: "muted" }, moment(each.time))))));
-  }, 3000, signal, (error) => show(answer, h("p", { class: "error" }, error.message)));
+  }, 10_000, signal, (error) => show(answer, h("p", { class: "error" }, error.message)));
+
+  follow("/v1/events/stream", () => ({ events: "app_state.changed,auth.status_changed" }), () => {
+    refreshState();
+    refreshUsers();
+  }, signal);
 }
 
 const idOf = (event) => String(event.data?.user_id ?? event.data?.user?.id ?? event.subject ?? "").replace(/^user:/, "");

@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import { h, s, show, notice, copyButton } from "./dom.js";
-import { keep } from "./live.js";
+import { follow, keep } from "./live.js";
 import { state, tone, moment, address, duration, pretty, plural, sentence } from "./format.js";
 import { attempt } from "./attempt.js";
 import { scale } from "./svg.js";
@@ -19,7 +19,6 @@ export function story(root, { parameter: id, signal }) {
 
   const refresh = keep(async () => {
     const event = await api.event(id);
-    const isOver = event.deliveries.every((each) => !["pending", "retrying"].includes(each.state));
     show(head, h("div", { class: "head" }, h("h1", { class: "mono" }, event.type),
       event.deliveries.length > 0 && h("button", { type: "button", "data-key": "all", onclick: () => again() }, "Redeliver to all")),
     h("dl", { class: "facts" }, [["Posted", moment(event.time)], ["Subject", event.subject && h("a", { href: `#/events?subject=${encodeURIComponent(event.subject)}`, class: "mono" }, event.subject)],
@@ -27,8 +26,9 @@ export function story(root, { parameter: id, signal }) {
       .filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))));
     drawTimeline(event);
     drawBody(event);
-    timeline.dataset.over = isOver;
-  }, 2000, signal, (error) => show(head, h("h1", null, "Event"), h("p", { class: "error", role: "alert" }, error.message)));
+  }, 10_000, signal, (error) => show(head, h("h1", null, "Event"), h("p", { class: "error", role: "alert" }, error.message)));
+
+  follow("/v1/attempts/stream", () => ({ event: id }), refresh, signal);
 
   function drawTimeline(event) {
     const heading = h("h2", { id: "told" }, "Who was told");

@@ -1,12 +1,19 @@
 import Synchronization
 
+/// What a stream tells of. Streams that ask for the same share what is found out for one of them.
+public protocol StreamInterest: Hashable, Sendable {
+    associatedtype Entry
+    var app: AppKey { get }
+    func wants(_ entry: Entry) -> Bool
+}
+
 /// A client that listens: a delegate of the kind `stream`.
 ///
 /// What is not constant or atomic belongs to the streams' thread, which is why it may cross threads.
-public final class EventStream: @unchecked Sendable {
+public final class LiveStream<Interest: StreamInterest>: @unchecked Sendable {
     /// `dlg_` and a ULID, new with each connection.
     public let id: String
-    public let interest: StreamInterest
+    public let interest: Interest
     /// Who listens, in a few words.
     public let description: String
     /// Milliseconds since 1970 UTC.
@@ -32,8 +39,7 @@ public final class EventStream: @unchecked Sendable {
     private let shownPlace = Atomic<Sequence>(0)
 
     init(
-        id: String, number: Int64, interest: StreamInterest, description: String, createdAt: Int64,
-        output: any StreamOutput
+        id: String, number: Int64, interest: Interest, description: String, createdAt: Int64, output: any StreamOutput
     ) {
         self.id = id
         self.number = number
@@ -50,7 +56,7 @@ public final class EventStream: @unchecked Sendable {
         if case .live = phase { shownPlace.store(0, ordering: .relaxed) }
     }
 
-    /// How many events of the log it has not been told of, those that it does not want included. Any thread.
+    /// How many entries of the log it has not been told of, those that it does not want included. Any thread.
     public func lag(head: Sequence) -> Int64 {
         let place = shownPlace.load(ordering: .relaxed)
         return place == 0 ? 0 : max(0, head - place)

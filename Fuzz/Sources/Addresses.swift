@@ -1,0 +1,21 @@
+@testable import Webhooks
+
+private let strict = AddressGuard()
+
+/// What is accepted is printed so that it reads the same, and an address in it is judged like the address alone.
+func fuzzURL(_ bytes: [UInt8]) {
+    guard let url = try? CallbackURL(bytes.text) else { return }
+    guard let again = try? CallbackURL(url.text) else { preconditionFailure("it can't be read again") }
+    precondition(again == url && url.port > 0 && !url.host.isEmpty)
+    precondition(url.text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "\\") })
+    guard let address = url.address else { return }
+    precondition(strict.judge(url) == strict.judge(address: address, port: url.port))
+    if address.isLoopback || address.isUnspecified { precondition(strict.judge(url) != .allowed) }
+}
+
+/// An entry of the lists of networks.
+func fuzzNetwork(_ bytes: [UInt8]) {
+    guard let rule = try? NetworkRule(parsing: bytes.text) else { return }
+    guard let again = try? NetworkRule(parsing: rule.description) else { preconditionFailure("it can't be read again") }
+    precondition(again == rule && rule.contains(rule.base))
+}

@@ -1,0 +1,33 @@
+/// A key that lets a program in: all that is known of it. Its text is shown to whoever makes it, and kept nowhere.
+public struct APIKey: Equatable, Sendable {
+    public let app: AppKey
+    /// `key_` and a ULID, whose characters are the public part of the text.
+    public let id: String
+    public let name: String
+    /// At least one, each once.
+    public let scopes: [Scope]
+    /// SHA-256 of the whole text.
+    public let digest: [UInt8]
+    /// Milliseconds since 1970 UTC, like all times here.
+    public let createdAt: Int64
+    /// It lets nobody in from then on; `nil`: no end.
+    public var expiresAt: Int64?
+    /// As it was last written; a minute behind at most while the process lives. `nil`: never.
+    public var lastUsedAt: Int64?
+
+    public init(
+        app: AppKey = .default, id: String, name: String, scopes: [Scope], digest: [UInt8], createdAt: Int64,
+        expiresAt: Int64? = nil, lastUsedAt: Int64? = nil
+    ) {
+        self.app = app
+        self.id = id
+        self.name = name
+        self.scopes = scopes
+        self.digest = digest
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+        self.lastUsedAt = lastUsedAt
+    }
+
+    public func isValid(at time: Int64) -> Bool { expiresAt.map { time < $0 } ?? true }
+}

@@ -1,0 +1,45 @@
+/// A tenant: everything belongs to exactly one, and sees nothing of the others. `default` is always there.
+public struct App: Equatable, Sendable {
+    /// What an operator can say of it.
+    public struct Settings: Equatable, Sendable {
+        /// 1–64 of `[a-z0-9_-]`; of one app only.
+        public var name: String
+        /// Webhooks that it may have; `nil`: any number.
+        public var maxDelegates: Int?
+        /// Events that it may post in a second, and at once; `nil`: any number.
+        public var eventsPerSecond: Int?
+
+        public init(name: String, maxDelegates: Int? = nil, eventsPerSecond: Int? = nil) {
+            self.name = name
+            self.maxDelegates = maxDelegates
+            self.eventsPerSecond = eventsPerSecond
+        }
+    }
+
+    /// Never given to another one, not even when it is deleted.
+    public let key: AppKey
+    /// `app_` and a ULID.
+    public let id: String
+    public let settings: Settings
+    /// Milliseconds since 1970 UTC.
+    public let createdAt: Int64
+    public let updatedAt: Int64
+    /// Counts the changes; the base of the `ETag`.
+    public let version: Int64
+
+    public init(
+        key: AppKey, id: String, settings: Settings, createdAt: Int64, updatedAt: Int64, version: Int64
+    ) {
+        self.key = key
+        self.id = id
+        self.settings = settings
+        self.createdAt = createdAt
+        self.updatedAt = updatedAt
+        self.version = version
+    }
+
+    /// The one that is there without having been made.
+    public static let `default` = App(
+        key: .default, id: "app_00000000000000000000000000", settings: Settings(name: "default"), createdAt: 0,
+        updatedAt: 0, version: 1)
+}

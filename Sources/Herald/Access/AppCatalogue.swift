@@ -1,0 +1,70 @@
+import Synchronization
+
+/// The apps in memory. The store has the durable copy.
+///
+/// The writer's thread changes it, after the commit; any thread reads.
+public final class AppCatalogue: Sendable {
+    private struct Entries {
+        var byKey: [AppKey: App] = [:]
+        /// By id and by name.
+        var byWord: [String: AppKey] = [:]
+        /// For the next one: larger than any that was ever used.
+        var next: AppKey
+    }
+
+    private let entries: Mutex<Entries>
+    private let isLimiting = Atomic(false)
+
+    /// - Parameter next: the key for the next app.
+    init(_ apps: [App], next: AppKey) {
+        var entries = Entries(next: next)
+        for app in [App.default] + apps { Self.insert(app, &entries) }
+        isLimiting.store(Self.limitsEvents(entries), ordering: .relaxed)
+        self.entries = Mutex(entries)
+    }
+
+    /// Whether any app may post only so many events: else the way of an event needs no look-up.
+    var limitsEvents: Bool { isLimiting.load(ordering: .relaxed) }
+
+    private static func limitsEvents(_ entries: Entries) -> Bool {
+        entries.byKey.values.contains { $0.settings.eventsPerSecond != nil }
+    }
+
+    public subscript(key: AppKey) -> App? { entries.withLock { $0.byKey[key] } }
+
+    /// - Parameter word: an id or a name.
+    public func find(_ word: String) -> App? {
+        entries.withLock { entries in entries.byWord[word].flatMap { entries.byKey[$0] } }
+    }
+
+    /// Newest first.
+    public var all: [App] { entries.withLock { Array($0.byKey.values) }.sorted { $0.id > $1.id } }
+
+    var count: Int { entries.withLock { $0.byKey.count } }
+
+    var nextKey: AppKey { entries.withLock { $0.next } }
+
+    /// The writer's thread.
+    func set(_ app: App) {
+        entries.withLock { entries in
+            Self.insert(app, &entries)
+            isLimiting.store(Self.limitsEvents(entries), ordering: .relaxed)
+        }
+    }
+
+    /// The writer's thread.
+    func remove(_ app: App) {
+        entries.withLock { entries in
+            entries.byKey[app.key] = nil
+            entries.byWord[app.id] = nil
+            entries.byWord[app.settings.name] = nil
+        }
+    }
+
+    private static func insert(_ app: App, _ entries: inout Entries) {
+        if let old = entries.byKey.updateValue(app, forKey: app.key) { entries.byWord[old.settings.name] = nil }
+        entries.byWord[app.id] = app.key
+        entries.byWord[app.settings.name] = app.key
+        entries.next = AppKey(rawValue: max(entries.next.rawValue, app.key.rawValue + 1))
+    }
+}

@@ -1,0 +1,74 @@
+import Synchronization
+
+/// The keys in memory: what decides whether a request is let in. The store has the durable copy.
+///
+/// The writer's thread changes it, after the commit; any thread reads.
+public final class KeyRing: Sendable {
+    /// One key, and when it was last used.
+    public final class Entry: Sendable {
+        public let key: APIKey
+        /// What the key's scopes allow, worked out once.
+        public let scopes: Scopes
+        private let used: Atomic<Int64>
+
+        fileprivate init(_ key: APIKey, used: Int64) {
+            self.key = key
+            scopes = Scopes(key.scopes)
+            self.used = Atomic(used)
+        }
+
+        /// Milliseconds since 1970 UTC; `nil`: never.
+        public var lastUsedAt: Int64? {
+            let time = used.load(ordering: .relaxed)
+            return time == 0 ? nil : time
+        }
+
+        /// Any thread; costs nothing that could be measured.
+        public func noteUse(at time: Int64) { used.store(time, ordering: .relaxed) }
+    }
+
+    private struct Entries {
+        /// By the id without `key_`, as bytes: a request need not make a string to find its key.
+        var byName: [ArraySlice<UInt8>: Entry] = [:]
+    }
+
+    /// Characters of an id before the public part.
+    private static let prefix = "key_"
+
+    private let entries: Mutex<Entries>
+
+    init(_ keys: [APIKey]) {
+        var entries = Entries()
+        for key in keys { entries.byName[Self.name(key.id)] = Entry(key, used: key.lastUsedAt ?? 0) }
+        self.entries = Mutex(entries)
+    }
+
+    private static func name(_ id: String) -> ArraySlice<UInt8> { Array(id.utf8)[...].dropFirst(prefix.utf8.count) }
+
+    /// Whether there are none at all, expired ones included.
+    public var isEmpty: Bool { entries.withLock { $0.byName.isEmpty } }
+
+    /// - Parameter name: the id without `key_`.
+    public func entry(named name: ArraySlice<UInt8>) -> Entry? { entries.withLock { $0.byName[name] } }
+
+    public func entry(id: String) -> Entry? {
+        id.hasPrefix(Self.prefix) ? entry(named: Self.name(id)) : nil
+    }
+
+    /// All of an app, newest first.
+    public func list(_ app: AppKey) -> [Entry] { all.filter { $0.key.app == app }.sorted { $0.key.id > $1.key.id } }
+
+    var all: [Entry] { Array(entries.withLock { $0.byName }.values) }
+
+    /// The writer's thread.
+    func set(_ key: APIKey) {
+        entries.withLock { entries in
+            let name = Self.name(key.id)
+            let used = max(entries.byName[name]?.lastUsedAt ?? 0, key.lastUsedAt ?? 0)
+            entries.byName[name] = Entry(key, used: used)
+        }
+    }
+
+    /// The writer's thread.
+    func remove(_ id: String) { entries.withLock { $0.byName[Self.name(id)] = nil } }
+}

@@ -1,0 +1,35 @@
+/// What a delegate asks of TLS beyond what always holds: version 1.2 or newer, and certificates are checked.
+///
+/// Prints without the key, so that it can't reach a log by accident.
+public struct TLSSettings: Equatable, Sendable {
+    /// Certificates (PEM) that the receiver is trusted by, in place of all others; `nil`: the service's.
+    public var authorities: String?
+    /// The SHA-256 of the receiver's public key (DER), in base64. The certificate is checked all the same.
+    public var pin: String?
+    /// What Herald shows of itself (PEM): its certificate, then those that vouch for it; and the private key.
+    public var clientCertificate: String?
+    public var clientKey: String?
+
+    public init(
+        authorities: String? = nil, pin: String? = nil, clientCertificate: String? = nil, clientKey: String? = nil
+    ) {
+        self.authorities = authorities
+        self.pin = pin
+        self.clientCertificate = clientCertificate
+        self.clientKey = clientKey
+    }
+
+    /// Nothing is asked for.
+    public var isEmpty: Bool { self == TLSSettings() }
+}
+
+extension TLSSettings: CustomStringConvertible, CustomReflectable {
+    public var description: String {
+        let parts = [
+            authorities.map { _ in "authorities" }, pin.map { "pin \($0)" },
+            clientCertificate.map { _ in "certificate" },
+        ]
+        return "TLS(\(parts.compactMap(\.self).joined(separator: ", ")))"
+    }
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

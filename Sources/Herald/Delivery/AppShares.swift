@@ -1,0 +1,105 @@
+/// The apps of one delivery loop, and the lanes of each.
+///
+/// Every app has a router of its own, so that its events cost nothing for the delegates of others, and a line of its own: of
+/// the apps that wait, the one with the fewest open requests comes next. So an app with many delegates, or with receivers
+/// that never answer, takes from the others no more than their equal share. Choosing costs the number of apps.
+struct AppShares {
+    private struct Share {
+        let app: AppKey
+        var router = Router()
+        /// Lanes that have work and may start some of it, in the order of their turns.
+        var line = RoundRobin()
+        var lanes = 0
+        /// Requests, those of lanes that are gone included.
+        var open = 0
+        var lastTurn = 0
+    }
+
+    private var shares: [Share?] = []
+    private var indices: [AppKey: Int] = [:]
+    private var free: [Int] = []
+    private var turns = 0
+    /// Lanes that stand in line.
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    // MARK: Lanes come and go
+
+    /// A lane of the app comes.
+    /// - Returns: the app's place here, which the lane keeps.
+    mutating func join(_ app: AppKey) -> Int {
+        let index = indices[app] ?? add(Share(app: app))
+        shares[index]?.lanes += 1
+        return index
+    }
+
+    /// A lane of the app at this place goes.
+    mutating func leave(_ lane: Int, _ index: Int) {
+        if shares[index]?.line.remove(lane) == true { count -= 1 }
+        shares[index]?.lanes -= 1
+        forgetIfUnused(index)
+    }
+
+    private mutating func add(_ share: Share) -> Int {
+        let index = free.popLast() ?? shares.count
+        if index == shares.count { shares.append(share) } else { shares[index] = share }
+        indices[share.app] = index
+        return index
+    }
+
+    private mutating func forgetIfUnused(_ index: Int) {
+        guard let share = shares[index], share.lanes == 0, share.open == 0 else { return }
+        indices[share.app] = nil
+        shares[index] = nil
+        free.append(index)
+    }
+
+    // MARK: Events
+
+    mutating func insert(_ lane: Int, _ patterns: [EventPattern], _ index: Int) {
+        shares[index]?.router.insert(lane, patterns)
+    }
+
+    /// - Parameter patterns: those that the lane was inserted with.
+    mutating func remove(_ lane: Int, _ patterns: [EventPattern], _ index: Int) {
+        shares[index]?.router.remove(lane, patterns)
+    }
+
+    /// The lanes to offer an event to; see `Router`.
+    mutating func lanes(for event: Event) -> (any: [Int], named: [Int]) {
+        guard let index = indices[event.app] else { return ([], []) }
+        return shares[index]?.router.lanes(for: event.type) ?? ([], [])
+    }
+
+    // MARK: Turns
+
+    mutating func append(_ lane: Int, _ index: Int) {
+        if shares[index]?.line.append(lane) == true { count += 1 }
+    }
+
+    /// The lane whose turn it is.
+    mutating func next() -> Int? {
+        guard count > 0 else { return nil }
+        var chosen: (index: Int, open: Int, lastTurn: Int)?
+        for index in shares.indices where shares[index]?.line.isEmpty == false {
+            guard let open = shares[index]?.open, let lastTurn = shares[index]?.lastTurn else { continue }
+            if let chosen, (chosen.open, chosen.lastTurn) <= (open, lastTurn) { continue }
+            chosen = (index, open, lastTurn)
+        }
+        guard let chosen else { return nil }
+        turns += 1
+        count -= 1
+        shares[chosen.index]?.lastTurn = turns
+        return shares[chosen.index]?.line.next()
+    }
+
+    /// A request of the app begins.
+    mutating func began(_ index: Int) { shares[index]?.open += 1 }
+
+    /// A request of the app has ended.
+    mutating func ended(_ index: Int) {
+        shares[index]?.open -= 1
+        forgetIfUnused(index)
+    }
+}

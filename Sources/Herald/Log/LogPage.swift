@@ -1,0 +1,23 @@
+/// A stretch of a log, oldest first, as it was read.
+public protocol LogPage: Sendable {
+    associatedtype Entry: Sendable
+    /// It has everything that the log has after this place …
+    var after: Sequence { get }
+    /// … up to this one; the same place when there was nothing.
+    var last: Sequence { get }
+    var entries: [Entry] { get }
+    /// Where in the log an entry is.
+    /// - Parameter index: in `entries`.
+    func place(_ index: Int) -> Sequence
+    /// What of it comes after a place within it.
+    func rest(after place: Sequence) -> Self
+}
+
+extension EventBatch: LogPage {
+    public var after: Sequence { first - 1 }
+    public var entries: [Event] { events }
+    public func place(_ index: Int) -> Sequence { first + Sequence(index) }
+    public func rest(after place: Sequence) -> EventBatch {
+        EventBatch(first: place + 1, events: Array(events.dropFirst(Int(place - after))))
+    }
+}

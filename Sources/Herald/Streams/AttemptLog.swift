@@ -1,0 +1,184 @@
+import Synchronization
+
+/// The log of attempts, as far as clients listen to it. What they are told is what a reader found in the store: the
+/// deliveries keep no copies for them, and do nothing else either while nobody listens.
+///
+/// What is not constant or atomic belongs to the streams' thread, which is why it may cross threads.
+public final class AttemptLog: StreamLog, @unchecked Sendable {
+    public typealias Page = AttemptPage
+    public typealias Interest = AttemptInterest
+
+    /// Attempts in memory at most, once cut: a client that reads slower than that reads from the store.
+    private static let memory = 1_024
+
+    private let hub: Hub
+    private let shownHead = Atomic<Sequence>(0)
+
+    // The streams' thread.
+
+    /// The end of the log; `nil`: nobody listens.
+    private var recent: AttemptPage?
+    private var isReading = false
+    /// Something was written down after the read began that is under way.
+    private var isBehind = false
+    private var erasuresSeen = 0
+
+    init(_ hub: Hub) { self.hub = hub }
+
+    public var head: Sequence { shownHead.load(ordering: .relaxed) }
+    public var erasures: Int { hub.tail.erasures.load(ordering: .acquiring) }
+
+    // MARK: The streams' thread
+
+    public func end(for app: AppKey) -> StreamPlace? { nil }
+
+    public func begin(head: Sequence) {
+        if recent != nil { return }
+        recent = AttemptPage(after: head, last: head)
+        shownHead.store(head, ordering: .relaxed)
+        erasuresSeen = erasures
+    }
+
+    public func rest() { recent = nil }
+
+    public func slice(after place: Sequence, limit: Int) -> LogSlice<AttemptPage> {
+        guard let recent else { return .gone }
+        if erasuresSeen != erasures {
+            erasuresSeen = erasures
+            self.recent = AttemptPage(after: recent.last, last: recent.last)
+        }
+        guard let recent = self.recent, place >= recent.after else { return .gone }
+        return place >= recent.last ? .end : .entries(recent.rest(after: place, limit: limit))
+    }
+
+    public func refresh(on thread: any StreamThread, _ done: @escaping @Sendable () -> Void) {
+        isBehind = true
+        if !isReading { read(thread, done) }
+    }
+
+    /// Reads the next page, one at a time, until there is none.
+    private func read(_ thread: any StreamThread, _ done: @escaping @Sendable () -> Void) {
+        guard let place = recent?.last else { return }
+        isReading = true
+        isBehind = false
+        let erasures = erasures
+        let taken = hub.read { [self] reader in
+            let page = try? page(after: place, in: reader.get())
+            thread.perform {
+                guard let page else { return self.tryAgain(thread, done) }
+                self.isReading = false
+                // What was erased meanwhile may be in it.
+                if erasures != self.erasures { return self.read(thread, done) }
+                self.take(page)
+                done()
+                if page.last > place || self.isBehind { self.read(thread, done) }
+            }
+        }
+        if !taken { tryAgain(thread, done) }
+    }
+
+    private func take(_ page: AttemptPage) {
+        // Meanwhile all may have left, and others come.
+        guard var recent, page.last > recent.last else { return }
+        if page.after > recent.last {
+            // Retention was faster.
+            recent = page
+        } else {
+            recent.append(page.rest(after: recent.last))
+        }
+        if recent.entries.count > 2 * Self.memory {
+            recent = recent.rest(after: recent.place(recent.entries.count - Self.memory - 1))
+        }
+        self.recent = recent
+        shownHead.store(recent.last, ordering: .relaxed)
+    }
+
+    /// The store could not be read: once more in a second, and not before.
+    private func tryAgain(_ thread: any StreamThread, _ done: @escaping @Sendable () -> Void) {
+        hub.after(seconds: 1) {
+            thread.perform {
+                self.isReading = false
+                self.read(thread, done)
+            }
+        }
+    }
+
+    // MARK: A reader's thread
+
+    public func end(in reader: any StoreReader) throws(StoreError) -> Sequence { try reader.lastAttempt() }
+
+    public func place(
+        _ place: Sequence, for app: AppKey, in reader: any StoreReader
+    ) throws(StoreError) -> StreamPlace {
+        guard place > 0 else { return StreamPlace(place: 0, id: nil) }
+        let found = try reader.attempts(after: place - 1, limit: 1).first
+        // The number alone says where it is: an attempt that is gone, or another app's, has a name to come back to as well.
+        let time = found.flatMap { $0.id == place ? $0.record.startedAt : nil } ?? 0
+        return StreamPlace(place: place, id: StoredAttempt.publicID(place, startedAt: time))
+    }
+
+    public func page(after place: Sequence, in reader: any StoreReader) throws(StoreError) -> AttemptPage {
+        let found = try reader.attempts(after: place, limit: PageCache.eventsPerPage)
+        guard let first = found.first, let last = found.last else { return AttemptPage(after: place, last: place) }
+        // Numbers are missing where something was erased. What is missing at the front was removed by retention, or that is
+        // what it is taken for.
+        var after = place
+        if first.id > place + 1, let oldest = try reader.attempts(after: 0, limit: 1).first {
+            after = max(place, oldest.id - 1)
+        }
+        var names = AttemptNames(hub, reader)
+        return AttemptPage(after: after, last: last.id, entries: try names.entries(found))
+    }
+}
+
+/// Finds the names for attempts; each once.
+private struct AttemptNames {
+    private let hub: Hub
+    private let reader: any StoreReader
+    private var events: [Sequence: (app: AppKey, id: String)?] = [:]
+    private var delegates: [DelegateKey: (app: AppKey?, id: String)?] = [:]
+
+    init(_ hub: Hub, _ reader: any StoreReader) {
+        self.hub = hub
+        self.reader = reader
+    }
+
+    mutating func entries(_ attempts: [StoredAttempt]) throws(StoreError) -> [LoggedAttempt] {
+        var entries: [LoggedAttempt] = []
+        entries.reserveCapacity(attempts.count)
+        for attempt in attempts {
+            let event = try event(attempt.record.event)
+            // A number that was kept when its event was erased is nobody's.
+            guard let delegate = try delegate(attempt.record.delegate), let app = event?.app ?? delegate.app else {
+                continue
+            }
+            entries.append(LoggedAttempt(attempt: attempt, app: app, delegateID: delegate.id, eventID: event?.id))
+        }
+        return entries
+    }
+
+    private mutating func event(_ sequence: Sequence) throws(StoreError) -> (app: AppKey, id: String)? {
+        if let known = events[sequence] { return known }
+        var batch: EventBatch
+        if case .events(let recent) = hub.tail.slice(after: sequence - 1, limit: 1) {
+            batch = recent
+        } else {
+            batch = try reader.events(after: sequence - 1, limit: 1, maxBytes: 1)
+        }
+        let found = batch.first == sequence ? batch.events.first.map { (app: $0.app, id: $0.id) } : nil
+        events[sequence] = .some(found)
+        return found
+    }
+
+    private mutating func delegate(_ key: DelegateKey) throws(StoreError) -> (app: AppKey?, id: String)? {
+        if let known = delegates[key] { return known }
+        var found: (app: AppKey?, id: String)?
+        if let delegate = hub.registry.delegate(key: key) {
+            found = (delegate.app, delegate.id)
+        } else if let id = try reader.deletedDelegateID(key) {
+            found = (nil, id)
+        }
+        delegates[key] = .some(found)
+        return found
+    }
+}

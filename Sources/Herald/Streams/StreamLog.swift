@@ -1,0 +1,49 @@
+/// A log that clients listen to: what the streams need to know of it.
+public protocol StreamLog: AnyObject, Sendable {
+    associatedtype Page: LogPage
+    associatedtype Interest: StreamInterest where Interest.Entry == Page.Entry
+
+    // Any thread
+
+    /// The last place, as far as is known.
+    var head: Sequence { get }
+    /// Counts what was erased, so that whoever keeps what was read from the store knows when to forget it.
+    var erasures: Int { get }
+
+    // The streams' thread
+
+    /// The end of the log, when it is known without reading.
+    func end(for app: AppKey) -> StreamPlace?
+    /// A stream begins; this was the end of the log when it was found out where.
+    func begin(head: Sequence)
+    /// Nobody listens any more.
+    func rest()
+    /// Something is new: brings it into memory, and calls `done` on the same thread then, each time when there is more.
+    func refresh(on thread: any StreamThread, _ done: @escaping @Sendable () -> Void)
+    /// What memory has after a place.
+    func slice(after place: Sequence, limit: Int) -> LogSlice<Page>
+
+    // A reader's thread
+
+    func end(in reader: any StoreReader) throws(StoreError) -> Sequence
+    /// The place of this number, as `app` may know it.
+    func place(_ place: Sequence, for app: AppKey, in reader: any StoreReader) throws(StoreError) -> StreamPlace
+    /// Oldest first, from the store: something, if there is anything after the place.
+    func page(after place: Sequence, in reader: any StoreReader) throws(StoreError) -> Page
+}
+
+/// A place in a log, for a client to come back to.
+public struct StreamPlace: Sendable {
+    let place: Sequence
+    /// What a client resumes from: the id of the entry there, or what stands for it; `nil` when there is none.
+    let id: String?
+}
+
+/// What memory can say of a log after a place.
+public enum LogSlice<Page: LogPage>: Sendable {
+    case entries(Page)
+    /// The place is the end of what is known.
+    case end
+    /// The store has it.
+    case gone
+}

@@ -1,0 +1,103 @@
+import Crypto
+import HTTPServer
+import Herald
+import Runtime
+
+/// Decides who is let in, by the head of a request.
+///
+/// As long as there is no key at all everybody may do everything; from the first one on, every request needs one. Any thread.
+struct AccessControl: Sendable {
+    private let hub: Hub
+    let sessions: Sessions
+    let portalLinks: PortalLinks
+    let streams = AdmittedStreams()
+    /// SHA-256 of the operator's key; `nil`: there is none.
+    private let operatorDigest: [UInt8]?
+
+    init(hub: Hub, operatorKey: String?) {
+        self.hub = hub
+        sessions = Sessions(clock: hub.clock)
+        portalLinks = PortalLinks(clock: hub.clock)
+        operatorDigest = operatorKey.map { SHA256.hash(Array($0.utf8)) }
+    }
+
+    /// Whether a request needs a key.
+    var isRequired: Bool { operatorDigest != nil || !hub.keys.isEmpty }
+
+    /// Whether the operator can get in whatever keys are revoked.
+    var hasOperatorKey: Bool { operatorDigest != nil }
+
+    /// - Throws: 401 when nobody known asks, 403 when what they may do is something else.
+    func admit(_ head: RequestHead, to route: Route) throws(Problem) -> Principal {
+        guard let scope = route.needs else { return .anyone }
+        let principal = try principal(of: head)
+        guard principal.scopes.allow(scope) else { throw .forbidden(scope) }
+        return principal
+    }
+
+    /// - Throws: 401, the same whatever is wrong with the key; 404 for an app that is not there or another's.
+    func principal(of head: RequestHead) throws(Problem) -> Principal {
+        let principal = try identified(head)
+        guard let word = head.value(of: "Herald-App") else { return principal }
+        guard let app = hub.apps.find(word), app.key == principal.app || principal.scopes.allow(.admin) else {
+            throw .noApp(word)
+        }
+        return principal.acting(on: app.key)
+    }
+
+    private func identified(_ head: RequestHead) throws(Problem) -> Principal {
+        guard isRequired else { return Principal(identity: .anyone, app: .default, scopes: .all) }
+        if let credentials = head.bytes(of: "Authorization") {
+            if let token = Self.bearer(credentials), let principal = principal(token) { return principal }
+        } else if let id = Sessions.id(in: head), Sessions.isSameOrigin(head), let session = sessions.find(id) {
+            if let principal = principal(of: session) { return principal }
+        }
+        throw .unauthorized
+    }
+
+    /// Whose text this is.
+    func principal(_ text: ArraySlice<UInt8>) -> Principal? {
+        guard text.count <= KeyText.maxBytes else { return nil }
+        let digest = SHA256.hash(Array(text))
+        if let operatorDigest, isEqualInConstantTime(digest, operatorDigest) {
+            return Principal(identity: .operatorKey, app: .default, scopes: .all)
+        }
+        guard let name = KeyText.name(in: text), let entry = hub.keys.entry(named: name),
+            isEqualInConstantTime(digest, entry.key.digest)
+        else { return nil }
+        return principal(entry)
+    }
+
+    private func principal(_ entry: KeyRing.Entry) -> Principal? {
+        let now = hub.clock.wall()
+        guard entry.key.isValid(at: now) else { return nil }
+        entry.noteUse(at: now)
+        return Principal(
+            identity: .key(entry.key.id), app: entry.key.app, scopes: entry.scopes, expiresAt: entry.key.expiresAt)
+    }
+
+    /// A session ends with the key that it was opened with, or with the app of its link.
+    private func principal(of session: Sessions.Session) -> Principal? {
+        switch session.principal.identity {
+        case .key(let id): hub.keys.entry(id: id).flatMap(principal)
+        case .portalLink: hub.apps[session.principal.app] == nil ? nil : session.principal
+        case .anyone, .operatorKey: session.principal
+        }
+    }
+
+    private static let scheme = Array("bearer ".utf8)
+
+    /// Whether the key that let somebody in, and its app, have not been removed since then.
+    func isStillThere(_ principal: Principal) -> Bool {
+        if case .key(let id) = principal.identity, hub.keys.entry(id: id) == nil { return false }
+        return hub.apps[principal.app] != nil
+    }
+
+    /// What follows `Bearer`, in any case.
+    private static func bearer(_ credentials: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        guard credentials.count > scheme.count,
+            zip(credentials, scheme).allSatisfy({ ($0 == UInt8(ascii: " ") ? $0 : $0 | 0x20) == $1 })
+        else { return nil }
+        return credentials.dropFirst(scheme.count).drop { $0 == UInt8(ascii: " ") }
+    }
+}

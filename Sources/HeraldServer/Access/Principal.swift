@@ -1,0 +1,39 @@
+import Herald
+
+/// On whose behalf a request is made: what it acts on, and what it may do there.
+struct Principal: Sendable {
+    enum Identity: Equatable, Sendable {
+        /// No key is needed, because there is none, or because the address is open to all.
+        case anyone
+        /// The operator's key, from the configuration.
+        case operatorKey
+        /// The id of a key.
+        case key(String)
+        /// Whoever has followed a link.
+        case portalLink
+
+        /// As the audit log names it.
+        var name: String {
+            switch self {
+            case .anyone: "anyone"
+            case .operatorKey: "operator"
+            case .key(let id): id
+            case .portalLink: "portal"
+            }
+        }
+    }
+
+    let identity: Identity
+    let app: AppKey
+    let scopes: Scopes
+    /// Milliseconds since 1970 UTC; `nil`: no end.
+    var expiresAt: Int64?
+
+    /// The same in an app that `Herald-App` names.
+    func acting(on app: AppKey) -> Principal {
+        Principal(identity: identity, app: app, scopes: scopes, expiresAt: expiresAt)
+    }
+
+    /// Whoever asks for what is open to all.
+    static let anyone = Principal(identity: .anyone, app: .default, scopes: Scopes([]))
+}

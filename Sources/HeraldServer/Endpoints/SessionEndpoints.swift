@@ -1,0 +1,78 @@
+import Crypto
+import HTTPServer
+import Herald
+import JSON
+import Runtime
+
+/// Signing in to the dashboard, and out.
+struct SessionEndpoints: Sendable {
+    let hub: Hub
+    let access: AccessControl
+
+    var routes: [Route] {
+        [
+            Route(.get, "/v1/session", needs: nil, show),
+            Route(.post, "/v1/session", needs: nil, open),
+            Route(.delete, "/v1/session", needs: nil, close),
+        ]
+    }
+
+    /// Who asks, and whether a key is needed at all.
+    private func show(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let principal = try? access.principal(of: call.request.head)
+        call.send { answer in
+            answer.member("key_required", access.isRequired)
+            answer.member("app", principal.flatMap { hub.apps[$0.app]?.settings.name })
+            answer.member("signed_in", principal.map { $0.identity != .anyone } ?? false)
+            answer.array("scopes") { list in
+                for scope in Scope.allCases where principal?.scopes.allow(scope) == true {
+                    list.element(scope.rawValue)
+                }
+            }
+        }
+    }
+
+    /// Takes a key, or what a link has, and gives a cookie for it.
+    private func open(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        // From elsewhere nobody is to be signed in: not even with a key of their own.
+        guard Sessions.isSameOrigin(call.request.head) || !Self.isFromBrowser(call.request.head) else {
+            throw .foreignOrigin
+        }
+        let document = try call.json()
+        let errors = document.errors(unlessObjectOf: ["key", "portal_link"])
+        guard errors.isEmpty else { throw .invalid(errors) }
+        let principal: Principal?
+        switch (document["key"]?.string, document["portal_link"]?.string) {
+        case (let key?, nil): principal = access.principal(Array(key.utf8)[...])
+        case (nil, let token?): principal = access.portalLinks.principal(token)
+        default:
+            throw .invalid([FieldError("/key", "is required, an access key; or portal_link, the end of a link's url")])
+        }
+        guard let principal else { throw .unauthorized }
+        try start(principal, call)
+    }
+
+    private func start(_ principal: Principal, _ call: Call) throws(Problem) {
+        do throws(CryptoError) {
+            let (id, session) = try access.sessions.open(principal)
+            let seconds = max(1, (session.expiresAt - hub.clock.wall()) / 1000)
+            call.send(Response(status: 204, headers: [Sessions.setCookie(id, seconds: seconds, call.request.head)]))
+        } catch {
+            throw .noRandomness
+        }
+    }
+
+    private func close(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        if let id = Sessions.id(in: call.request.head), Sessions.isSameOrigin(call.request.head) {
+            access.sessions.close(id)
+        }
+        call.send(Response(status: 204, headers: [Sessions.setCookie("", seconds: 0, call.request.head)]))
+    }
+
+    private static func isFromBrowser(_ head: RequestHead) -> Bool {
+        head.bytes(of: "Origin") != nil || head.bytes(of: "Sec-Fetch-Site") != nil
+    }
+}

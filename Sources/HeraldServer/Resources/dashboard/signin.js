@@ -1,0 +1,56 @@
+// Signing in with an access key, and out. The session is a cookie that no script can read; the key is kept nowhere.
+
+import { api } from "./api.js";
+import { h, notice } from "./dom.js";
+
+const main = document.getElementById("main");
+const signOut = document.getElementById("sign-out");
+
+/// Calls `start` once whoever looks is let in, be it that no key is needed.
+export async function whenSignedIn(start) {
+  const link = location.hash.match(/^#\/portal\/(.+)$/)?.[1];
+  if (link) {
+    // Out of the address and the history, where the next one at this browser would find it.
+    history.replaceState(null, "", "#/");
+    try {
+      await api.signIn({ portal_link: link });
+    } catch (error) {
+      notice(error.status === 401 ? "This link has ended. Ask for another one." : error.message);
+    }
+  }
+  const session = await api.session();
+  if (session.key_required && !session.signed_in) return ask(start);
+  signOut.hidden = !session.key_required;
+  start();
+}
+
+signOut.addEventListener("click", async () => {
+  await api.signOut();
+  location.reload();
+});
+
+// The session has ended: what is shown is nobody's any more.
+addEventListener("unauthorized", () => location.reload());
+
+function ask(start) {
+  document.title = "Sign in · Herald";
+  const input = h("input", { id: "access-key", type: "password", autocomplete: "current-password", spellcheck: "false", required: true, "aria-describedby": "key-error" });
+  const wrong = h("p", { class: "error", id: "key-error", role: "alert" });
+  const form = h("form", { onsubmit: send }, h("label", { for: "access-key" }, "Access key"), input, wrong,
+    h("div", { class: "actions" }, h("button", { class: "primary" }, "Sign in")));
+  main.replaceChildren(h("div", { class: "page" }, h("h1", null, "Sign in"),
+    h("p", null, "A key begins with hrld_. Whoever runs this server makes keys; the first one stands in its log."), form));
+  input.focus();
+
+  async function send(event) {
+    event.preventDefault();
+    try {
+      await api.signIn({ key: input.value.trim() });
+    } catch (error) {
+      wrong.textContent = error.status === 401 ? "This key is not known here, or has ended." : error.message;
+      input.setAttribute("aria-invalid", "true");
+      return input.focus();
+    }
+    await whenSignedIn(start);
+  }
+}

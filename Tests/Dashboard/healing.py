@@ -1,0 +1,146 @@
+"""Drives what is live on the dashboard in headless Chromium, while the server is restarted.
+
+usage: healing.py HERALD RECEIVER    the program `herald`; RECEIVER answers 204
+
+Exits 0 when all holds; else the traceback says what does not.
+"""
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+
+from browser import Browser, call
+
+
+class Server:
+    """`herald serve`, which may be killed and comes again at the same address."""
+
+    def __init__(self, program, folder):
+        self.program, self.folder, self.address = program, folder, "127.0.0.1:0"
+
+    def start(self):
+        self.process = subprocess.Popen(
+            [self.program, "serve", "--listen", self.address, "--data", self.folder, "--log-format", "json"],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for line in self.process.stdout:
+            entry = json.loads(line)
+            if entry["message"] == "listening":
+                self.address = entry["address"].removeprefix("http://")
+                return entry["address"]
+        raise AssertionError("herald did not start")
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+def post(page, kind, **fields):
+    return call(page.server, "POST", "/v1/events", {"type": kind} | fields)["id"]
+
+
+def streams(page):
+    return call(page.server, "GET", "/v1/delegates?kind=stream")["data"]
+
+
+def the_tail_is_live(page):
+    page.open("#/events")
+    page.see("No events yet")
+    page.wait(lambda: [each["log"] for each in streams(page)] == ["events"])
+    post(page, "first.of_all")
+    page.see("first.of_all")
+    for number in range(60):
+        post(page, "filler.event", data=number)
+    page.wait(lambda: len(page.all("tbody tr")) == 61)
+    page.script("scrollTo(0, 500)")
+    before = page.script("return scrollY")
+    post(page, "while.reading")
+    page.see("1 new")
+    assert "while.reading" not in page.text("tbody") and page.script("return scrollY") == before
+    page.click("1 new")
+    page.wait(lambda: "while.reading" in page.text("tbody") and page.script("return scrollY") == 0)
+
+
+def a_restart_is_said_once_and_heals(page, server):
+    page.script("""
+        window.said = [];
+        new MutationObserver(() => window.said.push(document.getElementById('notice').textContent))
+            .observe(document.getElementById('notice'), { childList: true })""")
+    server.kill()
+    page.see("The connection to the server is lost.")
+    server.start()
+    post(page, "after.restart")
+    page.wait(lambda: "after.restart" in page.text("tbody"))
+    page.see("Connected again.")
+    rows = [row.split()[1] for row in page.texts("tbody tr")]
+    assert rows[:3] == ["after.restart", "while.reading", "filler.event"] and len(rows) == 63, rows
+    said = [words for words in page.script("return window.said") if words]
+    assert said == ["The connection to the server is lost. Trying again.", "Connected again."], said
+
+
+def only_what_is_looked_at_is_followed(page):
+    page.open("#/events?type=live.*&subject=a")
+    page.see("No event fits.")
+    page.wait(lambda: len(streams(page)) == 1 and streams(page)[0]["events"] == ["live.*"])
+    post(page, "live.other", subject="b")
+    post(page, "live.wanted", subject="a")
+    page.wait(lambda: "live.wanted" in page.text("tbody"))
+    assert "live.other" not in page.text("tbody")
+    page.open("#/post")
+    page.wait(lambda: streams(page) == [])
+
+
+def the_story_goes_on_by_itself(page):
+    delegate = call(page.server, "POST", "/v1/delegates", {"url": page.receiver, "events": ["story.*"]})["id"]
+    event = post(page, "story.told")
+    page.open("#/events/" + event)
+    page.wait(lambda: len(page.all("circle.mark.good")) == 1)
+    page.wait(lambda: [each["log"] for each in streams(page)] == ["attempts"])
+    # Asked for by somebody else.
+    call(page.server, "POST", f"/v1/events/{event}/redeliver", {})
+    page.wait(lambda: len(page.all("circle.mark.good")) == 2, seconds=5)
+    page.open("#/delegates/" + delegate)
+    page.wait(lambda: len(page.all("dialog .attempts > li")) == 2)
+    page.wait(lambda: [each["log"] for each in streams(page)] == ["attempts"])
+    post(page, "story.again")
+    page.wait(lambda: len(page.all("dialog .attempts > li")) == 3)
+    page.escape()
+    page.wait(lambda: streams(page) == [])
+
+
+def the_state_follows_at_once(page):
+    page.open("#/state")
+    page.wait(lambda: len(streams(page)) == 1)
+    call(page.server, "PUT", "/v1/app-state", {"state": "running"})
+    page.wait(lambda: page.text(".large") == "running", seconds=5)
+    post(page, "auth.logged_in", data={"user": {"id": 7}})
+    page.wait(lambda: "logged in" in page.text(".changes"), seconds=5)
+
+
+def a_hidden_page_listens_to_nothing(page):
+    page.open("#/events")
+    page.wait(lambda: len(streams(page)) == 1)
+    first = page.driver.current_window_handle
+    page.driver.switch_to.new_window("tab")
+    page.wait(lambda: streams(page) == [])
+    post(page, "while.hidden")
+    page.driver.close()
+    page.driver.switch_to.window(first)
+    page.wait(lambda: "while.hidden" in page.text("tbody"))
+    page.wait(lambda: len(streams(page)) == 1)
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as folder:
+        server = Server(sys.argv[1], folder)
+        with Browser(server.start(), sys.argv[2]) as browser:
+            try:
+                the_tail_is_live(browser)
+                a_restart_is_said_once_and_heals(browser, server)
+                only_what_is_looked_at_is_followed(browser)
+                the_story_goes_on_by_itself(browser)
+                the_state_follows_at_once(browser)
+                a_hidden_page_listens_to_nothing(browser)
+            finally:
+                server.kill()

@@ -1,0 +1,90 @@
+"""Signs in to the dashboard and out again, in headless Chromium, against a server that needs a key.
+
+usage: signin.py SERVER KEY
+
+Exits 0 when all holds; else the traceback says what does not.
+"""
+
+import json
+import sys
+import urllib.request
+
+from browser import Browser
+
+
+def nothing_is_shown_without_a_key(page):
+    page.open("#/delegates")
+    page.see("Access key")
+    assert page.focused() == "access-key"
+    assert "No webhooks yet" not in page.text("body")
+    page.check_accessibility()
+
+
+def a_wrong_key_is_refused(page):
+    page.fill("access-key", "hrld_of_somebody_else", enter=True)
+    page.see("This key is not known here")
+    assert page.find("#access-key").get_attribute("aria-invalid") == "true"
+    page.check_accessibility()
+
+
+def the_right_one_opens_the_page_that_was_asked_for(page):
+    page.fill("access-key", page.key, enter=True)
+    page.see("No webhooks yet")
+    page.wait(lambda: page.find("#sign-out").is_displayed())
+    page.check_accessibility()
+    # No script can read it, and the key is nowhere.
+    assert page.script("return document.cookie") == ""
+    assert page.script("return JSON.stringify(localStorage) + JSON.stringify(sessionStorage)").count("hrld_") == 0
+
+
+def a_delegate_is_registered_by_the_session(page):
+    page.keys("n")
+    page.fill("field-url", "http://127.0.0.1:9/orders")
+    page.click("Register")
+    page.see("This is shown once.")
+    page.click("Go to the delegate")
+    page.see("Rotate secret")
+
+
+def who_signs_out_is_out(page):
+    page.open("#/events")
+    page.see("No events yet")
+    page.find("#sign-out").click()
+    page.see("Access key")
+    assert page.script("return fetch('/v1/delegates').then(answer => answer.status)") == 401
+
+
+def ask(page, path, body):
+    headers = {"Content-Type": "application/json", "Authorization": "Bearer " + page.key}
+    request = urllib.request.Request(page.server + path, json.dumps(body).encode(), headers)
+    with urllib.request.urlopen(request, timeout=20) as answer:
+        return json.load(answer)
+
+
+def a_link_opens_the_dashboard_of_its_app(page):
+    ask(page, "/v1/apps", {"name": "shop"})
+    link = ask(page, "/v1/portal-links", {"app": "shop", "expires_in": 600})["url"]
+    page.open("about:blank")
+    page.open(page.server + link)
+    # The delegate of the app default is not theirs.
+    page.see("Nobody is told yet")
+    page.open("#/delegates")
+    page.see("No webhooks yet")
+    assert "portal" not in page.script("return location.href")
+    page.find("#sign-out").click()
+    page.see("Access key")
+    page.open("about:blank")
+    page.open(page.server + "/#/portal/of-nobody")
+    page.see("This link has ended")
+    page.see("Access key")
+
+
+if __name__ == "__main__":
+    with Browser(sys.argv[1]) as browser:
+        browser.key = sys.argv[2]
+        for step in (
+            nothing_is_shown_without_a_key, a_wrong_key_is_refused, the_right_one_opens_the_page_that_was_asked_for,
+            a_delegate_is_registered_by_the_session, who_signs_out_is_out, a_link_opens_the_dashboard_of_its_app,
+        ):
+            print(step.__name__.replace("_", " "), flush=True)
+            step(browser)

@@ -1,0 +1,210 @@
+import JSON
+import Receiver
+import TestSupport
+import Testing
+
+/// Two apps on one server: `owner` has everything there is, `stranger` has a key that may do everything a key of an app can.
+///
+/// The operations come from the description of the API, so that a new one can't be forgotten.
+@Suite("Apps see nothing of each other", .timeLimit(.minutes(3)))
+struct AppIsolationTests {
+    @Test("every operation, with the ids of another app, finds nothing, tells nothing and changes nothing")
+    func operations() async throws {
+        let scene = try await Scene()
+        let before = try await scene.snapshot()
+        let specification = try await scene.herald.get("/openapi.json").json
+        var tried = 0
+        for (path, item) in try #require(specification["paths"]).members {
+            for (method, operation) in item.members where method != "parameters" {
+                // A stream never ends; it has a test of its own below.
+                if operation["responses"]?["200"]?["content"]?["text/event-stream"] != nil { continue }
+                guard operation["security"].map({ $0.count > 0 }) == true else { continue }
+                let target = scene.path(path) + scene.query(operation)
+                for (body, type) in scene.bodies(operation) {
+                    var headers = scene.stranger.headers
+                    if let type { headers["Content-Type"] = type }
+                    let answer = try await scene.herald.send(method.uppercased(), target, body, headers)
+                    let place: Comment = "\(method) \(target) \(body ?? ""): \(answer.status) \(answer.text)"
+                    // What is sent beside the examples need not be right everywhere: then it isn't looked up at all.
+                    let refusals = body == scene.extraBody ? [403, 404, 422] : [403, 404]
+                    if path.contains("{id}") { #expect(refusals.contains(answer.status), place) }
+                    for mark in scene.marks where !target.contains(mark) && body?.contains(mark) != true {
+                        #expect(!answer.text.contains(mark), place)
+                        #expect(!answer.headers.contains { $0.value.contains(mark) }, place)
+                    }
+                    tried += 1
+                }
+            }
+        }
+        #expect(tried > 45)
+        #expect(try await scene.snapshot() == before)
+        _ = try await scene.herald.deliveries(of: scene.event, "delivered", "retrying", headers: scene.owner.headers)
+    }
+
+    @Test("ids, addresses, idempotency keys, states and types are each app's own")
+    func names() async throws {
+        let scene = try await Scene()
+        let headers = scene.stranger.headers
+        let event = #"{"type": "order.paid", "id": "\#(Scene.ownID)"}"#
+        #expect(try await scene.herald.post("/v1/events", event, headers).status == 202)
+        let keyed = headers.merging(["Idempotency-Key": "once"]) { $1 }
+        let answer = try await scene.herald.post("/v1/events", #"{"type": "order.other"}"#, keyed)
+        #expect(answer.status == 202 && answer.header("idempotent-replayed") == nil)
+        let url = #"{"url": "\#(scene.receiver.url("/owner-hook"))", "events": ["never.*"]}"#
+        #expect(try await scene.herald.post("/v1/delegates", url, headers).status == 201)
+        #expect(try await scene.herald.get("/v1/app-state", headers)["state"]?.isNull == true)
+        #expect(try await scene.herald.get("/v1/auth/42", headers).string("status") == "unknown")
+        #expect(try await scene.herald.get("/v1/event-types", headers).data.isEmpty)
+        let state = try await scene.herald.get("/v1/app-state", scene.owner.headers)
+        let tag = try #require(state.header("etag"))
+        let lost = try await scene.herald.send(
+            "PUT", "/v1/app-state", #"{"state": "mine"}"#, headers.merging(["If-Match": tag]) { $1 })
+        #expect(lost.status == 412)
+        // Its schema would refuse this.
+        #expect(try await scene.herald.post("/v1/events", #"{"type": "\#(Scene.type)"}"#, headers).status == 202)
+        #expect(
+            try await scene.herald.post("/v1/events", #"{"type": "\#(Scene.type)"}"#, scene.owner.headers).status == 422
+        )
+        let dry = try await scene.herald.post("/v1/events?dry_run=true", #"{"type": "order.paid"}"#, headers)
+        #expect(dry.integer("told") == 0 && dry.integer("not_told") == 1)
+        #expect(try await scene.herald.get("/v1/delegates?event=order.paid", headers).data.isEmpty)
+        let keys = try await scene.herald.get("/.well-known/jwks.json?app=\(scene.strangerApp)")
+        #expect(keys["keys"]?.count == 0)
+        #expect(try await scene.herald.get("/.well-known/jwks.json?app=\(scene.ownerApp)")["keys"]?.count == 1)
+        #expect(try await scene.herald.get("/.well-known/jwks.json?app=owner").status == 404)
+    }
+
+    @Test("callbacks and streams tell of the events of their app alone")
+    func deliveries() async throws {
+        let scene = try await Scene()
+        let herald = scene.herald
+        let (port, key) = (herald.port, scene.stranger)
+        let listener = try await RawHTTP.onThread {
+            Box(try StreamClient(port: port, lastEventID: scene.event, key: key.text))
+        }
+        let first = try #require(try await RawHTTP.onThread { try listener.value.next() })
+        #expect(first.name == "reset" && first.id != scene.event)
+        let body = #"{"url": "\#(scene.receiver.url("/stranger"))"}"#
+        let delegate = try await herald.post("/v1/delegates", body, key.headers)
+        #expect(delegate.status == 201)
+        #expect(try await herald.post("/v1/events", #"{"type": "order.paid"}"#, scene.owner.headers).status == 202)
+        let own = try await herald.post("/v1/events", #"{"type": "order.paid"}"#, key.headers).id
+        #expect(try await RawHTTP.onThread { try listener.value.next() }?.id == own)
+        _ = try await herald.deliveries(of: own, "delivered", headers: key.headers)
+        let told = scene.receiver.requests.filter { $0.path == "/stranger" }
+        #expect(told.compactMap { $0.header("webhook-id") } == [own])
+
+        // What an app has ends with it.
+        #expect(try await herald.send("DELETE", "/v1/apps/\(scene.strangerApp)").status == 204)
+        #expect(try await RawHTTP.onThread { try listener.value.next() } == nil)
+        #expect(try await herald.get("/v1/delegates", scene.owner.headers).data.count == 2)
+    }
+}
+
+/// What the tests begin with.
+private final class Scene: Sendable {
+    static let ownID = "the-owner-s-own-id"
+    static let type = "owner.secret_type"
+
+    let herald: HeraldProcess
+    let receiver: Receiver
+    let ownerApp, strangerApp: String
+    let owner, stranger: MadeKey
+    /// Of the owner.
+    let delegate, event, key: String
+
+    init() async throws {
+        herald = try await HeraldProcess.start(adminKey: "the-admin-of-these-tests")
+        receiver = try Receiver { $0.path.hasPrefix("/owner-broken") ? .status(503) : .status(204) }
+        ownerApp = try await herald.post("/v1/apps", #"{"name": "owner"}"#).id
+        strangerApp = try await herald.post("/v1/apps", #"{"name": "stranger"}"#).id
+        owner = try await herald.makeKey("publish\", \"manage", in: "owner")
+        stranger = try await herald.makeKey("publish\", \"manage", in: "stranger")
+        key = owner.id
+        let headers = owner.headers
+        let hook =
+            #"{"url": "\#(receiver.url("/owner-hook"))", "events": ["order.*"], "signature": "v1a", "lease_seconds": 3600}"#
+        delegate = try await herald.post("/v1/delegates", hook, headers).id
+        let broken =
+            #"{"url": "\#(receiver.url("/owner-broken"))", "events": ["order.*"], "description": "owner-secret"}"#
+        _ = try await herald.post("/v1/delegates", broken, headers)
+        let schema =
+            #"{"schema": {"type": "object", "required": ["amount"]}, "check": "enforce", "description": "owner-secret"}"#
+        _ = try await herald.send("PUT", "/v1/event-types/\(Self.type)", schema, headers)
+        _ = try await herald.send("PUT", "/v1/app-state", #"{"state": "owner-secret"}"#, headers)
+        _ = try await herald.send(
+            "PUT", "/v1/auth/42", #"{"status": "logged_in", "user": {"id": 42, "n": "owner-secret"}}"#, headers)
+        _ = try await herald.post("/v1/events", #"{"type": "a", "id": "\#(Self.ownID)"}"#, headers)
+        event = try await herald.post(
+            "/v1/events", #"{"type": "order.paid", "subject": "owner-subject", "data": "owner-secret"}"#,
+            headers.merging(["Idempotency-Key": "once"]) { $1 }
+        ).id
+        _ = try await herald.deliveries(of: event, "delivered", "retrying", headers: headers)
+    }
+
+    deinit { receiver.close() }
+
+    /// What nobody else may come to see.
+    var marks: [String] {
+        [
+            "owner-secret", "owner-subject", Self.type, Self.ownID, delegate, event, key, ownerApp, "/owner-hook",
+            "/owner-broken",
+            owner.text,
+        ]
+    }
+
+    /// The path with the owner's ids.
+    func path(_ template: String) -> String {
+        let ids = ["delegates": delegate, "events": event, "keys": key, "apps": ownerApp]
+        let collection = template.split(separator: "/").dropFirst().first.map(String.init) ?? ""
+        return template.replacing("{id}", with: ids[collection] ?? "x").replacing("{type}", with: Self.type)
+            .replacing("{user_id}", with: "42").replacing("{subject}", with: "owner-subject")
+    }
+
+    /// The owner's ids wherever a parameter takes one.
+    func query(_ operation: JSONValue) -> String {
+        let known = ["delegate": delegate, "event": event, "subject": "owner-subject", "all": "true"]
+        let names = (operation["parameters"].map { Array($0.elements) } ?? []).compactMap { parameter -> String? in
+            if let name = parameter["name"]?.string { return name }
+            let words = parameter["$ref"]?.string?.split(separator: "/").last ?? ""
+            return ["DeliveriesOfDelegate": "delegate", "DeliveriesOfEvent": "event"][words]
+        }
+        // The list of delegates has an `event` of its own kind: a type.
+        let pairs = names.compactMap { name in known[name].map { "\(name)=\($0)" } }
+        let isTypes = operation["operationId"]?.string == "listDelegates"
+        return pairs.isEmpty ? "" : "?" + (isTypes ? "event=order.paid" : pairs.joined(separator: "&"))
+    }
+
+    /// Each example of a body, and none where there need not be one.
+    func bodies(_ operation: JSONValue) -> [(body: String?, type: String?)] {
+        guard let content = operation["requestBody"]?["content"] else { return [(nil, nil)] }
+        var bodies: [(String?, String?)] = []
+        for (type, media) in content.members {
+            guard let examples = media["examples"] else { continue }
+            for (_, example) in examples.members {
+                if let value = example["value"] { bodies.append((String(decoding: value.bytes, as: UTF8.self), type)) }
+            }
+        }
+        bodies.append((extraBody, "application/json"))
+        return bodies
+    }
+
+    /// Names what is the owner's, where a body can.
+    var extraBody: String { #"{"delegate": "\#(delegate)"}"# }
+
+    /// What the owner has, but for what time changes.
+    func snapshot() async throws -> [String] {
+        var found: [String] = []
+        for path in [
+            "/v1/events", "/v1/event-types", "/v1/app-state", "/v1/auth/42", "/v1/event-types/\(Self.type)",
+            "/v1/deliveries?state=exhausted", "/v1/deliveries?state=dropped",
+        ] {
+            found.append(try await herald.get(path, owner.headers).text)
+        }
+        let delegates = try await herald.get("/v1/delegates", owner.headers)
+        found += delegates.data.map {
+            "\($0["id"]?.string ?? "") \($0["updated_at"]?.string ?? "") \($0["url"]?.string ?? "")"
+        }
+        return found
+    }
+}

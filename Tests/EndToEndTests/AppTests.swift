@@ -1,0 +1,87 @@
+import JSON
+import Receiver
+import TestSupport
+import Testing
+
+@Suite("Apps")
+struct AppTests {
+    @Test("an app is made, listed, changed and deleted, and what acts in its name ends with it")
+    func life() async throws {
+        let herald = try await HeraldProcess.start(adminKey: "the-admin-of-these-tests")
+        #expect(try await herald.get("/v1/apps").data.map { $0["name"]?.string } == ["default"])
+        let made = try await herald.post("/v1/apps", #"{"name": "shop"}"#)
+        #expect(made.status == 201 && made.header("location") == "/v1/apps/\(made.id)")
+        #expect(try await herald.post("/v1/apps", #"{"name": "shop"}"#).problem == "name-taken")
+        #expect(try await herald.post("/v1/apps", #"{"name": "app_x", "max_delegates": -1, "x": 1}"#).errors.count == 3)
+        #expect(try await herald.get("/v1/apps/shop").id == made.id)
+
+        let tag = try #require(made.header("etag"))
+        let patched = try await herald.send(
+            "PATCH", "/v1/apps/\(made.id)", #"{"name": "store", "max_delegates": 1}"#, ["If-Match": tag])
+        #expect(patched.status == 200 && patched.string("name") == "store" && patched.integer("max_delegates") == 1)
+        #expect(try await herald.send("PATCH", "/v1/apps/store", "{}", ["If-Match": tag]).status == 412)
+        #expect(try await herald.get("/v1/apps/shop").status == 404)
+
+        let key = try await herald.makeKey("manage", in: "store")
+        let url = #"{"url": "http://127.0.0.1:9/hook"}"#
+        let delegate = try await herald.post("/v1/delegates", url, key.headers)
+        #expect(delegate.status == 201)
+        let full = try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/other"}"#, key.headers)
+        #expect(full.status == 409 && full.problem == "too-many")
+        #expect(try await herald.post("/v1/delegates", url, key.headers).status == 200, "the one that is there")
+
+        #expect(try await herald.send("DELETE", "/v1/apps/default").problem == "default-app")
+        #expect(try await herald.send("DELETE", "/v1/apps/\(made.id)").status == 204)
+        #expect(try await herald.get("/v1/delegates", key.headers).status == 401)
+        #expect(try await herald.get("/v1/delegates", ["Herald-App": "store"]).status == 404)
+        try await herald.stop()
+        let next = try await herald.restart(["--admin-key-file", try herald.keyFile()])
+        #expect(try await next.get("/v1/apps", MadeKey.admin.headers).data.count == 1)
+        #expect(try await next.get("/v1/delegates", key.headers).status == 401)
+        // The next app of this name is another one.
+        let again = try await next.post("/v1/apps", #"{"name": "store"}"#, MadeKey.admin.headers)
+        #expect(again.status == 201)
+        let inIt = MadeKey.admin.headers.merging(["Herald-App": "store"]) { $1 }
+        #expect(try await next.get("/v1/delegates", inIt).data.isEmpty)
+        #expect(try await next.get("/v1/events", inIt).data.isEmpty)
+    }
+
+    @Test("an admin acts on the app that Herald-App names, and nobody else does on another than their own")
+    func header() async throws {
+        let herald = try await HeraldProcess.start(adminKey: "the-admin-of-these-tests")
+        let id = try await herald.post("/v1/apps", #"{"name": "shop"}"#).id
+        let event = #"{"type": "order.paid"}"#
+        for word in ["shop", id] {
+            #expect(try await herald.post("/v1/events", event, ["Herald-App": word]).status == 202)
+        }
+        #expect(try await herald.get("/v1/events").data.isEmpty)
+        #expect(try await herald.get("/v1/events", ["Herald-App": "shop"]).data.count == 2)
+        #expect(try await herald.get("/v1/events", ["Herald-App": "nowhere"]).status == 404)
+        let key = try await herald.makeKey("read", in: "shop")
+        for (word, status) in [("shop", 200), (id, 200), ("default", 404), ("nowhere", 404)] {
+            let headers = key.headers.merging(["Herald-App": word]) { $1 }
+            #expect(try await herald.get("/v1/events", headers).status == status, "\(word)")
+        }
+        let admin = try await herald.post("/v1/keys", #"{"scopes": ["admin"], "app": "shop"}"#)
+        #expect(admin.status == 422 && admin.errors == ["/scopes"])
+        #expect(try await herald.post("/v1/keys", #"{"scopes": ["read"], "app": "x"}"#).errors == ["/app"])
+        #expect(try await herald.get("/v1/keys").data.isEmpty)
+        #expect(try await herald.get("/v1/keys", ["Herald-App": "shop"]).data.count == 1)
+        #expect(try await herald.get("/metrics", key.headers).status == 403)
+    }
+
+    @Test("an app that posts faster than it may is told to wait; others are not")
+    func rate() async throws {
+        let herald = try await HeraldProcess.start(adminKey: "the-admin-of-these-tests")
+        #expect(try await herald.post("/v1/apps", #"{"name": "trial", "events_per_second": 1}"#).status == 201)
+        let shop = ["Herald-App": "trial"]
+        let many = "[" + Array(repeating: #"{"type": "a"}"#, count: 1000).joined(separator: ",") + "]"
+        #expect(try await herald.post("/v1/events", many, shop).status == 202)
+        let refused = try await herald.post("/v1/events", #"{"type": "a"}"#, shop)
+        #expect(refused.status == 429 && refused.problem == "too-fast")
+        #expect(refused.header("retry-after").flatMap { Int($0) }.map { (900...1000).contains($0) } == true)
+        #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#, shop).status == 429)
+        #expect(try await herald.post("/v1/events", #"{"type": "a"}"#).status == 202)
+        #expect(try await herald.get("/v1/events", shop).data.count == 50)
+    }
+}

@@ -1,0 +1,254 @@
+import JSON
+import TestSupport
+import Testing
+
+@Suite("Access keys")
+struct KeyTests {
+    @Test("as long as there is no key none is needed; the first one is for everything, and from then on each needs one")
+    func first() async throws {
+        let herald = try await HeraldProcess.start()
+        #expect(try await herald.get("/v1/session")["key_required"]?.bool == false)
+        let publisher = try await herald.post("/v1/keys", #"{"name": "The shop", "scopes": ["publish"]}"#)
+        #expect(publisher.status == 409 && publisher.problem == "no-admin-key")
+        #expect(try await herald.get("/v1/delegates").status == 200)
+
+        let admin = try await herald.makeKey("admin")
+        let refused = try await herald.get("/v1/delegates")
+        #expect(refused.status == 401 && refused.problem == "unauthorized")
+        #expect(refused.header("www-authenticate") == "Bearer")
+        #expect(try await herald.get("/v1/delegates", admin.headers).status == 200)
+        for path in ["/", "/healthz", "/readyz", "/openapi.json", "/dashboard/app.js", "/.well-known/jwks.json"] {
+            #expect(try await herald.get(path).status == 200, "\(path)")
+        }
+        #expect(try await herald.get("/metrics").status == 401)
+        #expect(try await herald.get("/v1/session")["key_required"]?.bool == true)
+        try await herald.stop()
+        #expect(try await herald.restart().get("/v1/delegates").status == 401)
+    }
+
+    @Test("a key does what its scopes allow, and the answer to all else names what is missing")
+    func scopes() async throws {
+        let herald = try await HeraldProcess.start()
+        let admin = try await herald.makeKey("admin")
+        let event = #"{"type": "order.paid"}"#
+        let url = #"{"url": "http://127.0.0.1:9/"}"#
+        let requests: [(method: String, path: String, body: String?, scope: String)] = [
+            ("POST", "/v1/events", event, "publish"), ("PUT", "/v1/app-state", #"{"state": "idle"}"#, "publish"),
+            ("GET", "/v1/events", nil, "read"), ("GET", "/metrics", nil, "read"),
+            ("POST", "/v1/events?dry_run=true", event, "publish read"),
+            ("POST", "/v1/delegates", url, "manage"), ("DELETE", "/v1/delegates?all=true", nil, "manage"),
+            ("GET", "/v1/keys", nil, "admin"), ("POST", "/v1/keys", #"{"scopes": ["read"]}"#, "admin"),
+        ]
+        let included = ["manage": ["manage", "read"], "admin": ["publish", "read", "manage", "admin"]]
+        for given in [["publish"], ["read"], ["manage"], ["publish", "read"], ["admin"]] {
+            let key = try await herald.makeKey(given.joined(separator: "\", \""), by: admin)
+            let allowed = Set(given.flatMap { included[$0] ?? [$0] })
+            for request in requests {
+                let needed = request.scope.split(separator: " ").map(String.init)
+                let answer = try await herald.send(request.method, request.path, request.body, key.headers)
+                let place: Comment = "\(request.method) \(request.path) with \(given): \(answer.text)"
+                if allowed.isSuperset(of: needed) {
+                    #expect((200..<300).contains(answer.status), place)
+                } else {
+                    #expect(answer.status == 403 && answer.problem == "forbidden", place)
+                    let missing = needed.first { !allowed.contains($0) } ?? ""
+                    #expect(answer.string("detail")?.contains("the scope \(missing)") == true, place)
+                }
+            }
+        }
+    }
+
+    @Test("a key that is missing, unknown, mistyped, revoked or expired gets the same answer")
+    func refusals() async throws {
+        let herald = try await HeraldProcess.start()
+        let admin = try await herald.makeKey("admin")
+        let revoked = try await herald.makeKey("read", by: admin)
+        #expect(try await herald.get("/v1/events", revoked.headers).status == 200)
+        #expect(try await herald.send("DELETE", "/v1/keys/\(revoked.id)", nil, admin.headers).status == 204)
+        let other = String(admin.text.dropLast()) + (admin.text.hasSuffix("Z") ? "Y" : "Z")
+        var answers: [Answer] = []
+        for value in [
+            nil, "", "Bearer", "Bearer ", "Bearer hrld_", "Basic \(admin.text)", admin.text, "Bearer \(admin.text)x",
+            "Bearer \(other)", "Bearer \(revoked.text)", "Bearer \(String(repeating: "x", count: 5000))",
+        ] {
+            answers.append(try await herald.get("/v1/events", value.map { ["Authorization": $0] } ?? [:]))
+        }
+        for answer in answers {
+            #expect(answer.status == 401)
+            #expect(answer.string("detail") == answers[0].string("detail"))
+            #expect(answer.header("www-authenticate") == "Bearer")
+        }
+        #expect(try await herald.get("/v1/events", ["Authorization": "bEARER \(admin.text)"]).status == 200)
+        // A body that nobody will read is not waited for.
+        let early = try await herald.sendRaw(
+            "POST /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
+        )
+        #expect(early.status == 401 && early.header("connection") == "close")
+    }
+
+    @Test("a stream ends when its key is revoked, and others go on")
+    func streams() async throws {
+        let herald = try await HeraldProcess.start()
+        let admin = try await herald.makeKey("admin")
+        let reader = try await herald.makeKey("read", by: admin)
+        let port = herald.port
+        let ended = try await RawHTTP.onThread { Box(try StreamClient(port: port, key: reader.text)) }
+        let other = try await RawHTTP.onThread { Box(try StreamClient(port: port, key: admin.text)) }
+        for each in [ended, other] { #expect(try await RawHTTP.onThread { try each.value.next() }?.name == "ready") }
+        #expect(try await herald.send("DELETE", "/v1/keys/\(reader.id)", nil, admin.headers).status == 204)
+        #expect(try await RawHTTP.onThread { try ended.value.next() } == nil)
+        let event = try await herald.post("/v1/events", #"{"type": "order.paid"}"#, admin.headers).id
+        #expect(try await RawHTTP.onThread { try other.value.next() }?.id == event)
+    }
+
+    @Test("a key ends at its time")
+    func expiry() async throws {
+        let herald = try await HeraldProcess.start()
+        let admin = try await herald.makeKey("admin")
+        let past = try await herald.post(
+            "/v1/keys", #"{"scopes": ["read"], "expires_at": "2020-01-01T00:00:00Z"}"#, admin.headers)
+        #expect(past.status == 422 && past.errors == ["/expires_at"])
+        let soon = Timestamp(milliseconds: wallClock() + 700)
+        let answer = try await herald.post(
+            "/v1/keys", #"{"scopes": ["read"], "expires_at": "\#(soon)"}"#, admin.headers)
+        let key = try MadeKey(answer)
+        #expect(answer.string("expires_at") == "\(soon)")
+        let _: Bool = try await eventually("the key has ended") {
+            let client = try RawHTTPClient(port: herald.port)
+            client.send("GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer \(key.text)\r\n\r\n")
+            return try client.readResponse()?.status == 401 ? true : nil
+        }
+        #expect(wallClock() >= soon.milliseconds)
+    }
+
+    @Test("another key takes a key's place while the old one goes on; the last admin key stays")
+    func rotation() async throws {
+        let herald = try await HeraldProcess.start()
+        let admin = try await herald.makeKey("admin")
+        let last = try await herald.send("DELETE", "/v1/keys/\(admin.id)", nil, admin.headers)
+        #expect(last.status == 409 && last.problem == "no-admin-key")
+
+        let new = try await MadeKey(herald.post("/v1/keys/\(admin.id)/rotate", "{}", admin.headers))
+        #expect(new.id != admin.id)
+        #expect(try await herald.get("/v1/keys", admin.headers).status == 200)
+        let old = try await herald.get("/v1/keys/\(admin.id)", new.headers)
+        #expect(old["expires_at"]?.timestamp.map { $0.milliseconds > wallClock() + 80_000_000 } == true)
+        #expect(try await herald.get("/v1/keys/\(new.id)", new.headers)["expires_at"]?.isNull == true)
+
+        let newest = try await MadeKey(
+            herald.post("/v1/keys/\(new.id)/rotate", #"{"overlap_seconds": 0}"#, new.headers))
+        #expect(try await herald.get("/v1/keys", new.headers).status == 401)
+        let list = try await herald.get("/v1/keys", newest.headers)
+        #expect(list.data.compactMap { $0["id"]?.string } == [newest.id, new.id, admin.id])
+        #expect(list.data.allSatisfy { $0["name"]?.string == "A key" && $0["key"] == nil })
+        #expect(try await herald.post("/v1/keys/key_unknown/rotate", "{}", newest.headers).status == 404)
+    }
+
+    @Test("a key's text is in no file; when it was used last outlives the process")
+    func storage() async throws {
+        let herald = try await HeraldProcess.start()
+        let admin = try await herald.makeKey("admin", ["Idempotency-Key": "one"])
+        #expect(try await herald.get("/v1/keys", admin.headers).status == 200)
+        let again = try await herald.post(
+            "/v1/keys", #"{"name": "A key", "scopes": ["admin"]}"#,
+            admin.headers.merging(["Idempotency-Key": "one"]) { $1 })
+        #expect(again.status == 201 && again.id == admin.id && again.string("key") == nil)
+        #expect(again.header("idempotent-replayed") == "true")
+        try await herald.stop()
+        let secret = Array(admin.text.utf8.suffix(32))
+        for name in try Files.names(in: herald.folder.path + "/data") {
+            let bytes = try Files.read(herald.folder.path + "/data/" + name)
+            #expect(!bytes.contains(secret), "\(name)")
+        }
+        #expect(!herald.process.text.contains(String(decoding: secret, as: UTF8.self)))
+        let next = try await herald.restart()
+        let key = try await next.get("/v1/keys/\(admin.id)", admin.headers)
+        #expect(key["last_used_at"]?.timestamp != nil)
+    }
+
+    @Test("what is wrong with a new key is said all at once")
+    func mistakes() async throws {
+        let herald = try await HeraldProcess.start()
+        let answer = try await herald.post(
+            "/v1/keys", #"{"name": 1, "scopes": ["read", "write"], "expires_at": "soon", "app": 1, "x": 2}"#)
+        #expect(answer.status == 422)
+        #expect(Set(answer.errors).isSuperset(of: ["/name", "/scopes/1", "/expires_at", "/x"]))
+        #expect(try await herald.post("/v1/keys", "{}").errors == ["/scopes"])
+        #expect(try await herald.post("/v1/keys", #"{"scopes": []}"#).errors == ["/scopes"])
+    }
+
+    @Test("the operator's key comes from the environment or from a file")
+    func operatorKey() async throws {
+        let key = "of-the-operator-0123456789"
+        let herald = try await HeraldProcess.start(environment: ["HERALD_ADMIN_KEY": key])
+        #expect(try await herald.get("/v1/keys").status == 401)
+        #expect(try await herald.get("/v1/keys", ["Authorization": "Bearer \(key)"]).status == 200)
+        // With it a first key may be any, and the last admin key may go.
+        let reader = try await herald.makeKey("read", by: MadeKey(id: "", text: key))
+        #expect(try await herald.get("/v1/events", reader.headers).status == 200)
+        #expect(!herald.process.text.contains(key))
+
+        let folder = TemporaryFolder()
+        try Files.write(Array((key + "\n").utf8), to: folder.path + "/key")
+        let other = try await HeraldProcess.start(["--admin-key-file", folder.path + "/key"])
+        #expect(try await other.get("/v1/keys").status == 401)
+        #expect(try await other.get("/v1/keys", ["Authorization": "Bearer \(key)"]).status == 200)
+
+        for environment in [
+            ["HERALD_ADMIN_KEY": "short"], ["HERALD_ADMIN_KEY": "with a space in its middle"],
+            ["HERALD_ADMIN_KEY_FILE": "/nowhere"],
+        ] {
+            let result = try await Binary.run(["serve"], environment: environment)
+            #expect(result.end == .exited(64) && result.text.contains("20 to 255"), "\(result.text)")
+            #expect(!result.text.contains("short") && !result.text.contains("with a space"))
+        }
+    }
+
+    @Test("a start where others can reach it makes a key and logs it once; with --allow-anonymous none is needed yet")
+    func firstStart() async throws {
+        let herald = try await HeraldProcess.start(["--listen", "0.0.0.0:0", "--log-level", "info"])
+        let lines = herald.log("made an admin key, since others can reach this address; it is shown this once")
+        let text = try #require(lines.first?["key"]?.string)
+        #expect(lines.count == 1)
+        #expect(try await herald.get("/v1/keys").status == 401)
+        #expect(try await herald.get("/v1/keys", ["Authorization": "Bearer \(text)"]).data.count == 1)
+        try await herald.stop()
+        let next = try await HeraldProcess.start(folder: herald.folder, ["--listen", "0.0.0.0:0"])
+        #expect(!next.process.text.contains("hrld_"))
+        #expect(try await next.get("/v1/keys", ["Authorization": "Bearer \(text)"]).status == 200)
+
+        let open = try await HeraldProcess.start(["--listen", "0.0.0.0:0", "--allow-anonymous", "true"])
+        #expect(open.process.text.contains("anyone who reaches this address can do everything"))
+        #expect(try await open.get("/v1/keys").status == 200)
+        let admin = try await open.makeKey("admin")
+        #expect(try await open.get("/v1/keys").status == 401)
+        #expect(try await open.get("/v1/keys", admin.headers).status == 200)
+    }
+
+    @Test("the command line sends its key, and manages keys")
+    func commands() async throws {
+        let herald = try await HeraldProcess.start()
+        let server = ["HERALD_SERVER": "http://127.0.0.1:\(herald.port)"]
+        let made = try await Binary.run(["keys", "create", "Mine", "--scope", "admin", "--json"], environment: server)
+        let key = try #require(try JSONDocument(parsing: Self.firstLine(made.text))["key"]?.string)
+        let refused = try await Binary.run(["keys", "list"], environment: server)
+        #expect(refused.end != .exited(0) && refused.text.contains("key"))
+
+        let withKey = server.merging(["HERALD_KEY": key]) { $1 }
+        let list = try await Binary.run(["keys", "list"], environment: withKey)
+        #expect(list.end == .exited(0) && list.text.contains("Mine") && !list.text.contains("hrld_"))
+        let folder = TemporaryFolder()
+        try Files.write(Array(key.utf8), to: folder.path + "/key")
+        let reader = try await Binary.run(
+            ["keys", "create", "Theirs", "--scope", "read,publish", "--json", "--key-file", folder.path + "/key"],
+            environment: server)
+        let id = try #require(try JSONDocument(parsing: Self.firstLine(reader.text))["id"]?.string)
+        let rotated = try await Binary.run(["keys", "rotate", id, "--overlap", "0"], environment: withKey)
+        #expect(rotated.end == .exited(0) && rotated.text.contains("hrld_"))
+        let revoked = try await Binary.run(["keys", "revoke", id], environment: withKey)
+        #expect(revoked.end == .exited(0) && revoked.text.contains(id))
+        #expect(try await Binary.run(["events", "list"], environment: withKey).end == .exited(0))
+    }
+
+    private static func firstLine(_ text: String) -> String { String(text.prefix { $0 != "\n" }) }
+}

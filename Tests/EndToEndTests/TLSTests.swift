@@ -1,0 +1,146 @@
+import Glibc
+import JSON
+import Receiver
+import TestSupport
+import Testing
+
+@Suite("Serving https", .serialized)
+struct TLSTests {
+    private let folder = TemporaryFolder()
+    private let authority: CertificateAuthority
+
+    init() throws {
+        authority = try CertificateAuthority()
+        _ = try folder.write(authority.pem, to: "ca.pem")
+    }
+
+    private var ca: String { folder.path + "/ca.pem" }
+
+    /// Writes a certificate and its key, and returns the flags for them.
+    @discardableResult
+    private func show(_ authority: CertificateAuthority, mode: mode_t = 0o600) throws -> [String] {
+        let identity = try authority.makeIdentity()
+        let certificate = try folder.write(identity.certificate, to: "certificate.pem")
+        let key = try folder.write(identity.key, to: "key.pem")
+        chmod(key, mode)
+        return ["--tls-certificate", certificate, "--tls-key", key]
+    }
+
+    private func curl(_ herald: HeraldProcess, _ path: String, _ arguments: String..., ca: String? = nil) async throws
+        -> (end: ChildProcess.End, text: String)
+    {
+        try await ChildProcess.run(
+            "curl",
+            ["-sS", "--max-time", "20", "--cacert", ca ?? self.ca] + arguments
+                + ["https://127.0.0.1:\(herald.port)\(path)"])
+    }
+
+    @Test("events are posted, listened to and asked for as over http, by the commands too")
+    func story() async throws {
+        let herald = try await HeraldProcess.start(try show(authority))
+        #expect(herald.log("listening").first?["address"]?.string == "https://127.0.0.1:\(herald.port)")
+        #expect(herald.log("the private key is not private").isEmpty)
+        let listener = try ChildProcess(
+            "curl", ["-sSN", "--cacert", ca, "https://127.0.0.1:\(herald.port)/v1/events/stream?events=order.*"])
+        defer { listener.signal(SIGKILL) }
+        try await eventually("the stream is ready") { listener.lines.contains("event: ready") }
+        let posted = try await curl(
+            herald, "/v1/events", "-H", "Content-Type: application/json", "-d", #"{"type": "order.paid"}"#)
+        #expect(posted.end == .exited(0) && posted.text.contains("evt_"), "\(posted.text)")
+        try await eventually("the stream tells it") { listener.lines.contains { $0.contains("order.paid") } }
+
+        let server = ["--server", "https://127.0.0.1:\(herald.port)"]
+        let published = try await Client.run(
+            ["publish", "order.shipped", "--certificate-authorities", ca] + server)
+        #expect(published.end == .exited(0), "\(published.text)")
+        let untrusted = try await Client.run(["publish", "order.shipped"] + server)
+        #expect(untrusted.end != .exited(0) && untrusted.text.contains("certificate"), "\(untrusted.text)")
+
+        let health = try await Binary.run(["health", "--listen", "127.0.0.1:\(herald.port)"] + (try show(authority)))
+        #expect(health.end == .exited(0), "\(health.text)")
+        #expect(try await herald.stop() == .exited(0))
+    }
+
+    @Test("HUP reads the certificate again; one that is broken changes nothing")
+    func reload() async throws {
+        let herald = try await HeraldProcess.start(try show(authority))
+        let second = try CertificateAuthority()
+        let secondFile = try folder.write(second.pem, to: "second.pem")
+        try show(second)
+        #expect(try await curl(herald, "/healthz").end == .exited(0))
+        herald.process.signal(SIGHUP)
+        let message = "new connections get the certificate that was read again"
+        try await eventually("it was read again") { herald.log(message).count == 1 }
+        #expect(try await curl(herald, "/healthz", ca: secondFile).end == .exited(0))
+        #expect(try await curl(herald, "/healthz").text.contains("certificate"))
+
+        _ = try folder.write("nothing", to: "key.pem")
+        herald.process.signal(SIGHUP)
+        try await eventually("it is refused") { herald.log("the certificate stays as it was").count == 1 }
+        let reason = try #require(herald.log("the certificate stays as it was").first?["reason"]?.string)
+        #expect(reason.contains("key.pem") && reason.contains("not a private key"))
+        #expect(try await curl(herald, "/healthz", ca: secondFile).end == .exited(0))
+    }
+
+    @Test("a key that others can read is told of")
+    func readableKey() async throws {
+        for (mode, word) in [(mode_t(0o640), "group"), (0o644, "everybody")] {
+            let herald = try await HeraldProcess.start(try show(authority, mode: mode))
+            let risk = try #require(herald.log("the private key is not private").first?["risk"]?.string)
+            #expect(risk.contains(word) && risk.contains("key.pem"))
+        }
+    }
+
+    @Test("what can't be served is said at the start")
+    func refused() async throws {
+        let data = folder.path + "/data"
+        func start(_ arguments: [String]) async throws -> (end: ChildProcess.End, text: String) {
+            try await Binary.run(["serve", "--listen", "127.0.0.1:0", "--data", data] + arguments)
+        }
+        let good = try show(authority)
+        let other = try folder.write(try authority.makeIdentity().key, to: "other.pem")
+        let half = try await start(Array(good.prefix(2)))
+        #expect(half.end == .exited(64) && half.text.contains("--tls-key FILE is missing"), "\(half.text)")
+        for (arguments, words) in [
+            (
+                ["--tls-certificate", folder.path + "/none.pem"] + good.suffix(2),
+                "none.pem can't be read: No such file"
+            ),
+            (good.prefix(2) + ["--tls-key", other], "other.pem: the key does not belong to the certificate"),
+            (["--tls-certificate", other] + good.suffix(2), "other.pem: the certificate is not one in PEM"),
+        ] {
+            let result = try await start(Array(arguments))
+            #expect(result.end == .exited(66) && result.text.contains(words), "\(result.text)")
+            #expect(access(data, F_OK) != 0)
+        }
+    }
+
+    @Test("a client certificate goes out, and no answer and no log ever shows its key")
+    func clientCertificate() async throws {
+        let clients = try CertificateAuthority()
+        let receiver = try Receiver(tls: ReceiverTLS(authority, clientAuthority: clients))
+        defer { receiver.close() }
+        let identity = try clients.makeIdentity(names: ["herald.example"])
+        let herald = try await HeraldProcess.start(["--log-level", "debug"])
+        func json(_ text: String) -> String { "\"" + text.split(separator: "\n").joined(separator: "\\n") + "\\n\"" }
+        let tls = [
+            #""ca": \#(json(authority.pem))"#, #""pin": "\#(try #require(receiver.pin))""#,
+            #""client_certificate": \#(json(identity.certificate))"#, #""client_key": \#(json(identity.key))"#,
+        ]
+        let created = try await herald.register(receiver.url(), #""tls": {\#(tls.joined(separator: ", "))}"#)
+        let event = try await herald.publish()
+        _ = try await herald.deliveries(of: event, "delivered")
+        try await herald.stop()
+        let again = try await herald.restart(["--log-level", "debug"])
+        let next = try await again.publish()
+        _ = try await again.deliveries(of: next, "delivered")
+        let shown = try await again.get("/v1/delegates/\(created.id)")
+        #expect(shown["tls"]?["client_certificate"]?.string == identity.certificate)
+        // A line of the key, wherever it may turn up.
+        let line = try #require(identity.key.split(separator: "\n").dropFirst().first)
+        let list = try await again.get("/v1/delegates")
+        for text in [created.text, shown.text, list.text, herald.process.text, again.process.text] {
+            #expect(!text.contains(line))
+        }
+    }
+}
