@@ -63,8 +63,8 @@ def compare_further_delivery(bench, title, rounds):
 
 
 def hundreds_of_delegates(bench):
-    whole_path(bench, 100, 1_200, None)
-    whole_path(bench, 1_000, 120, None)
+    whole_path(bench, 100, 600, None)
+    whole_path(bench, 1_000, 60, None)
 
 
 def sizes(bench):

@@ -15,7 +15,7 @@ FOLDER = os.path.join(ROOT, "Benchmarks", "others")
 VENV = os.path.join(ROOT, ".build", "benchmark-venv")
 DELEGATES = 10
 # Events of each round: some seconds' worth.
-EVENTS = {"herald": 6_000, "Node": 1_500, "FastAPI": 150}
+EVENTS = {"herald": 6_000, "Node": 1_000, "FastAPI": 100}
 
 
 def others(bench):
