@@ -81,6 +81,8 @@ def main():
     for name in chosen:
         if name not in scenarios.ALL:
             parser.error(f"no scenario {name}")
+    if options.check and "counts" not in chosen:
+        parser.error("--check is about the scenario counts, which --only leaves out")
     if file_system(options.data) in ("tmpfs", "ramfs"):
         print("Benchmarks/run: this folder is in memory: what is durable costs nothing here", file=sys.stderr)
 

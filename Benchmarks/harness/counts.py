@@ -167,6 +167,8 @@ def rounded(value):
 def exceeded(lines, measured):
     """What to say about each figure that is beyond its bound."""
     recorded = read_bounds()["recorded"]
+    if not measured:
+        return []  # Why not has been said.
     if recorded.keys() != measured.keys():
         return ["Benchmarks/bounds.json holds no bounds for these figures; `Benchmarks/run --only counts --record` makes them"]
     complaints = []

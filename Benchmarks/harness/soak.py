@@ -40,14 +40,14 @@ def soak(bench):
     memory, late_memory = early_and_late(seen["memory"], fifth)
     descriptors, late_descriptors = early_and_late(seen["descriptors"], fifth)
     bench.single(title, "memory at last, MiB", late_memory / (1 << 20), None)
-    bench.single(title, "memory, last fifth / second", late_memory / memory,
+    bench.single(title, "memory, last fifth / third", late_memory / memory,
                  None if bench.quick else Goal(most=1.1, aim=1.02))
-    bench.single(title, "descriptors, last fifth / second", late_descriptors / descriptors,
+    bench.single(title, "descriptors, last fifth / third", late_descriptors / descriptors,
                  None if bench.quick else Goal(most=1.05, aim=1))
     cpu = (seen["cpu"][-1] - seen["cpu"][0]) / (seen["seconds"][-1] - seen["seconds"][0])
     bench.single(title, "CPU µs per event", cpu * 1e6 / PER_SECOND, None)
 
 
 def early_and_late(values, fifth):
-    """The second fifth, when everything has been made, and the last."""
-    return statistics.median(values[fifth:2 * fifth] or values), statistics.median(values[-fifth:])
+    """The third fifth, when all caches are full, and the last."""
+    return statistics.median(values[2 * fifth:3 * fifth] or values), statistics.median(values[-fifth:])
