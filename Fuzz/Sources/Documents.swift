@@ -35,7 +35,7 @@ func fuzzFilter(_ bytes: [UInt8]) {
     guard let filter else { return }
     guard let again = ContentFilter(text: filter.text) else { preconditionFailure("it can't be read again") }
     precondition(again == filter)
-    let view = EventView(Event("order.paid", subject: "aBc", data: second.text))
+    let view = EventView(Event(id: "evt_1", type: "order.paid", subject: "aBc", time: 0, data: second))
     let matches = filter.matches(view)
     precondition(again.matches(view) == matches && (filter.mismatch(view) == nil) == matches)
 }

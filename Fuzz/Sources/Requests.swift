@@ -87,6 +87,8 @@ func fuzzPlace(_ bytes: [UInt8]) {
 
 /// A query string and the cursors in it. The link to the next page means the same.
 func fuzzQuery(_ bytes: [UInt8]) {
+    // The rules of heads let nothing else through.
+    guard bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "#") }) else { return }
     guard let query = try? Query(bytes.text, known: ["cursor", "limit", "since", "all", "state"]) else { return }
     _ = try? query.numericCursor()
     _ = try? query.deliveryCursor()

@@ -193,6 +193,13 @@ static inline struct MHD_Response *herald_mhd_response(const void *body, size_t 
     return MHD_create_response_from_buffer(size, (void *)body, MHD_RESPMEM_MUST_COPY);
 }
 
+// A response of these bytes, which stay where they are until `release` is called with `owner`; NULL without memory, and
+// then it is never called.
+static inline struct MHD_Response *herald_mhd_shared_response(const void *body, size_t size, void *owner,
+                                                              MHD_ContentReaderFreeCallback release) {
+    return MHD_create_response_from_buffer_with_free_callback_cls(size, (void *)body, release, owner);
+}
+
 // A response whose body is what `read` gives, until it returns one of these two. `read` may suspend the connection and
 // return 0. `release` is called with `owner` at the end.
 static const ssize_t HERALD_MHD_STREAM_END = MHD_CONTENT_READER_END_OF_STREAM;

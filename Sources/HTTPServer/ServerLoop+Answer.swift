@@ -37,7 +37,7 @@ extension ServerLoop {
         setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
         let status = (200...599).contains(response.status) ? response.status : 500
         counters.countAnswer(status)
-        let handle = response.body.withUnsafeBytes { herald_mhd_response($0.baseAddress, $0.count) }
+        let handle = makeResponse(response.body)
         guard let handle else { return false }
         add(response.headers, to: handle)
         // A server that is being emptied takes no further requests on old connections.
@@ -56,6 +56,28 @@ extension ServerLoop {
             }
         }
     }
+}
+
+/// A body that the library reads in place.
+private final class SharedBody {
+    let bytes: [UInt8]
+    init(_ bytes: [UInt8]) { self.bytes = bytes }
+}
+
+/// A small body is copied by the library. A large one is not: a thousand clients who hardly read share the bytes of a page.
+private func makeResponse(_ body: [UInt8]) -> OpaquePointer? {
+    if body.count <= 16_384 { return body.withUnsafeBytes { herald_mhd_response($0.baseAddress, $0.count) } }
+    let owner = Unmanaged.passRetained(SharedBody(body))
+    // Nothing moves the bytes of an array that nobody changes, and the owner keeps them until the library is done.
+    let response = owner.takeUnretainedValue().bytes.withUnsafeBytes {
+        herald_mhd_shared_response($0.baseAddress, $0.count, owner.toOpaque(), releaseBody)
+    }
+    if response == nil { owner.release() }
+    return response
+}
+
+private func releaseBody(_ owner: UnsafeMutableRawPointer?) {
+    if let owner { Unmanaged<SharedBody>.fromOpaque(owner).release() }
 }
 
 extension Response.Field {
