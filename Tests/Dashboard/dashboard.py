@@ -228,7 +228,7 @@ def nothing_went_wrong_meanwhile(page):
     files = page.script(
         "return performance.getEntries().filter(each => each.name.startsWith(location.origin) && !each.name.includes('/v1/')"
         " && !each.name.endsWith('/metrics') && each.decodedBodySize).map(each => [each.name, each.decodedBodySize])")
-    assert sum(size for _, size in files) < 110 * 1024, files
+    assert sum(size for _, size in files) < 100 * 1024, files
     assert any(name.endswith(".css") for name, _ in files) and len(files) > 10, files
 
 
