@@ -7,6 +7,8 @@ import sys
 import tempfile
 import time
 
+import counts
+import plots
 import report
 import scenarios
 from machine import Patience, file_system
@@ -39,6 +41,12 @@ class Bench:
                 scale=1):
         self.lines.append(report.line(scenario, what, rounds, figure, variant, goal, herald, reference, scale))
 
+    def reckon(self, scenario, what, measured, reference_value, reference, goal=None):
+        """A ratio of two figures that come from more than one scenario, and so have no spread."""
+        ratio = measured / reference_value
+        self.lines.append(report.Line(
+            scenario, what, reference, reference_value, measured, ratio, ratio, ratio, goal, None))
+
     def single(self, scenario, what, value, goal):
         self.lines.append(report.Line(scenario, what, "", None, value, None, None, None, goal, None))
 
@@ -55,15 +63,21 @@ def notes(bench, options, took):
 def main():
     parser = argparse.ArgumentParser(
         prog="Benchmarks/run", description="Measures this clone's Herald beside references in C, and prints a table.",
-        epilog="Scenarios: " + ", ".join(scenarios.ALL) + ". Writes Benchmarks/results/latest.md and latest.json.")
-    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds: about two minutes, not six")
+        epilog=f"Scenarios: {', '.join(scenarios.ALL)}. --quick leaves out: {', '.join(scenarios.LONG)}. Writes "
+        "Benchmarks/results/latest.md, latest.json and the plots.")
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds, and only the short scenarios")
     parser.add_argument("--rounds", type=int, metavar="N", help="of each comparison (default 5, 3 when quick)")
     parser.add_argument("--patience", type=float, metavar="SECONDS",
                         help="to wait, in all, for others to leave the machine alone (default 60, 15 when quick)")
+    parser.add_argument("--check", action="store_true",
+                        help="exit 1 if a figure of the scenario `counts` is beyond its bound in Benchmarks/bounds.json")
+    parser.add_argument("--record", action="store_true",
+                        help="measure `counts` and write these bounds, the highest of --rounds; nothing else")
     parser.add_argument("--only", metavar="LIST", help="these scenarios, separated by commas")
     parser.add_argument("--data", default=".", metavar="FOLDER", help="where to write data, on a disk (default: here)")
     options = parser.parse_args()
-    chosen = options.only.split(",") if options.only else list(scenarios.ALL)
+    all_of_them = [name for name in scenarios.ALL if not options.quick or name not in scenarios.LONG]
+    chosen = options.only.split(",") if options.only else all_of_them
     for name in chosen:
         if name not in scenarios.ALL:
             parser.error(f"no scenario {name}")
@@ -73,23 +87,38 @@ def main():
     # A signal unwinds like an error does, so that what was started is stopped, and what was written is removed.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: sys.exit(128 + received))
-    began, failed = time.monotonic(), False
+    began, failed, took = time.monotonic(), False, []
     with tempfile.TemporaryDirectory(prefix=".herald-benchmark-", dir=options.data) as folder:
         bench = Bench(options, folder)
+        if options.record:
+            counts.record(bench)
+            return 0
         patience = (15 if options.quick else 60) if options.patience is None else options.patience
         for name in chosen:
             bench.patience.left = max(0, bench.patience.left) + patience / len(chosen)
+            started = time.monotonic()
             try:
                 scenarios.ALL[name](bench)
             except Failed as error:
                 bench.progress("")
                 print(f"Benchmarks/run: {name}: {error}", file=sys.stderr)
                 failed = True
+            took.append(f"{name} {time.monotonic() - started:.0f}")
     bench.progress("")
+    left_out = [name for name in scenarios.ALL if name not in chosen]
     remarks = notes(bench, options, time.monotonic() - began)
+    remarks.append("- seconds that each took: " + ", ".join(took))
+    remarks += ["- left out: " + ", ".join(left_out)] if left_out else []
     print(report.table(bench.lines))
+    if not options.only:
+        print("\n" + report.aligned(report.goals(bench.lines)))
     print("\n" + "\n".join(remarks))
-    report.write(os.path.join(ROOT, "Benchmarks", "results"), bench.lines, remarks, bench.samples)
+    results = os.path.join(ROOT, "Benchmarks", "results")
+    report.write(results, bench.lines, remarks, bench.samples)
+    plots.draw(results, bench.lines, bench.samples)
+    for complaint in counts.exceeded(bench.lines, bench.samples.get("counts", {})) if options.check else ():
+        print(f"Benchmarks/run: {complaint}", file=sys.stderr)
+        failed = True
     return 1 if failed else 0
 
 

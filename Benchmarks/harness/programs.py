@@ -1,6 +1,7 @@
 """The programs that are measured, and those that help: each started with a port and a folder of its own, and stopped by
 its process id."""
 import concurrent.futures
+import contextlib
 import http.client
 import json
 import os
@@ -22,17 +23,25 @@ class Failed(Exception):
     """Something that makes the measurement worthless."""
 
 
+def free_ports(count):
+    """All different: they are held until the last one is known."""
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind(("127.0.0.1", 0))
+        return [probe.getsockname()[1] for probe in probes]
+
+
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    return free_ports(1)[0]
 
 
 class Program:
     """A server on 127.0.0.1; a context manager that stops it."""
 
-    def __init__(self, command, port):
+    def __init__(self, command, port, environment=None, output=os.devnull):
         self.command, self.port, self.process = command, port, None
+        self.environment, self.output = environment or {}, output
 
     def __enter__(self):
         self.start()
@@ -42,10 +51,12 @@ class Program:
         self.stop()
 
     def start(self):
-        self.process = subprocess.Popen(
-            self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            start_new_session=True,  # Ctrl-C is for us, who then stop it.
-            env={name: value for name, value in os.environ.items() if not name.startswith("HERALD_")})
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("HERALD_")}
+        with open(self.output, "w") as output:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.PIPE, text=True,
+                start_new_session=True,  # Ctrl-C is for us, who then stop it.
+                env=environment | self.environment)
         try:
             deadline = time.monotonic() + 30
             while not self.is_ready():
@@ -83,6 +94,13 @@ class Program:
     def peak_memory(self):
         return memory_bytes(self.process.pid, "VmHWM")
 
+    def wait_for_arrivals(self, wanted, seconds):
+        """Of a program with `stats`: waits until so many different deliveries have arrived, or until the time is over."""
+        deadline = time.monotonic() + seconds
+        while (stats := self.stats())["unique"] < wanted and time.monotonic() < deadline:
+            time.sleep(0.05)
+        return stats
+
     def request(self, method, path, body=None, connection=None):
         connection = connection or http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
         headers = {"Content-Type": "application/json"} if body else {}
@@ -111,12 +129,21 @@ class Pipeline(Program):
 
 
 class Herald(Program):
-    """The server under test, with default settings."""
+    """The server under test, with default settings; `delegates` are registered as soon as it runs."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, delegates=(), settings=(), prefix=(), environment=None):
         port = free_port()
         command = [HERALD, "serve", "--listen", f"127.0.0.1:{port}", "--data", fresh(folder), "--grace", "1"]
-        super().__init__(command, port)
+        super().__init__([*prefix, *command, *settings], port, environment)
+        self.delegates = delegates
+
+    def start(self):
+        self.start_again()
+        (self.register if len(self.delegates) < 50 else self.register_many)(self.delegates)
+
+    def start_again(self):
+        """With the delegates that it already knows."""
+        super().start()
 
     def is_ready(self):
         try:
@@ -143,11 +170,11 @@ class Receiver(Program):
     """Answers callbacks and counts them. Several ports are several hosts to who sends them."""
 
     def __init__(self, ports=1):
-        self.ports = [free_port() for _ in range(ports)]
+        self.ports = free_ports(ports)
         super().__init__([os.path.join(BUILD, "receiver"), *map(str, self.ports)], self.ports[0])
 
-    def stats(self):
-        return json.loads(self.request("GET", "/stats")[1])
+    def stats(self, connection=None):
+        return json.loads(self.request("GET", "/stats", connection=connection)[1])
 
     def reset(self):
         self.request("GET", "/reset")
@@ -155,12 +182,7 @@ class Receiver(Program):
     def url(self, number, query=""):
         return f"http://127.0.0.1:{self.ports[(number - 1) % len(self.ports)]}/hook/{number}{query}"
 
-    def wait(self, wanted, seconds):
-        """Waits until so many different deliveries have arrived, or until the time is over."""
-        deadline = time.monotonic() + seconds
-        while (stats := self.stats())["unique"] < wanted and time.monotonic() < deadline:
-            time.sleep(0.05)
-        return stats
+    wait = Program.wait_for_arrivals
 
 
 def publish(server, **options):
@@ -168,7 +190,8 @@ def publish(server, **options):
     command = [os.path.join(BUILD, "publish"), "-p", str(server.port)]
     for name, value in options.items():
         command += ["-" + name, str(value)]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    run = subprocess.run(command, capture_output=True, text=True, check=False,
+                         timeout=options.get("d", 0) + 120)
     if run.returncode != 0:
         raise Failed(f"publish: {run.stderr.strip()}")
     result = json.loads(run.stdout)

@@ -12,6 +12,8 @@ class Goal:
     most: float | None = None
     least: float | None = None
     aim: float | None = None
+    of: int | None = None
+    """Its number among the project's goals; see GOALS."""
 
     def judge(self, value):
         if self.most is not None:
@@ -20,7 +22,7 @@ class Goal:
 
     def __str__(self):
         sign, must = ("≤", self.most) if self.most is not None else ("≥", self.least)
-        return f"{sign} {must:g} (aim {self.aim:g})"
+        return f"{sign} {must:,.5g} (aim {self.aim:,.5g})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,12 +45,35 @@ class Line:
         return self.goal.judge(self.measured if self.ratio is None else self.ratio)
 
     def cells(self):
-        ratio = "" if self.ratio is None else f"{self.ratio:.2f} ({self.ratio_least:.2f}–{self.ratio_most:.2f})"
+        digits = 3 if self.ratio is not None and self.ratio < 0.1 else 2
+        ratio = "" if self.ratio is None else (
+            f"{self.ratio:.{digits}f} ({self.ratio_least:.{digits}f}–{self.ratio_most:.{digits}f})")
         return [
             self.scenario, self.what, ratio, str(self.goal or ""), self.holds, number(self.measured),
             "" if self.reference_value is None else number(self.reference_value), self.reference,
             "" if self.foreign_cpu is None else f"{self.foreign_cpu:.0%}"]
 
+
+GOALS = {
+    1: "publishing, without storing",
+    2: "durable publishing, CPU",
+    3: "durable publishing, rate",
+    4: "deliveries per second of one loop",
+    5: "a delivery, without storing",
+    6: "whole path, 1 delegate",
+    7: "whole path, 10 delegates",
+    8: "idle latency",
+    9: "many connections",
+    10: "multicast to weak delegates",
+    11: "multicast to handlers held by tokens",
+    12: "multicast beside NotificationCenter",
+    13: "multicast on two threads",
+    14: "TLS",
+    15: "cost as log, delegates and backlog grow",
+    16: "memory",
+    17: "start",
+    18: "what one would write instead",
+}
 
 HEADS = [
     "scenario", "what", "ratio (least–most)", "goal", "holds", "Herald", "reference", "reference is", "foreign CPU"]
@@ -76,16 +101,39 @@ def table(lines):
         cells = entry.cells()
         rows.append([""] + cells[1:] if cells[0] == above else cells)
         above = cells[0]
-    widths = [max(len(row[i]) for row in rows) for i in range(len(HEADS))]
+    return aligned(rows)
+
+
+def aligned(rows):
+    """The first row is the heading."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
     text = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
     text.insert(1, "  ".join("-" * width for width in widths))
     return "\n".join(text)
 
 
 def markdown(lines, notes):
-    rows = ["| " + " | ".join(HEADS) + " |", "|" + "---|" * len(HEADS)]
-    rows += ["| " + " | ".join(entry.cells()) + " |" for entry in lines]
-    return "\n".join(rows) + "\n\n" + "\n".join(notes) + "\n"
+    parts = [markdown_rows([HEADS, *(entry.cells() for entry in lines)]), "## Goals", markdown_rows(goals(lines))]
+    return "\n\n".join([*parts, "\n".join(notes)]) + "\n"
+
+
+def goals(lines):
+    """A row for each goal and each figure that it is judged by; the first row is the heading."""
+    rows = [["goal", "is about", "figure", "must and aim", "measured", "reference", "ratio", "holds"]]
+    for of, about in GOALS.items():
+        judged = [line for line in lines if line.goal and line.goal.of == of]
+        for line in judged:
+            _, _, ratio, goal, holds, measured, reference, beside, _ = line.cells()
+            beside = f"{reference} ({beside})" if reference else ""
+            rows.append([str(of), about, f"{line.scenario}: {line.what}", goal, measured, beside, ratio, holds])
+        if not judged:
+            rows.append([str(of), about, "not measured in this run", "", "", "", "", ""])
+    return rows
+
+
+def markdown_rows(rows):
+    head, *rest = ("| " + " | ".join(row) + " |" for row in rows)
+    return "\n".join([head, "|" + "---|" * len(rows[0]), *rest])
 
 
 def write(folder, lines, notes, samples):

@@ -6,7 +6,7 @@ import statistics
 import time
 
 from machine import machine_seconds
-from programs import publish
+from programs import Failed, publish
 
 # How long a server may go on with what a load left behind, before its CPU time is read: its last write, mostly.
 SETTLING = 0.3
@@ -26,11 +26,15 @@ def own_seconds():
     return usage.user + usage.system
 
 
-def sample(server, receiver=None, per_event=0, beside=(), warm_up=0.3, **load):
+def percentiles(of, result):
+    return {f"{of}_{name}_us": value for name, value in result["latency_us"].items()}
+
+
+def sample(server, receiver=None, per_event=0, beside=(), warm_up=0.3, warm_events=1000, **load):
     """Publishes, waits for the deliveries of it, `per_event` of each event, and returns figures. `beside` are other
     programs of ours, whose CPU time is not a disturbance."""
     if warm_up:
-        done = publish(server, **{"c": load.get("c", 64), "d": warm_up, "n": 1000})
+        done = publish(server, **{"c": load.get("c", 64), "d": warm_up, "n": warm_events, "s": load.get("s", 512)})
         if receiver:
             receiver.wait(done["accepted"] * per_event, DRAIN)
     if receiver:
@@ -52,8 +56,7 @@ def sample(server, receiver=None, per_event=0, beside=(), warm_up=0.3, **load):
         "events": result["accepted"],
         "events_per_s": result["per_s"],
         "cpu_us_per_event": cpu * 1e6 / result["accepted"],
-        "accepted_p50_us": result["latency_us"]["p50"],
-        "accepted_p99_us": result["latency_us"]["p99"],
+        **percentiles("accepted", result),
         "peak_memory": server.peak_memory(),
         "foreign_cpu": max(0.0, now_busy - busy - ours) / max(0.01, now_total - total),
     }
@@ -65,9 +68,15 @@ def sample(server, receiver=None, per_event=0, beside=(), warm_up=0.3, **load):
             "repeated": stats["received"] - stats["unique"],
             "deliveries_per_s": received / max(1e-6, stats["seconds"]),
             "cpu_us_per_delivery": cpu * 1e6 / received,
-            "delivered_p50_us": stats["latency_us"]["p50"],
-            "delivered_p99_us": stats["latency_us"]["p99"],
+            **percentiles("delivered", stats),
         }
+    return figures
+
+
+def complete(figures):
+    """A server that loses events is not fast."""
+    if figures["missing"]:
+        raise Failed(f"{figures['missing']} of {figures['events']} events did not arrive everywhere")
     return figures
 
 

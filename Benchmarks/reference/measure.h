@@ -2,6 +2,7 @@
 #ifndef MEASURE_H
 #define MEASURE_H
 #include <stdint.h>
+#include <stdio.h>
 #include <time.h>
 
 enum { STEPS = 32, BUCKETS = 64 * STEPS };
@@ -40,5 +41,16 @@ static inline double histogram_us(const struct histogram *histogram, double shar
         return (double)((UINT64_C(1) << exponent) + ((uint64_t)(index % STEPS) << (exponent - 5u))) / 1e3;
     }
     return (double)histogram->max / 1e3;
+}
+
+/* As a JSON object of percentiles, in microseconds; returns `text`. */
+static inline const char *histogram_json(const struct histogram *histogram, char *text, size_t size) {
+    static const double shares[] = { 10, 25, 50, 75, 90, 95, 99, 99.9 };
+    size_t end = 0;
+    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++)
+        end += (size_t)snprintf(text + end, size - end, "%s\"p%g\":%.1f", i ? "," : "{", shares[i],
+                                histogram_us(histogram, shares[i] / 100));
+    snprintf(text + end, size - end, ",\"max\":%.1f}", (double)histogram->max / 1e3);
+    return text;
 }
 #endif

@@ -24,7 +24,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { INPUT = 64 * 1024, EVENTS = 256 };
+enum { INPUT = 256 * 1024, EVENTS = 256 };
 
 struct connection {
     int fd;
@@ -91,11 +91,9 @@ static void reset(void) {
 
 static int stats(char *text, size_t size) {
     return snprintf(text, size,
-        "{\"received\":%llu,\"unique\":%zu,\"hanging\":%llu,\"bad\":%llu,\"seconds\":%.6f,"
-        "\"latency_us\":{\"p50\":%.1f,\"p90\":%.1f,\"p99\":%.1f,\"max\":%.1f}}\n",
+        "{\"received\":%llu,\"unique\":%zu,\"hanging\":%llu,\"bad\":%llu,\"seconds\":%.6f,\"latency_us\":%s}\n",
         (unsigned long long)received, known.count, (unsigned long long)hanging, (unsigned long long)bad,
-        (double)(last_ns - first_ns) / 1e9, histogram_us(&latency, .5), histogram_us(&latency, .9),
-        histogram_us(&latency, .99), (double)latency.max / 1e3);
+        (double)(last_ns - first_ns) / 1e9, histogram_json(&latency, (char[512]){0}, 512));
 }
 
 /* ---- Connections ---- */
@@ -126,7 +124,7 @@ static bool answer(struct connection *connection) {
 }
 
 static bool answer_with(struct connection *connection, const char *body, int size) {
-    char text[1024];
+    char text[2048];
     int length = snprintf(text, sizeof text, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%.*s", size, size, body);
     return send_all(connection, text, (size_t)length);
 }
@@ -147,7 +145,7 @@ static bool handle(struct connection *connection, const char *head, size_t head_
     if (!end) { bad++; return false; }
     path++;
     size_t path_size = (size_t)(end - path);
-    char text[512];
+    char text[1024];
     if (path_size == 6 && !memcmp(path, "/stats", 6)) return answer_with(connection, text, stats(text, sizeof text));
     if (path_size == 6 && !memcmp(path, "/reset", 6)) { reset(); return answer_with(connection, "", 0); }
 
