@@ -35,8 +35,7 @@ class Herald:
 
     def __init__(self, binary, *arguments):
         self.folder = tempfile.TemporaryDirectory()
-        environment = {**os.environ, "HERALD_ADMIN_KEY": os.environ.get("HERALD_ADMIN_KEY", "")}
-        environment = {name: value for name, value in environment.items() if value or name != "HERALD_ADMIN_KEY"}
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("HERALD_")}
         for name in ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"):
             environment[name] = "http://127.0.0.1:3128"
         self.process = subprocess.Popen(

@@ -3,20 +3,16 @@
 
 import { h, notice } from "./dom.js";
 import { whenSignedIn } from "./signin.js";
-import { overview } from "./overview.js";
-import { delegates } from "./delegates.js";
-import { events } from "./events.js";
-import { story } from "./story.js";
-import { state } from "./state.js";
-import { post } from "./post.js";
 
+// Pages are fetched when they are first shown: nobody waits for those that they don't look at.
 const pages = [
-  { path: /^\/$/, place: "#/", title: "Overview", show: overview },
-  { path: /^\/delegates(?:\/([^/]+))?$/, place: "#/delegates", title: "Delegates", show: delegates },
-  { path: /^\/events\/([^/]+)$/, place: "#/events", title: "Event", show: story },
-  { path: /^\/events$/, place: "#/events", title: "Events", show: events },
-  { path: /^\/state$/, place: "#/state", title: "State", show: state },
-  { path: /^\/post$/, place: "#/post", title: "Post an event", show: post },
+  { path: /^\/$/, place: "#/", title: "Overview", load: async () => (await import("./overview.js")).overview },
+  { path: /^\/delegates(?:\/([^/]+))?$/, place: "#/delegates", title: "Delegates",
+    load: async () => (await import("./delegates.js")).delegates },
+  { path: /^\/events\/([^/]+)$/, place: "#/events", title: "Event", load: async () => (await import("./story.js")).story },
+  { path: /^\/events$/, place: "#/events", title: "Events", load: async () => (await import("./events.js")).events },
+  { path: /^\/state$/, place: "#/state", title: "State", load: async () => (await import("./state.js")).state },
+  { path: /^\/post$/, place: "#/post", title: "Post an event", load: async () => (await import("./post.js")).post },
 ];
 
 const main = document.getElementById("main");
@@ -27,7 +23,7 @@ function route() {
   const query = new URLSearchParams(search);
   const page = pages.find((each) => each.path.test(path));
   const parameter = decode(page?.path.exec(path)[1]);
-  if (page && page === current?.page && page.show.update?.(current.root, parameter, query)) return;
+  if (page && page === current?.page && page.show?.update?.(current.root, parameter, query)) return;
   current?.controller.abort();
   for (const dialog of document.querySelectorAll("dialog")) dialog.remove();
   for (const link of document.querySelectorAll("nav a")) {
@@ -39,10 +35,15 @@ function route() {
   const isFirst = current === null;
   current = { page, root, controller: new AbortController() };
   main.replaceChildren(root);
-  if (page) page.show(root, { parameter, query, signal: current.controller.signal });
+  if (page) fill(page, root, { parameter, query, signal: current.controller.signal });
   else root.append(h("h1", null, "Nothing here"), h("p", null, h("a", { href: "#/" }, "Go to the overview")));
   if (!isFirst) main.focus({ preventScroll: true });
   scrollTo(0, 0);
+}
+
+async function fill(page, root, context) {
+  page.show ??= await page.load();
+  if (!context.signal.aborted) page.show(root, context);
 }
 
 function decode(text) {
