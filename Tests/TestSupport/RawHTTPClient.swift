@@ -26,7 +26,7 @@ public final class RawHTTPClient {
     private var isAtEnd = false
 
     /// - Parameter timeoutSeconds: of each read.
-    public init(port: UInt16, timeoutSeconds: Int = 10) throws {
+    public init(port: UInt16, timeoutSeconds: Int = 60) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))

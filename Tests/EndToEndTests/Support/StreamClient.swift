@@ -21,7 +21,7 @@ final class StreamClient {
         port: UInt16, _ query: String = "", path: String = "/v1/events/stream", lastEventID: String? = nil,
         key: String? = nil
     ) throws {
-        client = try RawHTTPClient(port: port, timeoutSeconds: 20)
+        client = try RawHTTPClient(port: port)
         let field =
             (lastEventID.map { "Last-Event-ID: \($0)\r\n" } ?? "")
             + (key.map { "Authorization: Bearer \($0)\r\n" } ?? "")
