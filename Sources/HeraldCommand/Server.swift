@@ -26,6 +26,7 @@ struct Server {
         let log = Log(format: settings.logFormat, level: settings.logLevel)
         // Before any thread exists, so that all of them hold the signals back.
         let signals = Signals()
+        Allocator.giveBackWhenIdle()
         do {
             let server = try Server(settings, log)
             server.announce()
