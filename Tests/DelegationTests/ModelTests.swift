@@ -6,14 +6,15 @@ import Testing
 /// A delegate of a `World`. `@unchecked Sendable`: others than its world's thread only look at what never changes.
 private final class Inhabitant: @unchecked Sendable {
     let number: Int
-    private unowned let world: World
+    /// Gone when another world that shares the multicast tells it last.
+    private weak let world: World?
 
     init(_ number: Int, _ world: World) {
         self.number = number
         self.world = world
     }
 
-    func hear() { world.heard(self) }
+    func hear() { world?.heard(self) }
 }
 
 /// Does random things to a multicast delegate on one thread, and to a simple model of it, and compares.
