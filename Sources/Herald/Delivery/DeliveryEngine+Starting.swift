@@ -176,7 +176,7 @@ extension DeliveryEngine {
         }
         openTransfers += 1
         apps.began(transfer.share)
-        young.start(token, now: now)
+        young.start(token, now: slept)
         return token
     }
 }
