@@ -45,6 +45,15 @@ final class Multi {
         herald_multi_timeout(handle)
     }
 
+    /// The transfers that have ended, with libcurl's result. All are taken before the first is removed: for each removal
+    /// libcurl walks through all ends that nobody has taken.
+    func takeEnded() -> [(easy: UnsafeMutableRawPointer, code: Int32)] {
+        var ended: [(easy: UnsafeMutableRawPointer, code: Int32)] = []
+        var code: Int32 = 0
+        while let easy = herald_multi_ended(handle, &code) { ended.append((easy, code)) }
+        return ended
+    }
+
     // MARK: called by libcurl
 
     /// In how many milliseconds it wants to be called; -1: not at all.
