@@ -92,9 +92,7 @@ def grow_backlog(bench, receiver, sizes):
     grown = []
     for server, count in sizes:
         bench.progress(f"growth: a backlog of {count:,} events")
-        _, answer = server.request("POST", "/v1/delegates", wanted_by(receiver, 2)[1] | {"events": ["backlog.waits"]})
-        paused = json.loads(answer)["id"]
-        server.request("POST", f"/v1/delegates/{paused}/pause")
+        paused = server.register_paused(wanted_by(receiver, 2)[1] | {"events": ["backlog.waits"]})
         time.sleep(SETTLING)
         before = server.memory()
         post_many(server, count, "backlog.waits")

@@ -55,11 +55,11 @@ class Line:
 
 
 GOALS = {
-    1: "publishing, without storing",
+    1: "publishing, not waiting for storage",
     2: "durable publishing, CPU",
     3: "durable publishing, rate",
     4: "deliveries per second of one loop",
-    5: "a delivery, without storing",
+    5: "sending alone",
     6: "whole path, 1 delegate",
     7: "whole path, 10 delegates",
     8: "idle latency",

@@ -2,7 +2,6 @@
 import json
 import shutil
 import subprocess
-import sys
 import time
 
 from counts import counts
@@ -10,9 +9,10 @@ from growth import growth
 from loads import IN_FLIGHT, hundreds_of_delegates, latency_under_load, one_delegate, sizes, ten_delegates
 from machine import machine_seconds
 from others import others
-from programs import MULTICAST, ROOT, Failed, Herald, Ingest, Pipeline, Receiver
+from programs import Failed, Herald, Ingest, Pipeline, Receiver, StoringHerald, built
 from report import Goal
 from sampling import children_seconds, complete, interleave, own_seconds, sample, take_turns, together
+from sending import sending
 from soak import soak
 from streams import idle_streams, live_streams
 from transport import tls
@@ -25,7 +25,7 @@ def durable_publish(bench):
             {
                 "bare": lambda folder: Ingest(folder, durable=False),
                 "durable": lambda folder: Ingest(folder, durable=True),
-                "herald": Herald,
+                "herald": StoringHerald,
             },
             lambda server, _, c=connections: sample(server, c=c, d=bench.seconds))
         title = f"durable publish, {connections} connection{'s' if connections > 1 else ''}"
@@ -58,7 +58,7 @@ def without_storage(rounds):
 def many_connections(bench):
     title, counts = "durable publish, many connections", (64, 128, 256, 384, 1000)
     rounds = interleave(
-        bench, {str(connections): Herald for connections in counts},
+        bench, {str(connections): StoringHerald for connections in counts},
         lambda server, connections: sample(server, c=int(connections), d=1))
     bench.keep(title, rounds)
     for connections in counts[1:]:
@@ -177,13 +177,12 @@ def multicast(bench):
     """The library alone, in one process: nanoseconds for each delegate that is told, in several ways."""
     calls = 500_000 if bench.quick else 2_000_000
     bench.progress("multicast: building")
-    subprocess.run(["swift", "build", "--package-path", ROOT, "-c", "release", "--product", "MulticastBenchmark"],
-                   stdout=sys.stderr, check=True)
+    program = built("MulticastBenchmark")
 
     def take(number):
         bench.progress(f"multicast, round {number} of {bench.rounds}")
         bench.patience.wait()
-        return run_multicast(calls)
+        return run_multicast(program, calls)
 
     title = "multicast in the process"
     rounds = together(bench, take)
@@ -206,9 +205,9 @@ def multicast(bench):
     compare("handler, two threads at once,", 1000, "handlers_two_threads", "handlers", Goal(most=1.5, aim=1.1, of=13))
 
 
-def run_multicast(calls):
+def run_multicast(program, calls):
     (busy, total), ours = machine_seconds(), own_seconds() + children_seconds()
-    run = subprocess.run([MULTICAST, str(calls)], capture_output=True, text=True, check=False)
+    run = subprocess.run([program, str(calls)], capture_output=True, text=True, check=False)
     if run.returncode:
         raise Failed(f"MulticastBenchmark: {run.stderr.strip()}")
     now_busy, now_total = machine_seconds()
@@ -225,6 +224,7 @@ ALL = {
     "one": one_delegate,
     "ten": ten_delegates,
     "hundreds": hundreds_of_delegates,
+    "sending": sending,
     "latency": idle_latency,
     "load": latency_under_load,
     "many": many_delegates,
