@@ -21,7 +21,7 @@ def whole_path(bench, delegates, events, goal, rate_goal=None):
                 "herald": lambda folder: Herald(folder, wanted_by(receiver, delegates)),
             },
             lambda server, _: complete(sample(
-                server, receiver, delegates, warm_events=max(10, 1000 // delegates), c=64, d=bench.seconds * 2,
+                server, receiver, delegates, warm_events=max(10, 1000 // delegates), c=64, d=bench.seconds * 4,
                 n=events if not bench.quick else events // 2)))
     title = f"whole path, {delegates:,} delegate{'s' if delegates > 1 else ''}"
     bench.keep(title, rounds)
@@ -64,7 +64,7 @@ def sizes(bench):
         for connections in (64, 1):
             rounds = interleave(
                 bench, {"durable": lambda folder: Ingest(folder, durable=True), "herald": StoringHerald},
-                lambda server, _, c=connections, s=size: sample(server, c=c, s=s, d=1))
+                lambda server, _, c=connections, s=size: sample(server, c=c, s=s, d=0.6))
             title = f"durable publish of {size >> 10} KiB, {connections} connection{'s' if connections > 1 else ''}"
             bench.keep(title, rounds)
             bench.compare(title, "CPU µs per event", rounds, "cpu_us_per_event", "durable")
@@ -82,13 +82,13 @@ def latency_under_load(bench):
         with Pipeline(folder, receiver) as pipeline, Herald(folder, wanted_by(receiver, 1)) as herald:
             servers = {"pipeline": pipeline, "herald": herald}
             capacity = take_turns(
-                bench, servers, lambda server: complete(sample(server, receiver, 1, c=64, d=bench.seconds, n=20_000)))
+                bench, servers, lambda server: complete(sample(server, receiver, 1, c=64, d=bench.seconds * 4, n=20_000)))
             rates = {id(server): capacity.median(name, "deliveries_per_s") for name, server in servers.items()}
             for share in SHARES:
                 rounds = take_turns(
                     bench, servers,
                     lambda server, part=share / 100: complete(sample(
-                        server, receiver, 1, warm_up=0, c=64, d=bench.seconds, r=rates[id(server)] * part)))
+                        server, receiver, 1, warm_up=0, c=64, d=bench.seconds * 1.5, r=rates[id(server)] * part)))
                 title = f"{share} % of capacity, open loop"
                 bench.keep(title, rounds)
                 bench.compare(title, "events per second", rounds, "events_per_s", "pipeline")

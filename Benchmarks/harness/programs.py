@@ -190,6 +190,14 @@ class StoringHerald(Herald):
         self.register_paused({"url": "http://127.0.0.1:9/hook/1"})
 
 
+class InMemoryHerald(Program):
+    """The service over a store that is gone with its process."""
+
+    def __init__(self, program):
+        port = free_port()
+        super().__init__([program, str(port)], port)
+
+
 class Receiver(Program):
     """Answers callbacks and counts them. Several ports are several hosts to who sends them."""
 

@@ -2,7 +2,7 @@
 // to http://127.0.0.1:PORT/hook/1, 64 at a time, for so many seconds, as Benchmarks/reference/send.c does by bare libcurl.
 // Prints one line of JSON; Benchmarks/run reads it.
 
-import Foundation
+import Glibc
 import Herald
 import Webhooks
 
@@ -75,7 +75,7 @@ struct Loop {
 guard CommandLine.arguments.count == 3, let port = Int(CommandLine.arguments[1]),
     let seconds = Double(CommandLine.arguments[2])
 else {
-    FileHandle.standardError.write(Data("usage: TransportBenchmark PORT SECONDS\n".utf8))
+    print("usage: TransportBenchmark PORT SECONDS")
     exit(64)
 }
 var loop = try Loop(port: port)
