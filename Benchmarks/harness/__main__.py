@@ -1,5 +1,6 @@
 """Measures Herald beside references; `Benchmarks/run` builds everything and starts this."""
 import argparse
+import http.client
 import os
 import signal
 import subprocess
@@ -14,6 +15,10 @@ import report
 import scenarios
 from machine import Patience, file_system
 from programs import HERALD, ROOT, Failed
+
+
+# What may go wrong in a scenario; the others are measured all the same.
+MISHAPS = (Failed, OSError, subprocess.SubprocessError, http.client.HTTPException)
 
 
 class Bench:
@@ -116,9 +121,9 @@ def main():
             started = time.monotonic()
             try:
                 scenarios.ALL[name](bench)
-            except Failed as error:
+            except MISHAPS as error:
                 bench.progress("")
-                print(f"Benchmarks/run: {name}: {error}", file=sys.stderr)
+                print(f"Benchmarks/run: {name}: {error if isinstance(error, Failed) else repr(error)}", file=sys.stderr)
                 failed = True
             seconds = time.monotonic() - started
             took.append(f"{name} {seconds:.0f}")

@@ -33,12 +33,12 @@ def whole_path(bench, delegates, events, goal, rate_goal=None):
 
 
 def one_delegate(bench):
-    whole_path(bench, 1, 40_000, Goal(most=1.4, aim=1.15, of=6))
+    whole_path(bench, 1, 30_000, Goal(most=1.4, aim=1.15, of=6))
 
 
 def ten_delegates(bench):
     title, rounds = whole_path(
-        bench, 10, 12_000, Goal(most=1.35, aim=1.1, of=7), Goal(least=0.75, aim=0.92, of=7))
+        bench, 10, 8_000, Goal(most=1.35, aim=1.1, of=7), Goal(least=0.75, aim=0.92, of=7))
     compare_further_delivery(bench, title, rounds)
 
 
@@ -54,8 +54,8 @@ def compare_further_delivery(bench, title, rounds):
 
 
 def hundreds_of_delegates(bench):
-    whole_path(bench, 100, 600, None)
-    whole_path(bench, 1_000, 60, None)
+    whole_path(bench, 100, 300, None)
+    whole_path(bench, 1_000, 20, None)
 
 
 def sizes(bench):
