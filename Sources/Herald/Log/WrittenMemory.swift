@@ -29,7 +29,7 @@ struct WrittenMemory: Sendable {
         case .erased(let events):
             tail.erase(events)
             for loop in 0..<loops { tell(loop, .erase(events)) }
-        case .erasedSubject(let subject, let app): auth.forget(app, userID: AuthEvents.userID(ofSubject: subject))
+        case .erasedSubject(let subject, let app): auth.forget(app, userID: AuthFamily.userID(ofSubject: subject))
         case .trimmed(let first):
             for loop in 0..<loops { tell(loop, .trim(first: first)) }
         case .setEventType(let record): catalogue.set(record)
