@@ -102,13 +102,10 @@ let package = Package(
             name: "MulticastBenchmark", dependencies: ["Delegation"], path: "Benchmarks/multicast",
             swiftSettings: settings),
 
-        // What sending alone costs, and what publishing costs without a disk; run by Benchmarks/run.
+        // What sending alone costs; run by Benchmarks/run.
         .executableTarget(
             name: "TransportBenchmark", dependencies: ["Herald", "Webhooks"], path: "Benchmarks/transport",
             swiftSettings: settings, linkerSettings: [allocator]),
-        .executableTarget(
-            name: "InMemoryBenchmark", dependencies: ["Herald", "HeraldServer", "HTTPServer"],
-            path: "Benchmarks/memory", swiftSettings: settings, linkerSettings: [allocator]),
 
         // What several test suites need: temporary folders, raw sockets, the receiver, the running binary.
         .target(name: "TestSupport", dependencies: ["Receiver"], path: "Tests/TestSupport", swiftSettings: settings),

@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 
-from machine import cpu_seconds, memory_bytes
+from machine import cpu_seconds, memory_bytes, thread_seconds
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 HERALD = os.path.join(ROOT, ".build", "release", "herald")
@@ -95,6 +95,10 @@ class Program:
     def cpu(self):
         return cpu_seconds(self.process.pid)
 
+    def storing(self):
+        """CPU seconds of the thread that writes to the database."""
+        return 0
+
     def memory(self):
         return memory_bytes(self.process.pid, "VmRSS")
 
@@ -158,6 +162,9 @@ class Herald(Program):
         except OSError:
             return False
 
+    def storing(self):
+        return thread_seconds(self.process.pid, "store-writer")
+
     def register(self, delegates, connection=None):
         for delegate in delegates:
             status, answer = self.request("POST", "/v1/delegates", delegate, connection)
@@ -188,14 +195,6 @@ class StoringHerald(Herald):
     def start(self):
         super().start()
         self.register_paused({"url": "http://127.0.0.1:9/hook/1"})
-
-
-class InMemoryHerald(Program):
-    """The service over a store that is gone with its process."""
-
-    def __init__(self, program):
-        port = free_port()
-        super().__init__([program, str(port)], port)
 
 
 class Receiver(Program):

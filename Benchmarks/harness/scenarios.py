@@ -9,7 +9,7 @@ from growth import growth
 from loads import IN_FLIGHT, hundreds_of_delegates, latency_under_load, one_delegate, sizes, ten_delegates
 from machine import machine_seconds
 from others import others
-from programs import Failed, Herald, InMemoryHerald, Ingest, Pipeline, Receiver, StoringHerald, built
+from programs import Failed, Herald, Ingest, Pipeline, Receiver, StoringHerald, built
 from report import Goal
 from sampling import children_seconds, complete, interleave, own_seconds, sample, take_turns, together
 from sending import sending
@@ -19,18 +19,15 @@ from transport import tls
 
 
 def durable_publish(bench):
-    bench.progress("publish: building")
-    in_memory = built("InMemoryBenchmark")
     variants = {
         "bare": lambda folder: Ingest(folder, durable=False),
         "durable": lambda folder: Ingest(folder, durable=True),
         "herald": StoringHerald,
-        "in memory": lambda _: InMemoryHerald(in_memory),
     }
     for connections in (64, 1):
         many = connections > 1
         rounds = interleave(
-            bench, {name: make for name, make in variants.items() if many or name != "in memory"},
+            bench, variants,
             lambda server, _, c=connections: sample(server, c=c, d=bench.seconds))
         title = f"durable publish, {connections} connection{'s' if connections > 1 else ''}"
         bench.keep(title, rounds)
@@ -42,8 +39,8 @@ def durable_publish(bench):
         bench.compare(title, "answered after, p50 µs", rounds, "accepted_p50_us", "durable")
         bench.compare(title, "answered after, p99 µs", rounds, "accepted_p99_us", "durable")
         if many:
-            bench.compare(title, "CPU µs per event, kept in memory only", rounds, "cpu_us_per_event", "bare",
-                          Goal(most=1.6, aim=1.3, of=1), herald="in memory")
+            bench.compare(title, "CPU µs per event, all but the thread that stores", rounds,
+                          "cpu_us_per_event_but_storing", "bare", Goal(most=1.6, aim=1.3, of=1))
             bench.compare(title, "peak memory, MiB", rounds, "peak_memory", "durable", scale=1 << 20)
 
 
