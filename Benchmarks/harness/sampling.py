@@ -34,6 +34,8 @@ def sample(server, receiver=None, per_event=0, beside=(), warm_up=0.3, warm_even
     """Publishes, waits for the deliveries of it, `per_event` of each event, and returns figures. `beside` are other
     programs of ours, whose CPU time is not a disturbance."""
     if warm_up:
+        if receiver:
+            receiver.reset()  # What came before must not be taken for the warm-up, which would then arrive among the rest.
         done = publish(server, **{"c": load.get("c", 64), "d": warm_up, "n": warm_events, "s": load.get("s", 512)})
         if receiver:
             receiver.wait(done["accepted"] * per_event, DRAIN)
