@@ -35,6 +35,7 @@ public final class Hub: Sendable {
     }
 
     public let ids = ULIDGenerator()
+    public let secret: ServerSecret
     public let clock: Clock
     public let registry: Registry
     public let catalogue: EventTypeCatalogue
@@ -66,6 +67,7 @@ public final class Hub: Sendable {
         self.store = store
         self.clock = clock
         let recovery = try store.recover()
+        secret = recovery.secret
         registry = Registry(recovery.delegates)
         catalogue = EventTypeCatalogue(recovery.eventTypes)
         keys = KeyRing(recovery.keys)

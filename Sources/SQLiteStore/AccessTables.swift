@@ -9,7 +9,7 @@ struct AccessTables {
     init(_ connection: Connection) throws(StoreError) {
         setKey = try Statement(
             connection,
-            "INSERT OR REPLACE INTO keys (\(APIKey.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
+            "INSERT OR REPLACE INTO keys (\(APIKey.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
         removeKey = try Statement(connection, "DELETE FROM keys WHERE id = ?1")
         setApp = try Statement(
             connection, "INSERT OR REPLACE INTO apps (\(App.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
@@ -30,6 +30,7 @@ struct AccessTables {
         setKey.bind(6, key.createdAt)
         setKey.bind(7, key.expiresAt)
         setKey.bind(8, key.lastUsedAt)
+        setKey.bind(9, key.requestsPerSecond.map(Int64.init))
         try setKey.run()
     }
 
@@ -77,7 +78,8 @@ extension App {
 }
 
 extension APIKey {
-    static let columns = "app, id, name, scopes, digest, created_at, expires_at, last_used_at"
+    static let columns =
+        "app, id, name, scopes, digest, created_at, expires_at, last_used_at, requests_per_second"
 
     init(_ row: Statement) throws(StoreError) {
         var scopes: [Scope] = []
@@ -85,6 +87,6 @@ extension APIKey {
         self.init(
             app: AppKey(rawValue: row.integer(0)), id: row.text(1), name: row.text(2), scopes: scopes,
             digest: row.bytes(4), createdAt: row.integer(5), expiresAt: row.optionalInteger(6),
-            lastUsedAt: row.optionalInteger(7))
+            lastUsedAt: row.optionalInteger(7), requestsPerSecond: row.optionalInteger(8).map { Int($0) })
     }
 }

@@ -240,6 +240,12 @@ enum Schema {
             target  TEXT
         ) STRICT;
         """,
+        """
+        -- NULL: what the server allows each key.
+        ALTER TABLE keys ADD COLUMN requests_per_second INTEGER;
+        -- One row: random bytes that nobody else knows. See ServerSecret.
+        CREATE TABLE server (secret BLOB NOT NULL) STRICT;
+        """,
     ]
 
     /// Brings the file to the last version, one transaction for each step: a crash leaves one version or the next.

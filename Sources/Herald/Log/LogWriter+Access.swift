@@ -43,7 +43,8 @@ extension LogWriter {
             guard try makeRoom(for: old.app, now, transaction, &plan) else { return .tooManyKeys }
             let new = APIKey(
                 app: old.app, id: replacement.id, name: old.name, scopes: old.scopes, digest: replacement.digest,
-                createdAt: now, expiresAt: old.expiresAt.map { now + $0 - old.createdAt })
+                createdAt: now, expiresAt: old.expiresAt.map { now + $0 - old.createdAt },
+                requestsPerSecond: old.requestsPerSecond)
             old.expiresAt = min(old.expiresAt ?? .max, now + overlap)
             try set(new, transaction, &plan)
             try set(old, transaction, &plan)

@@ -53,6 +53,8 @@ struct MemoryContents {
     var apps: [AppKey: App] = [:]
     var nextAppKey = AppKey(rawValue: AppKey.default.rawValue + 1)
 
+    let secret = ServerSecret()
+
     // MARK: The log
 
     var head: Sequence { first + Sequence(events.count) - 1 }
@@ -160,6 +162,7 @@ struct MemoryContents {
         recovery.keys = keys.values.sorted { $0.id < $1.id }
         recovery.apps = apps.values.sorted { $0.key.rawValue < $1.key.rawValue }
         recovery.nextAppKey = nextAppKey
+        recovery.secret = secret
         recovery.lastMark = marks.max { ($0.sequence, $0.time) < ($1.sequence, $1.time) }
         return recovery
     }

@@ -25,6 +25,8 @@ public struct Recovery: Sendable {
     public var apps: [App] = []
     /// The key for the next app: larger than any that was ever used.
     public var nextAppKey = AppKey(rawValue: AppKey.default.rawValue + 1)
+    /// The same each time.
+    public var secret = ServerSecret()
     /// The newest one.
     public var lastMark: LogMark?
     public init() {}

@@ -30,7 +30,7 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
 
     // MARK: The streams' thread
 
-    public func end(for app: AppKey) -> StreamPlace? { nil }
+    public var end: Sequence? { nil }
 
     public func begin(head: Sequence) {
         if recent != nil { return }
@@ -106,16 +106,6 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
     // MARK: A reader's thread
 
     public func end(in reader: any StoreReader) throws(StoreError) -> Sequence { try reader.lastAttempt() }
-
-    public func place(
-        _ place: Sequence, for app: AppKey, in reader: any StoreReader
-    ) throws(StoreError) -> StreamPlace {
-        guard place > 0 else { return StreamPlace(place: 0, id: nil) }
-        let found = try reader.attempts(after: place - 1, limit: 1).first
-        // The number alone says where it is: an attempt that is gone, or another app's, has a name to come back to as well.
-        let time = found.flatMap { $0.id == place ? $0.record.startedAt : nil } ?? 0
-        return StreamPlace(place: place, id: StoredAttempt.publicID(place, startedAt: time))
-    }
 
     public func page(after place: Sequence, in reader: any StoreReader) throws(StoreError) -> AttemptPage {
         let found = try reader.attempts(after: place, limit: PageCache.eventsPerPage)

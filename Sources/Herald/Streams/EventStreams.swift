@@ -47,11 +47,7 @@ public final class EventLog: StreamLog {
     public var head: Sequence { tail.head }
     public var erasures: Int { tail.erasures.load(ordering: .acquiring) }
 
-    public func end(for app: AppKey) -> StreamPlace? {
-        let head = tail.head
-        guard case .events(let batch) = tail.slice(after: head - 1, limit: 1) else { return nil }
-        return Self.place(head, batch.events[0], app)
-    }
+    public var end: Sequence? { tail.head }
 
     /// The tail is always there.
     public func begin(head: Sequence) {}
@@ -67,23 +63,6 @@ public final class EventLog: StreamLog {
     }
 
     public func end(in reader: any StoreReader) throws(StoreError) -> Sequence { tail.head }
-
-    public func place(
-        _ place: Sequence, for app: AppKey, in reader: any StoreReader
-    ) throws(StoreError) -> StreamPlace {
-        let event = place > 0 ? try reader.events(after: place - 1, limit: 1, maxBytes: 1).events.first : nil
-        return Self.place(place, event, app)
-    }
-
-    private static func place(_ place: Sequence, _ event: Event?, _ app: AppKey) -> StreamPlace {
-        guard let event else { return StreamPlace(place: place, id: nil) }
-        return StreamPlace(place: place, id: event.app == app ? event.id : "@\(place)")
-    }
-
-    /// The place of an id that was given where the event there is another app's; `nil`: it is no such id.
-    public static func place(ofID id: String) -> Sequence? {
-        id.hasPrefix("@") ? Sequence(id.dropFirst()).flatMap { $0 > 0 ? $0 : nil } : nil
-    }
 
     public func page(after place: Sequence, in reader: any StoreReader) throws(StoreError) -> EventBatch {
         try reader.events(after: place, limit: PageCache.eventsPerPage, maxBytes: PageCache.bytesPerPage)

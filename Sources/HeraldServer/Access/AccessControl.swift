@@ -13,9 +13,12 @@ struct AccessControl: Sendable {
     let streams = AdmittedStreams()
     /// SHA-256 of the operator's key; `nil`: there is none.
     private let operatorDigest: [UInt8]?
+    /// For keys that have no number of their own; `nil`: any number.
+    private let requestsPerSecond: Int?
 
-    init(hub: Hub, operatorKey: String?) {
+    init(hub: Hub, operatorKey: String?, requestsPerSecond: Int? = nil) {
         self.hub = hub
+        self.requestsPerSecond = requestsPerSecond
         sessions = Sessions(clock: hub.clock)
         portalLinks = PortalLinks(clock: hub.clock)
         operatorDigest = operatorKey.map { SHA256.hash(Array($0.utf8)) }
@@ -73,7 +76,17 @@ struct AccessControl: Sendable {
         guard entry.key.isValid(at: now) else { return nil }
         entry.noteUse(at: now)
         return Principal(
-            identity: .key(entry.key.id), app: entry.key.app, scopes: entry.scopes, expiresAt: entry.key.expiresAt)
+            identity: .key(entry.key.id), app: entry.key.app, scopes: entry.scopes, expiresAt: entry.key.expiresAt,
+            meter: entry.meter, requestsPerSecond: entry.key.requestsPerSecond ?? requestsPerSecond)
+    }
+
+    /// Counts a request to the key of whoever makes it. The operator's own key has no limit.
+    /// - Throws: 429 when the key has made as many as it may.
+    func count(_ principal: Principal) throws(Problem) {
+        guard let limit = principal.requestsPerSecond, let meter = principal.meter else { return }
+        if let seconds = meter.refusal(limit: limit, now: hub.clock.monotonic()) {
+            throw .tooManyRequests(limit, retryAfter: seconds)
+        }
     }
 
     /// A session ends with the key that it was opened with, or with the app of its link.

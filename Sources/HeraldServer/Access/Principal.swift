@@ -28,10 +28,15 @@ struct Principal: Sendable {
     let scopes: Scopes
     /// Milliseconds since 1970 UTC; `nil`: no end.
     var expiresAt: Int64?
+    /// What its requests count to, and how many it may make in a second; `nil`: any number.
+    var meter: RequestMeter?
+    var requestsPerSecond: Int?
 
     /// The same in an app that `Herald-App` names.
     func acting(on app: AppKey) -> Principal {
-        Principal(identity: identity, app: app, scopes: scopes, expiresAt: expiresAt)
+        Principal(
+            identity: identity, app: app, scopes: scopes, expiresAt: expiresAt, meter: meter,
+            requestsPerSecond: requestsPerSecond)
     }
 
     /// Whoever asks for what is open to all.

@@ -106,6 +106,14 @@ extension Problem {
             headers: [.init("Retry-After", String(retryAfter))])
     }
 
+    /// - Parameter retryAfter: seconds.
+    static func tooManyRequests(_ limit: Int, retryAfter: Int) -> Problem {
+        Problem(
+            status: 429, name: "too-many-requests", title: "Too many requests",
+            detail: "This key may make \(limit) requests a second. Nothing was done; try again later.",
+            headers: [.init("Retry-After", String(retryAfter))])
+    }
+
     static let foreignOrigin = Problem(
         status: 403, name: "foreign-origin", title: "Another site asks",
         detail: "A browser signs in from the dashboard of this server only.")

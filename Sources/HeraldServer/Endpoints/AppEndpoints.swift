@@ -26,7 +26,7 @@ struct AppEndpoints: Sendable {
         let limit = try query.limit()
         let cursor = query["cursor"]
         if let cursor, !cursor.hasPrefix("app_") || cursor.utf8.count != 30 {
-            throw .invalidParameter("cursor", "must be a next_cursor of an earlier page")
+            throw .noCursor
         }
         let apps = hub.apps.all.filter { app in cursor.map { app.id < $0 } ?? true }
         call.send(page: Array(apps.prefix(limit + 1)), query, limit: limit, cursor: \.id) { $1.members(of: $0) }

@@ -35,13 +35,13 @@ struct EventEndpoints: Sendable {
         wanted.subject = query["subject"]
         wanted.since = try query.time("since")
         wanted.until = try query.time("until")
-        wanted.before = try query.numericCursor()
+        wanted.before = try call.cursor(query, .event)
         let limit = try query.limit()
         wanted.limit = limit + 1
         let events = wanted
         try call.answer(from: hub) { reader in
             let found = try reader.events(events)
-            call.send(page: found, query, limit: limit, cursor: { String($0.sequence) }) { logged, json in
+            call.send(page: found, query, limit: limit, cursor: { call.sealed($0.sequence, .event) }) { logged, json in
                 json.members(of: logged.event)
             }
         }
@@ -57,7 +57,7 @@ struct EventEndpoints: Sendable {
             json.object { event in
                 event.members(of: logged.event)
                 event.array("deliveries") { list in
-                    for delivery in deliveries { list.object { $0.members(of: delivery, eventID: id) } }
+                    for delivery in deliveries { list.object { $0.members(of: delivery, event: logged.event, call.seal) } }
                 }
             }
             call.send(etaggedByContent: json.bytes)

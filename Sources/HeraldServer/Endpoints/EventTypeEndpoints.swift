@@ -23,7 +23,7 @@ struct EventTypeEndpoints: Sendable {
         let limit = try query.limit()
         let cursor = query["cursor"]
         if let cursor, !EventType.isValid(cursor) {
-            throw .invalidParameter("cursor", "must be a next_cursor of an earlier page")
+            throw .noCursor
         }
         try call.answer(from: hub) { _ in
             let types = hub.catalogue.list(call.app).filter { type in cursor.map { type.type > $0 } ?? true }

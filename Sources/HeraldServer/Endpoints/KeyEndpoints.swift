@@ -27,7 +27,7 @@ struct KeyEndpoints: Sendable {
         let limit = try query.limit()
         let cursor = query["cursor"]
         if let cursor, !cursor.hasPrefix("key_") || cursor.utf8.count != 30 {
-            throw .invalidParameter("cursor", "must be a next_cursor of an earlier page")
+            throw .noCursor
         }
         let entries = hub.keys.list(call.app).filter { entry in cursor.map { entry.key.id < $0 } ?? true }
         call.send(page: Array(entries.prefix(limit + 1)), query, limit: limit, cursor: \.key.id) {
@@ -122,6 +122,7 @@ extension JSONObjectWriter {
         array("scopes") { list in
             for scope in key.scopes { list.element(scope.rawValue) }
         }
+        member("requests_per_second", key.requestsPerSecond)
         member("created_at", .timestamp(key.createdAt))
         member("expires_at", key.expiresAt.map { Timestamp(milliseconds: $0) })
         member("last_used_at", lastUsedAt.map { Timestamp(milliseconds: $0) })

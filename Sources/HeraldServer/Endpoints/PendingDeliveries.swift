@@ -22,16 +22,16 @@ struct PendingDeliveries: Sendable {
                             "is needed, this one or the other: pending deliveries are listed by delegate or by event")
                 })
         }
-        let cursor = try query.numericCursor()
+        let cursor = try call.cursor(query, filter.eventID == nil ? .event : .delegate)
         try call.answer(from: hub) { reader in
             if let eventID = filter.eventID {
                 let rows = try rows(of: DeliveryFilter.event(eventID, call.app, reader), reader, after: cursor ?? 0)
                 call.send(
                     page: Array(rows.prefix(limit + 1)), query, limit: limit,
-                    cursor: { String($0.delegate?.key ?? 0) }, { $1.members(of: $0) })
+                    cursor: { call.sealed($0.delegate?.key ?? 0, .delegate) }, { $1.members(of: $0) })
             } else if let delegate = filter.delegate {
                 let (rows, next) = try rows(of: delegate, reader, after: cursor ?? 0, limit: limit)
-                call.send(page: rows, query, next: next.map(String.init)) { $1.members(of: $0) }
+                call.send(page: rows, query, next: next.map { call.sealed($0, .event) }) { $1.members(of: $0) }
             }
         }
     }

@@ -51,6 +51,7 @@ struct SessionEndpoints: Sendable {
             throw .invalid([FieldError("/key", "is required, an access key; or portal_link, the end of a link's url")])
         }
         guard let principal else { throw .unauthorized }
+        try access.count(principal)
         try start(principal, call)
     }
 

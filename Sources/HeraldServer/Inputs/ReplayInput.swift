@@ -60,7 +60,10 @@ struct ReplayInput: Sendable {
     /// 202, since it has only begun.
     func answer(to call: Call, _ delegate: WebhookDelegate) -> @Sendable (DeliveryWrite.Outcome) -> Response {
         { outcome in
-            if case .replay(let replay) = outcome { return response { $0.members(of: replay, in: only) } }
+            if case .replay(let replay) = outcome {
+                let id = call.seal.id(of: replay, app: delegate.app)
+                return response { $0.members(of: replay, id: id, in: only) }
+            }
             return call.response(to: outcome) { count in
                 response {
                     $0.member("id", JSONNull())
@@ -79,8 +82,8 @@ struct ReplayInput: Sendable {
 }
 
 extension JSONObjectWriter {
-    fileprivate mutating func members(of replay: Replay, in only: ReplayInput.Only) {
-        member("id", String(replay.id))
+    fileprivate mutating func members(of replay: Replay, id: String, in only: ReplayInput.Only) {
+        member("id", id)
         member("only", only.rawValue)
         member("events", replay.until - replay.cursor)
     }

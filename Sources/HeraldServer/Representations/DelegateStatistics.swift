@@ -42,7 +42,7 @@ struct DelegateStatistics {
         }
     }
 
-    fileprivate func write(to json: inout JSONObjectWriter, _ hub: Hub) {
+    fileprivate func write(to json: inout JSONObjectWriter, _ hub: Hub, _ seal: NumberSeal) {
         json.member("delegate", delegate.id)
         json.object("pending") {
             $0.lag(lane, in: hub)
@@ -54,7 +54,7 @@ struct DelegateStatistics {
         json.array("replays") { list in
             for replay in replays {
                 list.object {
-                    $0.member("id", String(replay.id))
+                    $0.member("id", seal.id(of: replay, app: delegate.app))
                     $0.member("events", replay.until - replay.cursor)
                     $0.member("created_at", .timestamp(replay.createdAt))
                 }
@@ -64,7 +64,9 @@ struct DelegateStatistics {
 }
 
 extension JSONObjectWriter {
-    mutating func members(of statistics: DelegateStatistics, _ hub: Hub) { statistics.write(to: &self, hub) }
+    mutating func members(of statistics: DelegateStatistics, _ hub: Hub, _ seal: NumberSeal) {
+        statistics.write(to: &self, hub, seal)
+    }
 
     fileprivate mutating func members(of slots: DeliveryStatistics) {
         member("delivered", slots.delivered)
