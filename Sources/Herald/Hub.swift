@@ -41,6 +41,7 @@ public final class Hub: Sendable {
     public let catalogue: EventTypeCatalogue
     public let keys: KeyRing
     public let apps: AppCatalogue
+    public let usage: LogUsage
     public let auth = AuthProjection()
     public let appState: AppStateProjection
     private let store: any EventStore
@@ -74,6 +75,7 @@ public final class Hub: Sendable {
         apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
         appState = AppStateProjection(recovery.appStates)
         tail = Tail(head: recovery.head, maxEvents: configuration.tailEvents, maxBytes: configuration.tailBytes)
+        usage = LogUsage(recovery, tail)
         intake = try Intake(maxEvents: configuration.maxWaitingEvents, maxBytes: configuration.maxWaitingBytes)
         readers = try ReaderPool(store: store, threads: max(1, configuration.readers))
         var loops: [DeliveryLoop] = []
@@ -82,12 +84,12 @@ public final class Hub: Sendable {
         }
         self.loops = loops
         let memory = WrittenMemory(
-            registry: registry, catalogue: catalogue, keys: keys, apps: apps, auth: auth, tail: tail,
+            registry: registry, catalogue: catalogue, keys: keys, apps: apps, auth: auth, tail: tail, usage: usage,
             loops: loops.count,
             tell: { [loops] number, message in loops[number].post(message) })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, auth: auth, appState: appState, registry: registry,
-            catalogue: catalogue, keys: keys, apps: apps, ids: ids, clock: clock,
+            catalogue: catalogue, keys: keys, apps: apps, usage: usage, ids: ids, clock: clock,
             hooks: .init(changed: memory.take, lost: lost))
         retention = RetentionKeeper(
             configuration.retention, readers: readers, intake: intake, clock: clock)

@@ -34,6 +34,7 @@ extension SQLiteStore {
         ).rows { App($0) }
         recovery.nextAppKey = AppKey(
             rawValue: max(AppKey.default.rawValue, try connection.integer("SELECT max(key) FROM apps")) + 1)
+        recovery.blocks = try BlockTable.all(connection, head: head)
         if let secret = try secret(connection, vault) { recovery.secret = secret }
         recovery.lastMark = try Statement(
             connection, "SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"

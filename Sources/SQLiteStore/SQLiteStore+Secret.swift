@@ -3,7 +3,9 @@ import Herald
 /// The server's own secret: one row, made when it is missing.
 extension SQLiteStore {
     static func secret(_ connection: Connection, _ vault: Vault) throws(StoreError) -> ServerSecret? {
-        guard let found = try Statement(connection, "SELECT secret FROM server").row({ $0.bytes(0) }) else { return nil }
+        guard let found = try Statement(connection, "SELECT secret FROM server").row({ $0.bytes(0) }) else {
+            return nil
+        }
         let bytes = try vault.open(found, .secret)
         guard bytes.count == ServerSecret.byteCount else {
             throw .failed(reason: "the server's secret in the database has the wrong length")

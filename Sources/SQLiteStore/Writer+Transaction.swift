@@ -99,6 +99,8 @@ extension Writer: StoreTransaction {
         return end + 1
     }
 
+    func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock] { try blocks.recount(block) }
+
     func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int {
         try attempts.remove(before: time, limit: limit)
     }

@@ -20,6 +20,7 @@ final class Writer {
     let attempts: AttemptTable
     let waiting: WaitingTable
     let progress: ProgressTables
+    let blocks: BlockTable
     let access: AccessTables
     let audit: AuditTable
 
@@ -46,6 +47,7 @@ final class Writer {
         attempts = try AttemptTable(connection)
         waiting = try WaitingTable(connection)
         progress = try ProgressTables(connection)
+        blocks = try BlockTable(connection)
         access = try AccessTables(connection)
         audit = try AuditTable(connection)
     }

@@ -24,7 +24,9 @@ struct NumberSealTests {
 
     @Test("the same number and secret give the same text, next week as well")
     func stable() {
-        #expect(NumberSeal(ServerSecret(bytes: Array(0..<32))).text(7, .event, of: .default) == seal.text(7, .event, of: .default))
+        #expect(
+            NumberSeal(ServerSecret(bytes: Array(0..<32))).text(7, .event, of: .default)
+                == seal.text(7, .event, of: .default))
     }
 
     @Test("neighbours have nothing in common, and a place looks different each time")
@@ -32,7 +34,8 @@ struct NumberSealTests {
         let texts = (0..<1_000).map { seal.text($0, .event, of: .default) }
         #expect(Set(texts).count == 1_000)
         // Eight digits are open and zero, two hold bits of both; of the others one in 32 is the same by chance.
-        let same = zip(texts, texts.dropFirst()).map { zip($0.suffix(16), $1.suffix(16)).count { $0 == $1 } }.reduce(0, +)
+        let same = zip(texts, texts.dropFirst()).map { zip($0.suffix(16), $1.suffix(16)).count { $0 == $1 } }.reduce(
+            0, +)
         #expect((300..<700).contains(same))
         #expect(Set((0..<100).map { _ in seal.place(5, .event, of: .default) }).count == 100)
     }

@@ -56,6 +56,7 @@ extension LogWriter {
                 plan.effects.append(.erasedSubject(subject, write.app))
             }
             plan.erased.insert(Set(events))
+            plan.changedBlocks.formUnion(events.map { AppBlock.number(of: $0) })
             if !events.isEmpty { plan.effects.append(.erased(Set(events))) }
             return .erased(erasure)
         }

@@ -6,6 +6,7 @@ struct WrittenMemory: Sendable {
     let apps: AppCatalogue
     let auth: AuthProjection
     let tail: Tail
+    let usage: LogUsage
     let loops: Int
     /// Tells one of the delivery loops, by its number.
     let tell: @Sendable (_ loop: Int, LoopMessage) -> Void
@@ -30,7 +31,9 @@ struct WrittenMemory: Sendable {
             tail.erase(events)
             for loop in 0..<loops { tell(loop, .erase(events)) }
         case .erasedSubject(let subject, let app): auth.forget(app, userID: AuthEvents.userID(ofSubject: subject))
+        case .counted(let block, let found): usage.set(block, found)
         case .trimmed(let first):
+            usage.trim(first: first)
             for loop in 0..<loops { tell(loop, .trim(first: first)) }
         case .setEventType(let record): catalogue.set(record)
         case .removeEventType(let type, let app): catalogue.remove(type, app)

@@ -68,6 +68,18 @@ struct MemoryContents {
         return LoggedEvent(sequence: sequence, event: event)
     }
 
+    /// - Parameter more: events that are to come.
+    func count(block: Int64, with more: [LoggedEvent] = []) -> [AppBlock] {
+        let places = AppBlock.places(block)
+        let here = places.clamped(to: first...max(first, head)).lazy.compactMap { event($0) }
+        let there = more.lazy.filter { places.contains($0.sequence) }.map(\.event)
+        var found: [AppKey: AppBlock] = [:]
+        for event in Array(here) + Array(there) {
+            found[event.app, default: AppBlock(app: event.app, block: block, events: 0, bytes: 0)].add(event)
+        }
+        return found.values.sorted { $0.app.rawValue < $1.app.rawValue }
+    }
+
     mutating func append(_ event: Event) {
         events.append(event)
         sequences[EventName(app: event.app, id: event.id)] = head
@@ -163,6 +175,9 @@ struct MemoryContents {
         recovery.apps = apps.values.sorted { $0.key.rawValue < $1.key.rawValue }
         recovery.nextAppKey = nextAppKey
         recovery.secret = secret
+        recovery.blocks =
+            head < first
+            ? [] : (AppBlock.number(of: first)...AppBlock.number(of: head)).flatMap { count(block: $0) }
         recovery.lastMark = marks.max { ($0.sequence, $0.time) < ($1.sequence, $1.time) }
         return recovery
     }
@@ -171,5 +186,12 @@ struct MemoryContents {
         guard delegates[delivery.delegate] != nil else { return false }
         guard let lane = lanes[delivery.delegate] else { return delivery.event > settled }
         return delivery.event > lane.cursor && delivery.event <= lane.position
+    }
+}
+
+extension AppBlock {
+    fileprivate mutating func add(_ event: Event) {
+        events += 1
+        bytes += Int64(event.storedBytes)
     }
 }

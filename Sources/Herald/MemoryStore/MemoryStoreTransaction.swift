@@ -161,6 +161,12 @@ final class MemoryTransaction: StoreTransaction {
         change { $0.removeEvents(through: sequence, limit: limit) }
     }
 
+    func countBlock(_ block: Int64) -> [AppBlock] {
+        if let copy { return copy.count(block: block) }
+        let appended = Array(appended.values)
+        return store.read { $0.count(block: block, with: appended) }
+    }
+
     func removeAttempts(before time: Int64, limit: Int) -> Int {
         change { $0.removeAttempts(before: time, limit: limit) }
     }

@@ -25,6 +25,8 @@ public struct Recovery: Sendable {
     public var apps: [App] = []
     /// The key for the next app: larger than any that was ever used.
     public var nextAppKey = AppKey(rawValue: AppKey.default.rawValue + 1)
+    /// What each app has in each block of the log; those in which it has nothing are left out.
+    public var blocks: [AppBlock] = []
     /// The same each time.
     public var secret = ServerSecret()
     /// The newest one.

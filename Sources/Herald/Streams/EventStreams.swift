@@ -4,7 +4,7 @@ import Synchronization
 /// what it inherits from does: it adds nothing that changes.
 public final class EventStreams: LiveStreams<EventLog>, EventDelegate, @unchecked Sendable {
     public init(hub: Hub, format: StreamFormat<Event>) {
-        super.init(hub: hub, log: EventLog(hub.tail), format: format)
+        super.init(hub: hub, log: EventLog(hub.tail, hub.usage), format: format)
     }
 
     public func published(_ batch: EventBatch) { wake() }
@@ -41,10 +41,14 @@ public final class EventLog: StreamLog {
     public typealias Interest = EventInterest
 
     private let tail: Tail
+    private let usage: LogUsage
 
-    init(_ tail: Tail) { self.tail = tail }
+    init(_ tail: Tail, _ usage: LogUsage) {
+        self.tail = tail
+        self.usage = usage
+    }
 
-    public var head: Sequence { tail.head }
+    public func count(of app: AppKey, after place: Sequence) -> Int64 { usage.events(of: app, after: place) }
     public var erasures: Int { tail.erasures.load(ordering: .acquiring) }
 
     public var end: Sequence? { tail.head }

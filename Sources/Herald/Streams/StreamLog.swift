@@ -5,8 +5,8 @@ public protocol StreamLog: AnyObject, Sendable {
 
     // Any thread
 
-    /// The last place, as far as is known.
-    var head: Sequence { get }
+    /// How many entries of an app come after a place, as far as is known.
+    func count(of app: AppKey, after place: Sequence) -> Int64
     /// Counts what was erased, so that whoever keeps what was read from the store knows when to forget it.
     var erasures: Int { get }
 

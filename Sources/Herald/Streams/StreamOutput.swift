@@ -24,7 +24,8 @@ public struct StreamFormat<Entry>: Sendable {
     public let gap: @Sendable () -> [UInt8]
 
     public init(
-        entry: @escaping @Sendable (Entry) -> [UInt8], beginning: @escaping @Sendable (StreamBeginning, AppKey) -> [UInt8],
+        entry: @escaping @Sendable (Entry) -> [UInt8],
+        beginning: @escaping @Sendable (StreamBeginning, AppKey) -> [UInt8],
         gap: @escaping @Sendable () -> [UInt8]
     ) {
         self.entry = entry

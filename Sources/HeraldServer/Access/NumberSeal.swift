@@ -10,7 +10,8 @@ import Herald
 struct NumberSeal: Sendable {
     /// What a number counts.
     enum Kind: UInt64 {
-        case event = 1, delegate, attempt, replay, auditEntry
+        case event = 1
+        case delegate, attempt, replay, auditEntry
     }
 
     private static let rounds: UInt64 = 6

@@ -113,7 +113,7 @@ struct DelegateActionEndpoints: Sendable {
         _ = try call.query()
         let input = try ReplayInput(call.json())
         let delegate = try webhook(call)
-        let answer = input.answer(to: call, delegate)
+        let answer = input.answer(to: call, delegate, hub.usage)
         let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer)
         try call.answer(from: hub) { reader in
             guard let action = try input.action(for: delegate, reader, head: hub.head) else {

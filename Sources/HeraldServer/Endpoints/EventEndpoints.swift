@@ -40,7 +40,7 @@ struct EventEndpoints: Sendable {
         wanted.limit = limit + 1
         let events = wanted
         try call.answer(from: hub) { reader in
-            let found = try reader.events(events)
+            let found = try hub.usage.events(events, reader)
             call.send(page: found, query, limit: limit, cursor: { call.sealed($0.sequence, .event) }) { logged, json in
                 json.members(of: logged.event)
             }
@@ -57,7 +57,9 @@ struct EventEndpoints: Sendable {
             json.object { event in
                 event.members(of: logged.event)
                 event.array("deliveries") { list in
-                    for delivery in deliveries { list.object { $0.members(of: delivery, event: logged.event, call.seal) } }
+                    for delivery in deliveries {
+                        list.object { $0.members(of: delivery, event: logged.event, call.seal) }
+                    }
                 }
             }
             call.send(etaggedByContent: json.bytes)
@@ -99,5 +101,22 @@ extension Call {
             return send(Response(status: 304, headers: [.init("ETag", tag)]))
         }
         send([.init("ETag", tag)], body)
+    }
+}
+
+extension LogUsage {
+    /// Events of an app, newest first. Only blocks of the log in which it has some are looked at: how much others post
+    /// doesn't show in the time.
+    fileprivate func events(_ query: EventQuery, _ reader: any StoreReader) throws(StoreError) -> [LoggedEvent] {
+        var found: [LoggedEvent] = []
+        for stretch in stretches(of: query.app, before: query.before ?? .max) {
+            var part = query
+            part.before = stretch.upperBound + 1
+            part.after = stretch.lowerBound - 1
+            part.limit = query.limit - found.count
+            found += try reader.events(part)
+            if found.count >= query.limit { break }
+        }
+        return found
     }
 }
