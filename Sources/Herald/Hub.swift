@@ -41,6 +41,7 @@ public final class Hub: Sendable {
     public let catalogue: EventTypeCatalogue
     public let keys: KeyRing
     public let apps: AppCatalogue
+    public let passes: PassBook
     public let usage: LogUsage
     public let auth = AuthProjection()
     public let appState: AppStateProjection
@@ -73,6 +74,7 @@ public final class Hub: Sendable {
         catalogue = EventTypeCatalogue(recovery.eventTypes)
         keys = KeyRing(recovery.keys)
         apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
+        passes = PassBook(recovery.passes)
         appState = AppStateProjection(recovery.appStates)
         tail = Tail(head: recovery.head, maxEvents: configuration.tailEvents, maxBytes: configuration.tailBytes)
         usage = LogUsage(recovery, tail)
@@ -84,12 +86,13 @@ public final class Hub: Sendable {
         }
         self.loops = loops
         let memory = WrittenMemory(
-            registry: registry, catalogue: catalogue, keys: keys, apps: apps, auth: auth, tail: tail, usage: usage,
+            registry: registry, catalogue: catalogue, keys: keys, apps: apps, passes: passes, auth: auth, tail: tail,
+            usage: usage,
             loops: loops.count,
             tell: { [loops] number, message in loops[number].post(message) })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, auth: auth, appState: appState, registry: registry,
-            catalogue: catalogue, keys: keys, apps: apps, usage: usage, ids: ids, clock: clock,
+            catalogue: catalogue, keys: keys, apps: apps, passes: passes, usage: usage, ids: ids, clock: clock,
             hooks: .init(changed: memory.take, lost: lost))
         retention = RetentionKeeper(
             configuration.retention, readers: readers, intake: intake, clock: clock)

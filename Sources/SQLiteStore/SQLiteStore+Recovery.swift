@@ -29,6 +29,8 @@ extension SQLiteStore {
         ).rows { row throws(StoreError) in try EventTypeRecord(row) }
         recovery.keys = try Statement(connection, "SELECT \(APIKey.columns) FROM keys ORDER BY id")
             .rows { row throws(StoreError) in try APIKey(row) }
+        recovery.passes = try Statement(connection, "SELECT \(Pass.columns) FROM passes")
+            .rows { row throws(StoreError) in try Pass(row) }
         recovery.apps = try Statement(
             connection, "SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"
         ).rows { App($0) }

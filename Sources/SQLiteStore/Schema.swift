@@ -262,6 +262,17 @@ enum Schema {
             + ifnull(length(CAST(attributes AS BLOB)), 0))
             FROM events GROUP BY 1, 2;
         """,
+        """
+        -- Sessions of the dashboard, and links that open them. `digest`: SHA-256 of a text that is kept nowhere. `kind`:
+        -- Pass.Kind. `key`: where it comes from.
+        CREATE TABLE passes (
+            digest     BLOB PRIMARY KEY,
+            kind       INTEGER NOT NULL,
+            app        INTEGER NOT NULL,
+            key        TEXT NOT NULL,
+            expires_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """,
     ]
 
     /// Brings the file to the last version, one transaction for each step: a crash leaves one version or the next.

@@ -33,6 +33,10 @@ extension Writer: StoreTransaction {
 
     func removeKey(_ id: String) throws(StoreError) { try access.removeKey(id) }
 
+    func setPass(_ pass: Pass) throws(StoreError) { try passes.set(pass) }
+
+    func removePass(_ digest: [UInt8]) throws(StoreError) { try passes.remove(digest) }
+
     func addAudit(_ entry: AuditEntry) throws(StoreError) { try audit.add(entry) }
 
     func setApp(_ app: App) throws(StoreError) { try access.set(app) }

@@ -22,6 +22,7 @@ final class Writer {
     let progress: ProgressTables
     let blocks: BlockTable
     let access: AccessTables
+    let passes: PassTable
     let audit: AuditTable
 
     /// 16 MiB of log: a checkpoint costs milliseconds inside a commit, and at 4000 pages it is rare enough not to show
@@ -49,6 +50,7 @@ final class Writer {
         progress = try ProgressTables(connection)
         blocks = try BlockTable(connection)
         access = try AccessTables(connection)
+        passes = try PassTable(connection)
         audit = try AuditTable(connection)
     }
 

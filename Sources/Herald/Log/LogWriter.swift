@@ -31,6 +31,7 @@ final class LogWriter: Sendable {
     let catalogue: EventTypeCatalogue
     let keys: KeyRing
     let apps: AppCatalogue
+    let passes: PassBook
     let usage: LogUsage
     let ids: ULIDGenerator
     let clock: Clock
@@ -40,7 +41,8 @@ final class LogWriter: Sendable {
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
         auth: AuthProjection, appState: AppStateProjection, registry: Registry, catalogue: EventTypeCatalogue,
-        keys: KeyRing, apps: AppCatalogue, usage: LogUsage, ids: ULIDGenerator, clock: Clock, hooks: Hooks
+        keys: KeyRing, apps: AppCatalogue, passes: PassBook, usage: LogUsage, ids: ULIDGenerator, clock: Clock,
+        hooks: Hooks
     ) {
         self.store = store
         self.intake = intake
@@ -51,6 +53,7 @@ final class LogWriter: Sendable {
         self.catalogue = catalogue
         self.keys = keys
         self.apps = apps
+        self.passes = passes
         self.usage = usage
         self.ids = ids
         self.clock = clock

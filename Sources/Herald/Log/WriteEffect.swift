@@ -19,6 +19,8 @@ enum WriteEffect: Sendable {
     case removeEventType(String, AppKey)
     case setKey(APIKey)
     case removeKey(APIKey)
+    case setPass(Pass)
+    case removePass([UInt8])
     case setApp(App)
     case removeApp(App)
 }

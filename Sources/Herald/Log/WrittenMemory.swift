@@ -4,6 +4,7 @@ struct WrittenMemory: Sendable {
     let catalogue: EventTypeCatalogue
     let keys: KeyRing
     let apps: AppCatalogue
+    let passes: PassBook
     let auth: AuthProjection
     let tail: Tail
     let usage: LogUsage
@@ -39,6 +40,8 @@ struct WrittenMemory: Sendable {
         case .removeEventType(let type, let app): catalogue.remove(type, app)
         case .setKey(let key): keys.set(key)
         case .removeKey(let key): keys.remove(key.id)
+        case .setPass(let pass): passes.set(pass)
+        case .removePass(let digest): passes.remove(digest)
         case .setApp(let app): apps.set(app)
         case .removeApp(let app): apps.remove(app)
         }

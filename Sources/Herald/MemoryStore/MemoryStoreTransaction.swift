@@ -195,6 +195,10 @@ final class MemoryTransaction: StoreTransaction {
 
     func removeKey(_ id: String) { apply { $0.keys[id] = nil } }
 
+    func setPass(_ pass: Pass) { apply { $0.passes[pass.digest] = pass } }
+
+    func removePass(_ digest: [UInt8]) { apply { $0.passes[digest] = nil } }
+
     func addAudit(_ entry: AuditEntry) { apply { $0.add(entry) } }
 
     func setApp(_ app: App) { apply { $0.set(app) } }

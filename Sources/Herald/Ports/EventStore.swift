@@ -101,6 +101,10 @@ public protocol StoreTransaction: AnyObject {
     func setKey(_ key: APIKey) throws(StoreError)
     func removeKey(_ id: String) throws(StoreError)
 
+    /// Adds.
+    func setPass(_ pass: Pass) throws(StoreError)
+    func removePass(_ digest: [UInt8]) throws(StoreError)
+
     /// Adds or replaces.
     func setApp(_ app: App) throws(StoreError)
     /// Its key is not used again. Forgets its auth statuses, its app state and its answers; whatever else it has is removed by

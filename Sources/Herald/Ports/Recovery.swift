@@ -21,6 +21,8 @@ public struct Recovery: Sendable {
     public var replays: [Replay] = []
     public var eventTypes: [EventTypeRecord] = []
     public var keys: [APIKey] = []
+    /// Expired ones among them.
+    public var passes: [Pass] = []
     /// Without `default`, unless somebody has changed it.
     public var apps: [App] = []
     /// The key for the next app: larger than any that was ever used.

@@ -31,12 +31,14 @@ struct Principal: Sendable {
     /// What its requests count to, and how many it may make in a second; `nil`: any number.
     var meter: RequestMeter?
     var requestsPerSecond: Int?
+    /// Of a link: where it comes from.
+    var origin: String?
 
     /// The same in an app that `Herald-App` names.
     func acting(on app: AppKey) -> Principal {
         Principal(
             identity: identity, app: app, scopes: scopes, expiresAt: expiresAt, meter: meter,
-            requestsPerSecond: requestsPerSecond)
+            requestsPerSecond: requestsPerSecond, origin: origin)
     }
 
     /// Whoever asks for what is open to all.

@@ -73,9 +73,9 @@ struct DeliveryEndpoints: Sendable {
                 return call.send { $0.members(count: count, isDryRun: true) }
             }
             hub.manage(
-                DeliveryWrite(app: call.app, action: action(wanted), idempotency: idempotency) { result in
-                    call.send(result, answer(to: call))
-                })
+                DeliveryWrite(
+                    app: call.app, action: action(wanted), provenance: call.provenance, idempotency: idempotency
+                ) { call.send($0, answer(to: call)) })
         }
     }
 

@@ -88,6 +88,7 @@ struct EventEndpoints: Sendable {
         hub.manage(
             DeliveryWrite(
                 app: call.app, action: .redeliverEvent(id: call.parameters[0], delegateID: delegateID),
+                provenance: call.provenance,
                 idempotency: try call.idempotency(answer)
             ) { call.send($0, answer) })
     }

@@ -59,7 +59,9 @@ struct EventTypeEndpoints: Sendable {
 
     private func write(_ call: Call, _ type: String, _ action: EventTypeWrite.Action) throws(Problem) {
         hub.describe(
-            EventTypeWrite(app: call.app, type: type, ifVersion: try call.version(), action: action) { result in
+            EventTypeWrite(
+                app: call.app, type: type, ifVersion: try call.version(), action: action, provenance: call.provenance
+            ) { result in
                 call.send(result) { answer(to: call, type, $0) }
             })
     }

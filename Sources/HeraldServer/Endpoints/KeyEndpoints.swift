@@ -101,7 +101,8 @@ struct KeyEndpoints: Sendable {
                 headers: [.init("Content-Type", "application/json"), .init("Location", "/v1/keys/\(key.id)")],
                 body: json.bytes)
         case .revoked, .noted: return Response(status: 204)
-        case .notFound: return Problem.noKey(call.parameters.first ?? "").response(requestID: call.requestID)
+        case .notFound, .tooManyLinks:
+            return Problem.noKey(call.parameters.first ?? "").response(requestID: call.requestID)
         case .noAdminKey: return Problem.noAdminKey.response(requestID: call.requestID)
         case .tooManyKeys:
             return Problem.tooMany("An app has at most \(AccessWrite.maxKeys) keys. Revoke some first.")
