@@ -111,8 +111,10 @@ public struct HeraldService: RequestHandler {
         case .otherMethods: return
         case .found(let route, _):
             // What comes without a body is complete with its head, and judged once.
-            if head.hasBody { _ = try access.admit(head, to: route) }
-            if head.hasBody { try checkContentType(head, route) }
+            if head.hasBody {
+                _ = try access.admit(head, to: route)
+                try checkContentType(head, route)
+            }
             if let accept = head.value(of: "Accept"), route.template.hasPrefix("/v1/") {
                 try checkAccept(accept, route)
             }

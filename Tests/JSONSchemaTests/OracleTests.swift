@@ -10,7 +10,7 @@ struct OracleTests {
     @Test("agree on random schemas and values", .enabled(if: getenv("HERALD_VENV") != nil))
     func agree() async throws {
         let venv = try #require(getenv("HERALD_VENV").map { String(cString: $0) })
-        var random = SplitMix(state: 20_201_200)
+        var random = SeededRandom(seed: 20_201_200)
         var cases: [(schema: String, value: String)] = []
         var ours: [Bool] = []
         while cases.count < 3000 {
@@ -40,7 +40,7 @@ struct OracleTests {
         #expect((500...2500).contains(ours.filter { $0 }.count))
     }
 
-    private func randomSchema(_ depth: Int, _ random: inout SplitMix) -> String {
+    private func randomSchema(_ depth: Int, _ random: inout SeededRandom) -> String {
         if random.below(10) == 0 || depth == 0 {
             return random.pick(["true", "false", "{}", #"{"type":"integer"}"#, #"{"type":"string"}"#])
         }
@@ -56,7 +56,7 @@ struct OracleTests {
             + "}"
     }
 
-    private func randomKeyword(_ depth: Int, _ random: inout SplitMix) -> (String, String) {
+    private func randomKeyword(_ depth: Int, _ random: inout SeededRandom) -> (String, String) {
         func schemas(_ count: Int) -> String {
             "[" + (0..<count).map { _ in randomSchema(depth, &random) }.joined(separator: ",") + "]"
         }
@@ -101,7 +101,7 @@ struct OracleTests {
         }
     }
 
-    private func randomValue(_ depth: Int, _ random: inout SplitMix) -> String {
+    private func randomValue(_ depth: Int, _ random: inout SeededRandom) -> String {
         let scalars = [
             "0", "1", "1.0", "-1", "1.5", "2", "true", "false", "null", #""""#, #""a""#, #""ab""#, #""é""#, #""1""#,
         ]
@@ -117,17 +117,7 @@ struct OracleTests {
     }
 }
 
-/// "SplitMix64" by Sebastiano Vigna, https://prng.di.unimi.it/splitmix64.c.
-private struct SplitMix {
-    var state: UInt64
-
-    mutating func below(_ bound: Int) -> Int {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return Int((z ^ (z >> 31)) % UInt64(bound))
-    }
-
-    mutating func pick(_ values: [String]) -> String { values[below(values.count)] }
+extension SeededRandom {
+    fileprivate mutating func below(_ bound: Int) -> Int { number(0...bound - 1) }
+    fileprivate mutating func pick(_ values: [String]) -> String { values[below(values.count)] }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import JSON
+import TestSupport
 import Testing
 
 /// Random texts from valid ones, the same in each run.
@@ -7,7 +8,7 @@ import Testing
 struct MutationTests {
     @Test("never crash the parser, and what it accepts reads the same when written again")
     func mutations() throws {
-        var random = SplitMix(state: 0x4845_5241_4c44)
+        var random = SeededRandom(seed: 0x4845_5241_4c44)
         let seeds = MutationTests.seeds.map { Array($0.utf8) }
         var parser = JSONParser(limits: JSONLimits(depth: 16, values: 200, keyBytes: 32))
         var accepted = 0
@@ -38,7 +39,7 @@ struct MutationTests {
         "{" + (0..<40).map { "\"key\($0)\":\($0)" }.joined(separator: ",") + "}",
     ]
 
-    private func mutate(_ text: inout [UInt8], _ random: inout SplitMix) {
+    private func mutate(_ text: inout [UInt8], _ random: inout SeededRandom) {
         let interesting =
             Array(#"{}[]:,"\u0dDeE+-.019tfn "#.utf8) + [0, 0x1f, 0x7f, 0x80, 0xc3, 0xe2, 0xed, 0xf0, 0xff]
         let at = text.isEmpty ? 0 : Int(random.next() % UInt64(text.count))
@@ -94,18 +95,5 @@ private func isEqual(_ one: JSONValue, _ two: Any) -> Bool {
     case .number: return one.double == (two as? NSNumber)?.doubleValue
     case .bool: return one.bool == two as? Bool
     case .null: return two is NSNull
-    }
-}
-
-/// "SplitMix64" by Sebastiano Vigna, https://prng.di.unimi.it/splitmix64.c.
-private struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9e37_79b9_7f4a_7c15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-        z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-        return z ^ (z >> 31)
     }
 }

@@ -14,7 +14,7 @@ extension DeliveryEngine {
         guard let index = indices[key], let delegate = lanes[index]?.delegate, canCall else { return answer(nil) }
         var json = JSONWriter()
         json.object { $0.member("message", "This is a test: somebody asked Herald to call \(delegate.id).") }
-        call(delegate, index, ServiceEvents.test, json.bytes, .test { answer($0) }, .test)
+        call(delegate, index, ServiceFamily.test, json.bytes, .test { answer($0) }, .test)
     }
 
     private var canCall: Bool { !isStopping && openTransfers < ports.sender.capacity }
@@ -32,12 +32,12 @@ extension DeliveryEngine {
             var json = JSONWriter()
             json.object { $0.member("challenge", challenge) }
             call(
-                delegate, index, ServiceEvents.verification, json.bytes,
+                delegate, index, ServiceFamily.verification, json.bytes,
                 .verification(challenge: challenge, url: delegate.settings.url),
                 .test)
         case .cloudevents:
             call(
-                delegate, index, ServiceEvents.verification, Array("null".utf8),
+                delegate, index, ServiceFamily.verification, Array("null".utf8),
                 .verification(challenge: nil, url: delegate.settings.url), .handshake)
         }
     }

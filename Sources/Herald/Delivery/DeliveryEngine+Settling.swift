@@ -64,7 +64,7 @@ extension DeliveryEngine {
             counters.exhausted()
             checkpoints.giveUp(key, attempts: attempts, .exhausted, at: wall, isReplay: transfer.isReplay, now: now)
             // What the service says of itself is not followed up by more of it.
-            guard !ServiceEvents.isOne(transfer.event.type) else { return }
+            guard !ServiceFamily.isOne(transfer.event.type) else { return }
             checkpoints.note(
                 DeliveryNotice(
                     key.delegate,

@@ -46,7 +46,7 @@ struct Router {
     /// to be named), and those that named it. No lane is in
     /// both, and none is named twice.
     mutating func lanes(for type: String) -> (any: [Int], named: [Int]) {
-        let any = ServiceEvents.isOne(type) ? [] : self.any
+        let any = ServiceFamily.isOne(type) ? [] : self.any
         if exact.isEmpty && prefixes.isEmpty { return (any, []) }
         if let named = resolved[type] { return (any, named) }
         let named = resolve(type)

@@ -88,18 +88,18 @@ public enum EventInput {
     private static func readFamily(
         _ type: String, _ subject: inout String?, _ data: JSONValue?, _ errors: inout [FieldError]
     ) -> EventDraft.Family {
-        if type == AppStateEvents.changed {
-            guard let state = AppStateEvents.read(type, data: data, &errors) else { return .none }
+        if type == AppStateFamily.changed {
+            guard let state = AppStateFamily.read(type, data: data, &errors) else { return .none }
             return .appState(state: state)
         }
-        if type == AuthEvents.statusChanged, data?["cause"] != nil {
+        if type == AuthFamily.statusChanged, data?["cause"] != nil {
             // The projection of auth status trusts it.
             errors.append(FieldError("/data/cause", "is added by the service and can't be given"))
         }
-        guard type.hasPrefix("auth."), let told = AuthEvents.read(type, subject: subject, data: data, &errors) else {
+        guard type.hasPrefix("auth."), let told = AuthFamily.read(type, subject: subject, data: data, &errors) else {
             return .none
         }
-        if subject == nil { subject = AuthEvents.subject(ofUser: told.userID) }
+        if subject == nil { subject = AuthFamily.subject(ofUser: told.userID) }
         return .auth(userID: told.userID, isLoggedIn: told.isLoggedIn, user: told.user)
     }
 

@@ -23,7 +23,7 @@ public enum EventPattern: Hashable, Sendable {
 
     public func matches(_ type: String) -> Bool {
         switch self {
-        case .any: !ServiceEvents.isOne(type)
+        case .any: !ServiceFamily.isOne(type)
         case .prefix(let prefix): type.hasPrefix(prefix)
         case .exact(let exact): type == exact
         }

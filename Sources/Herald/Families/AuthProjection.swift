@@ -22,18 +22,18 @@ public final class AuthProjection: EventDelegate {
         for event in batch.events where event.type.hasPrefix("auth.") && event.audience == nil {
             var errors: [FieldError] = []
             guard let document = try? JSONDocument(parsing: Array(event.data)),
-                let told = AuthEvents.read(event.type, subject: event.subject, data: document.root, &errors)
+                let told = AuthFamily.read(event.type, subject: event.subject, data: document.root, &errors)
             else { continue }
             note(told, event, cause: document["cause"]?.string)
         }
     }
 
-    private func note(_ told: AuthEvents.Told, _ event: Event, cause: String?) {
+    private func note(_ told: AuthFamily.Told, _ event: Event, cause: String?) {
         let key = Key(app: event.app, userID: told.userID)
         statuses.withLock { statuses in
             guard let current = statuses[key] else {
                 // A status of an unknown user is known as a whole only when the event says that it changed.
-                guard event.type == AuthEvents.statusChanged, let cause else { return }
+                guard event.type == AuthFamily.statusChanged, let cause else { return }
                 if statuses.count >= Self.capacity { statuses.removeAll(keepingCapacity: true) }
                 statuses[key] = AuthStatus(
                     app: event.app, userID: told.userID, isLoggedIn: told.isLoggedIn,

@@ -141,12 +141,12 @@ private final class AuthAdapter<User: Sendable>: TypedAdapter {
             let view = EventView(event)
             var errors: [FieldError] = []
             guard selection.contains(view),
-                let told = AuthEvents.read(event.type, subject: event.subject, data: view.data, &errors)
+                let told = AuthFamily.read(event.type, subject: event.subject, data: view.data, &errors)
             else { continue }
             let user = decode(EventUser(id: told.userID, data: told.user, event: event))
             switch event.type {
-            case AuthEvents.loggedIn: if let user { delegate.userIsLoggedIn(user: user) }
-            case AuthEvents.loggedOut: delegate.userIsLoggedOut(user: user)
+            case AuthFamily.loggedIn: if let user { delegate.userIsLoggedIn(user: user) }
+            case AuthFamily.loggedOut: delegate.userIsLoggedOut(user: user)
             default: delegate.userAuthStatusChanged(user: user, isLoggedIn: told.isLoggedIn)
             }
         }
@@ -173,7 +173,7 @@ private final class StateAdapter<State: Sendable>: TypedAdapter {
 
     func published(_ batch: EventBatch) {
         guard let delegate else { return }
-        for event in batch.events where event.type == AppStateEvents.changed {
+        for event in batch.events where event.type == AppStateFamily.changed {
             let view = EventView(event)
             guard selection.contains(view), let state = view.data?["state"],
                 let new = decode(EventState(json: state.bytes))

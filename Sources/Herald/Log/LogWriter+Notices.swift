@@ -29,18 +29,18 @@ extension LogWriter {
                 changed[delegate.key] = next
                 plan.effects.append(.set(next))
             }
-            if let announcement = ServiceEvents.Announcement(notice.matter, delegate, usage) {
+            if let announcement = ServiceFamily.Announcement(notice.matter, delegate, usage) {
                 try announce(announcement, delegate, transaction, &plan)
             }
         }
     }
 
     private func announce(
-        _ announcement: ServiceEvents.Announcement, _ delegate: WebhookDelegate,
+        _ announcement: ServiceFamily.Announcement, _ delegate: WebhookDelegate,
         _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) {
         let now = clock.wall()
-        let event = ServiceEvents.event(announcement, delegate, id: ids.next("evt_", time: now), time: now)
+        let event = ServiceFamily.event(announcement, delegate, id: ids.next("evt_", time: now), time: now)
         try append(event, transaction, &plan)
     }
 }

@@ -42,7 +42,7 @@ extension LogWriter {
                 return PostedEvent(event: event, fate: .preconditionFailed)
             }
             if onlyIfChanged, let current, current.state == state { return PostedEvent(event: event, fate: .unchanged) }
-            let completed = AppStateEvents.withPrevious(event, current?.state)
+            let completed = AppStateFamily.withPrevious(event, current?.state)
             try append(completed, transaction, &plan)
             let next = AppState(app: event.app, state: state, since: event.time, eventID: event.id)
             plan.families.set(next)
@@ -59,10 +59,10 @@ extension LogWriter {
                 after: current, userID: userID, isLoggedIn: isLoggedIn, user: user, event: event)
             plan.families.set(next)
             try transaction.setAuthStatus(next)
-            if event.type != AuthEvents.statusChanged, current?.isLoggedIn != isLoggedIn {
+            if event.type != AuthFamily.statusChanged, current?.isLoggedIn != isLoggedIn {
                 // Not the event's time: a client chose that, and ids count on from the latest one.
                 let id = ids.next("evt_", time: clock.wall())
-                try append(AuthEvents.statusChanged(next, id: id, cause: event), transaction, &plan)
+                try append(AuthFamily.statusChanged(next, id: id, cause: event), transaction, &plan)
             }
             return PostedEvent(event: event, fate: .accepted)
         }

@@ -60,19 +60,19 @@ extension LogWriter {
     ) throws(StoreError) {
         func isWanted(_ type: String) -> Bool { delegate.settings.events.contains { $0.matches(type) } }
         func nextID() -> String { ids.next("evt_", time: clock.wall()) }
-        if isWanted(AppStateEvents.changed), delegate.settings.subjects.isEmpty,
+        if isWanted(AppStateFamily.changed), delegate.settings.subjects.isEmpty,
             let state = plan.families.appState(delegate.app)
         {
-            try append(AppStateEvents.current(state, id: nextID(), audience: delegate.key), transaction, &plan)
+            try append(AppStateFamily.current(state, id: nextID(), audience: delegate.key), transaction, &plan)
         }
-        guard isWanted(AuthEvents.statusChanged) else { return }
+        guard isWanted(AuthFamily.statusChanged) else { return }
         for subject in delegate.settings.subjects {
-            let userID = AuthEvents.userID(ofSubject: subject)
+            let userID = AuthFamily.userID(ofSubject: subject)
             var status = plan.families.authStatus(delegate.app, userID)
             if status == nil { status = try transaction.authStatus(app: delegate.app, userID: userID) }
             guard let status else { continue }
             try append(
-                AuthEvents.current(status, subject: subject, id: nextID(), audience: delegate.key), transaction, &plan)
+                AuthFamily.current(status, subject: subject, id: nextID(), audience: delegate.key), transaction, &plan)
         }
     }
 

@@ -31,7 +31,7 @@ struct WrittenMemory: Sendable {
         case .erased(let events):
             tail.erase(events)
             for loop in 0..<loops { tell(loop, .erase(events)) }
-        case .erasedSubject(let subject, let app): auth.forget(app, userID: AuthEvents.userID(ofSubject: subject))
+        case .erasedSubject(let subject, let app): auth.forget(app, userID: AuthFamily.userID(ofSubject: subject))
         case .counted(let block, let found): usage.set(block, found)
         case .trimmed(let first):
             usage.trim(first: first)

@@ -33,7 +33,7 @@ public struct ErasedSubject: Sendable {
     private let literal: [UInt8]
 
     public init(_ subject: String) {
-        userID = AuthEvents.userID(ofSubject: subject)
+        userID = AuthFamily.userID(ofSubject: subject)
         var json = JSONWriter()
         subject.write(to: &json)
         literal = json.bytes

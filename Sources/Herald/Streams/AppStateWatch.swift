@@ -32,7 +32,7 @@ public final class AppStateWatch: EventDelegate {
     public init(hub: Hub) { self.hub = hub }
 
     public func published(_ batch: EventBatch) {
-        if batch.events.contains(where: { $0.type == AppStateEvents.changed && $0.audience == nil }) { answerChanged() }
+        if batch.events.contains(where: { $0.type == AppStateFamily.changed && $0.audience == nil }) { answerChanged() }
     }
 
     /// The version of the current state, for `ETag`.

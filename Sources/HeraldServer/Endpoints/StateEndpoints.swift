@@ -50,7 +50,7 @@ struct StateEndpoints: Sendable {
         if type == nil { errors.append(FieldError("/status", "must be \"logged_in\" or \"logged_out\"")) }
         guard let type, errors.isEmpty else { throw .invalid(errors) }
         // The same as posting the event: one place checks both.
-        let event = try posted(call, type, subject: AuthEvents.subject(ofUser: userID)) { data in
+        let event = try posted(call, type, subject: AuthFamily.subject(ofUser: userID)) { data in
             if let user = document["user"], !user.isNull {
                 data.member("user", user)
             } else if type == "auth.logged_in" {
@@ -83,8 +83,8 @@ struct StateEndpoints: Sendable {
 
     private func userID(_ call: Call) throws(Problem) -> String {
         let userID = call.parameters[0]
-        guard (1...AuthEvents.maxUserIDBytes).contains(userID.utf8.count) else {
-            throw .notFound("A user id has 1 to \(AuthEvents.maxUserIDBytes) bytes.")
+        guard (1...AuthFamily.maxUserIDBytes).contains(userID.utf8.count) else {
+            throw .notFound("A user id has 1 to \(AuthFamily.maxUserIDBytes) bytes.")
         }
         return userID
     }

@@ -163,13 +163,13 @@ struct EventInputTests {
         ])
     func previous(data: String) throws {
         let event = Event("app_state.changed", data: data)
-        let completed = AppStateEvents.withPrevious(event, Array(#"{"was":"}"}"#.utf8))
+        let completed = AppStateFamily.withPrevious(event, Array(#"{"was":"}"}"#.utf8))
         let text = String(decoding: completed.data, as: UTF8.self)
         #expect(text == data.dropLast() + #","previous":{"was":"}"}}"#)
         let document = try JSONDocument(parsing: text)
         #expect(document["previous"]?["was"]?.string == "}")
         #expect(document["state"]?.bytes == (try JSONDocument(parsing: data))["state"]?.bytes)
-        let first = AppStateEvents.withPrevious(event, nil)
+        let first = AppStateFamily.withPrevious(event, nil)
         #expect(try JSONDocument(parsing: Array(first.data))["previous"]?.isNull == true)
     }
 

@@ -175,7 +175,7 @@ struct TypedDelegateTests {
     @Test("can be a whole tree of login observers")
     func tree() async throws {
         let bench = try HubBench()
-        let events = Delegation.AuthEvents<String>()
+        let events = AuthEvents<String>()
         let heard = Recorder<AuthEvent<String>>()
         let token = events.addHandler { heard.record($0) }
         let registration = bench.hub.addDelegate(events, description: "login observers") { $0.id }

@@ -18,11 +18,7 @@ struct AttemptStreamsTests {
             return .now(isFailure ? .answered(500) : .success)
         }
         let streams = AttemptStreams(hub: bench.hub, format: .lines { String($0.attempt.id) })
-        bench.hub.addDelegate(streams, description: "streams")
-        let thread = try QueueThread()
-        try await body(bench, streams, thread)
-        await bench.stop()
-        thread.stop()
+        try await withStreams(of: bench, streams, body)
     }
 
     private func client(

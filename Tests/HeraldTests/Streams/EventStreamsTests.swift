@@ -11,12 +11,7 @@ struct EventStreamsTests {
         var configuration = Hub.Configuration()
         configuration.tailEvents = tail
         let bench = try HubBench(configuration: configuration)
-        let streams = EventStreams(hub: bench.hub, format: .lines { $0.id })
-        bench.hub.addDelegate(streams, description: "streams")
-        let thread = try QueueThread()
-        try await body(bench, streams, thread)
-        await bench.stop()
-        thread.stop()
+        try await withStreams(of: bench, EventStreams(hub: bench.hub, format: .lines { $0.id }), body)
     }
 
     private func client(

@@ -31,6 +31,17 @@ final class QueueThread: StreamThread {
     }
 }
 
+/// Runs `body` with streams that the bench's hub tells, on a thread of their own, and stops all of it.
+func withStreams<Streams: EventDelegate>(
+    of bench: HubBench, _ streams: Streams, _ body: (HubBench, Streams, QueueThread) async throws -> Void
+) async throws {
+    bench.hub.addDelegate(streams, description: "streams")
+    let thread = try QueueThread()
+    try await body(bench, streams, thread)
+    await bench.stop()
+    thread.stop()
+}
+
 /// A client that reads at its own pace, and loses its connection now and then. On the streams' thread, but for `lines`.
 final class FickleClient<Log: StreamLog>: @unchecked Sendable {
     /// One connection. On the streams' thread only.

@@ -200,7 +200,7 @@ final class World: @unchecked Sendable {
 
     /// The service's own events in the log, in order.
     var announced: [String] { announcements.map(\.type) }
-    var announcements: [Event] { contents.events.filter { ServiceEvents.isOne($0.type) } }
+    var announcements: [Event] { contents.events.filter { ServiceFamily.isOne($0.type) } }
 
     var contents: MemoryContents { store.memory.read { $0 } }
 

@@ -2,7 +2,7 @@ import JSON
 
 /// The family `herald.*`: what the service itself has to tell. Posted by nobody else, and told only to those who name it:
 /// `*` does not mean these, so that a delegate's own failures are no surprise in its callbacks.
-enum ServiceEvents {
+enum ServiceFamily {
     /// What is announced of a delegate.
     enum Announcement {
         case failing(since: Int64, reason: String)

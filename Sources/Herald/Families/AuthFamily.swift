@@ -3,7 +3,7 @@ import JSON
 /// The family `auth.*`: what its events must hold, and how they name the user.
 ///
 /// The user is `data.user.id` (a string or an integer); where there is none, the subject: `user:42` means user `42`.
-public enum AuthEvents {
+public enum AuthFamily {
     static let loggedIn = "auth.logged_in"
     static let loggedOut = "auth.logged_out"
     static let statusChanged = "auth.status_changed"

@@ -1,7 +1,7 @@
 import JSON
 
 /// The family `app_state.*`: a state with an associated value, such as `{"data_retrieval": "success"}` or `"idle"`.
-enum AppStateEvents {
+enum AppStateFamily {
     static let changed = "app_state.changed"
 
     /// The JSON of the new state; `nil` for other types. What is wrong is added to `errors`.
