@@ -2,7 +2,7 @@ import Herald
 
 /// What each app has in each block of the log: `app_blocks`.
 struct BlockTable {
-    private let count, remove, set: Statement
+    private let count, remove, removeOld, set: Statement
 
     /// Of the places ?1 to ?2. Of long data no more than the length is read.
     static let count = """
@@ -10,31 +10,35 @@ struct BlockTable {
             + ifnull(length(CAST(subject AS BLOB)), 0) + ifnull(length(CAST(attributes AS BLOB)), 0))
         FROM events WHERE sequence BETWEEN ?1 AND ?2 GROUP BY app
         """
-    /// ?1, and what the log has no more.
-    static let remove = """
-        DELETE FROM app_blocks WHERE block = ?1 OR block < (SELECT min(sequence) FROM events) >> 10
-        """
+    /// Of blocks that the log has no more.
+    static let removeOld = "DELETE FROM app_blocks WHERE block < (SELECT min(sequence) FROM events) >> 10"
 
     init(_ connection: Connection) throws(StoreError) {
         count = try Statement(connection, BlockTable.count)
-        remove = try Statement(connection, BlockTable.remove)
+        remove = try Statement(connection, "DELETE FROM app_blocks WHERE block = ?1")
+        removeOld = try Statement(connection, BlockTable.removeOld)
         set = try Statement(
             connection, "INSERT INTO app_blocks (\(AppBlock.columns)) VALUES (?1, ?2, ?3, ?4)")
     }
 
     /// Counts a block and keeps that.
     func recount(_ block: Int64) throws(StoreError) -> [AppBlock] {
+        try removeOld.run()
+        let found = try found(in: block)
+        try keep(block, found)
+        return found
+    }
+
+    func keep(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) {
         remove.bind(1, block)
         try remove.run()
-        let found = try found(in: block)
-        for part in found {
+        for part in parts {
             set.bind(1, part.block)
             set.bind(2, part.app.rawValue)
             set.bind(3, part.events)
             set.bind(4, part.bytes)
             try set.run()
         }
-        return found
     }
 
     func found(in block: Int64) throws(StoreError) -> [AppBlock] {

@@ -103,6 +103,8 @@ extension Writer: StoreTransaction {
         return end + 1
     }
 
+    func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) { try blocks.keep(block, parts) }
+
     func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock] { try blocks.recount(block) }
 
     func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int {

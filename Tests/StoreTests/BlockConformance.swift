@@ -74,6 +74,16 @@ struct BlockConformance {
         #expect(try count(fixture, 9) == [])
     }
 
+    @Test("what was kept is not counted again", arguments: [StoreKind.sqlite])
+    func keeping(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...1_100).map { event("e\($0)") })
+        let kept = AppBlock(app: other, block: 0, events: 5, bytes: 6)
+        try fixture.transaction { (transaction) throws(StoreError) in try transaction.keepBlock(0, [kept]) }
+        let blocks = sorted(try fixture.restart().blocks)
+        #expect(blocks.first == kept && blocks.map(\.block) == [0, 1] && blocks.last?.events == 77)
+    }
+
     @Test("the server's secret is the same after a restart", arguments: StoreKind.allCases)
     func secret(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

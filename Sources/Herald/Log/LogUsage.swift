@@ -85,12 +85,24 @@ public final class LogUsage: Sendable {
                     if let run { contents.tallies[run.app, default: Tally()].add(run) }
                     run = AppBlock(app: event.app, block: block, events: 0, bytes: 0)
                 }
-                run?.events += 1
-                run?.bytes += Int64(event.storedBytes)
+                run?.add(event)
             }
             if let run { contents.tallies[run.app, default: Tally()].add(run) }
             contents.head = batch.last
         }
+    }
+
+    /// What a block holds once events are added that are not yet.
+    func parts(of block: Int64, with batch: EventBatch) -> [AppBlock] {
+        var parts = contents.withLock { contents in
+            contents.tallies.compactMapValues { tally in tally.blocks.last.flatMap { $0.block == block ? $0 : nil } }
+        }
+        let places = AppBlock.places(block).clamped(to: batch.first...max(batch.first, batch.last))
+        for place in places {
+            let event = batch.events[Int(place - batch.first)]
+            parts[event.app, default: AppBlock(app: event.app, block: block, events: 0, bytes: 0)].add(event)
+        }
+        return Array(parts.values)
     }
 
     /// A block was counted: it holds this, and nothing else.

@@ -8,13 +8,17 @@ extension LogWriter {
         return used + Int64(more) > limit ? .tooMuchStored(limit: limit) : nil
     }
 
-    /// The last step of a transaction: blocks that it has filled, or taken something from, are counted for the next start.
+    /// The last step of a transaction: what is in the blocks that it has filled, or taken something from, is kept for the
+    /// next start.
     func countBlocks(_ transaction: any StoreTransaction, _ plan: inout Plan) throws(StoreError) {
-        var blocks = plan.changedBlocks
-        // 0 is in the first block, and no event.
-        blocks.formUnion(AppBlock.number(of: plan.headBefore + 1)..<AppBlock.number(of: plan.head + 1))
-        for block in blocks.sorted() {
+        for block in plan.changedBlocks.sorted() {
             plan.effects.append(.counted(block: block, try transaction.countBlock(block)))
+        }
+        guard let first = plan.first else { return }
+        let filled = AppBlock.number(of: first)..<AppBlock.number(of: plan.head + 1)
+        for block in filled where !plan.changedBlocks.contains(block) {
+            let parts = usage.parts(of: block, with: EventBatch(first: first, events: plan.events))
+            try transaction.keepBlock(block, parts)
         }
     }
 }

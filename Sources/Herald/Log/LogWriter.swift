@@ -114,7 +114,7 @@ final class LogWriter: Sendable {
         /// Blocks of the log in which something was taken away.
         var changedBlocks: Set<Int64> = []
         var hasAttempts = false
-        let headBefore: Sequence
+        private let headBefore: Sequence
 
         init(families: FamilyState, _ state: State) {
             self.families = families

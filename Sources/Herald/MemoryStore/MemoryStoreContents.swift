@@ -190,10 +190,3 @@ struct MemoryContents {
         return delivery.event > lane.cursor && delivery.event <= lane.position
     }
 }
-
-extension AppBlock {
-    fileprivate mutating func add(_ event: Event) {
-        events += 1
-        bytes += Int64(event.storedBytes)
-    }
-}

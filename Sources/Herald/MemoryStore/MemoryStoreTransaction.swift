@@ -161,6 +161,9 @@ final class MemoryTransaction: StoreTransaction {
         change { $0.removeEvents(through: sequence, limit: limit) }
     }
 
+    /// Counted when it is asked for.
+    func keepBlock(_ block: Int64, _ parts: [AppBlock]) {}
+
     func countBlock(_ block: Int64) -> [AppBlock] {
         if let copy { return copy.count(block: block) }
         let appended = Array(appended.values)

@@ -16,6 +16,11 @@ public struct AppBlock: Equatable, Sendable {
         self.bytes = bytes
     }
 
+    mutating func add(_ event: Event) {
+        events += 1
+        bytes += Int64(event.storedBytes)
+    }
+
     /// The block of a place.
     public static func number(of place: Sequence) -> Int64 { place >> shift }
 

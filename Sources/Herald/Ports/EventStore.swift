@@ -81,9 +81,11 @@ public protocol StoreTransaction: AnyObject {
     /// Forgets statistics of slots that began before `time`.
     func removeStatistics(before time: Int64) throws(StoreError)
 
-    /// Counts what a block of the log holds, by app, and keeps that for the next start; forgets it of blocks before the log's
-    /// first event. Whoever changes what is in a block calls this in the same transaction, but for the block in which the log
-    /// ends, which is counted at each start.
+    /// Keeps for the next start what a block of the log holds that this transaction has filled. The one in which the log ends
+    /// is counted at each start.
+    func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError)
+    /// Counts what a block holds from which this transaction has taken something, and keeps that; forgets it of blocks before
+    /// the log's first event.
     func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock]
 
     /// Erases what events say (`Event.erased`), their attempts and what waits for delivery. They keep their places in the
