@@ -85,8 +85,8 @@ struct AppTests {
         #expect(refused.string("detail")?.contains("3100 bytes") == true)
         let small = try await herald.post("/v1/events", #"[{"type": "a", "data": 1}, {"type": "a"}]"#, trial)
         #expect(small.status == 202, "what fits is taken")
-        #expect(
-            try await herald.send("PUT", "/v1/app-state", #"{"state": "a state that is long"}"#, trial).status == 202)
+        let short = try await herald.send("PUT", "/v1/app-state", #"{"state": "a state that is long"}"#, trial)
+        #expect((200..<300).contains(short.status), "\(short.text)")
         let state = #"{"state": "\#(String(repeating: "y", count: 200))"}"#
         #expect(try await herald.send("PUT", "/v1/app-state", state, trial).problem == "too-much-stored")
         #expect(try await herald.post("/v1/events", event).status == 202, "another app")

@@ -89,7 +89,8 @@ struct BlockConformance {
         let fixture = try StoreFixture(kind)
         let secret = try fixture.store.recover().secret
         #expect(try fixture.restart().secret == secret)
-        #expect(try StoreFixture(kind).store.recover().secret != secret)
+        let other = try StoreFixture(kind)
+        #expect(try other.store.recover().secret != secret)
         #expect("\(secret)" == "***")
     }
 }

@@ -72,10 +72,11 @@ struct MemoryContents {
     /// - Parameter more: events that are to come.
     func count(block: Int64, with more: [LoggedEvent] = []) -> [AppBlock] {
         let places = AppBlock.places(block)
-        let here = places.clamped(to: first...max(first, head)).lazy.compactMap { event($0) }
+        let here = stride(from: max(first, places.lowerBound), through: min(head, places.upperBound), by: 1)
+            .compactMap { event($0) }
         let there = more.lazy.filter { places.contains($0.sequence) }.map(\.event)
         var found: [AppKey: AppBlock] = [:]
-        for event in Array(here) + Array(there) {
+        for event in here + Array(there) {
             found[event.app, default: AppBlock(app: event.app, block: block, events: 0, bytes: 0)].add(event)
         }
         return found.values.sorted { $0.app.rawValue < $1.app.rawValue }

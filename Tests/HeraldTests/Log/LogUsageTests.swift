@@ -68,7 +68,11 @@ struct LogUsageTests {
         let usage = usage(3_000) { $0 % 2 == 0 ? other : .default }
         usage.trim(first: 1_201)
         usage.set(
-            1, [.default, other].map { AppBlock(app: $0, block: 1, events: 424, bytes: 424 * 8) })
+            1,
+            [
+                AppBlock(app: .default, block: 1, events: 424, bytes: 424 * 8),
+                AppBlock(app: other, block: 1, events: 423, bytes: 423 * 8),
+            ])
         #expect(usage.total(of: other).events == 900)
         #expect(usage.lost(of: other, from: 1) == 600 && usage.lost(of: other, from: 1_201) == 0)
         usage.trim(first: 3_000)
