@@ -74,7 +74,7 @@ struct LogUsageTests {
                 AppBlock(app: other, block: 1, events: 423, bytes: 423 * 8),
             ])
         #expect(usage.total(of: other).events == 900)
-        #expect(usage.lost(of: other, from: 1) == 600 && usage.lost(of: other, from: 1_201) == 0)
+        #expect(usage.lost(of: other, from: 1) == 600 && usage.lost(of: .default, from: 1) == 600)
         usage.trim(first: 3_000)
         usage.set(2, [AppBlock(app: other, block: 2, events: 1, bytes: 8)])
         #expect(usage.total(of: other) == (1, 8) && usage.total(of: .default) == (0, 0))
