@@ -102,6 +102,11 @@ let package = Package(
             name: "MulticastBenchmark", dependencies: ["Delegation"], path: "Benchmarks/multicast",
             swiftSettings: settings),
 
+        // What sending alone costs; run by Benchmarks/run.
+        .executableTarget(
+            name: "TransportBenchmark", dependencies: ["Herald", "Webhooks"], path: "Benchmarks/transport",
+            swiftSettings: settings, linkerSettings: [allocator]),
+
         // What several test suites need: temporary folders, raw sockets, the receiver, the running binary.
         .target(name: "TestSupport", dependencies: ["Receiver"], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "DelegationTests", dependencies: ["Delegation"], swiftSettings: settings),
@@ -130,13 +135,15 @@ let package = Package(
     ]
 )
 
-// Fuzzers of our own parsers, built by script/fuzz alone: with them, every other target would have to be testable.
-if Context.environment["HERALD_FUZZ"] != nil {
-    package.targets.append(
-        .executableTarget(
-            name: "Fuzz", dependencies: ["Herald", "HeraldServer", "HTTPServer", "JSON", "JSONSchema", "Webhooks"],
-            path: "Fuzz/Sources", swiftSettings: settings))
-}
+// Fuzzers of our own parsers. Built by script/fuzz alone as a program, since with it every other target would have to be
+// testable; otherwise part of the tests, which run the inputs that are kept.
+let fuzzed: [Target.Dependency] = ["Herald", "HeraldServer", "HTTPServer", "JSON", "JSONSchema", "Webhooks"]
+package.targets.append(
+    Context.environment["HERALD_FUZZ"] != nil
+        ? .executableTarget(name: "Fuzz", dependencies: fuzzed, path: "Fuzz/Sources", swiftSettings: settings)
+        : .testTarget(
+            name: "FuzzTests", dependencies: fuzzed + ["TestSupport"], path: "Fuzz", exclude: ["Corpus"],
+            sources: ["Sources", "Tests"], swiftSettings: settings))
 
 extension Target {
     /// The same module as an executable.

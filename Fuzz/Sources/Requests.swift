@@ -73,7 +73,7 @@ func fuzzHead(_ bytes: [UInt8]) {
 
 private let table: RouteTable? = RouteTable(
     ["/v1/delegates/{id}", "/v1/delegates/{id}/deliveries", "/v1/events", "/v1/events/{id}"].map {
-        Route(.get, $0) { _ in }
+        Route(.get, $0, needs: nil) { _ in }
     })
 
 /// A place in the log, as in `Last-Event-ID`, or a cursor.

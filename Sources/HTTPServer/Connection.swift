@@ -15,7 +15,7 @@ final class Connection: @unchecked Sendable {
         case body
         /// Refused, without body: until the library calls again for the end of the request.
         case refused
-        /// The body is larger than allowed and thrown away: until its end, or until there is too much of it.
+        /// The body is refused and thrown away: until its end, or until there is too much of it.
         case discarding
         /// `handle` is being called: until it returns.
         case handling
@@ -43,6 +43,8 @@ final class Connection: @unchecked Sendable {
     var isFresh = true
     /// Whether a stream has taken the socket over, and with it the place among those of its address.
     var isDetached = false
+    /// Whether nothing may follow the request on its connection.
+    var isLast = false
     /// Counts requests, so that a late answer can't reach the next one.
     var request: UInt64 = 0
     /// The place in the loop's list.
@@ -52,6 +54,10 @@ final class Connection: @unchecked Sendable {
     var head: RequestHead?
     var body: [UInt8] = []
     var discarded = 0
+    /// Why the body is thrown away.
+    var bodyFailure = RequestFailure.bodyTooLarge
+    /// Of a body in chunks, with a library that must be watched.
+    var chunks: ChunkLayout?
     /// Shown in the connection's TLS session, which needs it to the end.
     var certificate: ServerCertificate?
     /// Of an answer that goes on over TLS.
@@ -72,6 +78,9 @@ final class Connection: @unchecked Sendable {
         head = nil
         body = []
         discarded = 0
+        bodyFailure = .bodyTooLarge
+        chunks = nil
+        isLast = false
         immediate = nil
         passage = nil
         target.removeAll(keepingCapacity: target.capacity <= 1024)

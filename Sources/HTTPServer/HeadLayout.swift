@@ -7,15 +7,16 @@ internal import CMicrohttpd
 ///
 /// Addresses are compared here, never read.
 struct HeadLayout {
-    private let start: UInt
+    private let head: UnsafePointer<UInt8>?
     /// Behind the last line's CR LF.
     private var end: UInt
     private(set) var isSound: Bool
 
     init(method: RawHead.Bytes, target: UnsafePointer<CChar>?, targetCount: Int, version: RawHead.Bytes) {
-        start = UInt(bitPattern: method.baseAddress)
+        head = method.baseAddress
         let target = UInt(bitPattern: target)
         let lineEnd = UInt(bitPattern: version.baseAddress)
+        let start = UInt(bitPattern: head)
         isSound =
             target == start &+ UInt(method.count) &+ 1 && lineEnd == target &+ UInt(targetCount) &+ 1
         end = lineEnd &+ UInt(version.count) &+ 2
@@ -28,5 +29,8 @@ struct HeadLayout {
     }
 
     /// - Parameter size: of the head, up to the end of its empty line.
-    func isWhole(_ size: Int) -> Bool { isSound && end &+ 2 == start &+ UInt(bitPattern: size) }
+    func isWhole(_ size: Int) -> Bool { isSound && end &+ 2 == UInt(bitPattern: head) &+ UInt(bitPattern: size) }
+
+    /// Of the chunks behind a head of this size, which was seen to be whole.
+    func bodyLayout(headSize size: Int) -> ChunkLayout? { head.map { ChunkLayout(behind: $0 + size) } }
 }

@@ -33,6 +33,7 @@ public enum RequestFailure: Error, Sendable, Hashable {
         case contentLength = "Content-Length is not a number"
         case lengthAndEncoding = "Content-Length and Transfer-Encoding exclude each other"
         case transferEncoding = "Transfer-Encoding must be exactly chunked, in HTTP/1.1"
+        case chunk = "a chunk, or the line with its size, does not end with CR LF"
     }
 
     public var status: Int {

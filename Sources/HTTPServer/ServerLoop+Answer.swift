@@ -41,7 +41,7 @@ extension ServerLoop {
         guard let handle else { return false }
         add(response.headers, to: handle)
         // A server that is being emptied takes no further requests on old connections.
-        if response.closesConnection || !isAccepting.load(ordering: .relaxed) {
+        if response.closesConnection || connection.isLast || !isAccepting.load(ordering: .relaxed) {
             herald_mhd_add_field(handle, "Connection", "close")
         }
         return herald_mhd_queue(connection.handle, UInt32(status), handle) != 0

@@ -65,6 +65,10 @@ extension ServerLoop {
         connection.head = head
         // Not touched before it is needed: a client can't take memory by announcing a body.
         if let length = head.contentLength { connection.body.reserveCapacity(length) }
+        if head.isChunked, herald_mhd_tells_layout != 0 {
+            connection.chunks = layout.bodyLayout(headSize: herald_mhd_head_size(connection.handle))
+            connection.isLast = true
+        }
         connection.phase = .body
         return true
     }
@@ -90,6 +94,12 @@ extension ServerLoop {
 
     /// A piece of the body. All of it is taken always; the library would wait for ever otherwise.
     func take(_ connection: Connection, _ data: RawHead.Bytes) -> Bool {
+        if let chunks = connection.chunks, connection.phase == .body,
+            !(data.baseAddress.map(chunks.isSound(before:)) ?? true)
+        {
+            connection.bodyFailure = .malformed(.chunk)
+            connection.phase = .discarding
+        }
         switch connection.phase {
         case .body where connection.body.count + data.count <= configuration.maxBodyBytes:
             connection.body.append(contentsOf: data)
@@ -109,7 +119,7 @@ extension ServerLoop {
         switch connection.phase {
         case .body: break
         case .refused: return connection.immediate.map { queue(connection, $0) } ?? false
-        case .discarding: return queue(connection, failure(.bodyTooLarge))
+        case .discarding: return queue(connection, failure(connection.bodyFailure))
         default: return false
         }
         guard let head = connection.head else { return false }

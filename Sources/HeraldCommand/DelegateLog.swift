@@ -5,13 +5,11 @@ import JSON
 /// of the registry, told on the store writer's thread.
 final class DelegateLog: EventDelegate, RegistryDelegate {
     private let log: Log
-    private let thread: LogThread
     private let clock: @Sendable () -> Int64
 
     /// - Parameter clock: milliseconds since 1970 UTC.
-    init(_ log: Log, _ thread: LogThread, clock: @escaping @Sendable () -> Int64) {
+    init(_ log: Log, clock: @escaping @Sendable () -> Int64) {
         self.log = log
-        self.thread = thread
         self.clock = clock
     }
 
@@ -33,13 +31,11 @@ final class DelegateLog: EventDelegate, RegistryDelegate {
         _ message: StaticString, _ delegate: WebhookDelegate, from old: WebhookDelegate.Status? = nil,
         to new: WebhookDelegate.Status? = nil
     ) {
-        thread.write { [log] in
-            log.info(
-                message,
-                [
-                    "delegate": delegate.id, "url": Self.withoutQuery(delegate.settings.url), "from": old?.rawValue,
-                    "status": new?.rawValue, "reason": new == nil ? nil : delegate.state.statusReason,
-                ])
+        log.write(.info, message) {
+            [
+                "delegate": delegate.id, "url": Self.withoutQuery(delegate.settings.url), "from": old?.rawValue,
+                "status": new?.rawValue, "reason": new == nil ? nil : delegate.state.statusReason,
+            ]
         }
     }
 
@@ -59,18 +55,16 @@ final class DelegateLog: EventDelegate, RegistryDelegate {
     }
 
     private func write(_ level: Log.Level, _ message: StaticString, _ event: Event) {
-        thread.write { [log] in
+        log.write(level, message) {
             let data = try? JSONDocument(parsing: Array(event.data))
             func text(_ name: String) -> String? { data?[name]?.string }
             func number(_ name: String) -> String? { data?[name]?.integer.map { "\($0)" } }
-            log.write(
-                level, message,
-                [
-                    "delegate": text("delegate"), "url": text("url").map(Self.withoutQuery),
-                    "since": text("since"), "failing_since": text("failing_since"), "reason": text("reason"),
-                    "event": text("event"), "event_type": text("event_type"), "attempts": number("attempts"),
-                    "events_at_most": number("events_at_most"), "traceparent": event.attribute("traceparent"),
-                ])
+            return [
+                "delegate": text("delegate"), "url": text("url").map(Self.withoutQuery),
+                "since": text("since"), "failing_since": text("failing_since"), "reason": text("reason"),
+                "event": text("event"), "event_type": text("event_type"), "attempts": number("attempts"),
+                "events_at_most": number("events_at_most"), "traceparent": event.attribute("traceparent"),
+            ]
         }
     }
 

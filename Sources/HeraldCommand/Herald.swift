@@ -32,7 +32,12 @@ struct HeraldCommand {
 
     static func serve(_ arguments: [String]) {
         let settings = read(arguments)
-        exit(Server.run(settings))
+        do throws(CommandError) {
+            exit(try Server.run(settings))
+        } catch {
+            complain(error.description)
+            exit(error.exitCode)
+        }
     }
 
     static func health(_ arguments: [String]) {

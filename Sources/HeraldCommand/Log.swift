@@ -1,7 +1,9 @@
 import Glibc
 import JSON
+import Runtime
 
-/// Lines for operators, on the standard error or another descriptor: a constant message and what varies as fields. Any thread.
+/// Lines for operators, on the standard error or another descriptor: a constant message and what varies as fields. Any thread;
+/// none of them waits for whoever reads the log, since a thread of its own writes it.
 struct Log: Sendable {
     enum Format: String, Sendable { case human, json }
 
@@ -28,40 +30,61 @@ struct Log: Sendable {
         }
     }
 
-    let format: Format
-    let level: Level
-    var descriptor: Int32 = 2
+    private let level: Level
+    private let thread: LogThread
+
+    /// - Throws: `SystemError` if its thread can't be started.
+    init(format: Format, level: Level, descriptor: Int32 = STDERR_FILENO) throws(SystemError) {
+        self.level = level
+        thread = try LogThread(format, descriptor)
+    }
 
     /// What varies, by name; what is `nil` is left out.
     typealias Fields = KeyValuePairs<String, String?>
 
-    func info(_ message: StaticString, _ fields: Fields = [:]) { write(.info, message, fields) }
-    func warning(_ message: StaticString, _ fields: Fields = [:]) { write(.warning, message, fields) }
-    func error(_ message: StaticString, _ fields: Fields = [:]) { write(.error, message, fields) }
+    func info(_ message: StaticString, _ fields: Fields = [:]) { write(.info, message) { fields } }
+    func warning(_ message: StaticString, _ fields: Fields = [:]) { write(.warning, message) { fields } }
+    func error(_ message: StaticString, _ fields: Fields = [:]) { write(.error, message) { fields } }
 
-    func write(_ level: Level, _ message: StaticString, _ fields: Fields) {
-        guard level.rawValue >= self.level.rawValue else { return }
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        let now = Timestamp(milliseconds: Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000)
-        var line: String
+    /// - Parameters:
+    ///   - fields: called on the log's thread, unless the line is left out.
+    func write(_ level: Level, _ message: StaticString, _ fields: @escaping @Sendable () -> Fields) {
+        if level.rawValue >= self.level.rawValue { insist(level, message, fields) }
+    }
+
+    /// As `write`, whatever the level.
+    func insist(_ level: Level, _ message: StaticString, _ fields: @escaping @Sendable () -> Fields) {
+        let now = Timestamp(milliseconds: Clock.system.wall())
+        thread.write { LogLine(time: now, level: level, message: message, fields: fields()) }
+    }
+
+    /// Writes what waits. Returns when that is done, or after a second if nobody reads it. The last call.
+    func end() { thread.end(within: 1000) }
+}
+
+/// One line, still as values.
+struct LogLine {
+    let time: Timestamp
+    let level: Log.Level
+    let message: StaticString
+    let fields: Log.Fields
+
+    func text(_ format: Log.Format) -> String {
         switch format {
         case .json:
             var json = JSONWriter(capacity: 256)
             json.object {
-                $0.member("time", now)
+                $0.member("time", time)
                 $0.member("level", level.name)
                 $0.member("message", "\(message)")
                 for (key, value) in fields { $0.member(key, ifPresent: value) }
             }
-            line = String(decoding: json.bytes, as: UTF8.self)
+            return String(decoding: json.bytes, as: UTF8.self) + "\n"
         case .human:
-            line = "\(now)  \(level.name)  \(message)"
+            var line = "\(time)  \(level.name)  \(message)"
             for case (let key, let value?) in fields { line += "  \(key)=\(Self.oneWord(value))" }
+            return line + "\n"
         }
-        line += "\n"
-        // One call for a line, so that lines of different threads don't mix.
-        _ = line.withUTF8 { Glibc.write(descriptor, $0.baseAddress, $0.count) }
     }
 
     /// In quotes where it would not read as one word. What comes from outside must not begin a line of its own.

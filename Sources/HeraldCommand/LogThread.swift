@@ -1,3 +1,5 @@
+import Glibc
+import JSON
 import Runtime
 import Synchronization
 
@@ -7,25 +9,29 @@ final class LogThread: Sendable {
     static let maxWaiting = 1_000
 
     private struct Queue {
-        var lines: [@Sendable () -> Void] = []
+        var lines: [@Sendable () -> LogLine] = []
         var leftOut = 0
         var isEnded = false
     }
 
-    private let log: Log
+    private let format: Log.Format
+    private let descriptor: Int32
     private let queue = Mutex(Queue())
     private let wakeup: Wakeup
-    private let thread = Mutex<Thread?>(nil)
+    private let isDone: Runtime.Semaphore
 
-    init(_ log: Log) throws(SystemError) {
-        self.log = log
+    init(_ format: Log.Format, _ descriptor: Int32) throws(SystemError) {
+        self.format = format
+        self.descriptor = descriptor
         wakeup = try Wakeup()
-        let started = try Thread(name: "log") { [self] in run() }
-        thread.withLock { $0 = started }
+        isDone = try Runtime.Semaphore()
+        // Never joined: a write that nobody reads has no end.
+        _ = try Thread(name: "log") { [self] in run() }
     }
 
     /// Any thread; doesn't wait.
-    func write(_ line: @escaping @Sendable () -> Void) {
+    /// - Parameter line: called on this thread.
+    func write(_ line: @escaping @Sendable () -> LogLine) {
         let isFirst = queue.withLock { queue in
             guard queue.lines.count < Self.maxWaiting else {
                 queue.leftOut += 1
@@ -37,11 +43,11 @@ final class LogThread: Sendable {
         if isFirst { wakeup.signal() }
     }
 
-    /// Writes what waits, and returns when that is done. The last call.
-    func end() {
+    /// Writes what waits, and returns when that is done, or after so many milliseconds. The last call.
+    func end(within milliseconds: Int32) {
         queue.withLock { $0.isEnded = true }
         wakeup.signal()
-        thread.withLock { $0.take() }?.join()
+        _ = isDone.wait(milliseconds: milliseconds)
     }
 
     private func run() {
@@ -53,11 +59,36 @@ final class LogThread: Sendable {
                 }
                 return queue
             }
-            for line in batch.lines { line() }
-            if batch.leftOut > 0 { log.warning("log lines were left out", ["lines": String(batch.leftOut)]) }
+            for line in batch.lines { write(line()) }
+            if batch.leftOut > 0 {
+                let now = Timestamp(milliseconds: Clock.system.wall())
+                let fields: Log.Fields = ["lines": String(batch.leftOut)]
+                write(LogLine(time: now, level: .warning, message: "log lines were left out", fields: fields))
+            }
             if batch.lines.isEmpty {
-                if batch.isEnded { return }
+                if batch.isEnded { break }
                 wakeup.wait()
+            }
+        }
+        isDone.signal()
+    }
+
+    /// Waits for a reader. A descriptor that takes nothing more, such as a pipe without a reader, loses the line.
+    private func write(_ line: LogLine) {
+        var text = line.text(format)
+        text.withUTF8 { text in
+            var rest = UnsafeRawBufferPointer(text)[...]
+            while !rest.isEmpty {
+                let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                if count >= 0 {
+                    rest = rest.dropFirst(count)
+                } else if errno == EAGAIN {
+                    // Whoever shares the descriptor made it non-blocking.
+                    var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    poll(&entry, 1, -1)
+                } else if errno != EINTR {
+                    return
+                }
             }
         }
     }

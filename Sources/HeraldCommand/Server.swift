@@ -16,17 +16,22 @@ struct Server {
     private let http: HTTPServer
     private let hub: Hub
     private let resolver: Resolver
-    private let logThread: LogThread
     private let delegateLog: DelegateLog
     /// The text of the admin key that was made at this start, if one was.
     private let firstKey: String?
 
     /// - Returns: the exit code.
-    static func run(_ settings: Settings) -> Int32 {
-        let log = Log(format: settings.logFormat, level: settings.logLevel)
+    static func run(_ settings: Settings) throws(CommandError) -> Int32 {
         // Before any thread exists, so that all of them hold the signals back.
         let signals = Signals()
         Allocator.giveBackWhenIdle()
+        let log: Log
+        do throws(SystemError) {
+            log = try Log(format: settings.logFormat, level: settings.logLevel)
+        } catch {
+            throw CommandError(description: "there can be no log: \(error)", exitCode: ExitCode.software)
+        }
+        defer { log.end() }
         do {
             let server = try Server(settings, log)
             server.announce()
@@ -34,6 +39,7 @@ struct Server {
             log.info("stopping", ["signal": signal])
             _ = try Thread(name: "impatience") {
                 log.warning("stopped at once by a second signal", ["signal": signals.waitForStop()])
+                log.end()
                 _exit(1)
             }
             server.stop()
@@ -55,7 +61,6 @@ struct Server {
         listening.certificate = try settings.tls?.load()
         http = try HTTPServer(listening, handler: gate)
         do {
-            logThread = try LogThread(log)
             resolver = Resolver()
             let guardian = Self.addressGuard(settings, port: http.port)
             var sending = CurlSender.Configuration(version: HeraldCommand.version, addressGuard: guardian)
@@ -70,11 +75,12 @@ struct Server {
                 configuration: configuration,
                 lost: { error in
                     log.error("stopped: nobody can know what is on disk", ["reason": error.description])
+                    log.end()
                     // Without the clean-up of `exit`, which would pull libraries from under the threads that go on.
                     _exit(ExitCode.inputOutput)
                 },
                 makeSender: { [resolver] in try CurlSender(sending, resolver: resolver) })
-            delegateLog = DelegateLog(log, logThread, clock: hub.clock.wall)
+            delegateLog = DelegateLog(log, clock: hub.clock.wall)
             hub.addDelegate(delegateLog, description: "Log: what becomes of the delegates")
             hub.registry.delegates.addDelegate(delegateLog)
             let needsKey = !settings.listen.isLoopback && !settings.allowAnonymous
@@ -115,8 +121,9 @@ struct Server {
         if let risk = settings.tls?.risk { log.warning("the private key is not private", ["risk": risk]) }
         if let firstKey {
             // Whatever level is logged: there is no second chance.
-            Log(format: log.format, level: .warning).warning(
-                "made an admin key, since others can reach this address; it is shown this once", ["key": firstKey])
+            log.insist(.warning, "made an admin key, since others can reach this address; it is shown this once") {
+                ["key": firstKey]
+            }
         }
         if isOpen && !settings.listen.isLoopback {
             log.warning("anyone who reaches this address can do everything", ["listen": settings.listen.description])
@@ -152,7 +159,6 @@ struct Server {
         http.stop()
         hub.stop(grace: Int64(settings.graceSeconds) * 1_000_000_000)
         resolver.close()
-        logThread.end()
     }
 
     /// Clients that keep their connection learn from a last answer, a 503 with `Connection: close`, that it ends.

@@ -18,11 +18,29 @@ public final class Semaphore: Sendable {
 
     /// Takes one permit, waiting until there is one.
     public func wait() {
-        var count: UInt64 = 0
-        // The descriptor does not block, since it shares its constructor with `Wakeup`.
-        while read(descriptor, &count, 8) < 0 {
-            var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-            _ = poll(&entry, 1, -1)
+        while !take() { waitForPermit(milliseconds: -1) }
+    }
+
+    /// Takes one permit, waiting for it so long at most.
+    /// - Returns: whether there was one.
+    public func wait(milliseconds: Int32) -> Bool {
+        let deadline = Clock.system.monotonic() + Int64(milliseconds) * 1_000_000
+        while !take() {
+            let rest = deadline - Clock.system.monotonic()
+            if rest <= 0 { return false }
+            waitForPermit(milliseconds: Int32(clamping: rest / 1_000_000 + 1))
         }
+        return true
+    }
+
+    // The descriptor does not block, since it shares its constructor with `Wakeup`.
+    private func take() -> Bool {
+        var count: UInt64 = 0
+        return read(descriptor, &count, 8) == 8
+    }
+
+    private func waitForPermit(milliseconds: Int32) {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        _ = poll(&entry, 1, milliseconds)
     }
 }

@@ -17,6 +17,8 @@ struct DashboardTests {
         let policy = try #require(page.header("content-security-policy"))
         #expect(policy.contains("default-src 'none'") && policy.contains("require-trusted-types-for 'script'"))
         #expect(!policy.contains("unsafe"))
+        #expect(policy.contains("frame-ancestors 'none'") && policy.contains("base-uri 'none'"))
+        #expect(page.header("referrer-policy") == "no-referrer")
 
         let tag = try #require(page.header("etag"))
         let again = try await herald.get("/", ["If-None-Match": tag])

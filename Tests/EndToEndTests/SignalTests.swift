@@ -59,6 +59,25 @@ struct SignalTests {
         #expect(receiver.requests.map { $0.header("herald-attempt") } == ["1", "1"])
     }
 
+    @Test("a log that nobody reads holds nothing up: no request, no signal, not the stop")
+    func unreadLog() async throws {
+        let folder = TemporaryFolder()
+        // The first line is read; then the pipe is filled, and nobody reads it any more.
+        let script = """
+            mkfifo "$0" && exec 9<>"$0" || exit 1
+            (head -n 1 <&9; dd if=/dev/zero of="$0" oflag=nonblock bs=4096 count=64 2>/dev/null; echo full) &
+            exec "$@" 2>&9
+            """
+        let herald = try await HeraldProcess.start(folder: folder, prefix: ["sh", "-c", script, folder.path + "/log"])
+        try await eventually("the pipe is full") { herald.process.lines.contains("full") }
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        herald.process.signal(SIGHUP)
+        _ = try await herald.register(receiver.url())
+        _ = try await herald.deliveries(of: try await herald.publish(), "delivered")
+        #expect(try await herald.stop() == .exited(0))
+    }
+
     @Test("a second TERM ends it at once, safely")
     func impatience() async throws {
         let gate = ReceiverGate()

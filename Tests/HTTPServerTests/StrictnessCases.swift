@@ -8,6 +8,8 @@ struct StrictnessCase: CustomTestStringConvertible, Sendable {
     let wanted: [Int]
     /// Whether the connection takes another request afterwards.
     let staysOpen: Bool
+    /// What may be answered instead when it comes in two parts; then, too, the connection is closed.
+    var wantedInParts: [Int]?
 
     var testDescription: String { name }
 
@@ -16,6 +18,15 @@ struct StrictnessCase: CustomTestStringConvertible, Sendable {
     }
     static func served(_ name: String, _ raw: String, _ count: Int = 1) -> StrictnessCase {
         StrictnessCase(name: name, raw: raw, wanted: Array(repeating: 200, count: count), staysOpen: true)
+    }
+
+    /// Served, and closed: nothing may follow on the connection.
+    static func last(_ name: String, _ raw: String) -> StrictnessCase {
+        StrictnessCase(name: name, raw: raw, wanted: [200], staysOpen: false)
+    }
+    /// Refused, unless the cut hides from us what is wrong.
+    static func refusedWhole(_ name: String, _ raw: String) -> StrictnessCase {
+        StrictnessCase(name: name, raw: raw, wanted: [400], staysOpen: false, wantedInParts: [200])
     }
 
     private static let smuggled = "GET /smuggled HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -57,16 +68,44 @@ struct StrictnessCase: CustomTestStringConvertible, Sendable {
         .refused("chunked with a space behind it", post("Transfer-Encoding: chunked \r\n", "0\r\n\r\n")),
         .refused(
             "two encodings", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")),
-        .served("chunked", post("Transfer-Encoding: chunked\r\n", "3\r\nabc\r\n0\r\n\r\n")),
+        .last("chunked", chunked("3\r\nabc\r\n0\r\n\r\n")),
     ]
 
+    private static func chunked(_ body: String) -> String { post("Transfer-Encoding: chunked\r\n", body) }
+    private static let end = "0\r\n\r\n"
+
     private static let chunks: [StrictnessCase] = [
-        .refused("chunk of 2^64+3", post("Transfer-Encoding: chunked\r\n", "10000000000000003\r\nabc"), 413),
-        .refused("chunk size 0x3", post("Transfer-Encoding: chunked\r\n", "0x3\r\nabc\r\n0\r\n\r\n")),
-        .refused("chunk size -3", post("Transfer-Encoding: chunked\r\n", "-3\r\nabc\r\n0\r\n\r\n")),
-        .refused("chunk size behind a space", post("Transfer-Encoding: chunked\r\n", " 3\r\nabc\r\n0\r\n\r\n")),
-        .refused("chunk without end of line", post("Transfer-Encoding: chunked\r\n", "3\r\nabcd\r\n0\r\n\r\n")),
-        .served("chunk extension", post("Transfer-Encoding: chunked\r\n", "3;x=y\r\nabc\r\n0\r\n\r\n")),
+        .refused("chunk of 2^64+3", chunked("10000000000000003\r\nabc"), 413),
+        .refused("chunk size 0x3", chunked("0x3\r\nabc\r\n" + end)),
+        .refused("chunk size -3", chunked("-3\r\nabc\r\n" + end)),
+        .refused("chunk size +3", chunked("+3\r\nabc\r\n" + end)),
+        .refused("chunk size 3_0", chunked("3_0\r\nabc\r\n" + end)),
+        .refused("chunk size behind a space", chunked(" 3\r\nabc\r\n" + end)),
+        .refused("chunk size before a space", chunked("3 \r\nabc\r\n" + end)),
+        .refused("no chunk size", chunked("\r\nabc\r\n" + end)),
+        .refused("extension without a chunk size", chunked(";x\r\nabc\r\n" + end)),
+        .refused("chunk without end of line", chunked("3\r\nabcd\r\n" + end)),
+        .refused("chunk that is longer than its size", chunked("3\r\nabc3\r\nabc\r\n" + end)),
+        .last("chunk size with leading zeros", chunked("0000000000000003\r\nabc\r\n" + end)),
+        .last("chunk size in capitals", chunked("A\r\n0123456789\r\n" + end)),
+        .last("chunk extension", chunked("3;x=\"y z\"\r\nabc\r\n" + end)),
+        .last("a chunk that looks like the end and a request", chunked("32\r\n" + end + smuggled + "\r\n\r\n" + end)),
+        .last("a request behind chunks", chunked("3\r\nabc\r\n" + end + smuggled)),
+        .last("trailers, which are ignored", chunked("0\r\nContent-Length: 46\r\nHost: a\r\n\r\n" + smuggled)),
+        .last("bare LF behind the size of the last chunk", chunked("3\r\nabc\r\n0\n\r\n" + smuggled)),
+        .last("bare LF behind the last chunk", chunked("3\r\nabc\r\n0\r\n\n" + smuggled)),
+        .last("bare LF behind a trailer", chunked("0\r\nX: a\nY: b\r\n\r\n" + smuggled)),
+        .last("bare LF before the last chunk", chunked("3\r\nabc\n" + end + smuggled)),
+        .refused("no line break behind the last chunk", chunked("3\r\nabc\r\n0\r\n" + smuggled)),
+        .refusedWhole("bare LF behind a chunk size", chunked("3\nabc\r\n" + end + smuggled)),
+        .refusedWhole("bare LF behind the second chunk size", chunked("3\r\nabc\r\n3\nabc\r\n" + end + smuggled)),
+        .refusedWhole("bare LF behind a chunk", chunked("3\r\nabc\n3\r\nabc\r\n" + end + smuggled)),
+        .refusedWhole("bare LF everywhere", chunked("3\nabc\n0\n\n" + smuggled)),
+        .refusedWhole("bare LF behind an extension", chunked("3;x\nabc\r\n" + end + smuggled)),
+        .refusedWhole("bare LF in an extension", chunked("3;\nab\r\n" + end + smuggled)),
+        .refusedWhole("bare CR in an extension", chunked("3;\rx\r\nabc\r\n" + end + smuggled)),
+        .refusedWhole("NUL in an extension", chunked("3;\0\r\nabc\r\n" + end + smuggled)),
+        .refusedWhole("endless extension", chunked("3;" + String(repeating: "x", count: 300) + "\r\nabc\r\n" + end)),
     ]
 
     private static let fields: [StrictnessCase] = [

@@ -54,6 +54,14 @@ struct MailboxTests {
         #expect(taken == 3)
     }
 
+    @Test("who waits for a permit for a time gets one that is there, and is told when there is none")
+    func boundedWait() throws {
+        let semaphore = try Semaphore()
+        #expect(!semaphore.wait(milliseconds: 1))
+        semaphore.signal()
+        #expect(semaphore.wait(milliseconds: 0) && !semaphore.wait(milliseconds: 0))
+    }
+
     @Test("a wakeup that came before the wait ends it, and only it")
     func wakeup() throws {
         let wakeup = try Wakeup()

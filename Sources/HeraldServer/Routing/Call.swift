@@ -2,8 +2,8 @@ import HTTPServer
 import Herald
 import JSON
 
-/// One request on its way to its answer.
-struct Call: Sendable {
+/// One request on its way to its answer. An object, since the closures that wait for an outcome hold it.
+final class Call: Sendable {
     let request: Request
     let responder: Responder
     let requestID: String
@@ -14,6 +14,18 @@ struct Call: Sendable {
     let template: String
     /// Hides numbers that count what other apps do.
     let seal: NumberSeal
+
+    init(
+        request: Request, responder: Responder, requestID: String, parameters: [String], principal: Principal,
+        template: String
+    ) {
+        self.request = request
+        self.responder = responder
+        self.requestID = requestID
+        self.parameters = parameters
+        self.principal = principal
+        self.template = template
+    }
 
     var app: AppKey { principal.app }
 
@@ -32,8 +44,7 @@ struct Call: Sendable {
     }
 
     /// The response with the headers that every answer has.
-    func completed(_ response: Response, caching: String = "no-store") -> Response {
-        var response = response
+    func completed(_ response: consuming Response, caching: String = "no-store") -> Response {
         response.headers.append(.init("Request-Id", requestID))
         // What answers other methods is neither cached nor opened in a browser; each field costs 0.3 µs.
         if request.head.method == .get || request.head.method == .head {
@@ -67,7 +78,7 @@ struct Call: Sendable {
 
     /// Runs on a reader's thread and answers what it returns or throws.
     func answer(from hub: Hub, _ body: @escaping @Sendable (any StoreReader) throws -> Void) throws(Problem) {
-        let taken = hub.read { reader in
+        let taken = hub.read { [self] reader in
             do {
                 try body(reader.get())
             } catch let problem as Problem {
