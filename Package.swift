@@ -102,6 +102,11 @@ let package = Package(
             name: "MulticastBenchmark", dependencies: ["Delegation"], path: "Benchmarks/multicast",
             swiftSettings: settings),
 
+        // What sending alone costs; run by Benchmarks/run.
+        .executableTarget(
+            name: "TransportBenchmark", dependencies: ["Herald", "Webhooks"], path: "Benchmarks/transport",
+            swiftSettings: settings, linkerSettings: [allocator]),
+
         // What several test suites need: temporary folders, raw sockets, the receiver, the running binary.
         .target(name: "TestSupport", dependencies: ["Receiver"], path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(name: "DelegationTests", dependencies: ["Delegation"], swiftSettings: settings),

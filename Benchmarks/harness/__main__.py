@@ -1,5 +1,6 @@
 """Measures Herald beside references; `Benchmarks/run` builds everything and starts this."""
 import argparse
+import http.client
 import os
 import signal
 import subprocess
@@ -9,10 +10,15 @@ import time
 
 import counts
 import plots
+import publishing
 import report
 import scenarios
 from machine import Patience, file_system
 from programs import HERALD, ROOT, Failed
+
+
+# What may go wrong in a scenario; the others are measured all the same.
+MISHAPS = (Failed, OSError, subprocess.SubprocessError, http.client.HTTPException)
 
 
 class Bench:
@@ -21,7 +27,7 @@ class Bench:
     def __init__(self, options, folder):
         self.quick = options.quick
         self.rounds = options.rounds or (3 if options.quick else 5)
-        self.seconds = 1 if options.quick else 2
+        self.seconds = 0.5 if options.quick else 1
         self.patience = Patience(0)
         self.lines, self.samples = [], {}
         self._folder = folder
@@ -60,6 +66,15 @@ def notes(bench, options, took):
     ]
 
 
+def publish():
+    try:
+        publishing.publish()
+        return 0
+    except (Failed, OSError, ValueError, KeyError, TypeError) as error:
+        print(f"Benchmarks/run: nothing to publish: {error!r}", file=sys.stderr)
+        return 1
+
+
 def main():
     parser = argparse.ArgumentParser(
         prog="Benchmarks/run", description="Measures this clone's Herald beside references in C, and prints a table.",
@@ -73,9 +88,14 @@ def main():
                         help="exit 1 if a figure of the scenario `counts` is beyond its bound in Benchmarks/bounds.json")
     parser.add_argument("--record", action="store_true",
                         help="measure `counts` and write these bounds, the highest of --rounds; nothing else")
+    parser.add_argument("--publish", action="store_true",
+                        help="measure nothing; put the figures and plots of the last run into Documentation/performance.md, and "
+                        "make them Benchmarks/baseline.json")
     parser.add_argument("--only", metavar="LIST", help="these scenarios, separated by commas")
     parser.add_argument("--data", default=".", metavar="FOLDER", help="where to write data, on a disk (default: here)")
     options = parser.parse_args()
+    if options.publish:
+        return publish()
     all_of_them = [name for name in scenarios.ALL if not options.quick or name not in scenarios.LONG]
     chosen = options.only.split(",") if options.only else all_of_them
     for name in chosen:
@@ -101,11 +121,14 @@ def main():
             started = time.monotonic()
             try:
                 scenarios.ALL[name](bench)
-            except Failed as error:
+            except MISHAPS as error:
                 bench.progress("")
-                print(f"Benchmarks/run: {name}: {error}", file=sys.stderr)
+                print(f"Benchmarks/run: {name}: {error if isinstance(error, Failed) else repr(error)}", file=sys.stderr)
                 failed = True
-            took.append(f"{name} {time.monotonic() - started:.0f}")
+            seconds = time.monotonic() - started
+            took.append(f"{name} {seconds:.0f}")
+            bench.progress("")
+            print(f"Benchmarks/run: {name} took {seconds:.0f} s", file=sys.stderr)
     bench.progress("")
     left_out = [name for name in scenarios.ALL if name not in chosen]
     remarks = notes(bench, options, time.monotonic() - began)

@@ -8,19 +8,26 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 
-from machine import cpu_seconds, memory_bytes
+from machine import cpu_seconds, memory_bytes, thread_seconds
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 HERALD = os.path.join(ROOT, ".build", "release", "herald")
-MULTICAST = os.path.join(ROOT, ".build", "release", "MulticastBenchmark")
 BUILD = os.path.join(ROOT, "Benchmarks", "build")
 
 
 class Failed(Exception):
     """Something that makes the measurement worthless."""
+
+
+def built(product):
+    """A benchmark of this package, built as `script/build` builds the service, so that they share what they have in common."""
+    command = ["swift", "build", "--package-path", ROOT, "-c", "release", "--static-swift-stdlib", "--product", product]
+    subprocess.run(command, stdout=sys.stderr, check=True)
+    return os.path.join(ROOT, ".build", "release", product)
 
 
 def free_ports(count):
@@ -88,6 +95,10 @@ class Program:
     def cpu(self):
         return cpu_seconds(self.process.pid)
 
+    def storing(self):
+        """CPU seconds of the thread that writes to the database."""
+        return 0
+
     def memory(self):
         return memory_bytes(self.process.pid, "VmRSS")
 
@@ -151,11 +162,23 @@ class Herald(Program):
         except OSError:
             return False
 
+    def storing(self):
+        return thread_seconds(self.process.pid, "store-writer")
+
     def register(self, delegates, connection=None):
         for delegate in delegates:
             status, answer = self.request("POST", "/v1/delegates", delegate, connection)
             if status != 201:
                 raise Failed(f"registering a delegate was answered {status}: {answer[:300]}")
+
+    def register_paused(self, delegate):
+        """Events are kept for it and not sent; returns its id."""
+        status, answer = self.request("POST", "/v1/delegates", delegate)
+        if status != 201:
+            raise Failed(f"registering a delegate was answered {status}: {answer[:300]}")
+        identity = json.loads(answer)["id"]
+        self.request("POST", f"/v1/delegates/{identity}/pause")
+        return identity
 
     def register_many(self, delegates):
         """The same over several connections, so that commits are shared."""
@@ -164,6 +187,14 @@ class Herald(Program):
             connections = [http.client.HTTPConnection("127.0.0.1", self.port, timeout=30) for _ in range(lanes)]
             parts = [delegates[lane::lanes] for lane in range(lanes)]
             list(pool.map(self.register, parts, connections))
+
+
+class StoringHerald(Herald):
+    """With one delegate that wants every event and is paused: what is accepted is kept for it, and nothing is sent."""
+
+    def start(self):
+        super().start()
+        self.register_paused({"url": "http://127.0.0.1:9/hook/1"})
 
 
 class Receiver(Program):

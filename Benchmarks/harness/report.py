@@ -55,11 +55,11 @@ class Line:
 
 
 GOALS = {
-    1: "publishing, without storing",
+    1: "publishing, not waiting for storage",
     2: "durable publishing, CPU",
     3: "durable publishing, rate",
     4: "deliveries per second of one loop",
-    5: "a delivery, without storing",
+    5: "sending alone",
     6: "whole path, 1 delegate",
     7: "whole path, 10 delegates",
     8: "idle latency",
@@ -94,14 +94,17 @@ def line(scenario, what, rounds, figure, variant, goal, herald, reference, scale
 
 
 def table(lines):
-    """Aligned, for a terminal; what repeats the line above is left out."""
-    rows = [HEADS]
+    """Aligned, for a terminal."""
+    return aligned([HEADS, *without_repeats(lines)])
+
+
+def without_repeats(lines):
+    """Rows; a scenario that repeats the one above is left out."""
     above = None
     for entry in lines:
         cells = entry.cells()
-        rows.append([""] + cells[1:] if cells[0] == above else cells)
+        yield [""] + cells[1:] if cells[0] == above else cells
         above = cells[0]
-    return aligned(rows)
 
 
 def aligned(rows):
@@ -140,7 +143,32 @@ def write(folder, lines, notes, samples):
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "latest.md"), "w") as file:
         file.write(markdown(lines, notes))
+    dump(os.path.join(folder, "latest.json"), lines, notes, samples)
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """What a run has written."""
+
+    lines: list
+    notes: list
+    samples: dict
+
+
+def dump(path, lines, notes, samples):
     entries = [dataclasses.asdict(entry) | {"holds": entry.holds} for entry in lines]
-    with open(os.path.join(folder, "latest.json"), "w") as file:
+    with open(path, "w") as file:
         json.dump({"notes": notes, "lines": entries, "samples": samples}, file, indent=1, ensure_ascii=False)
         file.write("\n")
+
+
+def read(path):
+    """Throws `OSError`, `ValueError`, `KeyError` or `TypeError` when there is no report."""
+    with open(path) as file:
+        run = json.load(file)
+
+    def entry(fields):
+        return Line(**{name: value for name, value in fields.items() if name != "holds"}
+                    | {"goal": fields["goal"] and Goal(**fields["goal"])})
+
+    return Run([entry(fields) for fields in run["lines"]], run["notes"], run["samples"])

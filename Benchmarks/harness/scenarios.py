@@ -2,7 +2,6 @@
 import json
 import shutil
 import subprocess
-import sys
 import time
 
 from counts import counts
@@ -10,28 +9,27 @@ from growth import growth
 from loads import IN_FLIGHT, hundreds_of_delegates, latency_under_load, one_delegate, sizes, ten_delegates
 from machine import machine_seconds
 from others import others
-from programs import MULTICAST, ROOT, Failed, Herald, Ingest, Pipeline, Receiver
+from programs import Failed, Herald, Ingest, Pipeline, Receiver, StoringHerald, built
 from report import Goal
 from sampling import children_seconds, complete, interleave, own_seconds, sample, take_turns, together
+from sending import sending
 from soak import soak
 from streams import idle_streams, live_streams
 from transport import tls
 
 
 def durable_publish(bench):
+    variants = {
+        "bare": lambda folder: Ingest(folder, durable=False),
+        "durable": lambda folder: Ingest(folder, durable=True),
+        "herald": StoringHerald,
+    }
     for connections in (64, 1):
+        many = connections > 1
         rounds = interleave(
-            bench,
-            {
-                "bare": lambda folder: Ingest(folder, durable=False),
-                "durable": lambda folder: Ingest(folder, durable=True),
-                "herald": Herald,
-            },
+            bench, variants,
             lambda server, _, c=connections: sample(server, c=c, d=bench.seconds))
         title = f"durable publish, {connections} connection{'s' if connections > 1 else ''}"
-        many = connections > 1
-        if many:
-            without_storage(rounds)
         bench.keep(title, rounds)
         bench.compare(title, "CPU µs per event", rounds, "cpu_us_per_event", "durable",
                       Goal(most=1.35, aim=1.1, of=2) if many else None)
@@ -41,25 +39,16 @@ def durable_publish(bench):
         bench.compare(title, "answered after, p50 µs", rounds, "accepted_p50_us", "durable")
         bench.compare(title, "answered after, p99 µs", rounds, "accepted_p99_us", "durable")
         if many:
-            bench.compare(title, "CPU µs per event, less what storing costs the reference", rounds, "cpu_us_per_event",
-                          "bare", Goal(most=1.6, aim=1.3, of=1), herald="not stored")
+            bench.compare(title, "CPU µs per event, all but the thread that stores", rounds,
+                          "cpu_us_per_event_but_storing", "bare", Goal(most=1.6, aim=1.3, of=1))
             bench.compare(title, "peak memory, MiB", rounds, "peak_memory", "durable", scale=1 << 20)
-
-
-def without_storage(rounds):
-    """Herald always stores, so what it costs without is reckoned: what storing costs the reference is taken away. That Herald's
-    own rows are larger stays in it."""
-    rounds.samples["not stored"] = [
-        {"cpu_us_per_event": herald["cpu_us_per_event"] - durable["cpu_us_per_event"] + bare["cpu_us_per_event"],
-         "foreign_cpu": herald["foreign_cpu"]}
-        for herald, durable, bare in zip(*(rounds.samples[name] for name in ("herald", "durable", "bare")))]
 
 
 def many_connections(bench):
     title, counts = "durable publish, many connections", (64, 128, 256, 384, 1000)
     rounds = interleave(
-        bench, {str(connections): Herald for connections in counts},
-        lambda server, connections: sample(server, c=int(connections), d=1))
+        bench, {str(connections): StoringHerald for connections in counts},
+        lambda server, connections: sample(server, c=int(connections), d=0.6))
     bench.keep(title, rounds)
     for connections in counts[1:]:
         bench.compare(title, f"accepted per second at {connections}", rounds, "events_per_s", "64",
@@ -74,7 +63,7 @@ def idle_latency(bench):
                 "pipeline": lambda folder: Pipeline(folder, receiver),
                 "herald": lambda folder: Herald(folder, [{"url": receiver.url(1)}]),
             },
-            lambda server, _: complete(sample(server, receiver, 1, c=1, r=100, d=bench.seconds)))
+            lambda server, _: complete(sample(server, receiver, 1, c=1, r=100, d=bench.seconds * 2)))
     title = "one event at a time, 100 per second"
     bench.keep(title, rounds)
     bench.compare(title, "post to receiver, p50 µs", rounds, "delivered_p50_us", "pipeline", Goal(most=1.6, aim=1.15, of=8))
@@ -97,10 +86,10 @@ def many_delegates(bench):
             grown = (many.memory() - before) / others
             rounds = take_turns(
                 bench, {"3 of 3": few, "3 of 10,003": many},
-                lambda server: complete(sample(server, receiver, 3, c=64, d=bench.seconds, n=10_000)))
+                lambda server: complete(sample(server, receiver, 3, c=64, d=bench.seconds * 4, n=10_000)))
     shutil.rmtree(folder, ignore_errors=True)
     bench.keep(title, rounds)
-    bench.compare(title, "CPU µs per event", rounds, "cpu_us_per_event", "3 of 3", Goal(most=1.2, aim=1.1, of=15),
+    bench.compare(title, "CPU µs per event", rounds, "cpu_us_per_event", "3 of 3", Goal(most=1.1, aim=1.05, of=15),
                   herald="3 of 10,003", reference="itself with 3")
     bench.single(title, "memory of an idle delegate, bytes", grown, Goal(most=2048, aim=1024, of=16))
 
@@ -177,13 +166,12 @@ def multicast(bench):
     """The library alone, in one process: nanoseconds for each delegate that is told, in several ways."""
     calls = 500_000 if bench.quick else 2_000_000
     bench.progress("multicast: building")
-    subprocess.run(["swift", "build", "--package-path", ROOT, "-c", "release", "--product", "MulticastBenchmark"],
-                   stdout=sys.stderr, check=True)
+    program = built("MulticastBenchmark")
 
     def take(number):
         bench.progress(f"multicast, round {number} of {bench.rounds}")
         bench.patience.wait()
-        return run_multicast(calls)
+        return run_multicast(program, calls)
 
     title = "multicast in the process"
     rounds = together(bench, take)
@@ -206,9 +194,9 @@ def multicast(bench):
     compare("handler, two threads at once,", 1000, "handlers_two_threads", "handlers", Goal(most=1.5, aim=1.1, of=13))
 
 
-def run_multicast(calls):
+def run_multicast(program, calls):
     (busy, total), ours = machine_seconds(), own_seconds() + children_seconds()
-    run = subprocess.run([MULTICAST, str(calls)], capture_output=True, text=True, check=False)
+    run = subprocess.run([program, str(calls)], capture_output=True, text=True, check=False)
     if run.returncode:
         raise Failed(f"MulticastBenchmark: {run.stderr.strip()}")
     now_busy, now_total = machine_seconds()
@@ -225,6 +213,7 @@ ALL = {
     "one": one_delegate,
     "ten": ten_delegates,
     "hundreds": hundreds_of_delegates,
+    "sending": sending,
     "latency": idle_latency,
     "load": latency_under_load,
     "many": many_delegates,

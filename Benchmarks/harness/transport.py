@@ -59,7 +59,7 @@ def tls(bench):
             servers[name] = stack.enter_context(Herald(folder, [delegate], settings)), receiver
         rounds = take_turns(
             bench, servers,
-            lambda pair: complete(sample(*pair, 1, c=64, d=bench.seconds * 2, n=5_000 if bench.quick else 20_000)))
+            lambda pair: complete(sample(*pair, 1, c=64, d=bench.seconds * 8, n=5_000 if bench.quick else 10_000)))
     shutil.rmtree(folder, ignore_errors=True)
     bench.keep(title, rounds)
     bench.compare(title, "CPU µs per delivery, HTTP/1.1", rounds, "cpu_us_per_delivery", "plain",

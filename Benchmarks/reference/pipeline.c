@@ -5,28 +5,24 @@
  *
  * Each receiver's port is one delegate: http://127.0.0.1:RECEIVER_PORT/hook/1 and so on.
  *
- * Three threads: libmicrohttpd; SQLite, which commits all that waits in one transaction; libcurl, with 64 transfers at
- * a time, whose descriptors stay in epoll between two transfers. There are no retries and no limits.
+ * Three threads: libmicrohttpd; SQLite, which commits all that waits in one transaction; libcurl. There are no retries and
+ * no limits.
  */
 #define _GNU_SOURCE
-#define OPENSSL_API_COMPAT 0x10100000L
 #include "measure.h"
+#include "sender.h"
 #include "store.h"
 #include <arpa/inet.h>
-#include <curl/curl.h>
 #include <microhttpd.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum { BATCH = 1024, TRANSFERS = 64, DESCRIPTORS = 65536, HEADERS = 5 };
+enum { BATCH = 1024 };
 
 struct event {
     struct event *next;
@@ -223,106 +219,6 @@ static void *write_batches(void *unused) {
 
 /* ---- Sending ---- */
 
-struct transfer {
-    struct transfer *next;
-    CURL *handle;
-    struct curl_slist header[HEADERS];
-    char text[HEADERS][160];
-    struct delivery *delivery;
-};
-
-static CURLM *multi;
-static int poller;
-static struct { char added, interest; } descriptors[DESCRIPTORS];
-static uint64_t timer = UINT64_MAX;
-static HMAC_CTX *signer;
-static struct transfer *idle;
-
-/* A descriptor stays registered until it is closed: each transfer saves two system calls. */
-static int socket_changed(CURL *handle, curl_socket_t socket, int what, void *unused, void *data) {
-    (void)handle; (void)unused; (void)data;
-    if (what == CURL_POLL_REMOVE || what == CURL_POLL_NONE) return 0;
-    if (descriptors[socket].added && descriptors[socket].interest == what) return 0;
-    struct epoll_event event = { .data.fd = socket };
-    if (what & CURL_POLL_IN) event.events |= EPOLLIN;
-    if (what & CURL_POLL_OUT) event.events |= EPOLLOUT;
-    int operation = descriptors[socket].added ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-    if (epoll_ctl(poller, operation, socket, &event)) abort();
-    descriptors[socket].added = 1;
-    descriptors[socket].interest = (char)what;
-    return 0;
-}
-
-static int socket_closes(void *unused, curl_socket_t socket) {
-    (void)unused;
-    descriptors[socket].added = 0;
-    return close(socket);
-}
-
-static int timer_changed(CURLM *unused, long milliseconds, void *data) {
-    (void)unused; (void)data;
-    timer = milliseconds < 0 ? UINT64_MAX : now_ns() + (uint64_t)milliseconds * 1000000u;
-    return 0;
-}
-
-static size_t ignore(char *bytes, size_t size, size_t count, void *unused) {
-    (void)bytes; (void)unused;
-    return size * count;
-}
-
-static struct transfer *new_transfer(void) {
-    struct transfer *transfer = calloc(1, sizeof *transfer);
-    if (!transfer || !(transfer->handle = curl_easy_init())) abort();
-    for (int i = 0; i < HEADERS; i++) {
-        transfer->header[i].data = transfer->text[i];
-        transfer->header[i].next = i + 1 < HEADERS ? &transfer->header[i + 1] : NULL;
-    }
-    strcpy(transfer->text[0], "Content-Type: application/json");
-    strcpy(transfer->text[1], "User-Agent: pipeline/1");
-    CURL *handle = transfer->handle;
-    curl_easy_setopt(handle, CURLOPT_URL, urls[0]);
-    curl_easy_setopt(handle, CURLOPT_POST, 1L);
-    curl_easy_setopt(handle, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
-    curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
-    curl_easy_setopt(handle, CURLOPT_PROXY, "");
-    curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, 15000L);
-    curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, ignore);
-    curl_easy_setopt(handle, CURLOPT_CLOSESOCKETFUNCTION, socket_closes);
-    curl_easy_setopt(handle, CURLOPT_PRIVATE, transfer);
-    return transfer;
-}
-
-/* The signature is over "id.timestamp.body", as Herald's is. */
-static void sign(struct transfer *transfer, const struct event *event) {
-    static const char digits[] = "0123456789abcdef";
-    unsigned char hash[32];
-    unsigned size = sizeof hash;
-    char prefix[64];
-    int length = snprintf(prefix, sizeof prefix, "%s.%lld.", event->key, (long long)time(NULL));
-    HMAC_Init_ex(signer, NULL, 0, NULL, NULL);
-    HMAC_Update(signer, (unsigned char *)prefix, (size_t)length);
-    HMAC_Update(signer, (const unsigned char *)event->body, event->size);
-    HMAC_Final(signer, hash, &size);
-    snprintf(transfer->text[2], sizeof transfer->text[2], "Webhook-Id: %s", event->key);
-    snprintf(transfer->text[3], sizeof transfer->text[3], "Webhook-Timestamp: %lld", (long long)time(NULL));
-    char *text = stpcpy(transfer->text[4], "Webhook-Signature: v1,");
-    for (int i = 0; i < 32; i++) {
-        *text++ = digits[hash[i] >> 4];
-        *text++ = digits[hash[i] & 15];
-    }
-    *text = 0;
-}
-
-static void start(struct transfer *transfer, struct delivery *delivery) {
-    transfer->delivery = delivery;
-    sign(transfer, delivery->event);
-    if (delegates > 1) curl_easy_setopt(transfer->handle, CURLOPT_URL, urls[delivery->delegate]);
-    curl_easy_setopt(transfer->handle, CURLOPT_POSTFIELDS, (char *)delivery->event->body);
-    curl_easy_setopt(transfer->handle, CURLOPT_POSTFIELDSIZE, (long)delivery->event->size);
-    curl_easy_setopt(transfer->handle, CURLOPT_HTTPHEADER, transfer->header);
-    curl_multi_add_handle(multi, transfer->handle);
-}
-
 static void start_due(void) {
     while (idle) {
         pthread_mutex_lock(&sender_lock);
@@ -330,28 +226,19 @@ static void start_due(void) {
         if (delivery && !(due = delivery->next)) due_end = &due;
         pthread_mutex_unlock(&sender_lock);
         if (!delivery) return;
-        struct transfer *transfer = idle;
-        idle = transfer->next;
-        start(transfer, delivery);
+        const struct event *event = delivery->event;
+        sender_start(urls[delivery->delegate], event->key, event->body, event->size, delivery);
     }
 }
 
 static void end_finished(void) {
-    struct delivery *ended = NULL, **end = &ended;
-    CURLMsg *message;
-    int left;
-    while ((message = curl_multi_info_read(multi, &left))) {
-        struct transfer *transfer;
-        CURL *handle = message->easy_handle;
-        curl_easy_getinfo(handle, CURLINFO_PRIVATE, &transfer);
-        curl_multi_remove_handle(multi, handle);
-        struct delivery *delivery = transfer->delivery;
+    struct delivery *ended = NULL, **end = &ended, *delivery;
+    long status;
+    while ((delivery = sender_ended(&status))) {
         release(delivery->event);
         delivery->next = NULL;
         *end = delivery;
         end = &delivery->next;
-        transfer->next = idle;
-        idle = transfer;
     }
     if (!ended) return;
     pthread_mutex_lock(&writer_lock);
@@ -361,49 +248,15 @@ static void end_finished(void) {
     pthread_mutex_unlock(&writer_lock);
 }
 
-static void handle_descriptor(struct epoll_event *event) {
-    int running, what = 0;
-    if (event->data.fd == sender_wakeup) {
-        uint64_t count;
-        if (read(sender_wakeup, &count, sizeof count) < 0) abort();
-        return;
-    }
-    if (event->events & EPOLLIN) what |= CURL_CSELECT_IN;
-    if (event->events & EPOLLOUT) what |= CURL_CSELECT_OUT;
-    if (event->events & (EPOLLERR | EPOLLHUP)) what |= CURL_CSELECT_ERR;
-    curl_multi_socket_action(multi, event->data.fd, what, &running);
-}
-
 static void *send_deliveries(void *unused) {
     (void)unused;
-    static const char secret[] = "a secret of thirty-two characters";
-    multi = curl_multi_init();
-    poller = epoll_create1(EPOLL_CLOEXEC);
-    signer = HMAC_CTX_new();
-    HMAC_Init_ex(signer, secret, sizeof secret - 1, EVP_sha256(), NULL);
-    curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, socket_changed);
-    curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, timer_changed);
-    curl_multi_setopt(multi, CURLMOPT_MAXCONNECTS, (long)TRANSFERS * 2);
-    struct epoll_event wakeup = { .events = EPOLLIN, .data.fd = sender_wakeup };
-    if (epoll_ctl(poller, EPOLL_CTL_ADD, sender_wakeup, &wakeup)) abort();
-    for (int i = 0; i < TRANSFERS; i++) {
-        struct transfer *transfer = new_transfer();
-        transfer->next = idle;
-        idle = transfer;
-    }
+    sender_open(sender_wakeup);
     for (;;) {
         start_due();
-        uint64_t now = now_ns();
-        uint64_t wait = timer == UINT64_MAX ? 250 : timer <= now ? 0 : (timer - now + 999999u) / 1000000u;
-        struct epoll_event events[256];
-        int ready = epoll_wait(poller, events, 256, wait > 250 ? 250 : (int)wait), running;
-        for (int i = 0; i < ready; i++) handle_descriptor(&events[i]);
-        if (timer <= now_ns()) {
-            timer = UINT64_MAX;
-            curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running);
-        }
+        sender_wait(sender_wakeup);
         end_finished();
     }
+    return NULL;
 }
 
 int main(int argc, char **argv) {
@@ -412,7 +265,6 @@ int main(int argc, char **argv) {
         return 64;
     }
     signal(SIGPIPE, SIG_IGN);
-    curl_global_init(CURL_GLOBAL_DEFAULT);
     uint16_t port = (uint16_t)atoi(argv[1]);
     database = argv[2];
     delegates = argc - 3;

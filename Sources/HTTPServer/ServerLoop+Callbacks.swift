@@ -20,8 +20,16 @@ private func loop(_ owner: UnsafeMutableRawPointer?) -> ServerLoop? {
     owner.map { Unmanaged<ServerLoop>.fromOpaque($0).takeUnretainedValue() }
 }
 
-private func connection(_ context: UnsafeMutableRawPointer?) -> Connection? {
-    context.map { Unmanaged<Connection>.fromOpaque($0).takeUnretainedValue() }
+/// Both without counting references, for what is called several times in each request: the thread holds the loop, and the
+/// library the connection until `mhdClosed`.
+private func lend<Result>(
+    _ owner: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, otherwise: Result,
+    _ body: (ServerLoop, Connection) -> Result
+) -> Result {
+    guard let owner, let context else { return otherwise }
+    return Unmanaged<ServerLoop>.fromOpaque(owner)._withUnsafeGuaranteedRef { loop in
+        Unmanaged<Connection>.fromOpaque(context)._withUnsafeGuaranteedRef { body(loop, $0) }
+    }
 }
 
 private func mhdAccepts(
@@ -47,8 +55,8 @@ private func mhdClosed(_ owner: UnsafeMutableRawPointer?, _ context: UnsafeMutab
 private func mhdBegan(
     _ owner: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ target: UnsafePointer<CChar>?
 ) {
-    guard let loop = loop(owner), let connection = connection(context), let target = bytes(target) else { return }
-    loop.begin(connection, target)
+    guard let target = bytes(target) else { return }
+    lend(owner, context, otherwise: ()) { loop, connection in loop.begin(connection, target) }
 }
 
 private func mhdAdvanced(
@@ -56,27 +64,28 @@ private func mhdAdvanced(
     _ target: UnsafePointer<CChar>?, _ version: UnsafePointer<CChar>?, _ data: UnsafePointer<CChar>?,
     _ size: UnsafeMutablePointer<Int>?
 ) -> Int32 {
-    guard let loop = loop(owner), let connection = connection(context), let size else { return 0 }
-    if size.pointee > 0 {
-        let count = size.pointee
-        size.pointee = 0
-        guard let data else { return 0 }
-        return data.withMemoryRebound(to: UInt8.self, capacity: count) {
-            loop.take(connection, RawHead.Bytes(start: $0, count: count)) ? 1 : 0
+    guard let size else { return 0 }
+    return lend(owner, context, otherwise: 0) { loop, connection in
+        if size.pointee > 0 {
+            let count = size.pointee
+            size.pointee = 0
+            guard let data else { return 0 }
+            return data.withMemoryRebound(to: UInt8.self, capacity: count) {
+                loop.take(connection, RawHead.Bytes(start: $0, count: count)) ? 1 : 0
+            }
         }
+        if connection.phase == .head {
+            guard let method = bytes(method), let version = bytes(version) else { return 0 }
+            let layout = HeadLayout(
+                method: method, target: target, targetCount: connection.target.count, version: version)
+            return loop.readHead(connection, method, version, layout) ? 1 : 0
+        }
+        return loop.complete(connection) ? 1 : 0
     }
-    if connection.phase == .head {
-        guard let method = bytes(method), let version = bytes(version) else { return 0 }
-        let layout = HeadLayout(
-            method: method, target: target, targetCount: connection.target.count, version: version)
-        return loop.readHead(connection, method, version, layout) ? 1 : 0
-    }
-    return loop.complete(connection) ? 1 : 0
 }
 
 private func mhdCompleted(_ owner: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?) {
-    guard let loop = loop(owner), let connection = connection(context) else { return }
-    loop.finish(connection)
+    lend(owner, context, otherwise: ()) { loop, connection in loop.finish(connection) }
 }
 
 /// A C string without its end, as bytes.

@@ -1,7 +1,7 @@
 internal import CMicrohttpd
 internal import Synchronization
 
-// Answers that go on. libmicrohttpd would keep its 32 KiB for each, look at all suspended connections whenever one is
+// Answers that go on. libmicrohttpd would keep its 16 KiB for each, look at all suspended connections whenever one is
 // resumed, and notice no client that leaves. So a stream takes the socket, and the library lets the rest go.
 extension ServerLoop {
     /// - Precondition: the connection is suspended, its request complete.

@@ -4,7 +4,7 @@ import JSON
 import Runtime
 
 /// The REST contract over a hub: what `HTTPServer` calls for each request.
-public struct HeraldService: RequestHandler {
+public final class HeraldService: RequestHandler {
     /// What the service needs beside the hub.
     public struct Configuration: Sendable {
         /// As `--version` prints it.

@@ -20,10 +20,14 @@ final class Connection {
     /// Read by SQLite while a statement runs.
     private let deadlineCell: UnsafeMutablePointer<Int64>
 
+    /// Before the first connection.
+    private static let library: Void = herald_sqlite_count_no_memory()
+
     /// Opens what is there: an empty file is an empty database, no file is an error.
     /// - Parameter path: without symbolic links.
     /// - Throws: `.notWritable` also when the file can only be read and `access` asks for more.
     init(path: String, _ access: Access) throws(StoreError) {
+        _ = Self.library
         let flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE
         var opened: OpaquePointer?
         let code = sqlite3_open_v2(

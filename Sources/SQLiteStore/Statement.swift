@@ -45,20 +45,24 @@ final class Statement {
     }
 
     func bind(_ index: Int32, _ text: String) {
-        var text = text
-        text.withUTF8 { utf8 in
-            if utf8.count <= scratch.count - scratchUsed {
-                let place = UnsafeMutableRawBufferPointer(rebasing: scratch[scratchUsed..<scratchUsed + utf8.count])
-                place.copyMemory(from: UnsafeRawBufferPointer(utf8))
-                scratchUsed += utf8.count
-                // The scratch lives as long as the statement. `nil` is SQLITE_STATIC.
-                note(
-                    sqlite3_bind_text(
-                        handle, index, place.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(utf8.count), nil))
-            } else {
-                utf8.withMemoryRebound(to: CChar.self) {
-                    note(herald_sqlite_bind_text_copy(handle, index, $0.baseAddress, Int32(clamping: $0.count)))
-                }
+        // A text that is not Swift's own is made so first.
+        if text.utf8.withContiguousStorageIfAvailable({ bind(index, utf8: $0) }) == nil {
+            bind(index, String(decoding: Array(text.utf8), as: UTF8.self))
+        }
+    }
+
+    private func bind(_ index: Int32, utf8: UnsafeBufferPointer<UInt8>) {
+        if utf8.count <= scratch.count - scratchUsed {
+            let place = UnsafeMutableRawBufferPointer(rebasing: scratch[scratchUsed..<scratchUsed + utf8.count])
+            place.copyMemory(from: UnsafeRawBufferPointer(utf8))
+            scratchUsed += utf8.count
+            // The scratch lives as long as the statement. `nil` is SQLITE_STATIC.
+            note(
+                sqlite3_bind_text(
+                    handle, index, place.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(utf8.count), nil))
+        } else {
+            utf8.withMemoryRebound(to: CChar.self) {
+                note(herald_sqlite_bind_text_copy(handle, index, $0.baseAddress, Int32(clamping: $0.count)))
             }
         }
     }

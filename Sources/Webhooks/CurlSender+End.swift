@@ -14,8 +14,7 @@ extension CurlSender {
         _ multi: Multi, _ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void
     ) -> Int {
         var count = 0
-        var code: Int32 = 0
-        while let easy = herald_multi_ended(multi.handle, &code) {
+        for (easy, code) in multi.takeEnded() {
             guard let pointer = herald_easy_transfer(easy) else { continue }
             let transfer = Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
             let status = herald_easy_status(easy)

@@ -59,6 +59,7 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
     var openCount = 0
     var isClosed = false
     private var wasWoken = false
+    private var sleptNanoseconds: Int64 = 0
 
     /// - Parameters:
     ///   - resolver: shared by all senders of the process.
@@ -105,7 +106,7 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
             }
             count += handOut(finished)
             let isDone = count > 0 || !ended.isEmpty
-            wait(isDone ? 0 : min(deadline, timerAt, nextLookupDeadline) &- now)
+            wait(isDone ? 0 : min(deadline, timerAt, nextLookupDeadline) &- now, since: now)
             count += collect(finished)
             now = Self.now()
             if nextLookupDeadline <= now { expireLookups(now) }
@@ -114,12 +115,17 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
 
     private var timerAt: Int64 { min(http1.timerAt, http2?.timerAt ?? .max) }
 
+    public func slept(asOf now: Int64) -> Int64 { sleptNanoseconds }
+
     /// Sleeps until something is ready, for that many nanoseconds at most, and tells libcurl.
-    private func wait(_ nanoseconds: Int64) {
+    private func wait(_ nanoseconds: Int64, since start: Int64) {
         // A deadline of `max` is further away than any process lives.
         let milliseconds: Int32 =
             nanoseconds <= 0 ? 0 : nanoseconds > .max / 2 ? -1 : Int32(clamping: (nanoseconds - 1) / 1_000_000 + 1)
+        var isFirst = milliseconds != 0
         descriptors.epoll.wait(milliseconds: milliseconds) { descriptor, interest in
+            if isFirst { sleptNanoseconds += Self.now() - start }
+            isFirst = false
             if descriptor == wakeup.descriptor {
                 wakeup.clear()
                 wasWoken = true
@@ -129,6 +135,8 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
                     interest.isDisjoint(with: .error) ? 0 : 1)
             }
         }
+        // Nothing became ready.
+        if isFirst { sleptNanoseconds += Self.now() - start }
         if wasWoken { takeReplies() }
     }
 

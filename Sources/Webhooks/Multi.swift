@@ -17,6 +17,8 @@ final class Multi {
     /// When libcurl wants to be called, in nanoseconds of the monotonic clock; `max`: never.
     private(set) var timerAt = Int64.max
     private var isClosed = false
+    /// Those that were taken last: its memory is used again.
+    private var ended: [(easy: UnsafeMutableRawPointer, code: Int32)] = []
 
     init(_ kind: Kind, _ descriptors: Descriptors) throws(CurlSenderError) {
         guard let handle = curl_multi_init() else { throw .library("curl_multi_init failed") }
@@ -43,6 +45,15 @@ final class Multi {
         guard timerAt <= now else { return }
         timerAt = .max
         herald_multi_timeout(handle)
+    }
+
+    /// The transfers that have ended, with libcurl's result. All are taken before the first is removed: for each removal
+    /// libcurl walks through all ends that nobody has taken.
+    func takeEnded() -> [(easy: UnsafeMutableRawPointer, code: Int32)] {
+        ended.removeAll(keepingCapacity: true)
+        var code: Int32 = 0
+        while let easy = herald_multi_ended(handle, &code) { ended.append((easy, code)) }
+        return ended
     }
 
     // MARK: called by libcurl

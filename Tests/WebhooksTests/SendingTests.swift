@@ -178,4 +178,14 @@ import Webhooks
         gate.open()
         #expect(await first.isSuccess)
     }
+
+    @Test("a sender says for how long it has slept, and has not when it was asked for what is ready")
+    func slept() throws {
+        let sender = try CurlSender(
+            .init(version: "1", addressGuard: AddressGuard(allowLoopback: true)), resolver: Resolver())
+        sender.poll(nanoseconds: 0) { _, _ in Issue.record("nothing was sent") }
+        #expect(sender.slept(asOf: 7) == 0)
+        sender.poll(nanoseconds: 3_000_000) { _, _ in Issue.record("nothing was sent") }
+        #expect(sender.slept(asOf: 7) >= 3_000_000)
+    }
 }

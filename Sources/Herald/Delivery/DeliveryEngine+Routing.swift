@@ -44,8 +44,8 @@ extension DeliveryEngine {
         else {
             return
         }
-        if lanes[index]?.held.isEmpty == true, lanes[index]?.mayStart(now: now) == true,
-            lanes[index]?.mayTakeNewEvent == true, hasRoomBesidesLine
+        if lanes[index]?.held.isEmpty == true,
+            lanes[index]?.ask({ $0.mayStart(now: now) && $0.mayTakeNewEvent }) == true, hasRoomBesidesLine
         {
             start(event, sequence, lane: index)
         } else {

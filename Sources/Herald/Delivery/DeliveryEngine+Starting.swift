@@ -4,8 +4,8 @@ import Runtime
 extension DeliveryEngine {
     /// Puts a lane in line when it has something that it may start, or sets the timer that does so.
     func enqueue(_ index: Int) {
-        guard lanes[index]?.hasWork == true else { return }
-        if lanes[index]?.mayStart(now: now) == true {
+        guard lanes[index]?.ask({ $0.hasWork }) == true else { return }
+        if lanes[index]?.ask({ $0.mayStart(now: now) }) == true {
             standInLine(index)
         } else {
             wakeLater(index)
@@ -18,8 +18,8 @@ extension DeliveryEngine {
 
     /// What keeps the lane is only time.
     private func wakeLater(_ index: Int) {
-        // Asked in place: a copy of the lane would count references to all that it holds.
-        guard let time = lanes[index]?.startTime(now: now), let key = lanes[index]?.delegate.key else { return }
+        guard let time = lanes[index]?.ask({ $0.startTime(now: now) }) ?? nil, let key = lanes[index]?.delegate.key
+        else { return }
         if let earlier = lanes[index]?.wakeTimer, earlier <= time { return }
         lanes[index]?.wakeTimer = time
         timers.insert(.wake(key), due: time)
@@ -46,7 +46,7 @@ extension DeliveryEngine {
         var starts = Self.quantum
         var reads = Self.scanBudget
         while starts > 0, reads > 0, hasRoom {
-            guard lanes[index]?.mayStart(now: now) == true, let source = lanes[index]?.nextSource() else {
+            guard lanes[index]?.ask({ $0.mayStart(now: now) }) == true, let source = lanes[index]?.nextSource() else {
                 return false
             }
             switch source {
@@ -64,7 +64,7 @@ extension DeliveryEngine {
                 reads -= 1
                 lanes[index]?.pass(next)
                 touched(index)
-                if lanes[index]?.matches(event) == true,
+                if lanes[index]?.ask({ $0.matches(event) }) == true,
                     lanes[index]?.wants(event, next, { view(of: event) }) == true
                 {
                     start(event, next, lane: index)
@@ -176,7 +176,7 @@ extension DeliveryEngine {
         }
         openTransfers += 1
         apps.began(transfer.share)
-        young.start(token, now: now)
+        young.start(token, now: slept)
         return token
     }
 }

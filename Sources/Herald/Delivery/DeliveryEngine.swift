@@ -147,17 +147,20 @@ final class DeliveryEngine {
     ///   something or wakes.
     func turn() -> Int64? {
         now = ports.clock.monotonic()
-        young.grow(now: now)
+        young.grow(now: slept)
         fireTimers()
         let routedAll = routeNewEvents()
         let pumpedAll = pump()
         gatherStatistics()
         if let due = checkpoints.due, due <= now { submitCheckpoint() }
         if !routedAll || !pumpedAll { return now }
-        let room = young.isFull && !apps.isEmpty ? young.nextOld : nil
+        // Should it sleep from now on.
+        let room = young.isFull && !apps.isEmpty ? young.nextOld.map { now + max(0, $0 - slept) } : nil
         let statistics = statisticsAreLeaving ? nil : statisticsDue
         return [timers.nextDue, checkpoints.due, statistics, room].compactMap { $0 }.min()
     }
+
+    var slept: Int64 { ports.sender.slept(asOf: now) }
 
     func fireTimers() {
         while let timer = timers.popDue(now: now) {

@@ -11,6 +11,11 @@ final class DeliveryLoop: EventDelegate {
     private let clock: Clock
     private let mailbox: Mailbox<LoopMessage>
     private let wakeOnce: WakeOnce
+    /// Whether the loop has delegates. Stored before it takes events from the tail: who appended one that it did not find
+    /// there sees it.
+    private let hasLanes = Atomic<Bool>(false)
+    /// Events since the last wake. The writer's thread.
+    private let unseen = Atomic<Int>(0)
     private let thread = Mutex<Thread?>(nil)
     private let hasFlushed: Semaphore
     private let mayClose: Semaphore
@@ -53,7 +58,16 @@ final class DeliveryLoop: EventDelegate {
 
     // MARK: Any thread
 
-    func published(_ batch: EventBatch) { wakeOnce.wake() }
+    /// A loop without delegates only keeps up with the log: it is woken once for many events, unless somebody waits for what
+    /// becomes of one.
+    func published(_ batch: EventBatch) {
+        if !hasLanes.load(ordering: .relaxed), !batch.events.contains(where: { $0.watch != nil }) {
+            unseen.wrappingAdd(batch.events.count, ordering: .relaxed)
+            if unseen.load(ordering: .relaxed) < DeliveryEngine.turnBudget { return }
+        }
+        unseen.store(0, ordering: .relaxed)
+        wakeOnce.wake()
+    }
     func post(_ message: LoopMessage) { mailbox.post(message) }
 
     /// Ends the loop once what is in flight is finished, or the deadline (monotonic nanoseconds) has come, and its last
@@ -93,6 +107,7 @@ final class DeliveryLoop: EventDelegate {
             // Before looking at what has come, so that whatever comes later ends the poll.
             wakeOnce.rearm()
             for message in mailbox.takeAll() { handle(message, engine, &state) }
+            hasLanes.store(!engine.indices.isEmpty, ordering: .relaxed)
             if state.isOver(open: engine.openTransfers, now: clock.monotonic()) { break }
             var next = engine.turn()
             if let deadline = state.deadline { next = min(next ?? deadline, deadline) }

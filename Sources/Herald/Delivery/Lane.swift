@@ -146,6 +146,11 @@ struct Lane {
 
     // MARK: Deciding
 
+    /// Asks where the lane lies. Of an element of an array, Swift copies the whole lane for each question that doesn't
+    /// change it, and counts references to all that it holds: 2 % of a delivery.
+    @inline(__always)
+    mutating func ask<Answer>(_ question: (borrowing Lane) -> Answer) -> Answer { question(self) }
+
     /// Whether this delegate is to be told of this event, by its settings of the moment. The patterns are not asked: the
     /// router, or `matches`, has done that.
     mutating func wants(_ event: Event, _ sequence: Sequence, _ view: () -> EventView) -> Bool {

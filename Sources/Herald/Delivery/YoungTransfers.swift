@@ -1,11 +1,13 @@
-/// Counts the attempts that have just started, so that no more are open than the loop can keep busy: with receivers that
-/// answer at once, each transfer beyond a hundred costs time and brings none. An attempt that takes longer waits for its
-/// receiver and costs nothing; it is old then, and counts no more.
+/// Counts the attempts that have just started, so that no more are open than keep the loop busy: each transfer beyond
+/// costs time and brings none, since their handles take turns in the processor's cache. While the loop is busy, an attempt
+/// is young. One whose receiver has let the loop sleep for a while is waited for, and costs nothing: it is old then, and
+/// counts no more.
+///
+/// All times are of the clock that goes while the loop sleeps (`CallbackSender.slept`), in nanoseconds.
 struct YoungTransfers {
-    /// Nanoseconds. Long for a receiver near by, short for one that is slow: `limit` in each such span are more starts
-    /// than a loop can make.
-    static let age: Int64 = 5_000_000
-    static let limit = 128
+    /// Of sleep. So a loop whose receivers are all far away starts up to `limit` in each two milliseconds.
+    static let age: Int64 = 2_000_000
+    static let limit = 64
 
     /// In the order of their starts. The token's turn tells whether it is the same attempt that started.
     private var started: [(token: Int, turn: Int, at: Int64)] = []

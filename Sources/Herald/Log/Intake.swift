@@ -3,19 +3,20 @@ import Synchronization
 
 /// What waits for the writer. Bounded: past the bound publishers are told to come back.
 final class Intake: Sendable {
+    /// The rare ones lie elsewhere, so that a publication, of which there are many, takes little room.
     enum Submission: Sendable {
         case publish(Publication)
         /// A change of the registry. The last of its transaction, so that it is checked against what is committed.
-        case change(RegistryWrite)
-        case manage(DeliveryWrite)
-        case describe(EventTypeWrite)
+        indirect case change(RegistryWrite)
+        indirect case manage(DeliveryWrite)
+        indirect case describe(EventTypeWrite)
         /// A change of who is let in. The last of its transaction, like one of the registry.
-        case administer(AccessWrite)
+        indirect case administer(AccessWrite)
         /// The same of a change of the apps.
-        case changeApps(AppWrite)
+        indirect case changeApps(AppWrite)
         case trim(RetentionLimits)
         /// One with notices may change the registry, and is the last of its transaction as well.
-        case checkpoint(Checkpoint, loop: Int, answer: @Sendable (Bool) -> Void)
+        indirect case checkpoint(Checkpoint, loop: Int, answer: @Sendable (Bool) -> Void)
         /// Called once everything before it is committed and answered.
         case barrier(@Sendable () -> Void)
     }
@@ -32,6 +33,8 @@ final class Intake: Sendable {
         var hasTrim = false
         var acceptsPublications = true
         var isEnded = false
+        /// The writer sleeps, or is about to: who adds something wakes it.
+        var writerSleeps = false
     }
 
     private let queue = Mutex(Queue())
@@ -71,7 +74,7 @@ final class Intake: Sendable {
     }
 
     private func add(_ submission: Submission, events: Int, bytes: Int) -> WriteRefusal? {
-        let (refusal, first) = queue.withLock { queue -> (WriteRefusal?, Bool) in
+        let (refusal, mustWake) = queue.withLock { queue -> (WriteRefusal?, Bool) in
             guard queue.acceptsPublications else { return (.stopping, false) }
             guard queue.events + events <= maxEvents || queue.events == 0,
                 queue.bytes + bytes <= maxBytes || queue.bytes == 0
@@ -82,9 +85,9 @@ final class Intake: Sendable {
             queue.events += events
             queue.bytes += bytes
             queue.submissions.append(submission)
-            return (nil, queue.submissions.count == 1)
+            return (nil, Self.wakes(&queue))
         }
-        if first { wakeup.signal() }
+        if mustWake { wakeup.signal() }
         return refusal
     }
 
@@ -96,13 +99,19 @@ final class Intake: Sendable {
     /// Returns `false` when the writer takes nothing more.
     @discardableResult
     private func append(_ submission: Submission) -> Bool {
-        let (taken, first) = queue.withLock { queue in
+        let (taken, mustWake) = queue.withLock { queue in
             if queue.isEnded { return (false, false) }
             queue.submissions.append(submission)
-            return (true, queue.submissions.count == 1)
+            return (true, Self.wakes(&queue))
         }
-        if first { wakeup.signal() }
+        if mustWake { wakeup.signal() }
         return taken
+    }
+
+    /// Whether the writer is to be woken; one wake is enough. While it writes, it needs none.
+    private static func wakes(_ queue: inout Queue) -> Bool {
+        defer { queue.writerSleeps = false }
+        return queue.writerSleeps
     }
 
     /// Calls back once everything that was submitted before is committed and answered; at once after `end`.
@@ -123,7 +132,11 @@ final class Intake: Sendable {
     /// The writer's thread.
     func take() -> [Submission]? {
         while true {
-            let (batch, isOver) = queue.withLock { queue in (Self.cut(&queue), queue.isEnded) }
+            let (batch, isOver) = queue.withLock { queue in
+                let batch = Self.cut(&queue)
+                queue.writerSleeps = batch.isEmpty
+                return (batch, queue.isEnded)
+            }
             if !batch.isEmpty { return batch }
             if isOver { return nil }
             wakeup.wait()

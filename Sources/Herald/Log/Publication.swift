@@ -44,7 +44,9 @@ public struct PostedEvent: Sendable {
 }
 
 /// Events that are posted together, all or none, and who waits for them.
-public struct Publication: Sendable {
+///
+/// An object: on its way it is handed on by several owners, each of which would count references to all that it holds.
+public final class Publication: Sendable {
     public let app: AppKey
     public let drafts: [EventDraft]
     public let idempotency: Idempotency<[PostedEvent]>?

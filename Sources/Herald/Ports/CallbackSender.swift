@@ -132,9 +132,18 @@ public protocol CallbackSender: AnyObject, Sendable {
     ///   - finished: called for each ended attempt, before `poll` returns; it may call `start`.
     func poll(nanoseconds: Int64?, finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void)
 
+    /// For how long `poll` has had nothing to do and slept so far, in nanoseconds from an arbitrary start: what tells
+    /// receivers that are waited for from a sender that is busy. One that doesn't know goes by the clock.
+    /// - Parameter now: monotonic nanoseconds.
+    func slept(asOf now: Int64) -> Int64
+
     /// Ends a running or the next `poll` early. Any thread.
     func wake()
 
     /// Ends every open attempt with `.stopped` (handed to `finished`) and frees what the sender holds. Called last.
     func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void)
+}
+
+extension CallbackSender {
+    public func slept(asOf now: Int64) -> Int64 { now }
 }

@@ -142,7 +142,7 @@ private struct PostAnswer: Sendable {
         _ posted: [PostedEvent], _ reports: [DeliveryWatch.Report]? = nil, _ waiting: WaitingPost? = nil
     ) -> Response {
         let byEvent = reports.map { Dictionary(grouping: $0, by: \.event.id) }
-        var json = JSONWriter(capacity: 160 * posted.count + 16)
+        var json = JSONWriter(capacity: 256 * posted.count)
         func write(_ index: Int, _ event: inout JSONObjectWriter) {
             event.head(of: posted[index].event)
             if !warnings.isEmpty { event.member(warnings: warnings[index]) }
@@ -161,7 +161,9 @@ private struct PostAnswer: Sendable {
             json.object { write(0, &$0) }
         }
         let isOver = reports != nil || posted.allSatisfy { $0.fate == .existed }
-        var headers: [Response.Field] = [.init("Content-Type", "application/json")]
+        var headers: [Response.Field] = []
+        headers.reserveCapacity(3)
+        headers.append(.init("Content-Type", "application/json"))
         if reports != nil, let waiting { headers.append(.init("Preference-Applied", "wait=\(waiting.seconds)")) }
         return Response(status: isOver ? 200 : 202, headers: headers, body: json.bytes)
     }

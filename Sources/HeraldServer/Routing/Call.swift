@@ -2,8 +2,8 @@ import HTTPServer
 import Herald
 import JSON
 
-/// One request on its way to its answer.
-struct Call: Sendable {
+/// One request on its way to its answer. An object, since the closures that wait for an outcome hold it.
+final class Call: Sendable {
     let request: Request
     let responder: Responder
     let requestID: String
@@ -12,6 +12,18 @@ struct Call: Sendable {
     let principal: Principal
     /// Of the route: `/v1/delegates/{id}`; empty when there is none.
     let template: String
+
+    init(
+        request: Request, responder: Responder, requestID: String, parameters: [String], principal: Principal,
+        template: String
+    ) {
+        self.request = request
+        self.responder = responder
+        self.requestID = requestID
+        self.parameters = parameters
+        self.principal = principal
+        self.template = template
+    }
 
     var app: AppKey { principal.app }
 
@@ -30,8 +42,7 @@ struct Call: Sendable {
     }
 
     /// The response with the headers that every answer has.
-    func completed(_ response: Response, caching: String = "no-store") -> Response {
-        var response = response
+    func completed(_ response: consuming Response, caching: String = "no-store") -> Response {
         response.headers.append(.init("Request-Id", requestID))
         // What answers other methods is neither cached nor opened in a browser; each field costs 0.3 µs.
         if request.head.method == .get || request.head.method == .head {
@@ -65,7 +76,7 @@ struct Call: Sendable {
 
     /// Runs on a reader's thread and answers what it returns or throws.
     func answer(from hub: Hub, _ body: @escaping @Sendable (any StoreReader) throws -> Void) throws(Problem) {
-        let taken = hub.read { reader in
+        let taken = hub.read { [self] reader in
             do {
                 try body(reader.get())
             } catch let problem as Problem {

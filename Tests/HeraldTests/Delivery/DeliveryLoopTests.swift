@@ -22,6 +22,8 @@ struct DeliveryLoopTests {
 
         /// What happens during the coming polls, one after the other. Each says whether what is open ends in it.
         func script(_ polls: [@Sendable (SleeplessSender) -> Bool]) { state.withLock { $0.polls = polls } }
+        /// Since the last poll.
+        var wakes: Int { state.withLock { $0.wakes } }
         var sleeps: Int { state.withLock { $0.sleeps } }
         var wakesAfterClose: Int { state.withLock { $0.wakesAfterClose } }
 
@@ -88,6 +90,25 @@ struct DeliveryLoopTests {
         }
         #expect(checkpoints.items.flatMap(\.attempts).map(\.event) == [1])
         #expect(sender.sleeps == 0)
+    }
+
+    @Test("a loop without delegates is woken once for many events, and at once when somebody waits for one")
+    func idleLoop() throws {
+        func batch(_ count: Int, _ watch: DeliveryWatch? = nil) -> EventBatch {
+            let event = Event(id: "e", type: "a.x", subject: nil, time: 0, watch: watch, data: "null".utf8)
+            return EventBatch(first: 1, events: Array(repeating: event, count: count))
+        }
+        let sender = SleeplessSender()
+        let loop = try DeliveryLoop(sender: sender, tail: Tail(head: 0), clock: ManualClock().clock)
+        for _ in 1..<DeliveryEngine.turnBudget { loop.published(batch(1)) }
+        #expect(sender.wakes == 0)
+        loop.published(batch(1))
+        #expect(sender.wakes == 1)
+
+        let watching = SleeplessSender()
+        let watched = try DeliveryLoop(sender: watching, tail: Tail(head: 0), clock: ManualClock().clock)
+        watched.published(batch(1, DeliveryWatch(events: 1, loops: 1) { _ in }))
+        #expect(watching.wakes == 1)
     }
 
     @Test("nobody wakes a sender that was closed, however busy the writer is")
