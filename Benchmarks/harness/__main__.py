@@ -66,6 +66,28 @@ def notes(bench, options, took):
     ]
 
 
+def measure(bench, chosen, patience):
+    """Returns the seconds that each took, and whether one failed. Who interrupts it gets the figures that there are."""
+    took, failed = {}, False
+    for name in chosen:
+        bench.patience.left = max(0, bench.patience.left) + patience / len(chosen)
+        began = time.monotonic()
+        try:
+            scenarios.ALL[name](bench)
+        except MISHAPS as error:
+            bench.progress("")
+            print(f"Benchmarks/run: {name}: {error if isinstance(error, Failed) else repr(error)}", file=sys.stderr)
+            failed = True
+        except (KeyboardInterrupt, SystemExit):
+            bench.progress("")
+            print(f"Benchmarks/run: interrupted in {name}", file=sys.stderr)
+            return took, True
+        took[name] = time.monotonic() - began
+        bench.progress("")
+        print(f"Benchmarks/run: {name} took {took[name]:.0f} s", file=sys.stderr)
+    return took, failed
+
+
 def publish():
     try:
         publishing.publish()
@@ -109,30 +131,17 @@ def main():
     # A signal unwinds like an error does, so that what was started is stopped, and what was written is removed.
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda received, _: sys.exit(128 + received))
-    began, failed, took = time.monotonic(), False, []
+    began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".herald-benchmark-", dir=options.data) as folder:
         bench = Bench(options, folder)
         if options.record:
             counts.record(bench)
             return 0
         patience = (15 if options.quick else 60) if options.patience is None else options.patience
-        for name in chosen:
-            bench.patience.left = max(0, bench.patience.left) + patience / len(chosen)
-            started = time.monotonic()
-            try:
-                scenarios.ALL[name](bench)
-            except MISHAPS as error:
-                bench.progress("")
-                print(f"Benchmarks/run: {name}: {error if isinstance(error, Failed) else repr(error)}", file=sys.stderr)
-                failed = True
-            seconds = time.monotonic() - started
-            took.append(f"{name} {seconds:.0f}")
-            bench.progress("")
-            print(f"Benchmarks/run: {name} took {seconds:.0f} s", file=sys.stderr)
-    bench.progress("")
-    left_out = [name for name in scenarios.ALL if name not in chosen]
+        took, failed = measure(bench, chosen, patience)
+    left_out = [name for name in scenarios.ALL if name not in took]
     remarks = notes(bench, options, time.monotonic() - began)
-    remarks.append("- seconds that each took: " + ", ".join(took))
+    remarks.append("- seconds that each took: " + ", ".join(f"{name} {seconds:.0f}" for name, seconds in took.items()))
     remarks += ["- left out: " + ", ".join(left_out)] if left_out else []
     print(report.table(bench.lines))
     if not options.only:
