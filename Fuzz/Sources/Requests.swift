@@ -76,22 +76,29 @@ private let table: RouteTable? = RouteTable(
         Route(.get, $0, needs: nil) { _ in }
     })
 
-/// A place in the log, as in `Last-Event-ID`.
+/// A place in the log, as in `Last-Event-ID`, or a cursor.
 func fuzzPlace(_ bytes: [UInt8]) {
     switch LogPlace(bytes.text) {
     case .event(let id): precondition(EventInput.isValidID(id) && id == bytes.text)
     case .time(let time): precondition(LogPlace(Timestamp(milliseconds: time).description) == .time(time))
     case .now, .earliest, nil: break
     }
+    // A text that the seal takes is one that it made.
+    if let place = seal.number(bytes.text, .event, of: .default) {
+        let open = ULIDGenerator.parts(of: bytes)?.time ?? 0
+        precondition(seal.text(place, .event, of: .default, open: open) == bytes.text)
+    }
+    _ = seal.place(bytes.text, .event, of: .default)
+    _ = seal.attempt(bytes.text, app: .default)
 }
 
-/// A query string and the cursors in it. The link to the next page means the same.
+private let seal = NumberSeal(ServerSecret(bytes: Array(repeating: 7, count: ServerSecret.byteCount)))
+
+/// A query string. The link to the next page means the same.
 func fuzzQuery(_ bytes: [UInt8]) {
     // The rules of heads let nothing else through.
     guard bytes.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "#") }) else { return }
     guard let query = try? Query(bytes.text, known: ["cursor", "limit", "since", "all", "state"]) else { return }
-    _ = try? query.numericCursor()
-    _ = try? query.deliveryCursor()
     _ = try? query.time("since")
     _ = try? query.flag("all")
     if let limit = try? query.limit() { precondition((1...200).contains(limit)) }

@@ -9,11 +9,14 @@ import Synchronization
 /// webhooks. Every method may be called from any thread; what is handed in as a closure says where it is called.
 public final class Hub: Sendable {
     public let ids = ULIDGenerator()
+    public let secret: ServerSecret
     public let clock: Clock
     public let registry: Registry
     public let catalogue: EventTypeCatalogue
     public let keys: KeyRing
     public let apps: AppCatalogue
+    public let passes: PassBook
+    public let usage: LogUsage
     public let auth = AuthProjection()
     public let appState: AppStateProjection
     private let store: any EventStore
@@ -40,12 +43,15 @@ public final class Hub: Sendable {
         self.store = store
         self.clock = clock
         let recovery = try store.recover()
+        secret = recovery.secret
         registry = Registry(recovery.delegates)
         catalogue = EventTypeCatalogue(recovery.eventTypes)
         keys = KeyRing(recovery.keys)
         apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
+        passes = PassBook(recovery.passes)
         appState = AppStateProjection(recovery.appStates)
         tail = Tail(head: recovery.head, maxEvents: configuration.tailEvents, maxBytes: configuration.tailBytes)
+        usage = LogUsage(recovery, tail)
         intake = try Intake(maxEvents: configuration.maxWaitingEvents, maxBytes: configuration.maxWaitingBytes)
         readers = try ReaderPool(store: store, threads: max(1, configuration.readers))
         var loops: [DeliveryLoop] = []
@@ -54,12 +60,13 @@ public final class Hub: Sendable {
         }
         self.loops = loops
         let memory = WrittenMemory(
-            registry: registry, catalogue: catalogue, keys: keys, apps: apps, auth: auth, tail: tail,
+            registry: registry, catalogue: catalogue, keys: keys, apps: apps, passes: passes, auth: auth, tail: tail,
+            usage: usage,
             loops: loops.count,
             tell: { [loops] number, message in loops[number].post(message) })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, auth: auth, appState: appState, registry: registry,
-            catalogue: catalogue, keys: keys, apps: apps, ids: ids, clock: clock,
+            catalogue: catalogue, keys: keys, apps: apps, passes: passes, usage: usage, ids: ids, clock: clock,
             hooks: .init(changed: memory.take, lost: lost))
         retention = RetentionKeeper(
             configuration.retention, readers: readers, intake: intake, clock: clock)

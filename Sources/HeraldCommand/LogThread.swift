@@ -19,14 +19,15 @@ final class LogThread: Sendable {
     private let queue = Mutex(Queue())
     private let wakeup: Wakeup
     private let isDone: Runtime.Semaphore
+    private let thread = Mutex<Thread?>(nil)
 
     init(_ format: Log.Format, _ descriptor: Int32) throws(SystemError) {
         self.format = format
         self.descriptor = descriptor
         wakeup = try Wakeup()
         isDone = try Runtime.Semaphore()
-        // Never joined: a write that nobody reads has no end.
-        _ = try Thread(name: "log") { [self] in run() }
+        let started = try Thread(name: "log") { [self] in run() }
+        thread.withLock { $0 = started }
     }
 
     /// Any thread; doesn't wait.
@@ -47,7 +48,8 @@ final class LogThread: Sendable {
     func end(within milliseconds: Int32) {
         queue.withLock { $0.isEnded = true }
         wakeup.signal()
-        _ = isDone.wait(milliseconds: milliseconds)
+        // A write that nobody reads has no end: such a thread is left alone.
+        if isDone.wait(milliseconds: milliseconds) { thread.withLock { $0.take() }?.join() }
     }
 
     private func run() {

@@ -100,6 +100,13 @@ extension Option {
             }
         },
         Option(
+            name: "requests-per-second", placeholder: "NUMBER", defaultText: "unlimited",
+            help:
+                "Requests that each access key may make in a second, 1 to 1000000, unless the key itself says how many."
+        ) { text, settings throws(Disallowed) in
+            settings.requestsPerSecond = text == "unlimited" ? nil : try number(text, 1...1_000_000)
+        },
+        Option(
             name: "threads", placeholder: "NUMBER", defaultText: "the number of cores",
             help: "Cores to use, 1 to 64: threads that deliver are two fewer, one at least."
         ) { text, settings throws(Disallowed) in settings.threads = try number(text, 1...64) },

@@ -87,6 +87,7 @@ struct Server {
             firstKey = needsKey && settings.adminKey == nil && hub.keys.isEmpty ? try FirstKey.make(hub) : nil
             var service = HeraldService.Configuration()
             service.operatorKey = settings.adminKey
+            service.requestsPerSecond = settings.requestsPerSecond
             service.version = HeraldCommand.version
             service.maxBodyBytes = settings.maxBody
             service.checkURL = { CallbackURLCheck.check($0, guardian) }

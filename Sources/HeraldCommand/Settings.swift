@@ -15,6 +15,8 @@ struct Settings {
     var allowedHosts: [String]?
     var allowAnonymous = false
     var adminKey: String?
+    /// `nil`: any number.
+    var requestsPerSecond: Int?
     var threads = min(64, max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
     var maxBody = 262_144
     var graceSeconds = 30

@@ -16,6 +16,8 @@ public final class HeraldService: RequestHandler {
         public var httpStatistics: @Sendable () -> HTTPServerStatistics? = { nil }
         /// A key that is not in the store and has the scope `admin`; at least 20 bytes.
         public var operatorKey: String?
+        /// Requests that each key may make in a second which does not say so itself, ≥ 1; `nil`: any number.
+        public var requestsPerSecond: Int?
         public init() {}
     }
 
@@ -23,14 +25,18 @@ public final class HeraldService: RequestHandler {
     private let access: AccessControl
     private let hub: Hub
     private let maxBodyBytes: Int
+    private let seal: NumberSeal
 
     public init(hub: Hub, configuration: Configuration = Configuration()) {
         self.hub = hub
         maxBodyBytes = configuration.maxBodyBytes
-        let access = AccessControl(hub: hub, operatorKey: configuration.operatorKey)
+        let access = AccessControl(
+            hub: hub, operatorKey: configuration.operatorKey, requestsPerSecond: configuration.requestsPerSecond)
         self.access = access
+        let seal = NumberSeal(hub.secret)
+        self.seal = seal
         let checks = SchemaChecks(hub.catalogue)
-        let streams = Streams(hub)
+        let streams = Streams(hub, seal)
         let metrics = Metrics(
             hub: hub, checks: checks, streams: streams, version: configuration.version,
             http: configuration.httpStatistics)
@@ -68,10 +74,12 @@ public final class HeraldService: RequestHandler {
             switch try table.match(request.head.method, request.head.path) {
             case .found(let route, let parameters):
                 let principal = try access.admit(request.head, to: route)
+                // Here and not by the head: it is done once for each request, and the connection can go on.
+                try access.count(principal)
                 try route.handle(
                     Call(
                         request: request, responder: responder, requestID: requestID, parameters: parameters,
-                        principal: principal, template: route.template))
+                        principal: principal, template: route.template, seal: seal))
             case .otherMethods(let allowed):
                 // Only OPTIONS gets here: the others were refused by their head.
                 responder.send(
@@ -81,7 +89,7 @@ public final class HeraldService: RequestHandler {
         } catch {
             Call(
                 request: request, responder: responder, requestID: requestID, parameters: [], principal: .anyone,
-                template: ""
+                template: "", seal: seal
             ).send(error)
         }
     }

@@ -9,10 +9,10 @@ struct AccessTables {
     init(_ connection: Connection) throws(StoreError) {
         setKey = try Statement(
             connection,
-            "INSERT OR REPLACE INTO keys (\(APIKey.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
+            "INSERT OR REPLACE INTO keys (\(APIKey.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
         removeKey = try Statement(connection, "DELETE FROM keys WHERE id = ?1")
         setApp = try Statement(
-            connection, "INSERT OR REPLACE INTO apps (\(App.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)")
+            connection, "INSERT OR REPLACE INTO apps (\(App.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
         markAppDeleted = try Statement(connection, "UPDATE apps SET deleted_at = ?2, name = '' WHERE key = ?1")
         var removals: [Statement] = []
         for table in ["auth_status", "app_states", "answers"] {
@@ -30,6 +30,7 @@ struct AccessTables {
         setKey.bind(6, key.createdAt)
         setKey.bind(7, key.expiresAt)
         setKey.bind(8, key.lastUsedAt)
+        setKey.bind(9, key.requestsPerSecond.map(Int64.init))
         try setKey.run()
     }
 
@@ -49,6 +50,7 @@ extension AccessTables {
         setApp.bind(6, app.createdAt)
         setApp.bind(7, app.updatedAt)
         setApp.bind(8, app.version)
+        setApp.bind(9, app.settings.maxStoredBytes)
         try setApp.run()
     }
 
@@ -64,20 +66,22 @@ extension AccessTables {
 }
 
 extension App {
-    static let columns = "key, id, name, max_delegates, events_per_second, created_at, updated_at, version"
+    static let columns =
+        "key, id, name, max_delegates, events_per_second, created_at, updated_at, version, max_stored_bytes"
 
     init(_ row: Statement) {
         self.init(
             key: AppKey(rawValue: row.integer(0)), id: row.text(1),
             settings: Settings(
                 name: row.text(2), maxDelegates: row.optionalInteger(3).map { Int($0) },
-                eventsPerSecond: row.optionalInteger(4).map { Int($0) }),
+                eventsPerSecond: row.optionalInteger(4).map { Int($0) }, maxStoredBytes: row.optionalInteger(8)),
             createdAt: row.integer(5), updatedAt: row.integer(6), version: row.integer(7))
     }
 }
 
 extension APIKey {
-    static let columns = "app, id, name, scopes, digest, created_at, expires_at, last_used_at"
+    static let columns =
+        "app, id, name, scopes, digest, created_at, expires_at, last_used_at, requests_per_second"
 
     init(_ row: Statement) throws(StoreError) {
         var scopes: [Scope] = []
@@ -85,6 +89,6 @@ extension APIKey {
         self.init(
             app: AppKey(rawValue: row.integer(0)), id: row.text(1), name: row.text(2), scopes: scopes,
             digest: row.bytes(4), createdAt: row.integer(5), expiresAt: row.optionalInteger(6),
-            lastUsedAt: row.optionalInteger(7))
+            lastUsedAt: row.optionalInteger(7), requestsPerSecond: row.optionalInteger(8).map { Int($0) })
     }
 }

@@ -62,7 +62,7 @@ final class Reader: StoreReader {
         """
 
     private static let isMeant = """
-        sequence < ?1 AND type BETWEEN ?3 AND ?4 AND time BETWEEN ?5 AND ?6
+        sequence < ?1 AND sequence > ?9 AND type BETWEEN ?3 AND ?4 AND time BETWEEN ?5 AND ?6
         AND (?7 IS NULL OR subject = ?7) AND audience IS NULL ORDER BY sequence DESC LIMIT ?8
         """
 
@@ -101,6 +101,7 @@ final class Reader: StoreReader {
         statement.bind(6, query.until ?? .max)
         statement.bind(7, query.subject)
         statement.bind(8, Int64(query.limit))
+        statement.bind(9, query.after)
         return try statement.rows { row throws(StoreError) in try LoggedEvent(row) }
     }
 

@@ -29,11 +29,15 @@ extension SQLiteStore {
         ).rows { row throws(StoreError) in try EventTypeRecord(row) }
         recovery.keys = try Statement(connection, "SELECT \(APIKey.columns) FROM keys ORDER BY id")
             .rows { row throws(StoreError) in try APIKey(row) }
+        recovery.passes = try Statement(connection, "SELECT \(Pass.columns) FROM passes")
+            .rows { row throws(StoreError) in try Pass(row) }
         recovery.apps = try Statement(
             connection, "SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"
         ).rows { App($0) }
         recovery.nextAppKey = AppKey(
             rawValue: max(AppKey.default.rawValue, try connection.integer("SELECT max(key) FROM apps")) + 1)
+        recovery.blocks = try BlockTable.all(connection, head: head)
+        if let secret = try secret(connection, vault) { recovery.secret = secret }
         recovery.lastMark = try Statement(
             connection, "SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"
         ).row { LogMark($0) }

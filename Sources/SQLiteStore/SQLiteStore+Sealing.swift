@@ -52,6 +52,7 @@ extension SQLiteStore {
             try connection.execute("BEGIN IMMEDIATE")
             try rewrapDelegates(connection, from: old, to: new)
             try rewrapAnswers(connection, from: old, to: new)
+            try rewrapSecret(connection, from: old, to: new)
             try connection.execute("DELETE FROM sealing")
             if new.sealer != nil {
                 try Statement(connection, "INSERT INTO sealing (proof) VALUES (?1)")
@@ -85,6 +86,13 @@ extension SQLiteStore {
                 })
             try update.run(3, lent: try new.seal(try old.open(secrets, .secrets(key)), .secrets(key)))
         }
+    }
+
+    private static func rewrapSecret(
+        _ connection: Connection, from old: Vault, to new: Vault
+    ) throws(StoreError) {
+        guard let secret = try secret(connection, old) else { return }
+        try Statement(connection, "UPDATE server SET secret = ?1").run(1, lent: try new.seal(secret.bytes, .secret))
     }
 
     private static func rewrapAnswers(

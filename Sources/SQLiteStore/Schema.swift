@@ -240,6 +240,39 @@ enum Schema {
             target  TEXT
         ) STRICT;
         """,
+        """
+        -- NULL: what the server allows each key.
+        ALTER TABLE keys ADD COLUMN requests_per_second INTEGER;
+        -- One row: random bytes that nobody else knows. See ServerSecret.
+        CREATE TABLE server (secret BLOB NOT NULL) STRICT;
+        """,
+        """
+        ALTER TABLE apps ADD COLUMN max_stored_bytes INTEGER;
+        -- What each app has in each block of 1,024 places of the log; the block in which the log ends is counted at each
+        -- start. `bytes`: BlockTable.count.
+        CREATE TABLE app_blocks (
+            block  INTEGER NOT NULL,
+            app    INTEGER NOT NULL,
+            events INTEGER NOT NULL,
+            bytes  INTEGER NOT NULL,
+            PRIMARY KEY (block, app)
+        ) STRICT, WITHOUT ROWID;
+        INSERT INTO app_blocks SELECT sequence >> 10, app, count(*), sum(length(data) + length(CAST(id AS BLOB))
+            + length(CAST(type AS BLOB)) + ifnull(length(CAST(subject AS BLOB)), 0)
+            + ifnull(length(CAST(attributes AS BLOB)), 0))
+            FROM events GROUP BY 1, 2;
+        """,
+        """
+        -- Sessions of the dashboard, and links that open them. `digest`: SHA-256 of a text that is kept nowhere. `kind`:
+        -- Pass.Kind. `key`: where it comes from.
+        CREATE TABLE passes (
+            digest     BLOB PRIMARY KEY,
+            kind       INTEGER NOT NULL,
+            app        INTEGER NOT NULL,
+            key        TEXT NOT NULL,
+            expires_at INTEGER NOT NULL
+        ) STRICT, WITHOUT ROWID;
+        """,
     ]
 
     /// Brings the file to the last version, one transaction for each step: a crash leaves one version or the next.

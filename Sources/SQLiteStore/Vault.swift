@@ -16,6 +16,7 @@ struct Vault {
         static func answer(_ app: AppKey, key: String) -> Place {
             Place(context: "answers/body/\(app.rawValue)/\(key)")
         }
+        static let secret = Place(context: "server/secret")
         static let proof = Place(context: "sealing/proof")
     }
 

@@ -33,6 +33,10 @@ extension Writer: StoreTransaction {
 
     func removeKey(_ id: String) throws(StoreError) { try access.removeKey(id) }
 
+    func setPass(_ pass: Pass) throws(StoreError) { try passes.set(pass) }
+
+    func removePass(_ digest: [UInt8]) throws(StoreError) { try passes.remove(digest) }
+
     func addAudit(_ entry: AuditEntry) throws(StoreError) { try audit.add(entry) }
 
     func setApp(_ app: App) throws(StoreError) { try access.set(app) }
@@ -98,6 +102,10 @@ extension Writer: StoreTransaction {
         try events.remove(through: end)
         return end + 1
     }
+
+    func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) { try blocks.keep(block, parts) }
+
+    func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock] { try blocks.recount(block) }
 
     func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int {
         try attempts.remove(before: time, limit: limit)

@@ -20,7 +20,9 @@ final class Writer {
     let attempts: AttemptTable
     let waiting: WaitingTable
     let progress: ProgressTables
+    let blocks: BlockTable
     let access: AccessTables
+    let passes: PassTable
     let audit: AuditTable
 
     /// 16 MiB of log: a checkpoint costs milliseconds inside a commit, and at 4000 pages it is rare enough not to show
@@ -46,7 +48,9 @@ final class Writer {
         attempts = try AttemptTable(connection)
         waiting = try WaitingTable(connection)
         progress = try ProgressTables(connection)
+        blocks = try BlockTable(connection)
         access = try AccessTables(connection)
+        passes = try PassTable(connection)
         audit = try AuditTable(connection)
     }
 

@@ -94,10 +94,93 @@ struct AppIsolationTests {
         let told = scene.receiver.requests.filter { $0.path == "/stranger" }
         #expect(told.compactMap { $0.header("webhook-id") } == [own])
 
+        // A place of another app is none.
+        let place = try #require(first.id)
+        try await RawHTTP.onThread {
+            let theirs = try StreamClient(port: port, lastEventID: place, key: scene.owner.text)
+            #expect(try theirs.next()?.name == "reset")
+            let again = try StreamClient(port: port, lastEventID: place, key: key.text)
+            #expect(try again.next()?.name == "ready")
+        }
+
         // What an app has ends with it.
         #expect(try await herald.send("DELETE", "/v1/apps/\(scene.strangerApp)").status == 204)
         #expect(try await RawHTTP.onThread { try listener.value.next() } == nil)
         #expect(try await herald.get("/v1/delegates", scene.owner.headers).data.count == 2)
+    }
+}
+
+extension AppIsolationTests {
+    @Test("no number, tag or list of an app moves when another one posts a thousand events")
+    func numbers() async throws {
+        let scene = try await Scene()
+        let herald = scene.herald
+        let headers = scene.stranger.headers
+        let url = #"{"url": "\#(scene.receiver.url("/stranger"))", "events": ["own.*"]}"#
+        let delegate = try await herald.post("/v1/delegates", url, headers).id
+        for number in 0..<5 {
+            let body = #"{"type": "own.event", "id": "own-\#(number)"}"#
+            #expect(try await herald.post("/v1/events", body, headers).status == 202)
+        }
+        _ = try await herald.get("/v1/delegates/\(delegate)/attempts", headers) { $0.data.count == 5 }
+        #expect(try await herald.post("/v1/delegates/\(delegate)/pause", "", headers).status == 200)
+        for number in 5..<8 {
+            let body = #"{"type": "own.event", "id": "own-\#(number)"}"#
+            #expect(try await herald.post("/v1/events", body, headers).status == 202)
+        }
+        let paths = [
+            "/v1/events", "/v1/events?limit=2", "/v1/delegates/\(delegate)", "/v1/delegates?limit=1",
+            "/v1/delegates/\(delegate)/attempts?limit=2", "/v1/deliveries?state=pending&delegate=\(delegate)&limit=2",
+            "/v1/deliveries", "/v1/event-types", "/v1/app-state", "/v1/auth/42", "/v1/events/own-0", "/v1/events/own-7",
+        ]
+        func shown() async throws -> [String] {
+            var all: [String] = []
+            for path in paths {
+                let answer = try await herald.get(path, headers)
+                #expect(answer.status == 200, "\(path): \(answer.text)")
+                all.append(path + " " + (answer.header("etag") ?? "") + answer.text)
+            }
+            let replay = try await herald.post("/v1/delegates/\(delegate)/replay", #"{"from": "earliest"}"#, headers)
+            all.append("\(replay.integer("events") ?? -1)")
+            let app = try await herald.get("/v1/apps/\(scene.strangerApp)")
+            all.append("\(app.integer("stored_bytes") ?? -1) \(app.integer("stored_events") ?? -1)")
+            return all
+        }
+        let before = try await shown()
+        #expect(before[2].contains(#""lag":{"events":3,"#))
+        #expect(before.dropLast().last == "8")
+        let many = "[" + Array(repeating: #"{"type": "order.other"}"#, count: 1_000).joined(separator: ",") + "]"
+        #expect(try await herald.post("/v1/events", many, scene.owner.headers).status == 202)
+        let after = try await shown()
+        for (one, other) in zip(before, after) { #expect(one == other) }
+    }
+
+    @Test("a cursor of another app, or of another list, is none")
+    func cursors() async throws {
+        let scene = try await Scene()
+        let herald = scene.herald
+        for id in ["own-1", "own-2"] {
+            let body = #"{"type": "order.paid", "id": "\#(id)"}"#
+            #expect(try await herald.post("/v1/events", body, scene.stranger.headers).status == 202)
+        }
+        for path in [
+            "/v1/events?limit=1", "/v1/delegates/\(scene.delegate)/attempts?limit=1", "/v1/deliveries?limit=1",
+        ] {
+            _ = try await herald.post("/v1/events", #"{"type": "order.paid"}"#, scene.owner.headers)
+            let page = try await herald.get(path, scene.owner.headers) { $0.string("next_cursor") != nil }
+            let cursor = try #require(page.string("next_cursor"))
+            #expect(try await herald.get(path + "&cursor=\(cursor)", scene.owner.headers).status == 200)
+            let own = path.replacing(scene.delegate, with: "x")
+            let refused = try await herald.get(own + "&cursor=\(cursor)", scene.stranger.headers)
+            #expect([404, 422].contains(refused.status) && refused.data.isEmpty, "\(path): \(refused.text)")
+        }
+        let page = try await herald.get("/v1/events?limit=1", scene.stranger.headers)
+        let cursor = try #require(page.string("next_cursor"))
+        let attempts = "/v1/delegates/\(scene.delegate)/attempts?cursor=\(cursor)"
+        #expect(try await herald.get(attempts, scene.owner.headers).errors == ["cursor"])
+        for cursor in ["5", "0", cursor.lowercased(), cursor + "A", ""] {
+            #expect(try await herald.get("/v1/events?cursor=\(cursor)", scene.stranger.headers).errors == ["cursor"])
+        }
     }
 }
 

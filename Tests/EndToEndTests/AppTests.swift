@@ -70,6 +70,42 @@ struct AppTests {
         #expect(try await herald.get("/metrics", key.headers).status == 403)
     }
 
+    @Test("an app that stores as much as it may posts no more, until something has gone; others do")
+    func stored() async throws {
+        let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
+        let made = try await herald.post("/v1/apps", #"{"name": "trial", "max_stored_bytes": 3100}"#)
+        #expect(made.status == 201 && made.integer("stored_bytes") == 0 && made.integer("stored_events") == 0)
+        let trial = ["Herald-App": "trial"]
+        let event = #"{"type": "a", "subject": "s", "data": "\#(String(repeating: "x", count: 900))"}"#
+        for _ in 0..<3 { #expect(try await herald.post("/v1/events", event, trial).status == 202) }
+        // 902 of data, 30 of its id, one each of type and subject.
+        #expect(try await herald.get("/v1/apps/trial").integer("stored_bytes") == 3 * 934)
+        let refused = try await herald.post("/v1/events", event, trial)
+        #expect(refused.status == 409 && refused.problem == "too-much-stored")
+        #expect(refused.string("detail")?.contains("3100 bytes") == true)
+        let small = try await herald.post("/v1/events", #"[{"type": "a", "data": 1}, {"type": "a"}]"#, trial)
+        #expect(small.status == 202, "what fits is taken")
+        let short = try await herald.send("PUT", "/v1/app-state", #"{"state": "a state that is long"}"#, trial)
+        #expect((200..<300).contains(short.status), "\(short.text)")
+        let state = #"{"state": "\#(String(repeating: "y", count: 200))"}"#
+        #expect(try await herald.send("PUT", "/v1/app-state", state, trial).problem == "too-much-stored")
+        #expect(try await herald.post("/v1/events", event).status == 202, "another app")
+        let used = try await herald.get("/v1/apps/trial")
+        try await herald.kill()
+        let next = try await HeraldProcess.start(folder: herald.folder, adminKey: MadeKey.admin.text)
+        let again = try await next.get("/v1/apps/trial")
+        for member in ["stored_bytes", "stored_events"] { #expect(used.integer(member) == again.integer(member)) }
+        #expect(try await next.post("/v1/events", event, trial).status == 409)
+        #expect(try await next.send("DELETE", "/v1/subjects/s", nil, trial).status == 200)
+        #expect(try await next.post("/v1/events", event, trial).status == 202)
+        #expect(
+            try await next.send("PATCH", "/v1/apps/trial", #"{"max_stored_bytes": 0}"#).integer("max_stored_bytes") == 0
+        )
+        #expect(try await next.post("/v1/events", #"{"type": "a"}"#, trial).status == 409)
+        _ = try await next.send("PATCH", "/v1/apps/trial", #"{"max_stored_bytes": null}"#)
+        #expect(try await next.post("/v1/events", event, trial).status == 202)
+    }
+
     @Test("an app that posts faster than it may is told to wait; others are not")
     func rate() async throws {
         let herald = try await HeraldProcess.start(adminKey: "the-admin-of-these-tests")

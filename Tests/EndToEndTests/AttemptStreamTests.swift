@@ -27,7 +27,7 @@ struct AttemptStreamTests {
         #expect(listeners[0].value.head.contains("\r\nContent-Type: text/event-stream\r\n"))
         for index in listeners.indices {
             let ready = try await next(index)
-            #expect(ready.name == "ready" && ready.id == "earliest")
+            #expect(ready.name == "ready" && ready.id?.hasPrefix("@") == true)
         }
         try await herald.publish("a.b", #""id": "first""#)
         try await herald.publish("a.b", #""id": "second""#)
@@ -81,10 +81,11 @@ struct AttemptStreamTests {
             #expect(try messages("?last_event_id=earliest", 6).dropFirst().compactMap(\.id) == ids)
             #expect(try messages("?last_event_id=\(ids[2])", 3).compactMap(\.id) == Array(ids[2...]))
             #expect(try messages("?last_event_id=earliest", 2, header: ids[3]).compactMap(\.id) == Array(ids[3...]))
-            #expect(try messages("", 1)[0].id == ids[4])
+            let end = try #require(try messages("", 1)[0].id)
+            #expect(try end.hasPrefix("@") && messages("", 1, header: end)[0].name == "ready")
             for unknown in ["att_01M7YZ455K0000000000000ZZZ", "not an id"] {
                 let lost = try messages("", 1, header: unknown)[0]
-                #expect(lost.name == "reset" && lost.id == ids[4])
+                #expect(lost.name == "reset" && lost.id?.hasPrefix("@") == true)
                 #expect(lost.json?["detail"]?.string?.contains("/attempts lists those that are left") == true)
             }
         }

@@ -58,6 +58,41 @@ struct KeyTests {
         }
     }
 
+    @Test("a key makes as many requests a second as it may, with its sessions; others are not held up")
+    func rate() async throws {
+        let herald = try await HeraldProcess.start(["--requests-per-second", "10000"], adminKey: MadeKey.admin.text)
+        let slow = try MadeKey(
+            try await herald.post("/v1/keys", #"{"scopes": ["publish", "read"], "requests_per_second": 2}"#))
+        let quick = try await herald.makeKey("publish")
+        #expect(try await herald.get("/v1/keys/\(slow.id)").integer("requests_per_second") == 2)
+        #expect(try await herald.get("/v1/keys/\(quick.id)")["requests_per_second"]?.isNull == true)
+        let page = ["Sec-Fetch-Site": "same-origin"]
+        let stranger = HeraldProcess.stranger(to: herald)
+        let session = try await stranger.post("/v1/session", #"{"key": "\#(slow.text)"}"#, page)
+        let cookie = try #require(session.header("set-cookie"))
+        let headers = page.merging(["Cookie": String(cookie.prefix { $0 != ";" })]) { $1 }
+        // One of the key's, one of its session's, until there are none left: however slow this machine is, sooner or later.
+        let refused: [Answer] = try await eventually("the key is told to wait") {
+            let answers = try (0..<8).map { number in
+                let client = try RawHTTPClient(port: herald.port)
+                let fields = number % 2 == 0 ? slow.headers : headers
+                client.send(
+                    "GET /v1/events HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n"
+                        + fields.map { "\($0): \($1)\r\n" }.joined() + "\r\n")
+                return try client.readResponse().map(Answer.init)
+            }
+            let refused = answers.compactMap(\.self).filter { $0.status == 429 }
+            return refused.count >= 2 ? refused : nil
+        }
+        for answer in refused {
+            #expect(answer.problem == "too-many-requests" && answer.header("retry-after") == "1")
+            #expect(answer.string("detail")?.contains("2 requests a second") == true)
+        }
+        for _ in 0..<5 { #expect(try await herald.post("/v1/events", #"{"type": "a"}"#, quick.headers).status == 202) }
+        #expect(try await herald.post("/v1/keys", #"{"scopes": ["read"], "requests_per_second": 0}"#).errors.count == 1)
+        _ = try await herald.get("/v1/events", slow.headers) { $0.status == 200 }
+    }
+
     @Test("a key that is missing, unknown, mistyped, revoked or expired gets the same answer")
     func refusals() async throws {
         let herald = try await HeraldProcess.start()

@@ -93,6 +93,35 @@ struct MigrationTests {
         }
     }
 
+    @Test("what each app has in the log of an older database is counted when it is opened")
+    func blocks() throws {
+        do {
+            let connection = try newDatabase(path)
+            try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
+            try connection.set("journal_mode", "wal")
+            try Schema.migrate(connection, Array(Schema.migrations.prefix(6)))
+            try connection.execute(
+                """
+                WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 2100)
+                INSERT INTO events (sequence, app, id, type, subject, time, data, attributes)
+                SELECT i, 1 + i % 2, 'e' || i, 'a.b', iif(i % 3, 'ü', NULL), 0, CAST(i AS BLOB), iif(i % 5, NULL, '1:a1:b')
+                FROM n
+                """)
+            _ = try connection.checkpoint(.truncate)
+        }
+        let store = try SQLiteStore(folder: folder.path)
+        defer { store.close() }
+        let batch = try store.makeReader().events(after: 0, limit: .max, maxBytes: .max)
+        for block in try store.recover().blocks {
+            let places = batch.events.indices.filter {
+                AppBlock.number(of: batch.first + Sequence($0)) == block.block && batch.events[$0].app == block.app
+            }
+            #expect(block.events == places.count)
+            #expect(block.bytes == places.reduce(0) { $0 + batch.events[$1].storedBytes })
+        }
+        #expect(try store.recover().blocks.reduce(0) { $0 + $1.events } == 2_100)
+    }
+
     @Test("a script that fails in the middle leaves the version before it")
     func failing() throws {
         let connection = try newDatabase(path)

@@ -14,10 +14,12 @@ public struct APIKey: Equatable, Sendable {
     public var expiresAt: Int64?
     /// As it was last written; a minute behind at most while the process lives. `nil`: never.
     public var lastUsedAt: Int64?
+    /// Requests that it may make in a second, ≥ 1; `nil`: what the server allows each key.
+    public var requestsPerSecond: Int?
 
     public init(
         app: AppKey = .default, id: String, name: String, scopes: [Scope], digest: [UInt8], createdAt: Int64,
-        expiresAt: Int64? = nil, lastUsedAt: Int64? = nil
+        expiresAt: Int64? = nil, lastUsedAt: Int64? = nil, requestsPerSecond: Int? = nil
     ) {
         self.app = app
         self.id = id
@@ -27,6 +29,7 @@ public struct APIKey: Equatable, Sendable {
         self.createdAt = createdAt
         self.expiresAt = expiresAt
         self.lastUsedAt = lastUsedAt
+        self.requestsPerSecond = requestsPerSecond
     }
 
     public func isValid(at time: Int64) -> Bool { expiresAt.map { time < $0 } ?? true }

@@ -6,8 +6,12 @@ public struct AccessWrite: Sendable {
         case rotateKey(id: String, replacement: NewKey, overlap: Int64)
         /// Ends a key at once.
         case revokeKey(id: String)
-        /// A link to the app's dashboard is made, which is not kept: for the audit log.
-        case makeLink
+        /// A session begins, or a link is made.
+        case open(Pass)
+        /// A session ends, by the SHA-256 of its text.
+        case close([UInt8])
+        /// Something is done that changes nothing in the store: for the audit log.
+        case note(target: String)
         /// Keys were used: when, last, by their ids.
         case noteUse([String: Int64])
     }
@@ -28,6 +32,8 @@ public struct AccessWrite: Sendable {
         case revoked(APIKey)
         case noted
         case notFound
+        /// There are as many links as there may be.
+        case tooManyLinks
         /// The app has as many keys as it may have.
         case tooManyKeys
         /// Keys would be needed, and nobody had one to make others with.
@@ -38,6 +44,9 @@ public struct AccessWrite: Sendable {
     public static let maxKeys = 1_000
     /// Milliseconds that an expired key stays in the list: 30 days.
     static let memory: Int64 = 30 * 86_400_000
+
+    /// Whether a word names a key of the store.
+    static func isKeyID(_ word: String) -> Bool { word.hasPrefix("key_") }
 
     public let app: AppKey
     /// An admin key that the store knows nothing of lets the operator in, whatever becomes of the others.

@@ -8,11 +8,16 @@ public struct App: Equatable, Sendable {
         public var maxDelegates: Int?
         /// Events that it may post in a second, and at once; `nil`: any number.
         public var eventsPerSecond: Int?
+        /// Bytes that its events may take (`Event.storedBytes`); `nil`: any number.
+        public var maxStoredBytes: Int64?
 
-        public init(name: String, maxDelegates: Int? = nil, eventsPerSecond: Int? = nil) {
+        public init(
+            name: String, maxDelegates: Int? = nil, eventsPerSecond: Int? = nil, maxStoredBytes: Int64? = nil
+        ) {
             self.name = name
             self.maxDelegates = maxDelegates
             self.eventsPerSecond = eventsPerSecond
+            self.maxStoredBytes = maxStoredBytes
         }
     }
 

@@ -14,20 +14,27 @@ public final class AppCatalogue: Sendable {
 
     private let entries: Mutex<Entries>
     private let isLimiting = Atomic(false)
+    private let isLimitingBytes = Atomic(false)
 
     /// - Parameter next: the key for the next app.
     init(_ apps: [App], next: AppKey) {
         var entries = Entries(next: next)
         for app in [App.default] + apps { Self.insert(app, &entries) }
-        isLimiting.store(Self.limitsEvents(entries), ordering: .relaxed)
         self.entries = Mutex(entries)
+        noteLimits(entries)
     }
 
     /// Whether any app may post only so many events: else the way of an event needs no look-up.
     var limitsEvents: Bool { isLimiting.load(ordering: .relaxed) }
 
-    private static func limitsEvents(_ entries: Entries) -> Bool {
-        entries.byKey.values.contains { $0.settings.eventsPerSecond != nil }
+    /// Whether any app may store only so many bytes.
+    var limitsBytes: Bool { isLimitingBytes.load(ordering: .relaxed) }
+
+    private func noteLimits(_ entries: Entries) {
+        isLimiting.store(
+            entries.byKey.values.contains { $0.settings.eventsPerSecond != nil }, ordering: .relaxed)
+        isLimitingBytes.store(
+            entries.byKey.values.contains { $0.settings.maxStoredBytes != nil }, ordering: .relaxed)
     }
 
     public subscript(key: AppKey) -> App? { entries.withLock { $0.byKey[key] } }
@@ -48,7 +55,7 @@ public final class AppCatalogue: Sendable {
     func set(_ app: App) {
         entries.withLock { entries in
             Self.insert(app, &entries)
-            isLimiting.store(Self.limitsEvents(entries), ordering: .relaxed)
+            noteLimits(entries)
         }
     }
 

@@ -4,15 +4,18 @@ import Synchronization
 ///
 /// The writer's thread changes it, after the commit; any thread reads.
 public final class KeyRing: Sendable {
-    /// One key, and when it was last used.
+    /// One key, when it was last used, and how often of late.
     public final class Entry: Sendable {
         public let key: APIKey
         /// What the key's scopes allow, worked out once.
         public let scopes: Scopes
+        /// The same for all that the key becomes.
+        public let meter: RequestMeter
         private let used: Atomic<Int64>
 
-        fileprivate init(_ key: APIKey, used: Int64) {
+        fileprivate init(_ key: APIKey, used: Int64, _ meter: RequestMeter = RequestMeter()) {
             self.key = key
+            self.meter = meter
             scopes = Scopes(key.scopes)
             self.used = Atomic(used)
         }
@@ -64,8 +67,9 @@ public final class KeyRing: Sendable {
     func set(_ key: APIKey) {
         entries.withLock { entries in
             let name = Self.name(key.id)
-            let used = max(entries.byName[name]?.lastUsedAt ?? 0, key.lastUsedAt ?? 0)
-            entries.byName[name] = Entry(key, used: used)
+            let old = entries.byName[name]
+            let used = max(old?.lastUsedAt ?? 0, key.lastUsedAt ?? 0)
+            entries.byName[name] = Entry(key, used: used, old?.meter ?? RequestMeter())
         }
     }
 

@@ -57,7 +57,7 @@ public final class ULIDGenerator: Sendable {
     }
 
     /// The 48 bits of time and 80 other bits that 26 digits, in capitals, stand for; `nil`: they are no ULID.
-    static func parts(of digits: some Collection<UInt8>) -> (time: Int64, high: UInt16, low: UInt64)? {
+    public static func parts(of digits: some Collection<UInt8>) -> (time: Int64, high: UInt16, low: UInt64)? {
         guard digits.count == 26, let first = digits.first, first <= UInt8(ascii: "7") else { return nil }
         var (upper, lower) = (UInt64(0), UInt64(0))
         for digit in digits {

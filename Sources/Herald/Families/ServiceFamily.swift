@@ -15,7 +15,7 @@ enum ServiceFamily {
         case dropped(events: Int64)
 
         /// `nil`: the matter is not announced.
-        init?(_ matter: DeliveryNotice.Matter, _ delegate: WebhookDelegate) {
+        init?(_ matter: DeliveryNotice.Matter, _ delegate: WebhookDelegate, _ usage: LogUsage) {
             switch matter {
             case .failing(let since, let reason): self = .failing(since: since, reason: reason)
             case .recovered: self = .recovered(failingSince: delegate.state.failingSince)
@@ -23,7 +23,7 @@ enum ServiceFamily {
             case .gone: self = .gone
             case .exhausted(_, let id, let type, let attempts, let traceParent):
                 self = .exhausted(eventID: id, eventType: type, attempts: attempts, traceParent: traceParent)
-            case .fellBehind(let first, let last): self = .dropped(events: last - first + 1)
+            case .fellBehind(let first, _): self = .dropped(events: usage.lost(of: delegate.app, from: first))
             case .leaseEnded, .verified, .notVerified: return nil
             }
         }

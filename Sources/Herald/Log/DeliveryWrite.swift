@@ -33,16 +33,20 @@ public struct DeliveryWrite: Sendable {
 
     public let app: AppKey
     public let action: Action
+    /// For the audit log; `nil`: the process itself asks, or it was noted before.
+    public let provenance: Provenance?
     public let idempotency: Idempotency<Outcome>?
     /// Called once on the writer's thread (or at once, when it is refused); must not wait.
     public let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     public init(
-        app: AppKey = .default, action: Action, idempotency: Idempotency<Outcome>? = nil,
+        app: AppKey = .default, action: Action, provenance: Provenance? = nil,
+        idempotency: Idempotency<Outcome>? = nil,
         completion: @escaping @Sendable (WriteResult<Outcome>) -> Void
     ) {
         self.app = app
         self.action = action
+        self.provenance = provenance
         self.idempotency = idempotency
         self.completion = completion
     }

@@ -36,17 +36,20 @@ public struct EventTypeWrite: Sendable {
     /// Only this version; `nil`: any.
     public let ifVersion: Int64?
     public let action: Action
+    /// For the audit log; `nil`: the process itself asks, which is not noted.
+    public let provenance: Provenance?
     /// Called once on the writer's thread (or at once, when it is refused); must not wait.
     public let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     public init(
-        app: AppKey = .default, type: String, ifVersion: Int64? = nil, action: Action,
+        app: AppKey = .default, type: String, ifVersion: Int64? = nil, action: Action, provenance: Provenance? = nil,
         completion: @escaping @Sendable (WriteResult<Outcome>) -> Void
     ) {
         self.app = app
         self.type = type
         self.ifVersion = ifVersion
         self.action = action
+        self.provenance = provenance
         self.completion = completion
     }
 }

@@ -16,8 +16,10 @@ extension LogWriter {
         switch outcome {
         case .added(let key), .revoked(let key): try note(write.provenance, key.app, target: key.id, transaction)
         case .noted:
-            if case .makeLink = write.action {
-                try note(write.provenance, write.app, target: apps[write.app]?.id, transaction)
+            switch write.action {
+            case .open(let pass): try note(write.provenance, pass.app, target: apps[pass.app]?.id, transaction)
+            case .note(let target): try note(write.provenance, write.app, target: target, transaction)
+            default: break
             }
         default: break
         }
@@ -43,7 +45,8 @@ extension LogWriter {
             guard try makeRoom(for: old.app, now, transaction, &plan) else { return .tooManyKeys }
             let new = APIKey(
                 app: old.app, id: replacement.id, name: old.name, scopes: old.scopes, digest: replacement.digest,
-                createdAt: now, expiresAt: old.expiresAt.map { now + $0 - old.createdAt })
+                createdAt: now, expiresAt: old.expiresAt.map { now + $0 - old.createdAt },
+                requestsPerSecond: old.requestsPerSecond)
             old.expiresAt = min(old.expiresAt ?? .max, now + overlap)
             try set(new, transaction, &plan)
             try set(old, transaction, &plan)
@@ -52,8 +55,14 @@ extension LogWriter {
             guard let key = keys.entry(id: id)?.key, key.app == write.app else { return .notFound }
             if !write.hasOperatorKey, key.scopes.contains(.admin), !hasAdminKey(besides: id, now) { return .noAdminKey }
             try remove(key, transaction, &plan)
+            try end(passes.all.filter { $0.key == id }, transaction, &plan)
             return .revoked(key)
-        case .makeLink: return apps[write.app] == nil ? .notFound : .noted
+        case .open(let pass): return try open(pass, transaction, &plan)
+        case .close(let digest):
+            try transaction.removePass(digest)
+            plan.effects.append(.removePass(digest))
+            return .noted
+        case .note: return .noted
         case .noteUse(let times):
             for (id, time) in times {
                 guard var key = keys.entry(id: id)?.key else { continue }

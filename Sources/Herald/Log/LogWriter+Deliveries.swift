@@ -13,10 +13,25 @@ extension LogWriter {
             return
         }
         let outcome = try perform(write, transaction, &plan)
+        switch outcome {
+        case .count(0), .notFound, .tooMany: break
+        case .count, .replay, .erased: try note(write.provenance, write.app, target: target(of: write), transaction)
+        }
         if let idempotency = write.idempotency, let answer = idempotency.answer(outcome) {
             try remember(answer, idempotency.key, write.app, transaction)
         }
         plan.answers.append { completion(.done(outcome)) }
+    }
+
+    /// What the audit log says it was done to. Whom an erasure was about it must not say.
+    private func target(of write: DeliveryWrite) -> String? {
+        switch write.action {
+        case .redeliver(let query), .cancel(let query):
+            query.delegate.flatMap { registry.delegate(key: $0)?.id }
+        case .redeliverEvent(let id, _): id
+        case .replay(let delegateID, _, _): delegateID
+        case .erase: nil
+        }
     }
 
     private func perform(
@@ -56,6 +71,7 @@ extension LogWriter {
                 plan.effects.append(.erasedSubject(subject, write.app))
             }
             plan.erased.insert(Set(events))
+            plan.changedBlocks.formUnion(events.map { AppBlock.number(of: $0) })
             if !events.isEmpty { plan.effects.append(.erased(Set(events))) }
             return .erased(erasure)
         }

@@ -6,6 +6,10 @@ extension LogWriter {
         _ write: EventTypeWrite, _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) {
         let outcome = try perform(write, transaction, &plan)
+        switch outcome {
+        case .added, .replaced, .removed: try note(write.provenance, write.app, target: write.type, transaction)
+        case .notFound, .versionMismatch, .tooMany: break
+        }
         let completion = write.completion
         plan.answers.append { completion(.done(outcome)) }
     }

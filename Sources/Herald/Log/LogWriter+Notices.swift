@@ -29,7 +29,7 @@ extension LogWriter {
                 changed[delegate.key] = next
                 plan.effects.append(.set(next))
             }
-            if let announcement = ServiceFamily.Announcement(notice.matter, delegate) {
+            if let announcement = ServiceFamily.Announcement(notice.matter, delegate, usage) {
                 try announce(announcement, delegate, transaction, &plan)
             }
         }

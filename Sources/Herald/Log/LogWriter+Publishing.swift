@@ -12,6 +12,10 @@ extension LogWriter {
             plan.answers.append { completion(result) }
             return
         }
+        if let refusal = refusal(of: publication, plan) {
+            plan.answers.append { completion(.refused(refusal)) }
+            return
+        }
         var posted: [PostedEvent] = []
         posted.reserveCapacity(publication.drafts.count)
         for draft in publication.drafts { posted.append(try post(draft, transaction, &plan)) }
@@ -70,5 +74,6 @@ extension LogWriter {
         let sequence = try transaction.append(event)
         if plan.first == nil { plan.first = sequence }
         plan.events.append(event)
+        if apps.limitsBytes { plan.added[event.app, default: 0] += Int64(event.storedBytes) }
     }
 }

@@ -30,7 +30,10 @@ extension LogWriter {
         let first = limits.events > 0 ? try transaction.removeEvents(through: limits.events, limit: Self.slice) : 0
         let attempts = try transaction.removeAttempts(before: limits.attempts, limit: Self.slice)
         try transaction.removeStatistics(before: limits.statistics)
-        if first > 0 { plan.effects.append(.trimmed(first: first)) }
+        if first > 0 {
+            plan.effects.append(.trimmed(first: first))
+            plan.changedBlocks.insert(AppBlock.number(of: first))
+        }
         let hasMoreEvents = first > 0 && first <= min(limits.events, plan.head - 1)
         if hasMoreEvents || attempts == Self.slice {
             plan.answers.append { [intake] in intake.submit(limits) }

@@ -31,6 +31,8 @@ final class LogWriter: Sendable {
     let catalogue: EventTypeCatalogue
     let keys: KeyRing
     let apps: AppCatalogue
+    let passes: PassBook
+    let usage: LogUsage
     let ids: ULIDGenerator
     let clock: Clock
     private let hooks: Hooks
@@ -39,7 +41,8 @@ final class LogWriter: Sendable {
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
         auth: AuthProjection, appState: AppStateProjection, registry: Registry, catalogue: EventTypeCatalogue,
-        keys: KeyRing, apps: AppCatalogue, ids: ULIDGenerator, clock: Clock, hooks: Hooks
+        keys: KeyRing, apps: AppCatalogue, passes: PassBook, usage: LogUsage, ids: ULIDGenerator, clock: Clock,
+        hooks: Hooks
     ) {
         self.store = store
         self.intake = intake
@@ -50,6 +53,8 @@ final class LogWriter: Sendable {
         self.catalogue = catalogue
         self.keys = keys
         self.apps = apps
+        self.passes = passes
+        self.usage = usage
         self.ids = ids
         self.clock = clock
         self.hooks = hooks
@@ -104,6 +109,10 @@ final class LogWriter: Sendable {
         var settledByLoop: [Sequence]
         var erased: ErasedEvents
         var mark: LogMark?
+        /// What this transaction adds for apps that may store only so much, in bytes.
+        var added: [AppKey: Int64] = [:]
+        /// Blocks of the log in which something was taken away.
+        var changedBlocks: Set<Int64> = []
         var hasAttempts = false
         private let headBefore: Sequence
 
@@ -127,6 +136,7 @@ final class LogWriter: Sendable {
                 for submission in batch { try perform(submission, transaction, state, &plan) }
                 try clean(transaction, state)
                 try mark(transaction, state, &plan)
+                try countBlocks(transaction, &plan)
             }
         } catch {
             fail(batch, error)
@@ -139,6 +149,7 @@ final class LogWriter: Sendable {
         if let first = plan.first {
             let events = EventBatch(first: first, events: plan.events)
             state.head = events.last
+            usage.add(events)
             delegates.invokeDelegates { $0.published(events) }
         }
         if plan.hasAttempts { delegates.invokeDelegates { $0.recordedAttempts() } }

@@ -13,10 +13,14 @@ enum WriteEffect: Sendable {
     case erasedSubject(String, AppKey)
     /// The log begins here now.
     case trimmed(first: Sequence)
+    /// This is what a block of the log holds now.
+    case counted(block: Int64, [AppBlock])
     case setEventType(EventTypeRecord)
     case removeEventType(String, AppKey)
     case setKey(APIKey)
     case removeKey(APIKey)
+    case setPass(Pass)
+    case removePass([UInt8])
     case setApp(App)
     case removeApp(App)
 }

@@ -6,6 +6,8 @@ public enum WriteRefusal: Error, Sendable {
     case store(StoreError)
     /// The app posts more events than it may in a second; worth another try after so many seconds.
     case tooFast(limit: Int, retryAfter: Int)
+    /// The app's events take as many bytes as they may, or would.
+    case tooMuchStored(limit: Int64)
     /// The idempotency key was used for another request.
     case keyReused
 }

@@ -4,8 +4,10 @@ struct WrittenMemory: Sendable {
     let catalogue: EventTypeCatalogue
     let keys: KeyRing
     let apps: AppCatalogue
+    let passes: PassBook
     let auth: AuthProjection
     let tail: Tail
+    let usage: LogUsage
     let loops: Int
     /// Tells one of the delivery loops, by its number.
     let tell: @Sendable (_ loop: Int, LoopMessage) -> Void
@@ -30,12 +32,16 @@ struct WrittenMemory: Sendable {
             tail.erase(events)
             for loop in 0..<loops { tell(loop, .erase(events)) }
         case .erasedSubject(let subject, let app): auth.forget(app, userID: AuthFamily.userID(ofSubject: subject))
+        case .counted(let block, let found): usage.set(block, found)
         case .trimmed(let first):
+            usage.trim(first: first)
             for loop in 0..<loops { tell(loop, .trim(first: first)) }
         case .setEventType(let record): catalogue.set(record)
         case .removeEventType(let type, let app): catalogue.remove(type, app)
         case .setKey(let key): keys.set(key)
         case .removeKey(let key): keys.remove(key.id)
+        case .setPass(let pass): passes.set(pass)
+        case .removePass(let digest): passes.remove(digest)
         case .setApp(let app): apps.set(app)
         case .removeApp(let app): apps.remove(app)
         }

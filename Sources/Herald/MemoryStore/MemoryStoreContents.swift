@@ -48,10 +48,13 @@ struct MemoryContents {
     var answers: [AnswerName: (answer: StoredAnswer, expiresAt: Int64)] = [:]
     var eventTypes: [TypeName: EventTypeRecord] = [:]
     var keys: [String: APIKey] = [:]
+    var passes: [[UInt8]: Pass] = [:]
     var audit: [StoredAuditEntry] = []
     var lastAuditID: Int64 = 0
     var apps: [AppKey: App] = [:]
     var nextAppKey = AppKey(rawValue: AppKey.default.rawValue + 1)
+
+    let secret = ServerSecret()
 
     // MARK: The log
 
@@ -64,6 +67,19 @@ struct MemoryContents {
     func event(app: AppKey, id: String) -> LoggedEvent? {
         guard let sequence = sequences[EventName(app: app, id: id)], let event = event(sequence) else { return nil }
         return LoggedEvent(sequence: sequence, event: event)
+    }
+
+    /// - Parameter more: events that are to come.
+    func count(block: Int64, with more: [LoggedEvent] = []) -> [AppBlock] {
+        let places = AppBlock.places(block)
+        let here = stride(from: max(first, places.lowerBound), through: min(head, places.upperBound), by: 1)
+            .compactMap { event($0) }
+        let there = more.lazy.filter { places.contains($0.sequence) }.map(\.event)
+        var found: [AppKey: AppBlock] = [:]
+        for event in here + Array(there) {
+            found[event.app, default: AppBlock(app: event.app, block: block, events: 0, bytes: 0)].add(event)
+        }
+        return found.values.sorted { $0.app.rawValue < $1.app.rawValue }
     }
 
     mutating func append(_ event: Event) {
@@ -158,8 +174,13 @@ struct MemoryContents {
         recovery.replays = replays.values.sorted { $0.id < $1.id }
         recovery.eventTypes = eventTypes.values.sorted { ($0.app.rawValue, $0.type) < ($1.app.rawValue, $1.type) }
         recovery.keys = keys.values.sorted { $0.id < $1.id }
+        recovery.passes = passes.values.sorted { $0.expiresAt < $1.expiresAt }
         recovery.apps = apps.values.sorted { $0.key.rawValue < $1.key.rawValue }
         recovery.nextAppKey = nextAppKey
+        recovery.secret = secret
+        recovery.blocks =
+            head < first
+            ? [] : (AppBlock.number(of: first)...AppBlock.number(of: head)).flatMap { count(block: $0) }
         recovery.lastMark = marks.max { ($0.sequence, $0.time) < ($1.sequence, $1.time) }
         return recovery
     }

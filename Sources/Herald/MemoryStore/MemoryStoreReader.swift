@@ -21,7 +21,7 @@ final class MemoryReader: StoreReader {
             let (first, end) = (contents.first, min(contents.head, (query.before ?? .max) - 1))
             let matching = contents.events.enumerated().prefix(max(0, Int(end - first + 1))).reversed().lazy
                 .map { LoggedEvent(sequence: first + Sequence($0.offset), event: $0.element) }
-                .filter { query.matches($0.event) }
+                .filter { $0.sequence > query.after && query.matches($0.event) }
             return Array(matching.prefix(query.limit))
         }
     }

@@ -161,6 +161,15 @@ final class MemoryTransaction: StoreTransaction {
         change { $0.removeEvents(through: sequence, limit: limit) }
     }
 
+    /// Counted when it is asked for.
+    func keepBlock(_ block: Int64, _ parts: [AppBlock]) {}
+
+    func countBlock(_ block: Int64) -> [AppBlock] {
+        if let copy { return copy.count(block: block) }
+        let appended = Array(appended.values)
+        return store.read { $0.count(block: block, with: appended) }
+    }
+
     func removeAttempts(before time: Int64, limit: Int) -> Int {
         change { $0.removeAttempts(before: time, limit: limit) }
     }
@@ -188,6 +197,10 @@ final class MemoryTransaction: StoreTransaction {
     func setKey(_ key: APIKey) { apply { $0.keys[key.id] = key } }
 
     func removeKey(_ id: String) { apply { $0.keys[id] = nil } }
+
+    func setPass(_ pass: Pass) { apply { $0.passes[pass.digest] = pass } }
+
+    func removePass(_ digest: [UInt8]) { apply { $0.passes[digest] = nil } }
 
     func addAudit(_ entry: AuditEntry) { apply { $0.add(entry) } }
 

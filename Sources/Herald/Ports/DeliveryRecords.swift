@@ -45,21 +45,6 @@ public struct StoredAttempt: Equatable, Sendable {
         self.id = id
         self.record = record
     }
-
-    /// As clients name it: `att_` and a ULID of its start and its number.
-    public var publicID: String { Self.publicID(id, startedAt: record.startedAt) }
-
-    static func publicID(_ id: Int64, startedAt: Int64) -> String {
-        ULIDGenerator.text("att_", time: startedAt, high: 0, low: UInt64(id))
-    }
-
-    /// The number in a public id; `nil` when it is none.
-    public static func id(of publicID: String) -> Int64? {
-        guard publicID.hasPrefix("att_"), let parts = ULIDGenerator.parts(of: publicID.utf8.dropFirst(4)),
-            parts.high == 0
-        else { return nil }
-        return Int64(exactly: parts.low).flatMap { $0 > 0 ? $0 : nil }
-    }
 }
 
 /// A delivery that has a row of its own: it failed, was asked for again, or stands behind another one of its subject.

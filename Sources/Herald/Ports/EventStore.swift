@@ -81,6 +81,13 @@ public protocol StoreTransaction: AnyObject {
     /// Forgets statistics of slots that began before `time`.
     func removeStatistics(before time: Int64) throws(StoreError)
 
+    /// Keeps for the next start what a block of the log holds that this transaction has filled. The one in which the log ends
+    /// is counted at each start.
+    func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError)
+    /// Counts what a block holds from which this transaction has taken something, and keeps that; forgets it of blocks before
+    /// the log's first event.
+    func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock]
+
     /// Erases what events say (`Event.erased`), their attempts and what waits for delivery. They keep their places in the
     /// log. Takes time by the number of their attempts.
     func erase(_ events: [Sequence]) throws(StoreError) -> Erasure
@@ -95,6 +102,10 @@ public protocol StoreTransaction: AnyObject {
     /// Adds or replaces.
     func setKey(_ key: APIKey) throws(StoreError)
     func removeKey(_ id: String) throws(StoreError)
+
+    /// Adds.
+    func setPass(_ pass: Pass) throws(StoreError)
+    func removePass(_ digest: [UInt8]) throws(StoreError)
 
     /// Adds or replaces.
     func setApp(_ app: App) throws(StoreError)

@@ -21,10 +21,16 @@ public struct Recovery: Sendable {
     public var replays: [Replay] = []
     public var eventTypes: [EventTypeRecord] = []
     public var keys: [APIKey] = []
+    /// Expired ones among them.
+    public var passes: [Pass] = []
     /// Without `default`, unless somebody has changed it.
     public var apps: [App] = []
     /// The key for the next app: larger than any that was ever used.
     public var nextAppKey = AppKey(rawValue: AppKey.default.rawValue + 1)
+    /// What each app has in each block of the log; those in which it has nothing are left out.
+    public var blocks: [AppBlock] = []
+    /// The same each time.
+    public var secret = ServerSecret()
     /// The newest one.
     public var lastMark: LogMark?
     public init() {}

@@ -18,6 +18,8 @@ public struct EventQuery: Sendable {
     public var until: Int64?
     /// Only events before this place: how the next page is asked for.
     public var before: Sequence?
+    /// Only events after this place.
+    public var after: Sequence = 0
     /// ≥ 1.
     public var limit: Int = 50
     public init() {}

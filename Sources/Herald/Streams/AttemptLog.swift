@@ -12,7 +12,8 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
     private static let memory = 1_024
 
     private let hub: Hub
-    private let shownHead = Atomic<Sequence>(0)
+    /// The places of what is in memory, and whose it is.
+    private let known = Mutex<[(place: Sequence, app: AppKey)]>([])
 
     // The streams' thread.
 
@@ -25,21 +26,26 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
 
     init(_ hub: Hub) { self.hub = hub }
 
-    public var head: Sequence { shownHead.load(ordering: .relaxed) }
+    /// What is not in memory any more is not counted: 1,024 are told apart at least.
+    public func count(of app: AppKey, after place: Sequence) -> Int64 {
+        known.withLock { known in Int64(known.reversed().prefix { $0.place > place }.count { $0.app == app }) }
+    }
     public var erasures: Int { hub.tail.erasures.load(ordering: .acquiring) }
 
     // MARK: The streams' thread
 
-    public func end(for app: AppKey) -> StreamPlace? { nil }
+    public var end: Sequence? { nil }
 
     public func begin(head: Sequence) {
         if recent != nil { return }
         recent = AttemptPage(after: head, last: head)
-        shownHead.store(head, ordering: .relaxed)
         erasuresSeen = erasures
     }
 
-    public func rest() { recent = nil }
+    public func rest() {
+        recent = nil
+        known.withLock { $0 = [] }
+    }
 
     public func slice(after place: Sequence, limit: Int) -> LogSlice<AttemptPage> {
         guard let recent else { return .gone }
@@ -80,17 +86,21 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
     private func take(_ page: AttemptPage) {
         // Meanwhile all may have left, and others come.
         guard var recent, page.last > recent.last else { return }
+        let new = page.rest(after: recent.last)
+        known.withLock { known in
+            known += new.entries.map { (place: $0.attempt.id, app: $0.app) }
+            if known.count > 2 * Self.memory { known.removeFirst(known.count - Self.memory) }
+        }
         if page.after > recent.last {
             // Retention was faster.
             recent = page
         } else {
-            recent.append(page.rest(after: recent.last))
+            recent.append(new)
         }
         if recent.entries.count > 2 * Self.memory {
             recent = recent.rest(after: recent.place(recent.entries.count - Self.memory - 1))
         }
         self.recent = recent
-        shownHead.store(recent.last, ordering: .relaxed)
     }
 
     /// The store could not be read: once more in a second, and not before.
@@ -106,16 +116,6 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
     // MARK: A reader's thread
 
     public func end(in reader: any StoreReader) throws(StoreError) -> Sequence { try reader.lastAttempt() }
-
-    public func place(
-        _ place: Sequence, for app: AppKey, in reader: any StoreReader
-    ) throws(StoreError) -> StreamPlace {
-        guard place > 0 else { return StreamPlace(place: 0, id: nil) }
-        let found = try reader.attempts(after: place - 1, limit: 1).first
-        // The number alone says where it is: an attempt that is gone, or another app's, has a name to come back to as well.
-        let time = found.flatMap { $0.id == place ? $0.record.startedAt : nil } ?? 0
-        return StreamPlace(place: place, id: StoredAttempt.publicID(place, startedAt: time))
-    }
 
     public func page(after place: Sequence, in reader: any StoreReader) throws(StoreError) -> AttemptPage {
         let found = try reader.attempts(after: place, limit: PageCache.eventsPerPage)

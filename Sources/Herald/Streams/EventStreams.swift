@@ -4,7 +4,7 @@ import Synchronization
 /// what it inherits from does: it adds nothing that changes.
 public final class EventStreams: LiveStreams<EventLog>, EventDelegate, @unchecked Sendable {
     public init(hub: Hub, format: StreamFormat<Event>) {
-        super.init(hub: hub, log: EventLog(hub.tail), format: format)
+        super.init(hub: hub, log: EventLog(hub.tail, hub.usage), format: format)
     }
 
     public func published(_ batch: EventBatch) { wake() }
@@ -41,17 +41,17 @@ public final class EventLog: StreamLog {
     public typealias Interest = EventInterest
 
     private let tail: Tail
+    private let usage: LogUsage
 
-    init(_ tail: Tail) { self.tail = tail }
+    init(_ tail: Tail, _ usage: LogUsage) {
+        self.tail = tail
+        self.usage = usage
+    }
 
-    public var head: Sequence { tail.head }
+    public func count(of app: AppKey, after place: Sequence) -> Int64 { usage.events(of: app, after: place) }
     public var erasures: Int { tail.erasures.load(ordering: .acquiring) }
 
-    public func end(for app: AppKey) -> StreamPlace? {
-        let head = tail.head
-        guard case .events(let batch) = tail.slice(after: head - 1, limit: 1) else { return nil }
-        return Self.place(head, batch.events[0], app)
-    }
+    public var end: Sequence? { tail.head }
 
     /// The tail is always there.
     public func begin(head: Sequence) {}
@@ -67,23 +67,6 @@ public final class EventLog: StreamLog {
     }
 
     public func end(in reader: any StoreReader) throws(StoreError) -> Sequence { tail.head }
-
-    public func place(
-        _ place: Sequence, for app: AppKey, in reader: any StoreReader
-    ) throws(StoreError) -> StreamPlace {
-        let event = place > 0 ? try reader.events(after: place - 1, limit: 1, maxBytes: 1).events.first : nil
-        return Self.place(place, event, app)
-    }
-
-    private static func place(_ place: Sequence, _ event: Event?, _ app: AppKey) -> StreamPlace {
-        guard let event else { return StreamPlace(place: place, id: nil) }
-        return StreamPlace(place: place, id: event.app == app ? event.id : "@\(place)")
-    }
-
-    /// The place of an id that was given where the event there is another app's; `nil`: it is no such id.
-    public static func place(ofID id: String) -> Sequence? {
-        id.hasPrefix("@") ? Sequence(id.dropFirst()).flatMap { $0 > 0 ? $0 : nil } : nil
-    }
 
     public func page(after place: Sequence, in reader: any StoreReader) throws(StoreError) -> EventBatch {
         try reader.events(after: place, limit: PageCache.eventsPerPage, maxBytes: PageCache.bytesPerPage)

@@ -35,8 +35,8 @@ public final class LiveStream<Interest: StreamInterest>: @unchecked Sendable {
     let number: Int64
     /// The place in its channel while it is live.
     var index = 0
-    /// The place up to which it has been told while it is behind; 0: it is not.
-    private let shownPlace = Atomic<Sequence>(0)
+    /// The place up to which it has been told while it is behind; -1: it is not.
+    private let shownPlace = Atomic<Sequence>(-1)
 
     init(
         id: String, number: Int64, interest: Interest, description: String, createdAt: Int64, output: any StreamOutput
@@ -53,12 +53,12 @@ public final class LiveStream<Interest: StreamInterest>: @unchecked Sendable {
     func move(to phase: Phase) {
         self.phase = phase
         if case .behind(let place) = phase { shownPlace.store(place, ordering: .relaxed) }
-        if case .live = phase { shownPlace.store(0, ordering: .relaxed) }
+        if case .live = phase { shownPlace.store(-1, ordering: .relaxed) }
     }
 
-    /// How many entries of the log it has not been told of, those that it does not want included. Any thread.
-    public func lag(head: Sequence) -> Int64 {
+    /// Up to where it has been told while it is behind; `nil`: it is not. Any thread.
+    var place: Sequence? {
         let place = shownPlace.load(ordering: .relaxed)
-        return place == 0 ? 0 : max(0, head - place)
+        return place < 0 ? nil : place
     }
 }

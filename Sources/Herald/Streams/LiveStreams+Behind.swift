@@ -3,7 +3,7 @@ import Synchronization
 // Streams that are not at the end of the log. Each takes its turn: a piece, then the others.
 extension LiveStreams {
     /// Finds the place after which to begin; `nil`: the log doesn't have it.
-    public typealias Start = @Sendable (any StoreReader) throws(StoreError) -> Sequence?
+    public typealias Start = @Sendable (any StoreReader) throws(StoreError) -> StreamPlace?
 
     private struct Beginning: Sendable {
         /// With what the client resumes from when it is cut off before it was told anything.
@@ -13,11 +13,10 @@ extension LiveStreams {
     }
 
     final func begin(_ stream: Stream, _ start: Start?) {
-        let app = stream.interest.app
-        if start == nil, let end = log.end(for: app) { return begin(stream, Beginning(place: end, head: end.place)) }
+        if start == nil, let end = log.end { return begin(stream, Beginning(place: StreamPlace(end), head: end)) }
         let log = log
         let taken = hub.read { reader in
-            let beginning = try? Self.find(start, app, log, reader.get())
+            let beginning = try? Self.find(start, log, reader.get())
             self.perform { if let beginning { self.begin(stream, beginning) } else { stream.output.end() } }
         }
         if !taken { stream.output.end() }
@@ -25,20 +24,20 @@ extension LiveStreams {
 
     /// A reader's thread.
     private static func find(
-        _ start: Start?, _ app: AppKey, _ log: Log, _ reader: any StoreReader
+        _ start: Start?, _ log: Log, _ reader: any StoreReader
     ) throws(StoreError) -> Beginning {
         let head = try log.end(in: reader)
-        let found = try start.map { start throws(StoreError) in try start(reader) } ?? head
-        return Beginning(
-            place: try log.place(found ?? head, for: app, in: reader), head: head, isLost: found == nil)
+        guard let start else { return Beginning(place: StreamPlace(head), head: head) }
+        let found = try start(reader)
+        return Beginning(place: found ?? StreamPlace(head), head: head, isLost: found == nil)
     }
 
     private func begin(_ stream: Stream, _ beginning: Beginning) {
         guard case .starting = stream.phase else { return }
         log.begin(head: beginning.head)
-        let id = beginning.place.id
-        stream.output.write(format.beginning(beginning.isLost ? .lost(id: id) : .after(id: id)))
-        stream.move(to: .behind(after: beginning.place.place))
+        let place = beginning.place
+        stream.output.write(format.beginning(beginning.isLost ? .lost(place) : .after(place), stream.interest.app))
+        stream.move(to: .behind(after: place.number))
         goOn(stream)
         // What became known to nobody since the end was looked up.
         refresh()

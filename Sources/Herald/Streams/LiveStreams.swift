@@ -66,8 +66,10 @@ public class LiveStreams<Log: StreamLog>: @unchecked Sendable {
 
     public final func stream(_ id: String) -> Stream? { shared.withLock { $0.open[id] } }
 
-    /// How many entries of the log a stream has not been told of.
-    public final func lag(_ stream: Stream) -> Int64 { stream.lag(head: log.head) }
+    /// How many entries of its app a stream has not been told of, those that it does not want included.
+    public final func lag(_ stream: Stream) -> Int64 {
+        stream.place.map { log.count(of: stream.interest.app, after: $0) } ?? 0
+    }
 
     final func perform(_ body: @escaping @Sendable () -> Void) {
         shared.withLock { $0.thread }?.perform(body)

@@ -5,15 +5,15 @@ public protocol StreamLog: AnyObject, Sendable {
 
     // Any thread
 
-    /// The last place, as far as is known.
-    var head: Sequence { get }
+    /// How many entries of an app come after a place, as far as is known.
+    func count(of app: AppKey, after place: Sequence) -> Int64
     /// Counts what was erased, so that whoever keeps what was read from the store knows when to forget it.
     var erasures: Int { get }
 
     // The streams' thread
 
     /// The end of the log, when it is known without reading.
-    func end(for app: AppKey) -> StreamPlace?
+    var end: Sequence? { get }
     /// A stream begins; this was the end of the log when it was found out where.
     func begin(head: Sequence)
     /// Nobody listens any more.
@@ -26,17 +26,20 @@ public protocol StreamLog: AnyObject, Sendable {
     // A reader's thread
 
     func end(in reader: any StoreReader) throws(StoreError) -> Sequence
-    /// The place of this number, as `app` may know it.
-    func place(_ place: Sequence, for app: AppKey, in reader: any StoreReader) throws(StoreError) -> StreamPlace
     /// Oldest first, from the store: something, if there is anything after the place.
     func page(after place: Sequence, in reader: any StoreReader) throws(StoreError) -> Page
 }
 
-/// A place in a log, for a client to come back to.
-public struct StreamPlace: Sendable {
-    let place: Sequence
-    /// What a client resumes from: the id of the entry there, or what stands for it; `nil` when there is none.
-    let id: String?
+/// A place in a log, after which a stream begins.
+public struct StreamPlace: Equatable, Sendable {
+    public let number: Sequence
+    /// The client's own word for it, by which it can come back; `nil`: it named none.
+    public let id: String?
+
+    public init(_ number: Sequence, id: String? = nil) {
+        self.number = number
+        self.id = id
+    }
 }
 
 /// What memory can say of a log after a place.

@@ -19,12 +19,13 @@ public struct StreamFormat<Entry>: Sendable {
     /// An entry; asked once for all streams.
     public let entry: @Sendable (Entry) -> [UInt8]
     /// The beginning of a stream.
-    public let beginning: @Sendable (StreamBeginning) -> [UInt8]
+    public let beginning: @Sendable (StreamBeginning, AppKey) -> [UInt8]
     /// Entries after the last one that was told are in the log no more.
     public let gap: @Sendable () -> [UInt8]
 
     public init(
-        entry: @escaping @Sendable (Entry) -> [UInt8], beginning: @escaping @Sendable (StreamBeginning) -> [UInt8],
+        entry: @escaping @Sendable (Entry) -> [UInt8],
+        beginning: @escaping @Sendable (StreamBeginning, AppKey) -> [UInt8],
         gap: @escaping @Sendable () -> [UInt8]
     ) {
         self.entry = entry
@@ -35,8 +36,8 @@ public struct StreamFormat<Entry>: Sendable {
 
 /// Where in the log a stream begins.
 public enum StreamBeginning: Sendable {
-    /// After the entry with this id, whether the client wants it or not; `nil`: the first of the log comes first.
-    case after(id: String?)
-    /// What the client saw last is not in the log: it begins after the entry with this id, the last one.
-    case lost(id: String?)
+    /// After this place, whoever the entry there belongs to.
+    case after(StreamPlace)
+    /// What the client saw last is not in the log: it begins after this place, the end.
+    case lost(StreamPlace)
 }

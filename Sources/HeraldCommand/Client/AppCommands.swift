@@ -53,14 +53,18 @@ extension Command {
         Flag(
             name: "events-per-second", placeholder: "NUMBER|default",
             help: "Events that it may post in a second. Default: any number."),
+        Flag(
+            name: "max-stored-bytes", placeholder: "NUMBER|default",
+            help: "Bytes that its events may take. Default: any number."),
     ]
 }
 
 private enum AppCommands {
     static func body(_ call: Invocation, name: String?) throws(CommandError) -> [UInt8] {
         var limits: [(String, Int?)] = []
-        for flag in ["max-delegates", "events-per-second"] where call.has(flag) {
-            let limit = call[flag] == "default" ? nil : try call.number(flag, 0...1_000_000)
+        for flag in ["max-delegates", "events-per-second", "max-stored-bytes"] where call.has(flag) {
+            let most = flag == "max-stored-bytes" ? 1_000_000_000_000_000 : 1_000_000
+            let limit = call[flag] == "default" ? nil : try call.number(flag, 0...most)
             limits.append((flag.replacing("-", with: "_"), limit))
         }
         var json = JSONWriter()
@@ -74,11 +78,12 @@ private enum AppCommands {
     static func list(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "apps"], none: "No apps.",
-            Table("ID", "NAME", "MAX DELEGATES", "EVENTS PER SECOND", "CREATED")
+            Table("ID", "NAME", "MAX DELEGATES", "EVENTS PER SECOND", "STORED BYTES", "MAX", "CREATED")
         ) { app in
             [
                 .init(app.text("id")), .init(app.text("name")), .init(app.text("max_delegates")),
-                .init(app.text("events_per_second")), .init(app.text("created_at"), .faint),
+                .init(app.text("events_per_second")), .init(app.text("stored_bytes")),
+                .init(app.text("max_stored_bytes")), .init(app.text("created_at"), .faint),
             ]
         }
     }

@@ -15,6 +15,9 @@ extension Command {
                         help:
                             "What it allows: publish, read, manage (read included) or admin (everything). May be repeated.",
                         values: ["publish", "read", "manage", "admin"]),
+                    Flag(
+                        name: "requests-per-second", placeholder: "NUMBER",
+                        help: "Requests that it may make in a second. Default: what the server allows each key."),
                     Flag(name: "expires-at", placeholder: "TIME", help: "When it ends: 2027-11-21T00:00:00Z."),
                 ] + Flags.client, examples: ["herald keys create 'The shop' --scope publish"],
                 action: .run(KeyCommands.create)),
@@ -42,6 +45,7 @@ extension Command {
 
 private enum KeyCommands {
     static func create(_ call: Invocation) throws(CommandError) {
+        let limit = try call.number("requests-per-second", 1...1_000_000)
         var json = JSONWriter()
         json.object { key in
             key.member("name", call.arguments[0])
@@ -49,6 +53,7 @@ private enum KeyCommands {
                 for scope in call.list("scope") ?? [] { list.element(scope) }
             }
             key.member("expires_at", ifPresent: call["expires-at"])
+            key.member("requests_per_second", ifPresent: limit)
         }
         try Listing(call).print(try APIClient(call).send("POST", ["v1", "keys"], body: json.bytes))
     }

@@ -7,18 +7,22 @@ import Runtime
 ///
 /// As long as there is no key at all everybody may do everything; from the first one on, every request needs one. Any thread.
 struct AccessControl: Sendable {
-    private let hub: Hub
-    let sessions: Sessions
-    let portalLinks: PortalLinks
+    let hub: Hub
     let streams = AdmittedStreams()
     /// SHA-256 of the operator's key; `nil`: there is none.
     private let operatorDigest: [UInt8]?
+    /// For keys that have no number of their own; `nil`: any number.
+    let requestsPerSecond: Int?
+    /// Links that come from no key of the store share it.
+    let linksOfOthers = RequestMeter()
+    /// Names the operator's key where a session comes from it: another key, another name.
+    let operatorName: String?
 
-    init(hub: Hub, operatorKey: String?) {
+    init(hub: Hub, operatorKey: String?, requestsPerSecond: Int? = nil) {
         self.hub = hub
-        sessions = Sessions(clock: hub.clock)
-        portalLinks = PortalLinks(clock: hub.clock)
+        self.requestsPerSecond = requestsPerSecond
         operatorDigest = operatorKey.map { SHA256.hash(Array($0.utf8)) }
+        operatorName = operatorDigest.map { "operator:" + Base64.encodeURLSafe(Array(SHA256.hash($0).prefix(12))) }
     }
 
     /// Whether a request needs a key.
@@ -49,8 +53,8 @@ struct AccessControl: Sendable {
         guard isRequired else { return Principal(identity: .anyone, app: .default, scopes: .all) }
         if let credentials = head.bytes(of: "Authorization") {
             if let token = Self.bearer(credentials), let principal = principal(token) { return principal }
-        } else if let id = Sessions.id(in: head), Sessions.isSameOrigin(head), let session = sessions.find(id) {
-            if let principal = principal(of: session) { return principal }
+        } else if let id = Sessions.id(in: head), Sessions.isSameOrigin(head), let principal = principal(session: id) {
+            return principal
         }
         throw .unauthorized
     }
@@ -60,7 +64,7 @@ struct AccessControl: Sendable {
         guard text.count <= KeyText.maxBytes else { return nil }
         let digest = SHA256.hash(Array(text))
         if let operatorDigest, isEqualInConstantTime(digest, operatorDigest) {
-            return Principal(identity: .operatorKey, app: .default, scopes: .all)
+            return operatorPrincipal
         }
         guard let name = KeyText.name(in: text), let entry = hub.keys.entry(named: name),
             isEqualInConstantTime(digest, entry.key.digest)
@@ -68,20 +72,23 @@ struct AccessControl: Sendable {
         return principal(entry)
     }
 
-    private func principal(_ entry: KeyRing.Entry) -> Principal? {
+    var operatorPrincipal: Principal { Principal(identity: .operatorKey, app: .default, scopes: .all) }
+
+    func principal(_ entry: KeyRing.Entry) -> Principal? {
         let now = hub.clock.wall()
         guard entry.key.isValid(at: now) else { return nil }
         entry.noteUse(at: now)
         return Principal(
-            identity: .key(entry.key.id), app: entry.key.app, scopes: entry.scopes, expiresAt: entry.key.expiresAt)
+            identity: .key(entry.key.id), app: entry.key.app, scopes: entry.scopes, expiresAt: entry.key.expiresAt,
+            meter: entry.meter, requestsPerSecond: entry.key.requestsPerSecond ?? requestsPerSecond)
     }
 
-    /// A session ends with the key that it was opened with, or with the app of its link.
-    private func principal(of session: Sessions.Session) -> Principal? {
-        switch session.principal.identity {
-        case .key(let id): hub.keys.entry(id: id).flatMap(principal)
-        case .portalLink: hub.apps[session.principal.app] == nil ? nil : session.principal
-        case .anyone, .operatorKey: session.principal
+    /// Counts a request to the key of whoever makes it. The operator's own key has no limit.
+    /// - Throws: 429 when the key has made as many as it may.
+    func count(_ principal: Principal) throws(Problem) {
+        guard let limit = principal.requestsPerSecond, let meter = principal.meter else { return }
+        if let seconds = meter.refusal(limit: limit, now: hub.clock.monotonic()) {
+            throw .tooManyRequests(limit, retryAfter: seconds)
         }
     }
 

@@ -28,10 +28,17 @@ struct Principal: Sendable {
     let scopes: Scopes
     /// Milliseconds since 1970 UTC; `nil`: no end.
     var expiresAt: Int64?
+    /// What its requests count to, and how many it may make in a second; `nil`: any number.
+    var meter: RequestMeter?
+    var requestsPerSecond: Int?
+    /// Of a link: where it comes from.
+    var origin: String?
 
     /// The same in an app that `Herald-App` names.
     func acting(on app: AppKey) -> Principal {
-        Principal(identity: identity, app: app, scopes: scopes, expiresAt: expiresAt)
+        Principal(
+            identity: identity, app: app, scopes: scopes, expiresAt: expiresAt, meter: meter,
+            requestsPerSecond: requestsPerSecond, origin: origin)
     }
 
     /// Whoever asks for what is open to all.

@@ -1,4 +1,5 @@
 import HTTPServer
+import Herald
 import JSON
 
 /// One page of a list: `{"data": […], "next_cursor": …}` and a `Link` to the next one.
@@ -33,13 +34,35 @@ extension Call {
     }
 }
 
-extension Query {
-    /// A cursor that names a position in the log or among attempts.
-    func numericCursor() throws(Problem) -> Int64? {
-        guard let text = self["cursor"] else { return nil }
-        guard let number = Int64(text), number > 0 else {
-            throw .invalidParameter("cursor", "must be a next_cursor of an earlier page")
-        }
+// MARK: Cursors
+
+extension Call {
+    /// A number of the log as this app may see it: for a cursor.
+    func sealed(_ number: Int64, _ kind: NumberSeal.Kind) -> String { seal.text(number, kind, of: app) }
+
+    func sealed(_ delivery: WaitingDelivery) -> String {
+        sealed(delivery.event, .event) + "." + sealed(delivery.delegate, .delegate)
+    }
+
+    /// What the query's cursor names, where it is a number that was sealed.
+    func cursor(_ query: Query, _ kind: NumberSeal.Kind) throws(Problem) -> Int64? {
+        guard let text = query["cursor"] else { return nil }
+        guard let number = seal.number(text, kind, of: app) else { throw .noCursor }
         return number
     }
+
+    /// A cursor of the list of deliveries: the numbers of an event and a delegate.
+    func deliveryCursor(_ query: Query) throws(Problem) -> DeliveryKey? {
+        guard let text = query["cursor"] else { return nil }
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2, let event = seal.number(parts[0], .event, of: app),
+            let delegate = seal.number(parts[1], .delegate, of: app)
+        else { throw .noCursor }
+        return DeliveryKey(delegate: delegate, event: event)
+    }
+}
+
+extension Problem {
+    /// The same for one of another list, of another app, and one that nobody was ever given.
+    static let noCursor = invalidParameter("cursor", "must be a next_cursor of an earlier page")
 }

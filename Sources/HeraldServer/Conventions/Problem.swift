@@ -106,6 +106,23 @@ extension Problem {
             headers: [.init("Retry-After", String(retryAfter))])
     }
 
+    /// - Parameter limit: bytes.
+    static func tooMuchStored(_ limit: Int64) -> Problem {
+        Problem(
+            status: 409, name: "too-much-stored", title: "The app stores as much as it may",
+            detail:
+                "The events of this app may take \(limit) bytes, and would take more. Nothing was posted. There is room "
+                + "again when the oldest have left the log, or when its max_stored_bytes is raised.")
+    }
+
+    /// - Parameter retryAfter: seconds.
+    static func tooManyRequests(_ limit: Int, retryAfter: Int) -> Problem {
+        Problem(
+            status: 429, name: "too-many-requests", title: "Too many requests",
+            detail: "This key may make \(limit) requests a second. Nothing was done; try again later.",
+            headers: [.init("Retry-After", String(retryAfter))])
+    }
+
     static let foreignOrigin = Problem(
         status: 403, name: "foreign-origin", title: "Another site asks",
         detail: "A browser signs in from the dashboard of this server only.")
@@ -228,6 +245,7 @@ extension Problem {
         case .stopping:
             self = .unavailable("stopping", "The service is stopping", "Nothing was done; try again in a second.")
         case .tooFast(let limit, let seconds): self = .tooFast(limit, retryAfter: seconds)
+        case .tooMuchStored(let limit): self = .tooMuchStored(limit)
         case .keyReused: self = .idempotencyKeyReused
         case .store(let error): self.init(error)
         }

@@ -26,17 +26,19 @@ struct AppEndpoints: Sendable {
         let limit = try query.limit()
         let cursor = query["cursor"]
         if let cursor, !cursor.hasPrefix("app_") || cursor.utf8.count != 30 {
-            throw .invalidParameter("cursor", "must be a next_cursor of an earlier page")
+            throw .noCursor
         }
         let apps = hub.apps.all.filter { app in cursor.map { app.id < $0 } ?? true }
-        call.send(page: Array(apps.prefix(limit + 1)), query, limit: limit, cursor: \.id) { $1.members(of: $0) }
+        call.send(page: Array(apps.prefix(limit + 1)), query, limit: limit, cursor: \.id) {
+            $1.members(of: $0, hub.usage)
+        }
     }
 
     private func show(_ call: Call) throws(Problem) {
         _ = try call.query()
         let id = call.parameters[0]
         guard let app = hub.apps.find(id) else { throw .noApp(id) }
-        call.send(etag: String(app.version)) { $0.members(of: app) }
+        call.send(etag: String(app.version)) { $0.members(of: app, hub.usage) }
     }
 
     // MARK: Writing
@@ -86,18 +88,22 @@ struct AppEndpoints: Sendable {
 
     private func resource(_ app: App, status: Int = 200, _ headers: [Response.Field] = []) -> Response {
         var json = JSONWriter(capacity: 256)
-        json.object { $0.members(of: app) }
+        json.object { $0.members(of: app, hub.usage) }
         let fields = [Response.Field("Content-Type", "application/json"), .init("ETag", "\"\(app.version)\"")]
         return Response(status: status, headers: fields + headers, body: json.bytes)
     }
 }
 
 extension JSONObjectWriter {
-    fileprivate mutating func members(of app: App) {
+    fileprivate mutating func members(of app: App, _ usage: LogUsage) {
+        let stored = usage.total(of: app.key)
         member("id", app.id)
         member("name", app.settings.name)
         member("max_delegates", app.settings.maxDelegates)
         member("events_per_second", app.settings.eventsPerSecond)
+        member("max_stored_bytes", app.settings.maxStoredBytes)
+        member("stored_bytes", stored.bytes)
+        member("stored_events", stored.events)
         member("created_at", app.createdAt == 0 ? nil : Timestamp(milliseconds: app.createdAt))
         member("updated_at", app.updatedAt == 0 ? nil : Timestamp(milliseconds: app.updatedAt))
     }

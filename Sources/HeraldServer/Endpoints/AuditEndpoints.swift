@@ -12,10 +12,10 @@ struct AuditEndpoints: Sendable {
     private func list(_ call: Call) throws(Problem) {
         let query = try call.query("limit", "cursor")
         let limit = try query.limit()
-        let before = try query.numericCursor() ?? .max
+        let before = try call.cursor(query, .auditEntry) ?? .max
         try call.answer(from: hub) { reader in
             let found = try reader.audit(before: before, limit: limit + 1)
-            call.send(page: found, query, limit: limit, cursor: { String($0.id) }) { stored, json in
+            call.send(page: found, query, limit: limit, cursor: { call.sealed($0.id, .auditEntry) }) { stored, json in
                 let entry = stored.entry
                 json.member("time", .timestamp(entry.time))
                 json.member("actor", entry.provenance.actor)

@@ -93,12 +93,16 @@ struct DelegateActionEndpoints: Sendable {
         let delegate = try webhook(call)
         // The handshake or the challenge is the only thing that an address gets before its owner has agreed.
         if delegate.status == .pendingVerification { throw .unverified(delegate.id) }
-        hub.test(delegate) { outcome in
-            if let outcome { return call.send { $0.members(of: outcome) } }
-            // It is gone, or too many wait.
-            let isThere = hub.registry.delegate(call.app, id: delegate.id) != nil
-            call.send(isThere ? .tooManyCalls : .noWebhook(delegate.id))
-        }
+        hub.administer(
+            AccessWrite(app: call.app, action: .note(target: delegate.id), provenance: call.provenance) { result in
+                if case .refused(let refusal) = result { return call.send(Problem(refusal)) }
+                hub.test(delegate) { outcome in
+                    if let outcome { return call.send { $0.members(of: outcome) } }
+                    // It is gone, or too many wait.
+                    let isThere = hub.registry.delegate(call.app, id: delegate.id) != nil
+                    call.send(isThere ? .tooManyCalls : .noWebhook(delegate.id))
+                }
+            })
     }
 
     private func webhook(_ call: Call) throws(Problem) -> WebhookDelegate {
@@ -113,14 +117,16 @@ struct DelegateActionEndpoints: Sendable {
         _ = try call.query()
         let input = try ReplayInput(call.json())
         let delegate = try webhook(call)
-        let answer = input.answer(to: call, delegate)
+        let answer = input.answer(to: call, delegate, hub.usage)
         let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer)
         try call.answer(from: hub) { reader in
             guard let action = try input.action(for: delegate, reader, head: hub.head) else {
                 return call.send(answer(.count(0)))
             }
             hub.manage(
-                DeliveryWrite(app: call.app, action: action, idempotency: idempotency) { call.send($0, answer) })
+                DeliveryWrite(
+                    app: call.app, action: action, provenance: call.provenance, idempotency: idempotency
+                ) { call.send($0, answer) })
         }
     }
 }

@@ -73,7 +73,7 @@ struct DelegateEndpoints: Sendable {
         let filter = try DelegateFilter(query)
         let before = query["cursor"]
         if let before, !before.hasPrefix("dlg_") || before.utf8.count != 30 {
-            throw .invalidParameter("cursor", "must be a next_cursor of an earlier page")
+            throw .noCursor
         }
         // Not on the loop's thread, although nothing is read from the store: a filter may look at every delegate.
         try call.answer(from: hub) { _ in

@@ -17,7 +17,7 @@ struct DelegateRecordEndpoints: Sendable {
         let query = try call.query("outcome", "event", "limit", "cursor")
         let delegate = try webhook(call)
         var wanted = AttemptQuery(delegate: delegate.key)
-        wanted.before = try query.numericCursor()
+        wanted.before = try call.cursor(query, .attempt)
         let limit = try query.limit()
         wanted.limit = limit + 1
         wanted.succeeded = try query.succeeded()
@@ -27,8 +27,9 @@ struct DelegateRecordEndpoints: Sendable {
             wanted.event = try eventID.map { try DeliveryFilter.event($0, call.app, reader).sequence }
             let found = try reader.attempts(wanted)
             let events = try EventHeads(found.prefix(limit).map(\.record.event), reader)
-            call.send(page: found, query, limit: limit, cursor: { String($0.id) }) { attempt, json in
-                json.members(of: attempt, eventID: events[attempt.record.event]?.id)
+            call.send(page: found, query, limit: limit, cursor: { call.sealed($0.id, .attempt) }) { attempt, json in
+                let id = call.seal.id(of: attempt, app: call.app)
+                json.members(of: attempt, id: id, eventID: events[attempt.record.event]?.id)
             }
         }
     }
@@ -38,7 +39,7 @@ struct DelegateRecordEndpoints: Sendable {
         let delegate = try webhook(call)
         try call.answer(from: hub) { reader in
             let statistics = try DelegateStatistics(delegate, hub, reader)
-            call.send { $0.members(of: statistics, hub) }
+            call.send { $0.members(of: statistics, hub, call.seal) }
         }
     }
 

@@ -23,14 +23,14 @@ struct DeliveryEndpoints: Sendable {
         if filter.state == .pending {
             return try PendingDeliveries(hub: hub, filter: filter).list(call, query, limit: limit)
         }
-        let before = try query.deliveryCursor()
+        let before = try call.deliveryCursor(query)
         try call.answer(from: hub) { reader in
             var wanted = try filter.query([.retrying, .exhausted, .dropped], reader)
             wanted.before = before
             wanted.limit = limit + 1
             let found = try reader.deliveries(wanted)
             let events = try EventHeads(found.prefix(limit).map(\.event), reader)
-            call.send(page: found, query, limit: limit, cursor: { "\($0.event).\($0.delegate)" }) { delivery, json in
+            call.send(page: found, query, limit: limit, cursor: call.sealed) { delivery, json in
                 json.members(of: DeliveryRow(delivery, events[delivery.event], hub))
             }
         }
@@ -73,9 +73,9 @@ struct DeliveryEndpoints: Sendable {
                 return call.send { $0.members(count: count, isDryRun: true) }
             }
             hub.manage(
-                DeliveryWrite(app: call.app, action: action(wanted), idempotency: idempotency) { result in
-                    call.send(result, answer(to: call))
-                })
+                DeliveryWrite(
+                    app: call.app, action: action(wanted), provenance: call.provenance, idempotency: idempotency
+                ) { call.send($0, answer(to: call)) })
         }
     }
 
@@ -133,18 +133,6 @@ struct DeliveryFilter: Sendable {
             throw Problem.notFound("There is no event with the id \(id).")
         }
         return event
-    }
-}
-
-extension Query {
-    /// A cursor of the list of deliveries: the numbers of an event and a delegate.
-    func deliveryCursor() throws(Problem) -> DeliveryKey? {
-        guard let text = self["cursor"] else { return nil }
-        let parts = text.split(separator: ".", omittingEmptySubsequences: false).map { Int64($0) }
-        guard parts.count == 2, let event = parts[0], let delegate = parts[1], event > 0, delegate > 0 else {
-            throw .invalidParameter("cursor", "must be a next_cursor of an earlier page")
-        }
-        return DeliveryKey(delegate: delegate, event: event)
     }
 }
 

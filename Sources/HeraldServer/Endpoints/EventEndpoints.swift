@@ -35,13 +35,13 @@ struct EventEndpoints: Sendable {
         wanted.subject = query["subject"]
         wanted.since = try query.time("since")
         wanted.until = try query.time("until")
-        wanted.before = try query.numericCursor()
+        wanted.before = try call.cursor(query, .event)
         let limit = try query.limit()
         wanted.limit = limit + 1
         let events = wanted
         try call.answer(from: hub) { reader in
-            let found = try reader.events(events)
-            call.send(page: found, query, limit: limit, cursor: { String($0.sequence) }) { logged, json in
+            let found = try hub.usage.events(events, reader)
+            call.send(page: found, query, limit: limit, cursor: { call.sealed($0.sequence, .event) }) { logged, json in
                 json.members(of: logged.event)
             }
         }
@@ -57,7 +57,9 @@ struct EventEndpoints: Sendable {
             json.object { event in
                 event.members(of: logged.event)
                 event.array("deliveries") { list in
-                    for delivery in deliveries { list.object { $0.members(of: delivery, eventID: id) } }
+                    for delivery in deliveries {
+                        list.object { $0.members(of: delivery, event: logged.event, call.seal) }
+                    }
                 }
             }
             call.send(etaggedByContent: json.bytes)
@@ -86,6 +88,7 @@ struct EventEndpoints: Sendable {
         hub.manage(
             DeliveryWrite(
                 app: call.app, action: .redeliverEvent(id: call.parameters[0], delegateID: delegateID),
+                provenance: call.provenance,
                 idempotency: try call.idempotency(answer)
             ) { call.send($0, answer) })
     }
@@ -99,5 +102,22 @@ extension Call {
             return send(Response(status: 304, headers: [.init("ETag", tag)]))
         }
         send([.init("ETag", tag)], body)
+    }
+}
+
+extension LogUsage {
+    /// Events of an app, newest first. Only blocks of the log in which it has some are looked at: how much others post
+    /// doesn't show in the time.
+    fileprivate func events(_ query: EventQuery, _ reader: any StoreReader) throws(StoreError) -> [LoggedEvent] {
+        var found: [LoggedEvent] = []
+        for stretch in stretches(of: query.app, before: query.before ?? .max) {
+            var part = query
+            part.before = stretch.upperBound + 1
+            part.after = stretch.lowerBound - 1
+            part.limit = query.limit - found.count
+            found += try reader.events(part)
+            if found.count >= query.limit { break }
+        }
+        return found
     }
 }

@@ -23,7 +23,7 @@ struct EventTypeEndpoints: Sendable {
         let limit = try query.limit()
         let cursor = query["cursor"]
         if let cursor, !EventType.isValid(cursor) {
-            throw .invalidParameter("cursor", "must be a next_cursor of an earlier page")
+            throw .noCursor
         }
         try call.answer(from: hub) { _ in
             let types = hub.catalogue.list(call.app).filter { type in cursor.map { type.type > $0 } ?? true }
@@ -59,7 +59,9 @@ struct EventTypeEndpoints: Sendable {
 
     private func write(_ call: Call, _ type: String, _ action: EventTypeWrite.Action) throws(Problem) {
         hub.describe(
-            EventTypeWrite(app: call.app, type: type, ifVersion: try call.version(), action: action) { result in
+            EventTypeWrite(
+                app: call.app, type: type, ifVersion: try call.version(), action: action, provenance: call.provenance
+            ) { result in
                 call.send(result) { answer(to: call, type, $0) }
             })
     }

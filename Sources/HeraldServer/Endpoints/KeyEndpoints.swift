@@ -27,7 +27,7 @@ struct KeyEndpoints: Sendable {
         let limit = try query.limit()
         let cursor = query["cursor"]
         if let cursor, !cursor.hasPrefix("key_") || cursor.utf8.count != 30 {
-            throw .invalidParameter("cursor", "must be a next_cursor of an earlier page")
+            throw .noCursor
         }
         let entries = hub.keys.list(call.app).filter { entry in cursor.map { entry.key.id < $0 } ?? true }
         call.send(page: Array(entries.prefix(limit + 1)), query, limit: limit, cursor: \.key.id) {
@@ -101,7 +101,8 @@ struct KeyEndpoints: Sendable {
                 headers: [.init("Content-Type", "application/json"), .init("Location", "/v1/keys/\(key.id)")],
                 body: json.bytes)
         case .revoked, .noted: return Response(status: 204)
-        case .notFound: return Problem.noKey(call.parameters.first ?? "").response(requestID: call.requestID)
+        case .notFound, .tooManyLinks:
+            return Problem.noKey(call.parameters.first ?? "").response(requestID: call.requestID)
         case .noAdminKey: return Problem.noAdminKey.response(requestID: call.requestID)
         case .tooManyKeys:
             return Problem.tooMany("An app has at most \(AccessWrite.maxKeys) keys. Revoke some first.")
@@ -122,6 +123,7 @@ extension JSONObjectWriter {
         array("scopes") { list in
             for scope in key.scopes { list.element(scope.rawValue) }
         }
+        member("requests_per_second", key.requestsPerSecond)
         member("created_at", .timestamp(key.createdAt))
         member("expires_at", key.expiresAt.map { Timestamp(milliseconds: $0) })
         member("last_used_at", lastUsedAt.map { Timestamp(milliseconds: $0) })

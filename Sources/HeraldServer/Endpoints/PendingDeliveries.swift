@@ -5,8 +5,10 @@ import JSON
 /// Deliveries that have not been attempted. The store has no rows for them: they follow from a lane's place in the log,
 /// so that only those of one delegate or of one event can be listed.
 struct PendingDeliveries: Sendable {
-    /// Events of the log that one page looks at, at most.
+    /// Events of its app that one page looks at, and events of all, about. The second bound is there for an app that has
+    /// few events among very many.
     private static let maxEvents = 2_000
+    private static let maxEventsOfAll = 20_000
     private static let eventsPerRead = 250
 
     let hub: Hub
@@ -22,16 +24,16 @@ struct PendingDeliveries: Sendable {
                             "is needed, this one or the other: pending deliveries are listed by delegate or by event")
                 })
         }
-        let cursor = try query.numericCursor()
+        let cursor = try call.cursor(query, filter.eventID == nil ? .event : .delegate)
         try call.answer(from: hub) { reader in
             if let eventID = filter.eventID {
                 let rows = try rows(of: DeliveryFilter.event(eventID, call.app, reader), reader, after: cursor ?? 0)
                 call.send(
                     page: Array(rows.prefix(limit + 1)), query, limit: limit,
-                    cursor: { String($0.delegate?.key ?? 0) }, { $1.members(of: $0) })
+                    cursor: { call.sealed($0.delegate?.key ?? 0, .delegate) }, { $1.members(of: $0) })
             } else if let delegate = filter.delegate {
                 let (rows, next) = try rows(of: delegate, reader, after: cursor ?? 0, limit: limit)
-                call.send(page: rows, query, next: next.map(String.init)) { $1.members(of: $0) }
+                call.send(page: rows, query, next: next.map { call.sealed($0, .event) }) { $1.members(of: $0) }
             }
         }
     }
@@ -59,19 +61,28 @@ struct PendingDeliveries: Sendable {
         guard let cursor = lane?.cursor, delegate.status != .gone else { return ([], nil) }
         var position = max(cursor, sequence)
         var rows: [DeliveryRow] = []
-        for _ in 0..<(Self.maxEvents / Self.eventsPerRead) {
-            let batch = try reader.events(after: position, limit: Self.eventsPerRead, maxBytes: 1 << 20)
-            if batch.events.isEmpty { return (rows, nil) }
-            for (index, event) in batch.events.enumerated() {
-                position = batch.first + Sequence(index)
-                guard event.app == filter.app, position > delegate.start, delegate.wants(EventView(event)),
-                    !(try toldDelegates(of: position, reader).contains(delegate.key))
-                else { continue }
-                rows.append(DeliveryRow(pending: event, delegate, lane))
-                if rows.count == limit { return (rows, position) }
+        var (own, all) = (0, 0)
+        for stretch in hub.usage.stretches(of: filter.app, before: .max).reversed()
+        where stretch.upperBound > position {
+            position = max(position, stretch.lowerBound - 1)
+            while position < stretch.upperBound {
+                let batch = try reader.events(after: position, limit: Self.eventsPerRead, maxBytes: 1 << 20)
+                if batch.events.isEmpty { return (rows, nil) }
+                for (index, event) in batch.events.enumerated() {
+                    position = batch.first + Sequence(index)
+                    guard event.app == filter.app else { continue }
+                    own += 1
+                    guard position > delegate.start, delegate.wants(EventView(event)),
+                        !(try toldDelegates(of: position, reader).contains(delegate.key))
+                    else { continue }
+                    rows.append(DeliveryRow(pending: event, delegate, lane))
+                    if rows.count == limit { return (rows, position) }
+                }
+                all += batch.events.count
+                if own >= Self.maxEvents || all >= Self.maxEventsOfAll { return (rows, position) }
             }
         }
-        return (rows, position)
+        return (rows, nil)
     }
 
     /// Whoever the event was attempted to tell, or waits for a retry of it.

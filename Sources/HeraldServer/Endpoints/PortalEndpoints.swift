@@ -11,37 +11,36 @@ struct PortalEndpoints: Sendable {
 
     var routes: [Route] { [Route(.post, "/v1/portal-links", needs: .admin, make)] }
 
+    private static let seconds: ClosedRange<Int64> = 60...604_800
+    private static let standardSeconds = 3_600
+
     private func make(_ call: Call) throws(Problem) {
         _ = try call.query()
         let (app, seconds) = try read(call)
         let end = hub.clock.wall() + Int64(seconds) * 1000
-        let token = try token(for: app, until: end)
-        // What nobody has noted, nobody gets: the link is good only for whoever sees this answer.
-        hub.administer(
-            AccessWrite(app: app, action: .makeLink, provenance: call.provenance) { result in
-                guard case .done(.noted) = result else {
-                    if case .refused(let refusal) = result { return call.send(Problem(refusal)) }
-                    return call.send(Problem.notFound("The app was deleted meanwhile."))
-                }
-                call.send(status: 201) {
-                    $0.member("url", "/#/portal/\(token)")
-                    $0.member("app", hub.apps[app]?.id)
-                    $0.member("expires_at", .timestamp(end))
-                }
-            })
-    }
-
-    private func token(for app: AppKey, until end: Int64) throws(Problem) -> String {
-        let token: String?
+        let (token, pass): (String, Pass)
         do throws(CryptoError) {
-            token = try access.portalLinks.make(for: app, until: end)
+            (token, pass) = try access.newLink(to: app, by: call.principal, until: end)
         } catch {
             throw .noRandomness
         }
-        guard let token else {
-            throw .tooMany("There are \(PortalLinks.limit) links that have not ended. Wait for some to end.")
-        }
-        return token
+        hub.administer(
+            AccessWrite(app: app, action: .open(pass), provenance: call.provenance) { result in
+                switch result {
+                case .done(.noted):
+                    call.send(status: 201) {
+                        $0.member("url", "/#/portal/\(token)")
+                        $0.member("app", hub.apps[app]?.id)
+                        $0.member("expires_at", .timestamp(end))
+                    }
+                case .done(.tooManyLinks):
+                    call.send(
+                        .tooMany("There are \(Pass.limit) links that have not ended. Wait for some to end."))
+                case .refused(let refusal): call.send(Problem(refusal))
+                case .done, .replayed:
+                    call.send(Problem.notFound("The app was deleted meanwhile, or the key that asks was revoked."))
+                }
+            })
     }
 
     private func read(_ call: Call) throws(Problem) -> (app: AppKey, seconds: Int) {
@@ -50,10 +49,9 @@ struct PortalEndpoints: Sendable {
         reader.wrong(document.errors(unlessObjectOf: ["app", "expires_in"]))
         var app = call.app
         if let value = document["app"], !value.isNull { app = reader.app(value, "/app", hub.apps) ?? app }
-        var seconds = PortalLinks.standardSeconds
+        var seconds = Self.standardSeconds
         if let value = document["expires_in"], !value.isNull {
-            let range = PortalLinks.seconds
-            seconds = reader.integer(value, "/expires_in", Int64(range.lowerBound)...Int64(range.upperBound))
+            seconds = reader.integer(value, "/expires_in", Self.seconds)
         }
         try reader.check()
         return (app, seconds)

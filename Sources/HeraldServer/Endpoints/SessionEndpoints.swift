@@ -46,30 +46,45 @@ struct SessionEndpoints: Sendable {
         let principal: Principal?
         switch (document["key"]?.string, document["portal_link"]?.string) {
         case (let key?, nil): principal = access.principal(Array(key.utf8)[...])
-        case (nil, let token?): principal = access.portalLinks.principal(token)
+        case (nil, let token?): principal = access.principal(link: token)
         default:
             throw .invalid([FieldError("/key", "is required, an access key; or portal_link, the end of a link's url")])
         }
         guard let principal else { throw .unauthorized }
+        try access.count(principal)
         try start(principal, call)
     }
 
     private func start(_ principal: Principal, _ call: Call) throws(Problem) {
+        let (text, pass): (String, Pass)
         do throws(CryptoError) {
-            let (id, session) = try access.sessions.open(principal)
-            let seconds = max(1, (session.expiresAt - hub.clock.wall()) / 1000)
-            call.send(Response(status: 204, headers: [Sessions.setCookie(id, seconds: seconds, call.request.head)]))
+            (text, pass) = try access.newSession(principal)
         } catch {
             throw .noRandomness
         }
+        let seconds = max(1, (pass.expiresAt - hub.clock.wall()) / 1000)
+        let answer = Response(status: 204, headers: [Sessions.setCookie(text, seconds: seconds, call.request.head)])
+        hub.administer(
+            AccessWrite(app: pass.app, action: .open(pass)) { result in
+                switch result {
+                case .done(.noted): call.send(answer)
+                case .refused(.store), .refused(.busy):
+                    // Whoever wants to see what is wrong with the disk must get in: until the server restarts.
+                    hub.passes.keepInMemory(pass)
+                    call.send(answer)
+                case .refused(let refusal): call.send(Problem(refusal))
+                case .done, .replayed: call.send(Problem.unauthorized)
+                }
+            })
     }
 
     private func close(_ call: Call) throws(Problem) {
         _ = try call.query()
-        if let id = Sessions.id(in: call.request.head), Sessions.isSameOrigin(call.request.head) {
-            access.sessions.close(id)
+        let answer = Response(status: 204, headers: [Sessions.setCookie("", seconds: 0, call.request.head)])
+        guard let id = Sessions.id(in: call.request.head), Sessions.isSameOrigin(call.request.head) else {
+            return call.send(answer)
         }
-        call.send(Response(status: 204, headers: [Sessions.setCookie("", seconds: 0, call.request.head)]))
+        access.close(id) { call.send(answer) }
     }
 
     private static func isFromBrowser(_ head: RequestHead) -> Bool {

@@ -22,32 +22,40 @@ struct StreamEndpoints: Sendable {
         let interest = try interest(query, call.app)
         var start: EventStreams.Start?
         if let text = query["last_event_id"] {
-            guard let given = Self.start(text, call.app) else {
+            guard let given = Self.start(text, call) else {
                 throw .invalidParameter("last_event_id", "must be \(LogPlace.words), \"earliest\" or \"now\"")
             }
             start = given.start
         }
         // What is no id at all is one that the log doesn't have.
-        if let text = call.lastEventID { start = (Self.start(text, call.app) ?? Self.unknown).start }
+        if let text = call.lastEventID { start = (Self.start(text, call) ?? Self.unknown).start }
         try listen(call, to: streams.events, interest, start)
     }
 
     /// Finds the place after which to begin. `nil`: the text names none.
-    private static func start(_ text: String, _ app: AppKey) -> Beginning? {
-        if let place = EventLog.place(ofID: text) {
+    private static func start(_ text: String, _ call: Call) -> Beginning? {
+        if let place = call.seal.place(text, .event, of: call.app) {
             return .after { reader throws(StoreError) in
                 let log = (try reader.firstEvent() - 1)...(try reader.lastEvent())
-                return log.contains(place) ? place : nil
+                return log.contains(place) ? StreamPlace(place) : nil
             }
         }
+        let app = call.app
         switch LogPlace(text) {
         case nil: return nil
         case .now: return .now
-        case .earliest: return .after { reader throws(StoreError) in try reader.firstEvent() - 1 }
-        case .time(let time): return .after { reader throws(StoreError) in try reader.sequence(since: time) - 1 }
-        case .event(let id): return .after { reader throws(StoreError) in try reader.event(app: app, id: id)?.sequence }
+        case .earliest:
+            return .after { reader throws(StoreError) in StreamPlace(try reader.firstEvent() - 1, id: earliest) }
+        case .time(let time):
+            return .after { reader throws(StoreError) in StreamPlace(try reader.sequence(since: time) - 1) }
+        case .event(let id):
+            return .after { reader throws(StoreError) in
+                try reader.event(app: app, id: id).map { StreamPlace($0.sequence, id: id) }
+            }
         }
     }
+
+    private static let earliest = "earliest"
 
     private static let unknown = Beginning.after { _ throws(StoreError) in nil }
 
@@ -109,33 +117,44 @@ struct StreamEndpoints: Sendable {
         let interest = AttemptInterest(
             app: call.app, delegate: delegate, event: query["event"], succeeded: try query.succeeded())
         var start: AttemptStreams.Start?
-        switch query["last_event_id"] {
-        case nil, "now": break
-        case "earliest": start = Self.startAtOldest
-        case .some(let text):
-            guard let id = StoredAttempt.id(of: text) else {
+        if let text = query["last_event_id"] {
+            guard let given = Self.attemptStart(text, call) else {
                 throw .invalidParameter("last_event_id", "must be an attempt's id, \"earliest\" or \"now\"")
             }
-            start = Self.start(after: id)
+            start = given.start
         }
-        if let text = call.lastEventID {
-            // The id of the beginning of a log in which nothing was yet.
-            start = text == "earliest" ? Self.startAtOldest : Self.start(after: StoredAttempt.id(of: text))
-        }
+        if let text = call.lastEventID { start = (Self.attemptStart(text, call) ?? Self.unknown).start }
         try listen(call, to: streams.attempts, interest, start)
     }
 
-    private static let startAtOldest: AttemptStreams.Start = { reader throws(StoreError) in
-        (try reader.attempts(after: 0, limit: 1).first?.id ?? 1) - 1
+    /// Finds the place after which to begin. `nil`: the text names none.
+    private static func attemptStart(_ text: String, _ call: Call) -> Beginning? {
+        switch text {
+        case "now": .now
+        case earliest: .after(startAtOldest)
+        default:
+            if let attempt = call.seal.attempt(text, app: call.app) {
+                .after(start(after: StreamPlace(attempt, id: text)))
+            } else {
+                call.seal.place(text, .attempt, of: call.app).map { .after(start(after: StreamPlace($0))) }
+            }
+        }
     }
 
-    /// - Parameter id: of an attempt that may be gone; what counts is that those after it are there. `nil`: it is none.
-    private static func start(after id: Int64?) -> AttemptStreams.Start {
+    private static let startAtOldest: AttemptStreams.Start = { reader throws(StoreError) in
+        StreamPlace((try reader.attempts(after: 0, limit: 1).first?.id ?? 1) - 1, id: earliest)
+    }
+
+    /// - Parameter place: of an attempt that may be gone; what counts is that those after it are there.
+    private static func start(after place: StreamPlace) -> AttemptStreams.Start {
         { reader throws(StoreError) in
-            guard let id, id <= (try reader.lastAttempt()),
-                let oldest = try reader.attempts(after: 0, limit: 1).first, id >= oldest.id - 1
+            let number = place.number
+            // The place before the first one that ever was.
+            if number == 0, try reader.lastAttempt() == 0 { return place }
+            guard number <= (try reader.lastAttempt()), let oldest = try reader.attempts(after: 0, limit: 1).first,
+                number >= oldest.id - 1
             else { return nil }
-            return id
+            return place
         }
     }
 

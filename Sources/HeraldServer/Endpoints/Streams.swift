@@ -5,9 +5,9 @@ struct Streams: Sendable {
     let events: EventStreams
     let attempts: AttemptStreams
 
-    init(_ hub: Hub) {
-        events = EventStreams(hub: hub, format: .serverSentEvents)
-        attempts = AttemptStreams(hub: hub, format: .serverSentEvents)
+    init(_ hub: Hub, _ seal: NumberSeal) {
+        events = EventStreams(hub: hub, format: .serverSentEvents(seal))
+        attempts = AttemptStreams(hub: hub, format: .serverSentEvents(seal))
         hub.addDelegate(events, description: "Live streams: clients that listen to events")
         hub.addDelegate(attempts, description: "Live streams: clients that listen to attempts")
     }

@@ -45,7 +45,11 @@ private struct Erasing: Sendable {
             about: subject, app: call.app, after: sequence, limit: DeliveryWrite.maxErased)
         let isLast = slice.count < DeliveryWrite.maxErased
         hub.manage(
-            DeliveryWrite(app: call.app, action: .erase(slice, subject: isLast ? subject : nil)) { result in
+            // It is noted once, with the first slice.
+            DeliveryWrite(
+                app: call.app, action: .erase(slice, subject: isLast ? subject : nil),
+                provenance: sequence == 0 ? call.provenance : nil
+            ) { result in
                 guard case .done(.erased(let more)) = result else {
                     return call.send(result) { call.response(to: $0) { _ in Response(status: 204) } }
                 }

@@ -1,9 +1,10 @@
 import Herald
 import JSON
 
-/// Reads what a client says of an app: `{"name", "max_delegates", "events_per_second"}`.
+/// Reads what a client says of an app: `{"name", "max_delegates", "events_per_second",
+/// "max_stored_bytes"}`.
 struct AppInput {
-    static let fields = ["name", "max_delegates", "events_per_second"]
+    static let fields = ["name", "max_delegates", "events_per_second", "max_stored_bytes"]
 
     private var reader = FieldReader()
 
@@ -32,6 +33,7 @@ struct AppInput {
             if given.contains("name") { settings.name = patch.name }
             if given.contains("max_delegates") { settings.maxDelegates = patch.maxDelegates }
             if given.contains("events_per_second") { settings.eventsPerSecond = patch.eventsPerSecond }
+            if given.contains("max_stored_bytes") { settings.maxStoredBytes = patch.maxStoredBytes }
         }
     }
 
@@ -42,6 +44,9 @@ struct AppInput {
             settings.maxDelegates = value.isNull ? nil : reader.integer(value, "/max_delegates", 0...1_000_000)
         case "events_per_second":
             settings.eventsPerSecond = value.isNull ? nil : reader.integer(value, "/events_per_second", 1...1_000_000)
+        case "max_stored_bytes":
+            settings.maxStoredBytes =
+                value.isNull ? nil : Int64(reader.integer(value, "/max_stored_bytes", 0...1_000_000_000_000_000))
         default: break
         }
     }

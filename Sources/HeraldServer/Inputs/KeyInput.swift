@@ -2,9 +2,11 @@ import Crypto
 import Herald
 import JSON
 
-/// Reads what a client says of a new key: `{"app", "name", "scopes", "expires_at"}`.
+/// Reads what a client says of a new key: `{"app", "name", "scopes", "expires_at",
+/// "requests_per_second"}`.
 enum KeyInput {
-    static let fields = ["app", "name", "scopes", "expires_at"]
+    static let fields = ["app", "name", "scopes", "expires_at", "requests_per_second"]
+    static let requestsPerSecond: ClosedRange<Int64> = 1...1_000_000
     static let maxNameCharacters = 256
 
     /// - Parameters:
@@ -37,9 +39,14 @@ enum KeyInput {
                 reader.wrong("/expires_at", "must be an RFC 3339 time in the future, such as 2027-01-31T12:00:00Z")
             }
         }
+        var limit: Int?
+        if let value = document["requests_per_second"], !value.isNull {
+            limit = reader.integer(value, "/requests_per_second", requestsPerSecond)
+        }
         try reader.check()
         return APIKey(
-            app: app, id: text.id, name: name, scopes: scopes, digest: text.digest, createdAt: now, expiresAt: end)
+            app: app, id: text.id, name: name, scopes: scopes, digest: text.digest, createdAt: now, expiresAt: end,
+            requestsPerSecond: limit)
     }
 
     /// How long, in milliseconds, a key goes on that is replaced: `{"overlap_seconds"}`.

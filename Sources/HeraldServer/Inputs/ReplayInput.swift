@@ -58,9 +58,19 @@ struct ReplayInput: Sendable {
     }
 
     /// 202, since it has only begun.
-    func answer(to call: Call, _ delegate: WebhookDelegate) -> @Sendable (DeliveryWrite.Outcome) -> Response {
+    func answer(to call: Call, _ delegate: WebhookDelegate, _ usage: LogUsage)
+        -> @Sendable (DeliveryWrite.Outcome) -> Response
+    {
         { outcome in
-            if case .replay(let replay) = outcome { return response { $0.members(of: replay, in: only) } }
+            if case .replay(let replay) = outcome {
+                let id = call.seal.id(of: replay, app: delegate.app)
+                let events = usage.events(of: delegate.app, in: replay)
+                return response {
+                    $0.member("id", id)
+                    $0.member("only", only.rawValue)
+                    $0.member("events", events)
+                }
+            }
             return call.response(to: outcome) { count in
                 response {
                     $0.member("id", JSONNull())
@@ -78,10 +88,9 @@ struct ReplayInput: Sendable {
     }
 }
 
-extension JSONObjectWriter {
-    fileprivate mutating func members(of replay: Replay, in only: ReplayInput.Only) {
-        member("id", String(replay.id))
-        member("only", only.rawValue)
-        member("events", replay.until - replay.cursor)
+extension LogUsage {
+    /// Events of the app that a replay has still to come to.
+    func events(of app: AppKey, in replay: Replay) -> Int64 {
+        max(0, events(of: app, after: replay.cursor) - events(of: app, after: replay.until))
     }
 }

@@ -18,7 +18,7 @@ struct DelegateStatistics {
         let now = hub.clock.wall()
         self.delegate = delegate
         lane = hub.lane(of: delegate.key)
-        let oldest = try lane?.cursor.flatMap { try reader.events(after: $0, limit: 1, maxBytes: 1).events.first }
+        let oldest = try lane?.cursor.flatMap { try hub.usage.next(of: delegate.app, after: $0, reader) }
         behind = oldest.map { max(0, now - $0.time) }
         var exhausted = DeliveryQuery([.exhausted])
         exhausted.app = delegate.app
@@ -42,10 +42,10 @@ struct DelegateStatistics {
         }
     }
 
-    fileprivate func write(to json: inout JSONObjectWriter, _ hub: Hub) {
+    fileprivate func write(to json: inout JSONObjectWriter, _ hub: Hub, _ seal: NumberSeal) {
         json.member("delegate", delegate.id)
         json.object("pending") {
-            $0.lag(lane, in: hub)
+            $0.lag(lane, of: delegate.app, in: hub)
             $0.member("seconds", behind.map { Double($0) / 1000 } ?? 0)
             $0.member("exhausted", exhausted)
         }
@@ -54,8 +54,8 @@ struct DelegateStatistics {
         json.array("replays") { list in
             for replay in replays {
                 list.object {
-                    $0.member("id", String(replay.id))
-                    $0.member("events", replay.until - replay.cursor)
+                    $0.member("id", seal.id(of: replay, app: delegate.app))
+                    $0.member("events", hub.usage.events(of: delegate.app, in: replay))
                     $0.member("created_at", .timestamp(replay.createdAt))
                 }
             }
@@ -64,7 +64,9 @@ struct DelegateStatistics {
 }
 
 extension JSONObjectWriter {
-    mutating func members(of statistics: DelegateStatistics, _ hub: Hub) { statistics.write(to: &self, hub) }
+    mutating func members(of statistics: DelegateStatistics, _ hub: Hub, _ seal: NumberSeal) {
+        statistics.write(to: &self, hub, seal)
+    }
 
     fileprivate mutating func members(of slots: DeliveryStatistics) {
         member("delivered", slots.delivered)
@@ -74,5 +76,22 @@ extension JSONObjectWriter {
                 $0.member(name, slots.latencies.percentile(share).map { Double($0) / 1000 })
             }
         }
+    }
+}
+
+extension LogUsage {
+    /// The first event of an app after a place. A reader's thread.
+    fileprivate func next(of app: AppKey, after place: Sequence, _ reader: any StoreReader) throws(StoreError) -> Event?
+    {
+        for stretch in stretches(of: app, before: .max).reversed() where stretch.upperBound > place {
+            var place = max(place, stretch.lowerBound - 1)
+            while place < stretch.upperBound {
+                let batch = try reader.events(after: place, limit: 256, maxBytes: 1 << 20)
+                if batch.events.isEmpty { return nil }
+                if let event = batch.events.first(where: { $0.app == app }) { return event }
+                place = batch.last
+            }
+        }
+        return nil
     }
 }

@@ -126,7 +126,7 @@ extension WebhookDelegate {
 }
 
 extension JSONObjectWriter {
-    mutating func members(of delivery: DeliveryStory, eventID: String) {
+    mutating func members(of delivery: DeliveryStory, event: Event, _ seal: NumberSeal) {
         let last = delivery.attempts.last?.record
         member("delegate", delivery.delegateID)
         member("url", delivery.url)
@@ -139,7 +139,10 @@ extension JSONObjectWriter {
         member("status_code", last?.status)
         member("error", last?.failure?.rawValue)
         array("history") { list in
-            for attempt in delivery.attempts { list.object { $0.members(of: attempt, eventID: eventID) } }
+            for attempt in delivery.attempts {
+                let id = seal.id(of: attempt, app: event.app)
+                list.object { $0.members(of: attempt, id: id, eventID: event.id) }
+            }
         }
     }
 }

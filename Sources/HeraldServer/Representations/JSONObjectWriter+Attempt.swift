@@ -2,9 +2,9 @@ import Herald
 import JSON
 
 extension JSONObjectWriter {
-    mutating func members(of attempt: StoredAttempt, eventID: String?) {
+    mutating func members(of attempt: StoredAttempt, id: String, eventID: String?) {
         let record = attempt.record
-        member("id", attempt.publicID)
+        member("id", id)
         member("event", eventID)
         member("attempt", record.number)
         member("replay", record.isReplay)

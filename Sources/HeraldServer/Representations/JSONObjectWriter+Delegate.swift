@@ -54,7 +54,7 @@ extension JSONObjectWriter {
         member("signature", delegate.newestSecret?.scheme.rawValue)
         member("public_key", delegate.newestSecret?.publicKey?.text)
         member("secret", ifPresent: secret)
-        object("lag") { $0.lag(lane, in: hub) }
+        object("lag") { $0.lag(lane, of: delegate.app, in: hub) }
         member("failing_since", state.failingSince.map { Timestamp(milliseconds: $0) })
         member("expires_at", state.expiresAt.map { Timestamp(milliseconds: $0) })
         member("created_at", .timestamp(delegate.createdAt))
@@ -88,9 +88,9 @@ extension JSONObjectWriter {
         member("client_certificate", tls.clientCertificate)
     }
 
-    /// How far a lane is behind.
-    mutating func lag(_ lane: LaneBoard.Entry?, in hub: Hub) {
-        member("events", lane?.cursor.map { max(0, hub.head - $0) } ?? 0)
+    /// How far a lane is behind, in events of its app.
+    mutating func lag(_ lane: LaneBoard.Entry?, of app: AppKey, in hub: Hub) {
+        member("events", lane?.cursor.map { hub.usage.events(of: app, after: $0) } ?? 0)
         member("in_flight", lane?.inFlight ?? 0)
         member("retrying", lane?.retrying ?? 0)
     }

@@ -2,8 +2,9 @@ import Herald
 import JSON
 
 extension StreamFormat<Event> {
-    static var serverSentEvents: StreamFormat {
+    static func serverSentEvents(_ seal: NumberSeal) -> StreamFormat {
         ServerSentEvents.format(
+            seal, .event,
             missing: "The log does not have the event of Last-Event-ID: it never was, or it is older than the log. New "
                 + "events follow; GET /v1/events lists those that are left."
         ) { event in
@@ -15,17 +16,19 @@ extension StreamFormat<Event> {
 }
 
 extension StreamFormat<LoggedAttempt> {
-    static var serverSentEvents: StreamFormat {
+    static func serverSentEvents(_ seal: NumberSeal) -> StreamFormat {
         ServerSentEvents.format(
+            seal, .attempt,
             missing: "There is no attempt with this Last-Event-ID: it never was, or it is older than the attempts that "
                 + "are kept. New ones follow; GET /v1/delegates/{id}/attempts lists those that are left."
         ) { logged in
+            let id = seal.id(of: logged.attempt, app: logged.app)
             var json = JSONWriter(capacity: 640)
             json.object {
-                $0.members(of: logged.attempt, eventID: logged.eventID)
+                $0.members(of: logged.attempt, id: id, eventID: logged.eventID)
                 $0.member("delegate", logged.delegateID)
             }
-            return ServerSentEvents.message(id: logged.attempt.publicID, data: json.bytes)
+            return ServerSentEvents.message(id: id, data: json.bytes)
         }
     }
 }
@@ -36,18 +39,26 @@ extension StreamFormat<LoggedAttempt> {
 /// to say has one: `ready` at the beginning, whose `id:` lets a client resume that was cut off before any entry came, and
 /// `reset` where entries may be missing.
 enum ServerSentEvents {
-    /// - Parameter missing: what is said when the log does not have the client's last entry.
+    /// - Parameters:
+    ///   - kind: what the log's places are numbers of.
+    ///   - missing: what is said when the log does not have the client's last entry.
     static func format<Entry>(
-        missing: String, entry: @escaping @Sendable (Entry) -> [UInt8]
+        _ seal: NumberSeal, _ kind: NumberSeal.Kind, missing: String, entry: @escaping @Sendable (Entry) -> [UInt8]
     ) -> StreamFormat<Entry> {
-        StreamFormat(
+        @Sendable func id(_ place: StreamPlace, _ app: AppKey) -> String {
+            place.id ?? seal.place(place.number, kind, of: app)
+        }
+        return StreamFormat(
             entry: entry,
-            beginning: { beginning in
+            beginning: { beginning, app in
                 switch beginning {
-                case .after(let id): retry + message(event: "ready", id: id ?? "earliest") { $0.member("after", id) }
-                case .lost(let id):
-                    retry
-                        + message(event: "reset", id: id ?? "earliest") {
+                case .after(let place):
+                    let id = id(place, app)
+                    return retry + message(event: "ready", id: id) { $0.member("after", id) }
+                case .lost(let place):
+                    let id = id(place, app)
+                    return retry
+                        + message(event: "reset", id: id) {
                             $0.member("after", id)
                             $0.member("detail", missing)
                         }

@@ -12,6 +12,8 @@ final class Call: Sendable {
     let principal: Principal
     /// Of the route: `/v1/delegates/{id}`; empty when there is none.
     let template: String
+    /// Hides numbers that count what other apps do.
+    let seal: NumberSeal
 
     init(
         request: Request, responder: Responder, requestID: String, parameters: [String], principal: Principal,

@@ -8,7 +8,8 @@ enum MetricsFixture {
     static func page() async throws -> String {
         let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
         let metrics = Metrics(
-            hub: hub, checks: SchemaChecks(hub.catalogue), streams: Streams(hub), version: "1.2.3",
+            hub: hub, checks: SchemaChecks(hub.catalogue), streams: Streams(hub, NumberSeal(hub.secret)),
+            version: "1.2.3",
             http: { HTTPServerStatistics() })
         let text = await withCheckedContinuation { continuation in
             let isTaken = hub.read { continuation.resume(returning: metrics.text(try? $0.get())) }

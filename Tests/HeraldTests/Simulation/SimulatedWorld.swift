@@ -114,15 +114,19 @@ final class SimulatedProcess: @unchecked Sendable {
         let catalogue = EventTypeCatalogue(recovery.eventTypes)
         let keys = KeyRing(recovery.keys)
         let apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
+        let passes = PassBook(recovery.passes)
         let auth = AuthProjection()
+        let usage = LogUsage(recovery, tail)
         let inboxes = Inboxes()
         let memory = WrittenMemory(
-            registry: registry, catalogue: catalogue, keys: keys, apps: apps, auth: auth, tail: tail, loops: size.loops,
+            registry: registry, catalogue: catalogue, keys: keys, apps: apps, passes: passes, auth: auth, tail: tail,
+            usage: usage,
+            loops: size.loops,
             tell: { inboxes.loops[$0].inbox.append($1) })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, auth: auth,
             appState: AppStateProjection(recovery.appStates), registry: registry, catalogue: catalogue,
-            keys: keys, apps: apps, ids: ULIDGenerator(), clock: clock,
+            keys: keys, apps: apps, passes: passes, usage: usage, ids: ULIDGenerator(), clock: clock,
             hooks: .init(
                 changed: { effect in
                     changed(effect)

@@ -142,10 +142,10 @@ extension StreamFormat {
     static func lines(_ id: @escaping @Sendable (Entry) -> String) -> StreamFormat {
         StreamFormat(
             entry: { Array("entry \(id($0))\n".utf8) },
-            beginning: {
-                switch $0 {
-                case .after(let id): Array("after \(id ?? "none")\n".utf8)
-                case .lost(let id): Array("lost \(id ?? "none")\n".utf8)
+            beginning: { beginning, _ in
+                switch beginning {
+                case .after(let place): Array("after \(place.id ?? String(place.number))\n".utf8)
+                case .lost(let place): Array("lost \(place.id ?? String(place.number))\n".utf8)
                 }
             }, gap: { Array("gap none\n".utf8) })
     }

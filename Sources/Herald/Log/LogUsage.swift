@@ -1,0 +1,211 @@
+import Synchronization
+
+/// How much of the log each app has, and roughly where: so that an app can be told how far it is behind, how much it
+/// stores, and where to look for its events, by its own alone.
+///
+/// The writer's thread changes it, after the commit; any thread reads. The lock is held for as long as it takes to pass over
+/// the blocks between a place and the end of the log.
+public final class LogUsage: Sendable {
+    private struct Tally {
+        var events: Int64 = 0
+        var bytes: Int64 = 0
+        /// Ascending; those in which the app has something.
+        var blocks: [AppBlock] = []
+        /// Events that have left the log, and how many had when it began at a place: of the last few cuts.
+        var lost: Int64 = 0
+        var cuts: [(first: Sequence, lost: Int64)] = []
+
+        /// - Parameter found: what the block holds from now on; `nil`: nothing.
+        mutating func set(_ block: Int64, _ found: AppBlock?) {
+            let index = (blocks.lastIndex { $0.block < block } ?? -1) + 1
+            if index < blocks.count, blocks[index].block == block {
+                let old = blocks.remove(at: index)
+                events -= old.events
+                bytes -= old.bytes
+                lost += max(0, old.events - (found?.events ?? 0))
+            }
+            guard let found, found.events > 0 else { return }
+            blocks.insert(found, at: index)
+            events += found.events
+            bytes += found.bytes
+        }
+
+        mutating func add(_ more: AppBlock) {
+            events += more.events
+            bytes += more.bytes
+            if let last = blocks.indices.last, blocks[last].block == more.block {
+                blocks[last].events += more.events
+                blocks[last].bytes += more.bytes
+            } else {
+                blocks.append(more)
+            }
+        }
+
+        /// - Parameter first: where the log has begun so far.
+        mutating func forget(before block: Int64, first: Sequence) {
+            if cuts.count == LogUsage.cuts { cuts.removeFirst() }
+            cuts.append((first, lost))
+            let gone = blocks.prefix { $0.block < block }
+            lost += gone.reduce(0) { $0 + $1.events }
+            events -= gone.reduce(0) { $0 + $1.events }
+            bytes -= gone.reduce(0) { $0 + $1.bytes }
+            blocks.removeFirst(gone.count)
+        }
+    }
+
+    /// That are remembered for each app.
+    private static let cuts = 64
+
+    private struct Contents {
+        var tallies: [AppKey: Tally] = [:]
+        var first: Sequence
+        var head: Sequence
+    }
+
+    private let contents: Mutex<Contents>
+    private let tail: Tail
+
+    init(_ recovery: Recovery, _ tail: Tail) {
+        var contents = Contents(first: recovery.first, head: recovery.head)
+        for block in recovery.blocks.sorted(by: { $0.block < $1.block }) {
+            contents.tallies[block.app, default: Tally()].add(block)
+        }
+        self.contents = Mutex(contents)
+        self.tail = tail
+    }
+
+    // MARK: The writer's thread
+
+    func add(_ batch: EventBatch) {
+        contents.withLock { contents in
+            var run: AppBlock?
+            for (index, event) in batch.events.enumerated() {
+                let block = AppBlock.number(of: batch.first + Sequence(index))
+                if run?.app != event.app || run?.block != block {
+                    if let run { contents.tallies[run.app, default: Tally()].add(run) }
+                    run = AppBlock(app: event.app, block: block, events: 0, bytes: 0)
+                }
+                run?.add(event)
+            }
+            if let run { contents.tallies[run.app, default: Tally()].add(run) }
+            contents.head = batch.last
+        }
+    }
+
+    /// What a block holds once events are added that are not yet.
+    func parts(of block: Int64, with batch: EventBatch) -> [AppBlock] {
+        var parts = contents.withLock { contents in
+            contents.tallies.compactMapValues { tally in tally.blocks.last.flatMap { $0.block == block ? $0 : nil } }
+        }
+        let places = AppBlock.places(block).clamped(to: batch.first...max(batch.first, batch.last))
+        for place in places {
+            let event = batch.events[Int(place - batch.first)]
+            parts[event.app, default: AppBlock(app: event.app, block: block, events: 0, bytes: 0)].add(event)
+        }
+        return Array(parts.values)
+    }
+
+    /// A block was counted: it holds this, and nothing else.
+    func set(_ block: Int64, _ found: [AppBlock]) {
+        contents.withLock { contents in
+            for app in Array(contents.tallies.keys) where !found.contains(where: { $0.app == app }) {
+                contents.tallies[app]?.set(block, nil)
+            }
+            for part in found { contents.tallies[part.app, default: Tally()].set(block, part) }
+        }
+    }
+
+    /// The log begins here now.
+    func trim(first: Sequence) {
+        contents.withLock { contents in
+            for app in Array(contents.tallies.keys) {
+                contents.tallies[app]?.forget(before: AppBlock.number(of: first), first: contents.first)
+            }
+            contents.first = first
+        }
+    }
+
+    // MARK: Any thread
+
+    /// What an app has in the log.
+    public func total(of app: AppKey) -> (events: Int64, bytes: Int64) {
+        contents.withLock { contents in contents.tallies[app].map { ($0.events, $0.bytes) } ?? (0, 0) }
+    }
+
+    /// How many events an app has after a place.
+    ///
+    /// Exact where the app is alone in the block of the place, or memory still has it; elsewhere the block counts as a
+    /// whole, up to 1,023 too many.
+    public func events(of app: AppKey, after place: Sequence) -> Int64 {
+        let (later, part) = contents.withLock { contents -> (Int64, Part?) in
+            let place = max(place, contents.first - 1)
+            guard place < contents.head, let tally = contents.tallies[app] else { return (0, nil) }
+            let block = AppBlock.number(of: place + 1)
+            var later: Int64 = 0
+            for found in tally.blocks.reversed() {
+                if found.block > block {
+                    later += found.events
+                } else if found.block == block {
+                    return (later, Part(found, after: place, contents.first...contents.head))
+                } else {
+                    break
+                }
+            }
+            return (later, nil)
+        }
+        return later + (part?.count(in: tail) ?? 0)
+    }
+
+    /// How many events of an app have left the log that were in it from a place on, at most; as far as is remembered.
+    func lost(of app: AppKey, from place: Sequence) -> Int64 {
+        contents.withLock { contents in
+            guard let tally = contents.tallies[app] else { return 0 }
+            let before = tally.cuts.last { $0.first <= place } ?? tally.cuts.first
+            return tally.lost - (before?.lost ?? tally.lost)
+        }
+    }
+
+    /// Where in the log an app has events: places before one, the last first. In between it has none.
+    public func stretches(of app: AppKey, before place: Sequence) -> [ClosedRange<Sequence>] {
+        contents.withLock { contents in
+            var stretches: [ClosedRange<Sequence>] = []
+            let end = min(place - 1, contents.head)
+            for found in (contents.tallies[app]?.blocks ?? []).reversed() {
+                let places = AppBlock.places(found.block)
+                guard places.lowerBound <= end else { continue }
+                if let last = stretches.last, last.lowerBound == places.upperBound + 1 {
+                    stretches[stretches.count - 1] = places.lowerBound...last.upperBound
+                } else {
+                    stretches.append(places.lowerBound...min(places.upperBound, end))
+                }
+            }
+            return stretches
+        }
+    }
+
+    /// A block of which only what comes after a place is to be counted.
+    private struct Part {
+        let block: AppBlock
+        let place: Sequence
+        let end: Sequence
+        let isAlone: Bool
+
+        /// - Parameter log: what there is of it.
+        init(_ block: AppBlock, after place: Sequence, _ log: ClosedRange<Sequence>) {
+            let places = AppBlock.places(block.block).clamped(to: log)
+            self.block = block
+            self.place = place
+            end = places.upperBound
+            isAlone = block.events == places.upperBound - places.lowerBound + 1
+        }
+
+        func count(in tail: Tail) -> Int64 {
+            if isAlone { return end - place }
+            switch tail.slice(after: place, limit: Int(end - place)) {
+            case .events(let batch): return Int64(batch.events.count { $0.app == block.app })
+            case .end: return 0
+            case .gone: return block.events
+            }
+        }
+    }
+}

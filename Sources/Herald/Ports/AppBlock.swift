@@ -1,0 +1,44 @@
+/// What one app has in one block of the log: 1,024 places in a row.
+public struct AppBlock: Equatable, Sendable {
+    private static let shift: Sequence = 10
+
+    public let app: AppKey
+    /// Counts the blocks of the log, from 0 on.
+    public let block: Int64
+    public var events: Int64
+    /// What they take: `Event.storedBytes`.
+    public var bytes: Int64
+
+    public init(app: AppKey, block: Int64, events: Int64, bytes: Int64) {
+        self.app = app
+        self.block = block
+        self.events = events
+        self.bytes = bytes
+    }
+
+    mutating func add(_ event: Event) {
+        events += 1
+        bytes += Int64(event.storedBytes)
+    }
+
+    /// The block of a place.
+    public static func number(of place: Sequence) -> Int64 { place >> shift }
+
+    public static func places(_ block: Int64) -> ClosedRange<Sequence> {
+        (block << shift)...(((block + 1) << shift) - 1)
+    }
+}
+
+extension Event {
+    /// Bytes that count as stored for its app: its data, id, type, subject and attributes, these as lists are written
+    /// (each text with its length before it). A store's own overhead is not counted.
+    public var storedBytes: Int {
+        var bytes = dataRange.count + id.utf8.count + type.utf8.count + (subject?.utf8.count ?? 0)
+        for attribute in attributes {
+            for count in [attribute.key.utf8.count, attribute.value.utf8.count] {
+                bytes += String(count).utf8.count + 1 + count
+            }
+        }
+        return bytes
+    }
+}
