@@ -17,7 +17,7 @@ final class Call: Sendable {
 
     init(
         request: Request, responder: Responder, requestID: String, parameters: [String], principal: Principal,
-        template: String
+        template: String, seal: NumberSeal
     ) {
         self.request = request
         self.responder = responder
@@ -25,6 +25,7 @@ final class Call: Sendable {
         self.parameters = parameters
         self.principal = principal
         self.template = template
+        self.seal = seal
     }
 
     var app: AppKey { principal.app }
