@@ -59,7 +59,7 @@ struct Log: Sendable {
     }
 
     /// Writes what waits. Returns when that is done, or after a second if nobody reads it. The last call.
-    func end() { thread.end(within: 1000) }
+    func end() { thread.end() }
 }
 
 /// One line, still as values.

@@ -44,12 +44,20 @@ final class LogThread: Sendable {
         if isFirst { wakeup.signal() }
     }
 
-    /// Writes what waits, and returns when that is done, or after so many milliseconds. The last call.
-    func end(within milliseconds: Int32) {
+    /// Writes what waits, and returns when that is done, or when nobody has read any of it for a second. The last call.
+    func end() {
         queue.withLock { $0.isEnded = true }
         wakeup.signal()
-        // A write that nobody reads has no end: such a thread is left alone.
-        if isDone.wait(milliseconds: milliseconds) { thread.withLock { $0.take() }?.join() }
+        while !isDone.wait(milliseconds: 1000) {
+            // A write that nobody reads has no end: such a thread is left alone. One that is slow is not.
+            if !canWrite { return }
+        }
+        thread.withLock { $0.take() }?.join()
+    }
+
+    private var canWrite: Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        return poll(&entry, 1, 0) > 0
     }
 
     private func run() {
