@@ -6,7 +6,7 @@ import Herald
 // Whole files, for looking at what a store left on the disk.
 
 func bytes(_ path: String) -> [UInt8]? {
-    let descriptor = open(path, O_RDONLY)
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     defer { close(descriptor) }
     var all: [UInt8] = []
@@ -16,7 +16,7 @@ func bytes(_ path: String) -> [UInt8]? {
 }
 
 func write(_ bytes: [UInt8], to path: String) {
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o644)
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
     _ = Glibc.write(descriptor, bytes, bytes.count)
     close(descriptor)
 }

@@ -60,7 +60,7 @@ struct RefusalTests {
     func inUseElsewhere() throws {
         try makeDatabase()
         write(Array("4242\n".utf8), to: path + "/herald.lock")
-        let descriptor = open(path + "/herald.lock", O_RDWR)
+        let descriptor = open(path + "/herald.lock", O_RDWR | O_CLOEXEC)
         #expect(flock(descriptor, LOCK_EX) == 0)
         #expect(refusal() == .inUse(path: path + "/herald.lock", holder: "process 4242"))
         close(descriptor)

@@ -131,6 +131,7 @@ public final class ChildProcess: Sendable {
     private static func pipe() throws -> (read: Int32, write: Int32) {
         var pair: [Int32] = [0, 0]
         guard Glibc.pipe(&pair) == 0 else { throw Failure(what: "no pipe") }
+        for descriptor in pair { _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC) }
         return (pair[0], pair[1])
     }
 

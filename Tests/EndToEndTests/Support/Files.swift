@@ -35,7 +35,7 @@ enum Files {
 
     /// Writes zeros until the disk is full.
     static func fillDisk(_ path: String) throws {
-        let descriptor = open(path, O_WRONLY | O_CREAT, 0o600)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw HeraldFailure(what: "\(path) can't be written") }
         defer { close(descriptor) }
         // The last bytes too.
