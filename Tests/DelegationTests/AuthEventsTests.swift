@@ -18,7 +18,7 @@ private final class Cleaner: AuthEventsDelegate {
     func userAuthStatusChanged() { record.add("changed") }
 }
 
-@Suite("Auth events", .timeLimit(.minutes(1)))
+@Suite("Auth events", .timeLimit(.minutes(5)))
 struct AuthEventsTests {
     private let record = Record()
     private let events = AuthEvents<Account>()

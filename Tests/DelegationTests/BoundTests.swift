@@ -16,7 +16,7 @@ extension DelegateQueue {
     }
 }
 
-@Suite("Delegates bound to an actor or a queue", .timeLimit(.minutes(1)))
+@Suite("Delegates bound to an actor or a queue", .timeLimit(.minutes(5)))
 struct BoundTests {
     private let record = Record()
     private let delegates = BoundMulticastDelegate<any Listener>()

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What must compile, and what must not: asked of the compiler, together with the sources of the module.
-@Suite("The compiler", .enabled(if: Compiler.exists), .timeLimit(.minutes(2)))
+@Suite("The compiler", .enabled(if: Compiler.exists), .timeLimit(.minutes(5)))
 struct CompilerTests {
     @Test("refuses a value as a delegate, where the protocol is bound to classes")
     func values() async throws {

@@ -215,7 +215,7 @@ private struct SeededRandom: RandomNumberGenerator {
     mutating func number(_ range: ClosedRange<Int>) -> Int { Int.random(in: range, using: &self) }
 }
 
-@Suite("A multicast delegate and a simple model of it", .timeLimit(.minutes(2)))
+@Suite("A multicast delegate and a simple model of it", .timeLimit(.minutes(5)))
 struct ModelTests {
     @Test("agree, whatever is added, removed, released, invoked and re-entered", arguments: UInt64(1)...8)
     func alone(_ seed: UInt64) async throws {

@@ -48,7 +48,7 @@ private final class Chain: StateDelegate {
     var isComplete: Bool { zip(heard.value, heard.value.dropFirst()).allSatisfy { $0.new == $1.old } }
 }
 
-@Suite("An observed state", .timeLimit(.minutes(1)))
+@Suite("An observed state", .timeLimit(.minutes(5)))
 struct ObservedStateTests {
     private let record = Record()
     private let state = ObservedState(AppState.idle)
@@ -161,7 +161,7 @@ struct ObservedStateTests {
     }
 }
 
-@Suite("A state machine", .timeLimit(.minutes(1)))
+@Suite("A state machine", .timeLimit(.minutes(5)))
 struct StateMachineTests {
     private enum Door: Equatable { case open, closed, locked }
 

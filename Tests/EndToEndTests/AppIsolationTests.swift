@@ -6,7 +6,7 @@ import Testing
 /// Two apps on one server: `owner` has everything there is, `stranger` has a key that may do everything a key of an app can.
 ///
 /// The operations come from the description of the API, so that a new one can't be forgotten.
-@Suite("Apps see nothing of each other", .timeLimit(.minutes(3)))
+@Suite("Apps see nothing of each other", .timeLimit(.minutes(5)))
 struct AppIsolationTests {
     @Test("every operation, with the ids of another app, finds nothing, tells nothing and changes nothing")
     func operations() async throws {

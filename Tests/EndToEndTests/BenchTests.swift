@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCommand
 
-@Suite("herald bench", .serialized, .timeLimit(.minutes(3)))
+@Suite("herald bench", .serialized, .timeLimit(.minutes(5)))
 struct BenchTests {
     @Test("at a rate, every event that was due is accounted for, and those that were accepted arrive")
     func delivery() async throws {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCommand
 
-@Suite("herald publish", .timeLimit(.minutes(3)))
+@Suite("herald publish", .timeLimit(.minutes(5)))
 struct ClientPublishTests {
     @Test("one event: data as it stands, of a file, or from the standard input")
     func one() async throws {

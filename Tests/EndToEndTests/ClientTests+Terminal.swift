@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 @Suite(
-    "The command line in a terminal", .serialized, .timeLimit(.minutes(2)), .enabled(if: ChildProcess.exists("tmux")))
+    "The command line in a terminal", .serialized, .timeLimit(.minutes(5)), .enabled(if: ChildProcess.exists("tmux")))
 struct ClientTerminalTests {
     @Test("tables are coloured and as wide as the screen; NO_COLOR turns colours off")
     func tables() async throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeraldCommand
 
-@Suite("The command line asks a server", .timeLimit(.minutes(3)))
+@Suite("The command line asks a server", .timeLimit(.minutes(5)))
 struct ClientTests {
     @Test("a delegate is added, listed, changed, paused, resumed, tested, given another secret, and removed")
     func delegates() async throws {

@@ -68,7 +68,7 @@ struct LimitTests {
         }
     }
 
-    @Test("few descriptors: what is refused is refused, and it recovers", .timeLimit(.minutes(1)))
+    @Test("few descriptors: what is refused is refused, and it recovers", .timeLimit(.minutes(5)))
     func fewDescriptors() async throws {
         let receiver = try Receiver()
         defer { receiver.close() }

@@ -8,7 +8,7 @@ import Testing
 
 @testable import HeraldCommand
 
-@Suite("herald listen", .timeLimit(.minutes(3)))
+@Suite("herald listen", .timeLimit(.minutes(5)))
 struct ListenTests {
     private static let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="
 
@@ -133,7 +133,7 @@ struct ListenTests {
         empty.signal(9)
     }
 
-    @Test("when nobody reads any more it ends, without a word and with exit code 0", .timeLimit(.minutes(1)))
+    @Test("when nobody reads any more it ends, without a word and with exit code 0", .timeLimit(.minutes(5)))
     func closedPipe() async throws {
         let herald = try await HeraldProcess.start()
         try await herald.publish("a.b")

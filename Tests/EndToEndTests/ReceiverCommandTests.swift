@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldCommand
 
-@Suite("herald receiver", .serialized, .timeLimit(.minutes(2)))
+@Suite("herald receiver", .serialized, .timeLimit(.minutes(5)))
 struct ReceiverCommandTests {
     /// The command, running on a free port.
     private struct Running {

@@ -110,7 +110,7 @@ struct StreamTests {
 
     @Test(
         "clients that lose their connection, and a server that is killed: all comes once, in order, events and attempts",
-        .timeLimit(.minutes(2)))
+        .timeLimit(.minutes(5)))
     func reconnecting() async throws {
         let receiver = try Receiver { _ in .status(204) }
         defer { receiver.close() }
@@ -160,7 +160,7 @@ struct StreamTests {
     }
 
     /// 30 s are the bound of the server itself.
-    @Test("who does not read is cut off after 30 s, and misses nothing when it comes again", .timeLimit(.minutes(3)))
+    @Test("who does not read is cut off after 30 s, and misses nothing when it comes again", .timeLimit(.minutes(5)))
     func slow() async throws {
         let receiver = try Receiver { _ in .status(204) }
         defer { receiver.close() }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// What `Examples/README.md` shows is what the examples print.
-@Suite("The examples", .timeLimit(.minutes(1)))
+@Suite("The examples", .timeLimit(.minutes(5)))
 struct ExampleTests {
     /// The folder with the built programs: that of the tests.
     private static let programs = URL(filePath: "/proc/self/exe").resolvingSymlinksInPath().deletingLastPathComponent()

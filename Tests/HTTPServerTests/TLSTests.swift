@@ -5,7 +5,7 @@ import Testing
 @testable import HTTPServer
 
 /// Against curl, which is a real client, and checks what it is shown.
-@Suite("Over TLS", .timeLimit(.minutes(2)))
+@Suite("Over TLS", .timeLimit(.minutes(5)))
 struct TLSTests {
     private let authority: CertificateAuthority
     private let folder = TemporaryFolder()

@@ -10,7 +10,7 @@ import Testing
 /// lines of an output may come in another order, since callbacks do.
 @Suite("The quick start of README.md", .enabled(if: Shell.herald != nil))
 struct QuickStartTests {
-    @Test("runs as it is written", .timeLimit(.minutes(2)))
+    @Test("runs as it is written", .timeLimit(.minutes(5)))
     func quickStart() async throws {
         let section = String(try #require(try Repository.text("README.md").section("Quick start")))
         let ports = [(8080, try freePort(8080)), (9000, try freePort(9000))]

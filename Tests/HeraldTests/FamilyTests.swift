@@ -4,7 +4,7 @@ import Testing
 
 @testable import Herald
 
-@Suite("Auth and app state in the hub", .timeLimit(.minutes(1)))
+@Suite("Auth and app state in the hub", .timeLimit(.minutes(5)))
 struct FamilyTests {
     private final class Listener: EventDelegate {
         let heard = Recorder<Event>()

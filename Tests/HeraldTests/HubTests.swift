@@ -4,7 +4,7 @@ import Testing
 
 @testable import Herald
 
-@Suite("Hub", .timeLimit(.minutes(1)))
+@Suite("Hub", .timeLimit(.minutes(5)))
 struct HubTests {
     @Test("what is posted is delivered to those who want it")
     func delivers() async throws {

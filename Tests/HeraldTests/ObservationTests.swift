@@ -4,7 +4,7 @@ import Testing
 
 @testable import Herald
 
-@Suite("What the hub lets others observe", .timeLimit(.minutes(1)))
+@Suite("What the hub lets others observe", .timeLimit(.minutes(5)))
 struct ObservationTests {
     private final class Watcher: RegistryDelegate {
         let changes = Recorder<String>()

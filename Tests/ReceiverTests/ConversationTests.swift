@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("The receiver speaks HTTP/1.1", .timeLimit(.minutes(1)))
+@Suite("The receiver speaks HTTP/1.1", .timeLimit(.minutes(5)))
 struct ConversationTests {
     /// Sends the text on a connection of its own, closes nothing, and returns so many answers.
     private func answers(

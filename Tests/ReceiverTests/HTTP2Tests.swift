@@ -2,7 +2,7 @@ import TestSupport
 import Testing
 
 /// With the `curl` of the system as the other side.
-@Suite("The receiver speaks HTTP/2 and TLS", .timeLimit(.minutes(1)))
+@Suite("The receiver speaks HTTP/2 and TLS", .timeLimit(.minutes(5)))
 struct HTTP2Tests {
     private func curl(_ arguments: String...) async throws -> (end: ChildProcess.End, text: String) {
         try await ChildProcess.run("curl", ["-sS", "--max-time", "20"] + arguments)

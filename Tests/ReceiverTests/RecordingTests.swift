@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("What the receiver recorded", .timeLimit(.minutes(1)))
+@Suite("What the receiver recorded", .timeLimit(.minutes(5)))
 struct RecordingTests {
     private func get(_ port: UInt16, _ path: String) async throws {
         _ = try await RawHTTP.onThread {

@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("The receiver does what its script says", .timeLimit(.minutes(1)))
+@Suite("The receiver does what its script says", .timeLimit(.minutes(5)))
 struct ReplyTests {
     /// All that comes back for one request, until the receiver ends the connection.
     private func bytes(_ reply: ReceiverReply) async throws -> String {

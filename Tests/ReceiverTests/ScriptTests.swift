@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-@Suite("The receiver's script language", .timeLimit(.minutes(1)))
+@Suite("The receiver's script language", .timeLimit(.minutes(5)))
 struct ScriptTests {
     /// The statuses, or what else becomes, of one request after the other: `-` for none.
     private func outcomes(

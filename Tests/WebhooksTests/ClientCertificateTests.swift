@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Webhooks
 
-@Suite("What a delegate asks of TLS", .timeLimit(.minutes(1)))
+@Suite("What a delegate asks of TLS", .timeLimit(.minutes(5)))
 struct ClientCertificateTests {
     private let authority: CertificateAuthority
     private let clients: CertificateAuthority

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Webhooks
 
-@Suite(.timeLimit(.minutes(1))) struct FormatTests {
+@Suite(.timeLimit(.minutes(5))) struct FormatTests {
     private let event = Event(
         id: "evt_1", type: "order.created", subject: "order:7", time: 1_614_265_330_999,
         attributes: [

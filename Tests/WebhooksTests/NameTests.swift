@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Webhooks
 
-@Suite(.timeLimit(.minutes(1))) struct NameTests {
+@Suite(.timeLimit(.minutes(5))) struct NameTests {
     @Test("a name is looked up once, and its callbacks share a connection with its Host header")
     func lookup() async throws {
         let receiver = try Receiver()

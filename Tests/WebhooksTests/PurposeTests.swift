@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Webhooks
 
-@Suite(.timeLimit(.minutes(1))) struct PurposeTests {
+@Suite(.timeLimit(.minutes(5))) struct PurposeTests {
     private func send(
         _ purposes: [Callback.Purpose], reply: ReceiverReply = .status(200),
         change: (inout WebhookSettings) -> Void = { _ in }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Webhooks
 
-@Suite(.timeLimit(.minutes(1))) struct SendingTests {
+@Suite(.timeLimit(.minutes(5))) struct SendingTests {
     @Test("a callback arrives with the event's bytes and all headers")
     func happyPath() async throws {
         let receiver = try Receiver { _ in .status(200, body: "thanks") }

@@ -6,7 +6,7 @@ import Testing
 import Webhooks
 
 /// Against `openssl s_server` with a certificate for `hooks.example` that nobody signed.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct TLSTests {
+@Suite(.serialized, .timeLimit(.minutes(5))) struct TLSTests {
     private struct Failure: Error {}
 
     /// Sends one callback to a server that takes one connection.

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import Webhooks
 
-@Suite(.timeLimit(.minutes(1))) struct TransportTests {
+@Suite(.timeLimit(.minutes(5))) struct TransportTests {
     @Test("an attempt tells its phases, its peer and its bytes, and whether the connection was open already")
     func phases() async throws {
         let receiver = try Receiver { _ in .delayed(milliseconds: 20, .status(200, body: "thanks")) }

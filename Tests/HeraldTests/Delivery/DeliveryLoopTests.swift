@@ -4,7 +4,7 @@ import Testing
 
 @testable import Herald
 
-@Suite("Delivery loop", .timeLimit(.minutes(1)))
+@Suite("Delivery loop", .timeLimit(.minutes(5)))
 struct DeliveryLoopTests {
     /// A sender that never sleeps: it notes when it was asked to without anyone left to wake it.
     private final class SleeplessSender: CallbackSender {

@@ -26,7 +26,7 @@ private final class Observer: AuthEventsDelegate, StateDelegate {
     }
 }
 
-@Suite("Typed delegates of a hub", .timeLimit(.minutes(1)))
+@Suite("Typed delegates of a hub", .timeLimit(.minutes(5)))
 struct TypedDelegateTests {
     /// Posts as a client would.
     private func post(_ bench: HubBench, _ events: String...) async throws {
