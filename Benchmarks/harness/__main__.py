@@ -61,7 +61,7 @@ class Bench:
 def notes(bench, options, took):
     version = subprocess.run([HERALD, "--version"], capture_output=True, text=True, check=False).stdout.strip()
     return [
-        f"- {version}, Linux {re.match("[0-9.]*", os.uname().release)[0]}, {os.cpu_count()} cores, data on {file_system(options.data)}",
+        f"- {version}, Linux {re.match('[0-9.]*', os.uname().release)[0]}, {os.cpu_count()} cores, data on {file_system(options.data)}",
         f"- {bench.rounds} rounds, medians; a ratio is the median of the rounds' ratios; took {took:.0f} s",
         "- foreign CPU: the largest share of the machine that other programs took in a round",
     ]
