@@ -30,7 +30,7 @@ extension Option {
     static let all: [Option] = [
         Option(
             name: "listen", placeholder: "HOST:PORT", defaultText: "127.0.0.1:8080",
-            help: "Where to listen. Port 0 lets the system choose; the first line of the log says which."
+            help: "Where to listen. Port 0 lets the system choose; the line \"listening\" of the log says which."
         ) { text, settings throws(Disallowed) in
             guard let endpoint = Endpoint(text) else {
                 throw Disallowed(allowed: "an address and a port, such as 127.0.0.1:8080, [::1]:8080 or 0.0.0.0:80")

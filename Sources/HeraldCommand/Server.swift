@@ -99,7 +99,18 @@ struct Server {
         }
     }
 
+    /// "listening" comes last: whoever waits for it has read the warnings.
     private func announce() {
+        if let risk = settings.tls?.risk { log.warning("the private key is not private", ["risk": risk]) }
+        if let firstKey {
+            // Whatever level is logged: there is no second chance.
+            log.insist(.warning, "made an admin key, since others can reach this address; it is shown this once") {
+                ["key": firstKey]
+            }
+        }
+        if isOpen && !settings.listen.isLoopback {
+            log.warning("anyone who reaches this address can do everything", ["listen": settings.listen.description])
+        }
         log.info(
             "listening",
             [
@@ -118,16 +129,6 @@ struct Server {
                 "access": isOpen ? "open to all" : "by key",
                 "version": HeraldCommand.version,
             ])
-        if let risk = settings.tls?.risk { log.warning("the private key is not private", ["risk": risk]) }
-        if let firstKey {
-            // Whatever level is logged: there is no second chance.
-            log.insist(.warning, "made an admin key, since others can reach this address; it is shown this once") {
-                ["key": firstKey]
-            }
-        }
-        if isOpen && !settings.listen.isLoopback {
-            log.warning("anyone who reaches this address can do everything", ["listen": settings.listen.description])
-        }
     }
 
     private var isOpen: Bool { settings.adminKey == nil && hub.keys.isEmpty }
