@@ -39,7 +39,7 @@ struct DelegateTable {
             WHERE key = ?1 AND deleted_at IS NULL
             """)
         var removals: [Statement] = []
-        for table in ["lanes", "waiting", "replays", "statistics"] {
+        for table in ["lanes", "waiting", "replays", "statistics", "attempt_heads"] {
             removals.append(try Statement(connection, "DELETE FROM \(table) WHERE delegate = ?1"))
         }
         self.removals = removals

@@ -78,7 +78,7 @@ public enum EventInput {
         }
         let event = withBytes(of: data) {
             Event(
-                app: context.app, id: id ?? context.ids.next("evt_", time: context.now), type: type, subject: subject,
+                app: context.app, id: id ?? context.ids.next("evt_", time: context.now, of: context.app), type: type, subject: subject,
                 time: time ?? context.now, attributes: context.attributes, watch: context.watch, data: $0)
         }
         return EventDraft(event: event, mayExist: id != nil, family: family)
