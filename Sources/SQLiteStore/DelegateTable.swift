@@ -56,7 +56,8 @@ struct DelegateTable {
         set.bind(6, delegate.createdAt)
         set.bind(7, delegate.updatedAt)
         set.bind(8, delegate.version)
-        set.bind(9, settings.url)
+        // Sealed, the same text is another each time: that no two of an app have one URL only the registry knows then.
+        set.bind(9, try vault.seal(text: settings.url, .url(delegate.key)))
         set.bind(10, TextList.encode(settings.events.map(\.text)))
         set.bind(11, TextList.encode(settings.subjects))
         set.bind(12, settings.description)

@@ -23,7 +23,7 @@ public final class SQLiteStore: EventStore, @unchecked Sendable {
     /// Opens the database in the folder, and makes both when there is none.
     /// - Parameters:
     ///   - folder: its parent has to exist.
-    ///   - sealer: seals secrets, extra headers and remembered answers. Given for the first time, it seals what is there.
+    ///   - sealer: seals secrets, extra headers, URLs and remembered answers. Given for the first time, it seals what is there.
     ///     A database that is sealed opens with the same key only: else `StoreError.sealed`.
     ///   - reserve: with less room than this on the disk, `health` says full, while there still is some.
     public init(folder: String, sealer: Sealer? = nil, reserve: UInt64 = 64 << 20) throws(StoreError) {
