@@ -73,7 +73,7 @@ struct AttemptListTests {
             for _ in 0..<10 { try write(shared, many) }
         }
         for store in [alone, shared] { try write(store, own(61...62)) }
-        for _ in 0..<2 { try write(shared, many) }
+        for _ in 0..<4 { try write(shared, many) }
         let expected = try lists(alone, of: 2)
         #expect(expected.found[0] == (43...62).reversed() && expected.found[2] == (1...62).reversed())
         let found = try lists(shared, of: 2)

@@ -133,7 +133,8 @@ public protocol StoreReader: AnyObject {
     func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt]
     /// All attempts to tell of one event, oldest first.
     func attempts(event: Sequence) throws(StoreError) -> [StoredAttempt]
-    /// Attempts from `id + 1` on, oldest first, whoever they were made to.
+    /// Attempts from `id + 1` on, oldest first, whoever they were made to. One that was erased may be there as nobody's: of
+    /// delegate 0 and event 0.
     func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt]
     /// The id of the last attempt, 0 when there was none ever.
     func lastAttempt() throws(StoreError) -> Int64
