@@ -40,7 +40,8 @@ extension LogWriter {
         _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) {
         let now = clock.wall()
-        let event = ServiceFamily.event(announcement, delegate, id: ids.next("evt_", time: now), time: now)
+        let id = ids.next("evt_", time: now, of: delegate.app)
+        let event = ServiceFamily.event(announcement, delegate, id: id, time: now)
         try append(event, transaction, &plan)
     }
 }
