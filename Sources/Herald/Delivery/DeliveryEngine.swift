@@ -71,7 +71,7 @@ final class DeliveryEngine {
 
     /// Events routed, and lanes visited, before the engine lets the sender work again.
     static let turnBudget = 256
-    /// Attempts that one lane starts before it is the next one's turn.
+    /// Attempts that one lane starts at most before it is the next one's turn.
     static let quantum = 16
     /// Events that one lane reads over in its turn, when it wants few of them.
     static let scanBudget = 512
