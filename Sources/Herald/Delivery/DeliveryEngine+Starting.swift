@@ -161,7 +161,7 @@ extension DeliveryEngine {
         let token = open(
             Transfer(
                 lane: index, share: share, delegate: delegate.key, sequence: sequence, event: event, attempts: attempts,
-                purpose: .delivery(origin), isReplay: isReplay, startedAt: ports.clock.wall()))
+                purpose: .delivery(origin), isReplay: isReplay, startedAt: wall))
         ports.sender.start(
             Callback(
                 token: token, delegate: delegate, event: event, attempt: attempts + 1,
