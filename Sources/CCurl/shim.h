@@ -111,8 +111,10 @@ static inline int herald_easy_configure(CURL *easy, const struct herald_easy_set
     return !failed;
 }
 
-static inline int herald_easy_set_url(CURL *easy, const char *url) {
-    return curl_easy_setopt(easy, CURLOPT_URL, url) == CURLE_OK;
+// Not copied. The text of the URL before is forgotten, else libcurl would go on telling it.
+static inline int herald_easy_set_url(CURL *easy, CURLU *url) {
+    return curl_easy_setopt(easy, CURLOPT_URL, NULL) == CURLE_OK
+        && curl_easy_setopt(easy, CURLOPT_CURLU, url) == CURLE_OK;
 }
 static inline void herald_easy_set_headers(CURL *easy, struct curl_slist *headers) {
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);

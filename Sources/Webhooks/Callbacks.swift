@@ -41,7 +41,7 @@ func onHeader(
     return Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { transfer in
         if transfer.headerCount == 0 { transfer.answeredAt = CurlSender.now() }
         transfer.headerCount += count
-        if line.starts(with: "HTTP/".utf8) {
+        if line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8) {
             // What an interim answer asked for is forgotten.
             transfer.answer = AnswerHeaders()
         } else {

@@ -13,15 +13,18 @@ extension CurlSender {
     private func collect(
         _ multi: Multi, _ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void
     ) -> Int {
+        let ended = multi.takeEnded()
+        if ended.isEmpty { return 0 }
+        // Of all of them: what came in one turn was seen at one time.
+        let now = Self.now()
         var count = 0
-        for (easy, code) in multi.takeEnded() {
+        for (easy, code) in ended {
             guard let pointer = herald_easy_transfer(easy) else { continue }
             let transfer = Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
             let status = herald_easy_status(easy)
             if multi.kind == .http2 { descriptors.carriesFrames(herald_easy_http2_socket(easy)) }
             herald_multi_remove(multi.handle, easy)
             guard let callback = transfer.callback, let target = transfer.target else { continue }
-            let now = Self.now()
             if status < 200, dialNext(transfer, callback, target, code, now) { continue }
             let outcome = outcome(transfer, callback, target, status, code, now)
             transfer.clear()

@@ -52,6 +52,7 @@ extension CurlSender {
         let target = try Target(
             delegate, userAgent: userAgent, origin: configuration.origin, addressGuard: configuration.addressGuard)
         targets[delegate.key] = target
+        keepConnections()
         return target
     }
 
@@ -155,7 +156,7 @@ extension CurlSender {
     private func ready(_ kind: Multi.Kind) -> Multi? {
         if kind == .http2, http2 == nil {
             http2 = try? Multi(.http2, descriptors)
-            keepConnections(handles: pool.all.count)
+            keepConnections()
         }
         return multi(kind)
     }
@@ -168,9 +169,12 @@ extension CurlSender {
         return transfer
     }
 
-    /// Few connections are kept for few handles. HTTP/2 needs a quarter of them: each carries many requests.
+    private func keepConnections() { keepConnections(handles: pool.all.count) }
+
+    /// Few connections are kept for few handles, but one for each target, however many take turns with the handles. HTTP/2
+    /// needs a quarter of them: each carries many requests.
     private func keepConnections(handles: Int) {
-        let count = max(2 * handles, 16)
+        let count = max(2 * handles + targets.count, 16)
         guard let http2 else {
             return herald_multi_keep_connections(http1.handle, min(count, configuration.maxConnections))
         }

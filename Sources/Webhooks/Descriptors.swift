@@ -32,15 +32,22 @@ final class Descriptors {
             entries.append(contentsOf: repeatElement(Entry(), count: index + 64 - entries.count))
         }
         entries[index].isWanted = !nothing
-        if nothing { return }
+        // An idle connection may be writable, and is no less alive for it: what would end it is something to read.
+        if nothing {
+            if entries[index].registered.contains(.write) { watch(descriptor, .read) }
+            return
+        }
         entries[index].multi = multi
         var interest: Epoll.Interest = []
         if read { interest.insert(.read) }
         if write { interest.insert(.write) }
-        let registered = entries[index].registered
-        guard interest != registered, !interest.isEmpty else { return }
-        // A transfer whose socket can't be watched ends by its timeout.
-        if registered.isEmpty {
+        if interest != entries[index].registered, !interest.isEmpty { watch(descriptor, interest) }
+    }
+
+    /// A transfer whose socket can't be watched ends by its timeout.
+    private func watch(_ descriptor: Int32, _ interest: Epoll.Interest) {
+        let index = Int(descriptor)
+        if entries[index].registered.isEmpty {
             do {
                 try epoll.add(descriptor, interest)
             } catch {

@@ -4,52 +4,44 @@ import Herald
 
 /// The headers that differ from callback to callback, rewritten in place in front of those that don't.
 ///
-/// Belongs to one transfer. libcurl holds the address of the first node.
+/// They are one entry of libcurl's list, with line breaks in it. For each header that libcurl would add by itself, it
+/// compares the names of all entries first; these are none of those. Belongs to one transfer. libcurl holds the address
+/// of the node.
 final class DynamicHeaders {
-    private let nodes: UnsafeMutablePointer<curl_slist>
-    /// `webhook-id`, `webhook-timestamp` and `herald-attempt`, each at its place.
-    private let text: UnsafeMutableRawBufferPointer
-    private var signature: UnsafeMutableRawBufferPointer
+    private let node: UnsafeMutablePointer<curl_slist>
+    private var text: UnsafeMutableRawBufferPointer
     /// `id.timestamp.`, what is signed in front of the body.
     private let signed: UnsafeMutableRawBufferPointer
 
     private static let idName: StaticString = "webhook-id: "
-    private static let timestampName: StaticString = "webhook-timestamp: "
-    private static let attemptName: StaticString = "herald-attempt: "
-    private static let signatureName: StaticString = "webhook-signature: "
+    private static let timestampName: StaticString = "\r\nwebhook-timestamp: "
+    private static let attemptName: StaticString = "\r\nherald-attempt: "
+    private static let signatureName: StaticString = "\r\nwebhook-signature: "
     static let maxID = 128
-    private static let timestampStart = 160
-    private static let attemptStart = 208
-    private static let textSize = 256
+    private static let maxDigits = 20
+    /// Of all but the signatures.
+    private static let maxHeadCount =
+        [idName, timestampName, attemptName, signatureName].reduce(maxID + 2 * maxDigits) { $0 + $1.utf8CodeUnitCount }
 
     init() {
-        nodes = .allocate(capacity: 4)
-        text = .allocate(byteCount: Self.textSize, alignment: 1)
-        signed = .allocate(byteCount: Self.maxID + 24, alignment: 1)
-        signature = .allocate(byteCount: Self.signatureName.utf8CodeUnitCount + Signer.maxEntryCount, alignment: 1)
-        _ = Self.put(Self.idName, text, 0)
-        _ = Self.put(Self.timestampName, text, Self.timestampStart)
-        _ = Self.put(Self.attemptName, text, Self.attemptStart)
-        _ = Self.put(Self.signatureName, signature, 0)
-        let starts = [0, Self.timestampStart, Self.attemptStart]
-        for (index, start) in starts.enumerated() {
-            nodes[index] = curl_slist(data: Self.characters(text, start), next: nodes + index + 1)
-        }
-        nodes[3] = curl_slist(data: Self.characters(signature, 0), next: nil)
+        node = .allocate(capacity: 1)
+        text = .allocate(byteCount: Self.maxHeadCount + Signer.maxEntryCount, alignment: 1)
+        signed = .allocate(byteCount: Self.maxID + Self.maxDigits + 2, alignment: 1)
+        text[Self.put(Self.idName, text, 0)] = 0
+        node.initialize(to: curl_slist(data: Self.characters(text), next: nil))
     }
 
     deinit {
-        nodes.deallocate()
+        node.deallocate()
         text.deallocate()
-        signature.deallocate()
         signed.deallocate()
     }
 
-    var first: UnsafeMutablePointer<curl_slist> { nodes }
+    var first: UnsafeMutablePointer<curl_slist> { node }
 
     /// The caller keeps `list` alive.
     func setRest(_ list: HeaderList) {
-        nodes[3].next = list.first
+        node.pointee.next = list.first
     }
 
     /// - Parameters:
@@ -58,60 +50,66 @@ final class DynamicHeaders {
     func write(
         _ callback: Callback, _ signers: [Signer], _ body: UnsafeRawBufferPointer, now: Int64
     ) throws(TransferError) {
-        let idStart = Self.idName.utf8CodeUnitCount
+        makeRoom(signers: signers.count)
         let timestamp = now / 1000
-        var count = 0
-        var isSafe = false
-        // Native strings hand out their bytes; one that doesn't is no id of ours.
-        _ = callback.event.id.utf8.withContiguousStorageIfAvailable { id in
-            guard (1...Self.maxID).contains(id.count), id.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return }
-            UnsafeMutableRawBufferPointer(rebasing: text[idStart...]).copyMemory(from: UnsafeRawBufferPointer(id))
-            signed.copyMemory(from: UnsafeRawBufferPointer(id))
-            count = id.count
-            isSafe = true
-        }
-        guard isSafe else { throw .eventID }
-        text[idStart + count] = 0
-        signed[count] = UInt8(ascii: ".")
-        let signedEnd = Self.put(timestamp, signed, count + 1)
+        let idEnd = try writeID(callback.event.id)
+        signed[idEnd] = UInt8(ascii: ".")
+        let signedEnd = Self.put(timestamp, signed, idEnd + 1)
         signed[signedEnd] = UInt8(ascii: ".")
-        let timestampEnd = Self.put(
-            timestamp, text, Self.timestampStart + Self.timestampName.utf8CodeUnitCount)
-        text[timestampEnd] = 0
-        let attemptEnd = Self.put(
-            Int64(callback.attempt), text, Self.attemptStart + Self.attemptName.utf8CodeUnitCount)
-        text[attemptEnd] = 0
-        try sign(UnsafeRawBufferPointer(rebasing: signed[...signedEnd]), body, signers, now: now)
+
+        var end = Self.put(Self.timestampName, text, Self.idName.utf8CodeUnitCount + idEnd)
+        end = Self.put(timestamp, text, end)
+        end = Self.put(Self.attemptName, text, end)
+        end = Self.put(Int64(callback.attempt), text, end)
+        end = Self.put(Self.signatureName, text, end)
+        end = try sign(UnsafeRawBufferPointer(rebasing: signed[...signedEnd]), body, signers, at: end, now: now)
+        text[end] = 0
     }
 
-    private func sign(
-        _ prefix: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, _ signers: [Signer], now: Int64
-    ) throws(TransferError) {
-        let name = Self.signatureName.utf8CodeUnitCount
-        let needed = name + max(signers.count, 1) * Signer.maxEntryCount
-        if signature.count < needed {
-            let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: needed, alignment: 1)
-            larger.copyMemory(from: UnsafeRawBufferPointer(signature))
-            signature.deallocate()
-            signature = larger
-            nodes[3].data = Self.characters(larger, 0)
+    /// Writes the id behind its name, and to the start of what is signed.
+    /// - Returns: its length.
+    private func writeID(_ id: String) throws(TransferError) -> Int {
+        // Native strings hand out their bytes; one that doesn't is no id of ours.
+        let count = id.utf8.withContiguousStorageIfAvailable { id in
+            guard (1...Self.maxID).contains(id.count), id.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return 0 }
+            let bytes = UnsafeRawBufferPointer(id)
+            UnsafeMutableRawBufferPointer(rebasing: text[Self.idName.utf8CodeUnitCount...]).copyMemory(from: bytes)
+            signed.copyMemory(from: bytes)
+            return id.count
         }
-        var end = name
+        guard let count, count > 0 else { throw .eventID }
+        return count
+    }
+
+    private func makeRoom(signers: Int) {
+        let needed = Self.maxHeadCount + max(signers, 1) * Signer.maxEntryCount
+        guard text.count < needed else { return }
+        let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: needed, alignment: 1)
+        larger.copyMemory(from: UnsafeRawBufferPointer(text))
+        text.deallocate()
+        text = larger
+        node.pointee.data = Self.characters(larger)
+    }
+
+    /// - Returns: where the signatures end.
+    private func sign(
+        _ prefix: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, _ signers: [Signer], at start: Int, now: Int64
+    ) throws(TransferError) -> Int {
+        var end = start
         for signer in signers where signer.expiresAt > now {
-            if end > name {
-                signature[end] = UInt8(ascii: " ")
+            if end > start {
+                text[end] = UInt8(ascii: " ")
                 end += 1
             }
             do {
-                end += try signer.write(
-                    prefix, body, to: UnsafeMutableRawBufferPointer(rebasing: signature[end...]))
+                end += try signer.write(prefix, body, to: UnsafeMutableRawBufferPointer(rebasing: text[end...]))
             } catch {
                 throw .signing(error)
             }
         }
-        signature[end] = 0
         // Never without a signature: a receiver could take it for a forgery, or worse, not.
-        if end == name { throw .noSecret }
+        if end == start { throw .noSecret }
+        return end
     }
 
     /// Both return where they stopped.
@@ -122,19 +120,23 @@ final class DynamicHeaders {
     }
 
     private static func put(_ number: Int64, _ text: UnsafeMutableRawBufferPointer, _ start: Int) -> Int {
-        var left = number.magnitude
-        var end = start
-        repeat {
-            text[end] = UInt8(ascii: "0") + UInt8(left % 10)
-            left /= 10
+        var end = start + 1
+        var rest = number.magnitude / 10
+        while rest > 0 {
+            rest /= 10
             end += 1
-        } while left > 0
-        text[start..<end].reverse()
+        }
+        var left = number.magnitude
+        var index = end
+        while index > start {
+            index -= 1
+            text[index] = UInt8(ascii: "0") + UInt8(truncatingIfNeeded: left % 10)
+            left /= 10
+        }
         return end
     }
 
-    private static func characters(_ text: UnsafeMutableRawBufferPointer, _ start: Int) -> UnsafeMutablePointer<CChar>?
-    {
-        text.baseAddress.map { ($0 + start).assumingMemoryBound(to: CChar.self) }
+    private static func characters(_ text: UnsafeMutableRawBufferPointer) -> UnsafeMutablePointer<CChar>? {
+        text.baseAddress?.assumingMemoryBound(to: CChar.self)
     }
 }

@@ -15,6 +15,7 @@ final class Target {
 
     let delegate: WebhookDelegate
     let url: CallbackURL
+    let parsedURL: ParsedURL
     /// `nil`: nothing beyond what always holds.
     let tls: TargetTLS?
     /// One for each secret, newest first.
@@ -44,6 +45,8 @@ final class Target {
         } catch {
             throw .url(error)
         }
+        guard let parsedURL = ParsedURL(url) else { throw .url(.malformed("no memory")) }
+        self.parsedURL = parsedURL
         tls = TargetTLS(delegate)
         do {
             signers = try delegate.state.secrets.map { entry throws(SignerError) in try Signer(entry) }

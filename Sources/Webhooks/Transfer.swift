@@ -118,7 +118,7 @@ final class Transfer {
     }
 
     private func turn(to target: Target) throws(TransferError) {
-        guard herald_easy_set_url(easy, target.url.text) == 1 else { throw .url }
+        guard herald_easy_set_url(easy, target.parsedURL.handle) == 1 else { throw .url }
         if httpVersion != .http1 || target.multi != .http1 {
             herald_easy_set_http(
                 easy, target.multi == .http2 ? 2 : 1, target.url.scheme == .https ? 1 : 0,
@@ -199,7 +199,7 @@ final class Transfer {
 }
 
 enum TransferError: Error {
-    /// libcurl didn't take the URL that it had printed itself.
+    /// libcurl didn't take the URL that it had read itself.
     case url
     /// Nor what the delegate asks of TLS.
     case tls

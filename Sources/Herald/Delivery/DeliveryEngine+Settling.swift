@@ -20,7 +20,6 @@ extension DeliveryEngine {
 
     private func finished(_ transfer: Transfer, _ origin: Lane.Origin, _ outcome: CallbackOutcome) {
         if case .failed(.stopped, _) = outcome.verdict { return comeBack(to: transfer, origin) }
-        let wall = ports.clock.wall()
         checkpoints.add(AttemptRecord(transfer, outcome), now: now)
         counters.count(outcome)
         if statisticsDue == nil { statisticsDue = now + Self.statisticsInterval }

@@ -41,9 +41,14 @@ extension DeliveryEngine {
         return true
     }
 
+    /// The fewer, the more lanes stand in line: so all of them have something open, rather than some of them many requests,
+    /// each of which wants a connection of its own. Connections are dear to open, and the more there are, the dearer is each
+    /// request.
+    private var quantum: Int { min(Self.quantum, max(1, YoungTransfers.limit / (apps.count + 1))) }
+
     /// Returns whether the lane could go on when its turn comes again.
     func pump(lane index: Int) -> Bool {
-        var starts = Self.quantum
+        var starts = quantum
         var reads = Self.scanBudget
         while starts > 0, reads > 0, hasRoom {
             guard lanes[index]?.ask({ $0.mayStart(now: now) }) == true, let source = lanes[index]?.nextSource() else {
@@ -156,7 +161,7 @@ extension DeliveryEngine {
         let token = open(
             Transfer(
                 lane: index, share: share, delegate: delegate.key, sequence: sequence, event: event, attempts: attempts,
-                purpose: .delivery(origin), isReplay: isReplay, startedAt: ports.clock.wall()))
+                purpose: .delivery(origin), isReplay: isReplay, startedAt: wall))
         ports.sender.start(
             Callback(
                 token: token, delegate: delegate, event: event, attempt: attempts + 1,

@@ -71,7 +71,7 @@ final class DeliveryEngine {
 
     /// Events routed, and lanes visited, before the engine lets the sender work again.
     static let turnBudget = 256
-    /// Attempts that one lane starts before it is the next one's turn.
+    /// Attempts that one lane starts at most before it is the next one's turn.
     static let quantum = 16
     /// Events that one lane reads over in its turn, when it wants few of them.
     static let scanBudget = 512
@@ -120,6 +120,10 @@ final class DeliveryEngine {
     var view: EventView?
     /// Monotonic nanoseconds, read once for each turn and each outcome.
     var now: Int64
+    /// What the wall clock was ahead of it in this turn, in milliseconds.
+    private var wallOffset: Int64
+    /// Milliseconds since 1970 UTC, at `now`.
+    var wall: Int64 { now / 1_000_000 + wallOffset }
     var isStopping = false
 
     /// - Parameters:
@@ -133,6 +137,7 @@ final class DeliveryEngine {
         self.counters = counters
         self.board = board
         now = ports.clock.monotonic()
+        wallOffset = ports.clock.wall() - now / 1_000_000
         routed = settled
         recent = RecentEvents(after: settled, maxEvents: recentEvents, maxBytes: 16 << 20)
         checkpoints = CheckpointBuilder(settled: settled)
@@ -147,6 +152,7 @@ final class DeliveryEngine {
     ///   something or wakes.
     func turn() -> Int64? {
         now = ports.clock.monotonic()
+        wallOffset = ports.clock.wall() - now / 1_000_000
         young.grow(now: slept)
         fireTimers()
         let routedAll = routeNewEvents()

@@ -76,6 +76,20 @@ struct FairnessTests {
         #expect(order.first == 101)
     }
 
+    @Test("lanes with a backlog share the room: while many have none, none has several requests open")
+    func sharedRoom() throws {
+        let bench = try EngineBench()
+        for key: DelegateKey in 1...100 { bench.engine.set(WebhookDelegate(key) { $0.maxInFlight = 256 }) }
+        bench.publish(50)
+        for _ in 0..<20 {
+            bench.turn()
+            let open = Dictionary(grouping: bench.open, by: \.delegate).mapValues(\.count)
+            #expect(open.count == YoungTransfers.limit)
+            #expect(open.values.max() == 1)
+            bench.finish()
+        }
+    }
+
     @Test("no more is open than the sender takes, whatever the lanes may")
     func globalCap() throws {
         let bench = try crowd(40)
