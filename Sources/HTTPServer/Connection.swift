@@ -52,6 +52,8 @@ final class Connection: @unchecked Sendable {
 
     var target: [UInt8] = []
     var head: RequestHead?
+    /// Takes the request when it is complete.
+    var admitted: (any AdmittedRequest)?
     var body: [UInt8] = []
     var discarded = 0
     /// Why the body is thrown away.
@@ -76,6 +78,7 @@ final class Connection: @unchecked Sendable {
     func reset() {
         request += 1
         head = nil
+        admitted = nil
         body = []
         discarded = 0
         bodyFailure = .bodyTooLarge

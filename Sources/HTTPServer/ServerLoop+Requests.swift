@@ -52,7 +52,8 @@ extension ServerLoop {
         } catch {
             return queue(connection, failure(error))
         }
-        if var refusal = handler.refuse(head) {
+        switch handler.judge(head) {
+        case .refused(var refusal):
             if head.hasBody {
                 refusal.closesConnection = true
                 return queue(connection, refusal)
@@ -61,6 +62,7 @@ extension ServerLoop {
             connection.immediate = refusal
             connection.phase = .refused
             return true
+        case .admitted(let admitted): connection.admitted = admitted
         }
         connection.head = head
         // Not touched before it is needed: a client can't take memory by announcing a body.
@@ -122,15 +124,16 @@ extension ServerLoop {
         case .discarding: return queue(connection, failure(connection.bodyFailure))
         default: return false
         }
-        guard let head = connection.head else { return false }
+        guard let head = connection.head, let admitted = connection.admitted else { return false }
         if isStopping { return queue(connection, failure(.stopping)) }
         if !hasRoomToWait, handler.mayWait(head) { return queue(connection, failure(.overloaded)) }
 
         let request = Request(head: head, body: connection.body, peer: connection.peer)
         connection.head = nil
+        connection.admitted = nil
         connection.body = []
         connection.phase = .handling
-        handler.handle(request, Responder(connection, request: connection.request))
+        admitted.handle(request, Responder(connection, request: connection.request))
         if let response = connection.immediate {
             connection.immediate = nil
             return queue(connection, response)
