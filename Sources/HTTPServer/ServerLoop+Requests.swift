@@ -5,6 +5,7 @@ internal import Synchronization
 // the connection with false.
 extension ServerLoop {
     func add(_ handle: OpaquePointer, _ peer: PeerAddress) -> Connection {
+        hasAdvanced = true
         let connection = Connection(self, peer: peer, handle: handle, deadline: 0)
         setDeadline(connection, seconds: configuration.requestDeadlineSeconds)
         connection.index = connections.count
@@ -36,6 +37,7 @@ extension ServerLoop {
 
     /// The request line has come. The target is copied now, because the library is about to take it apart in place.
     func begin(_ connection: Connection, _ target: RawHead.Bytes) {
+        hasAdvanced = true
         connection.phase = .head
         connection.target.append(contentsOf: target)
         if !connection.isFresh { setDeadline(connection, seconds: configuration.requestDeadlineSeconds) }
@@ -96,6 +98,7 @@ extension ServerLoop {
 
     /// A piece of the body. All of it is taken always; the library would wait for ever otherwise.
     func take(_ connection: Connection, _ data: RawHead.Bytes) -> Bool {
+        hasAdvanced = true
         if let chunks = connection.chunks, connection.phase == .body,
             !(data.baseAddress.map(chunks.isSound(before:)) ?? true)
         {
@@ -119,7 +122,8 @@ extension ServerLoop {
     /// The request is complete.
     func complete(_ connection: Connection) -> Bool {
         switch connection.phase {
-        case .body: break
+        case .body: hasAdvanced = true
+        case .waiting: return goOnWaiting(connection)
         case .refused: return connection.immediate.map { queue(connection, $0) } ?? false
         case .discarding: return queue(connection, failure(connection.bodyFailure))
         default: return false
@@ -138,10 +142,7 @@ extension ServerLoop {
             connection.immediate = nil
             return queue(connection, response)
         }
-        connection.phase = .waiting
-        setDeadline(connection, seconds: configuration.answerDeadlineSeconds)
-        counters.waitingRequests.addFromOneThread(1)
-        MHD_suspend_connection(connection.handle)
+        beginWait(of: connection)
         return true
     }
 
@@ -151,6 +152,8 @@ extension ServerLoop {
 
     /// The answer is written, or the request was broken off.
     func finish(_ connection: Connection) {
+        hasAdvanced = true
+        if connection.isWaiting { endWait(of: connection) }
         connection.phase = .idle
         connection.reset()
         setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
