@@ -25,7 +25,10 @@ struct PostEndpoint: Sendable {
         let waiting = Preference.wait(call.request.head).map(WaitingPost.init)
         let (input, body) = try read(call, waiting)
         let answer = PostAnswer(input)
-        let idempotency: Idempotency<[PostedEvent]>? = try call.idempotency(of: body) { answer.response($0) }
+        // Most posts have no key: no closure is made for them.
+        let idempotency: Idempotency<[PostedEvent]>? =
+            call.request.head.bytes(of: "Idempotency-Key") == nil
+            ? nil : try call.idempotency(of: body) { answer.response($0) }
         // Made here and not on the writer's thread, whose time is everybody's.
         let accepted = call.completed(
             answer.response(input.drafts.map { PostedEvent(event: $0.event, fate: .accepted) }))
