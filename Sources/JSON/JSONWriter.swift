@@ -44,7 +44,7 @@ public struct JSONWriter: Sendable {
         open(UInt8(ascii: "{"))
         var members = JSONObjectWriter(json: consume self)
         body(&members)
-        self = members.json
+        self = members.finish()
         close(UInt8(ascii: "}"))
     }
 
@@ -54,7 +54,7 @@ public struct JSONWriter: Sendable {
         open(UInt8(ascii: "["))
         var elements = JSONArrayWriter(json: consume self)
         body(&elements)
-        self = elements.json
+        self = elements.finish()
         close(UInt8(ascii: "]"))
     }
 
