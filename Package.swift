@@ -102,6 +102,11 @@ let package = Package(
             name: "MulticastBenchmark", dependencies: ["Delegation"], path: "Benchmarks/multicast",
             swiftSettings: settings),
 
+        // What publishing costs before anything is stored; run by Benchmarks/run.
+        .executableTarget(
+            name: "PublishingBenchmark", dependencies: ["HTTPServer", "Herald", "HeraldServer"],
+            path: "Benchmarks/publishing", swiftSettings: settings, linkerSettings: [allocator]),
+
         // What sending alone costs; run by Benchmarks/run.
         .executableTarget(
             name: "TransportBenchmark", dependencies: ["Herald", "Webhooks"], path: "Benchmarks/transport",
@@ -135,15 +140,19 @@ let package = Package(
     ]
 )
 
-// Fuzzers of our own parsers. Built by script/fuzz alone as a program, since with it every other target would have to be
+// Fuzzers of our own parsers. With HERALD_FUZZ a library for script/fuzz alone, since with it every other target has to be
 // testable; otherwise part of the tests, which run the inputs that are kept.
 let fuzzed: [Target.Dependency] = ["Herald", "HeraldServer", "HTTPServer", "JSON", "JSONSchema", "Webhooks"]
-package.targets.append(
-    Context.environment["HERALD_FUZZ"] != nil
-        ? .executableTarget(name: "Fuzz", dependencies: fuzzed, path: "Fuzz/Sources", swiftSettings: settings)
-        : .testTarget(
+if Context.environment["HERALD_FUZZ"] != nil {
+    package.products.append(.library(name: "Fuzz", type: .static, targets: ["Fuzz"]))
+    package.targets.append(
+        .target(name: "Fuzz", dependencies: fuzzed, path: "Fuzz/Sources", swiftSettings: settings))
+} else {
+    package.targets.append(
+        .testTarget(
             name: "FuzzTests", dependencies: fuzzed + ["TestSupport"], path: "Fuzz", exclude: ["Corpus"],
             sources: ["Sources", "Tests"], swiftSettings: settings))
+}
 
 extension Target {
     /// The same module as an executable.

@@ -12,18 +12,6 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / TICK
 
 
-def thread_seconds(pid, name):
-    """User and system time of the threads of this name."""
-    nanoseconds = 0
-    for task in os.listdir(f"/proc/{pid}/task"):
-        with open(f"/proc/{pid}/task/{task}/comm") as file:
-            if file.read().rstrip("\n") != name:
-                continue
-        with open(f"/proc/{pid}/task/{task}/schedstat") as file:
-            nanoseconds += int(file.read().split()[0])
-    return nanoseconds / 1e9
-
-
 def memory_bytes(pid, field):
     """`VmRSS`: resident now; `VmHWM`: its peak."""
     with open(f"/proc/{pid}/status") as file:

@@ -12,10 +12,9 @@ import sys
 import tempfile
 import time
 
-from machine import cpu_seconds, memory_bytes, thread_seconds
+from machine import cpu_seconds, memory_bytes
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
-HERALD = os.path.join(ROOT, ".build", "release", "herald")
 BUILD = os.path.join(ROOT, "Benchmarks", "build")
 
 
@@ -27,7 +26,15 @@ def built(product):
     """A benchmark of this package, built as `script/build` builds the service, so that they share what they have in common."""
     command = ["swift", "build", "--package-path", ROOT, "-c", "release", "--static-swift-stdlib", "--product", product]
     subprocess.run(command, stdout=sys.stderr, check=True)
+    return program(product)
+
+
+def program(product):
+    """Where a product of this package lies once it is built."""
     return os.path.join(ROOT, ".build", "release", product)
+
+
+HERALD = program("herald")
 
 
 def free_ports(count):
@@ -95,10 +102,6 @@ class Program:
     def cpu(self):
         return cpu_seconds(self.process.pid)
 
-    def storing(self):
-        """CPU seconds of the thread that writes to the database."""
-        return 0
-
     def memory(self):
         return memory_bytes(self.process.pid, "VmRSS")
 
@@ -127,6 +130,16 @@ class Ingest(Program):
         port = free_port()
         command = [os.path.join(BUILD, "ingest"), str(port)]
         super().__init__(command + ([os.path.join(fresh(folder), "events.db")] if durable else []), port)
+
+
+class Unstored(Program):
+    """The service without its log: events are read, checked, routed and answered, and go nowhere."""
+
+    PRODUCT = "PublishingBenchmark"
+
+    def __init__(self, _):
+        port = free_port()
+        super().__init__([program(self.PRODUCT), str(port)], port)
 
 
 class Pipeline(Program):
@@ -161,9 +174,6 @@ class Herald(Program):
             return self.request("GET", "/readyz")[0] == 200
         except OSError:
             return False
-
-    def storing(self):
-        return thread_seconds(self.process.pid, "store-writer")
 
     def register(self, delegates, connection=None):
         for delegate in delegates:

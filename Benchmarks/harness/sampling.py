@@ -45,20 +45,19 @@ def sample(server, receiver=None, per_event=0, beside=(), warm_up=0.3, warm_even
     helpers = [server, *beside] + ([receiver] if receiver else [])
     busy, total = machine_seconds()
     ours = sum(x.cpu() for x in helpers) + children_seconds() + own_seconds()
-    began, storing = server.cpu(), server.storing()
+    began = server.cpu()
 
     result = publish(server, **load)
     stats = receiver.wait(result["accepted"] * per_event, DRAIN) if receiver else None
     time.sleep(SETTLING)
 
-    cpu, storing = server.cpu() - began, server.storing() - storing
+    cpu = server.cpu() - began
     now_busy, now_total = machine_seconds()
     ours = sum(x.cpu() for x in helpers) + children_seconds() + own_seconds() - ours
     figures = {
         "events": result["accepted"],
         "events_per_s": result["per_s"],
         "cpu_us_per_event": cpu * 1e6 / result["accepted"],
-        "cpu_us_per_event_but_storing": (cpu - storing) * 1e6 / result["accepted"],
         **percentiles("accepted", result),
         "peak_memory": server.peak_memory(),
         "foreign_cpu": max(0.0, now_busy - busy - ours) / max(0.01, now_total - total),

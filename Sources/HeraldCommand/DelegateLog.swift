@@ -33,7 +33,8 @@ final class DelegateLog: EventDelegate, RegistryDelegate {
     ) {
         log.write(.info, message) {
             [
-                "delegate": delegate.id, "url": Self.withoutQuery(delegate.settings.url), "from": old?.rawValue,
+                "delegate": delegate.id, "url": WebhookSettings.withoutQuery(delegate.settings.url),
+                "from": old?.rawValue,
                 "status": new?.rawValue, "reason": new == nil ? nil : delegate.state.statusReason,
             ]
         }
@@ -60,17 +61,11 @@ final class DelegateLog: EventDelegate, RegistryDelegate {
             func text(_ name: String) -> String? { data?[name]?.string }
             func number(_ name: String) -> String? { data?[name]?.integer.map { "\($0)" } }
             return [
-                "delegate": text("delegate"), "url": text("url").map(Self.withoutQuery),
+                "delegate": text("delegate"), "url": text("url").map(WebhookSettings.withoutQuery),
                 "since": text("since"), "failing_since": text("failing_since"), "reason": text("reason"),
                 "event": text("event"), "event_type": text("event_type"), "attempts": number("attempts"),
                 "events_at_most": number("events_at_most"), "traceparent": event.attribute("traceparent"),
             ]
         }
-    }
-
-    /// Queries often carry a password.
-    private static func withoutQuery(_ url: String) -> String {
-        guard let mark = url.firstIndex(of: "?") else { return url }
-        return url[..<mark] + "?..."
     }
 }

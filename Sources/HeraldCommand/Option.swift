@@ -170,7 +170,7 @@ extension Option {
         },
         Option(
             name: "master-key", placeholder: "KEY", defaultText: "none: secrets lie in the database as they are",
-            help: "Seals secrets, extra headers and remembered answers in the database: 32 bytes in base64.",
+            help: "Seals secrets, extra headers, URLs and remembered answers in the database: 32 bytes in base64.",
             isSecret: true
         ) { text, settings throws(Disallowed) in settings.masterKey = try key(text) },
         Option(

@@ -18,6 +18,8 @@ public final class HeraldService: RequestHandler {
         public var operatorKey: String?
         /// Requests that each key may make in a second which does not say so itself, ≥ 1; `nil`: any number.
         public var requestsPerSecond: Int?
+        /// Takes what is posted in place of the hub: for benchmarks of all that comes before the log. Any thread.
+        package var publish: (@Sendable (Publication) -> Void)?
         public init() {}
     }
 
@@ -47,7 +49,9 @@ public final class HeraldService: RequestHandler {
             DelegateEndpoints(hub: hub, streams: streams, checkURL: configuration.checkURL).routes
                 + DelegateActionEndpoints(hub: hub).routes + DelegateRecordEndpoints(hub: hub).routes
                 + StreamEndpoints(hub: hub, streams: streams, access: access).routes
-                + EventEndpoints(hub: hub, checks: checks).routes
+                + EventEndpoints(
+                    hub: hub, checks: checks, publish: configuration.publish ?? { [hub] in hub.publish($0) }
+                ).routes
                 + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub).routes + SubjectEndpoints(hub: hub).routes
                 + StateEndpoints(hub: hub, checks: checks, watch: watch).routes

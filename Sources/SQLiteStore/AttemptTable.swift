@@ -3,23 +3,27 @@ import Herald
 /// The record of attempts, as the writer has it: `attempts`.
 struct AttemptTable {
     private let connection: Connection
-    private let add, removeOld, keepNumber, removeOfEvent, recipients: Statement
+    private let heads: AttemptHeads
+    /// What the open transaction changes of them.
+    private var changed: [DelegateKey: Int64] = [:]
+    private let add, keepHead, removeOld, wipeThoseOfEvent, recipients: Statement
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: Connection, _ heads: AttemptHeads) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         self.connection = connection
+        self.heads = heads
         add = try prepare(
             """
-            INSERT INTO attempts (\(StoredAttempt.columns)) VALUES
-            (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)
+            INSERT INTO attempts (\(StoredAttempt.columns), previous) VALUES
+            (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
             """)
+        keepHead = try prepare("INSERT OR REPLACE INTO attempt_heads SELECT ?1, ?2 WHERE \(delegateLives)")
         removeOld = try prepare(AttemptTable.removeOld)
-        keepNumber = try prepare(
+        wipeThoseOfEvent = try prepare(
             """
-            UPDATE attempts SET delegate = 0, event = 0, detail = NULL, excerpt = NULL, peer = NULL
-            WHERE event = ?1 AND id = (SELECT max(id) FROM attempts)
+            UPDATE attempts SET delegate = 0, event = 0, detail = NULL, excerpt = NULL, peer = NULL, bytes_sent = NULL,
+            bytes_received = NULL WHERE event = ?1
             """)
-        removeOfEvent = try prepare("DELETE FROM attempts WHERE event = ?1")
         recipients = try prepare(
             """
             SELECT delegate FROM attempts WHERE event = ?1
@@ -34,8 +38,19 @@ struct AttemptTable {
         (SELECT id FROM attempts WHERE id < (SELECT max(id) FROM attempts) ORDER BY id LIMIT ?2)
         """
 
+    mutating func add(_ records: [AttemptRecord]) throws(StoreError) {
+        guard !records.isEmpty else { return }
+        var first: Int64?
+        for record in records {
+            try add(record)
+            first = first ?? connection.lastRow
+        }
+        let round = AttemptHeads.start(of: (first ?? 1) - 1)
+        if round != AttemptHeads.start(of: connection.lastRow) { try keepHeads(since: round) }
+    }
+
     /// Binds only what is there, since most of most rows is NULL.
-    func add(_ record: AttemptRecord) throws(StoreError) {
+    private mutating func add(_ record: AttemptRecord) throws(StoreError) {
         add.bind(1, record.delegate)
         add.bind(2, record.event)
         add.bind(3, Int64(record.number))
@@ -46,7 +61,28 @@ struct AttemptTable {
         if !record.detail.isEmpty { add.bind(8, record.detail) }
         if record.isReplay { add.bind(10, 1) }
         bind(record.transport)
+        add.bind(19, changed[record.delegate] ?? heads.last(of: record.delegate))
         if record.excerpt.isEmpty { try add.run() } else { try add.run(9, lent: record.excerpt) }
+        changed[record.delegate] = connection.lastRow
+    }
+
+    /// Of those that are older the table has it.
+    private func keepHeads(since attempt: Int64) throws(StoreError) {
+        for (delegate, last) in heads.since(attempt).merging(changed, uniquingKeysWith: { $1 }) where last > 0 {
+            keepHead.bind(1, delegate)
+            keepHead.bind(2, last)
+            try keepHead.run()
+        }
+    }
+
+    /// The delegate is gone, and nobody lists its attempts any more.
+    mutating func forget(_ delegate: DelegateKey) { changed[delegate] = 0 }
+
+    /// The open transaction has ended.
+    mutating func ended(committed: Bool) {
+        if changed.isEmpty { return }
+        if committed { heads.take(changed) }
+        changed.removeAll(keepingCapacity: true)
     }
 
     private func bind(_ transport: TransportRecord) {
@@ -71,15 +107,13 @@ struct AttemptTable {
         return connection.changes
     }
 
+    /// They stay as nobody's, and say no more than when they were, and how they ended: by them the list of a delegate goes
+    /// on, and the numbers count on.
     /// - Returns: how many.
-    func removeThose(of event: Sequence) throws(StoreError) -> Int {
-        // SQLite counts on from the last row: it stays, as nobody's, so that no number is given twice.
-        keepNumber.bind(1, event)
-        try keepNumber.run()
-        let kept = connection.changes
-        removeOfEvent.bind(1, event)
-        try removeOfEvent.run()
-        return kept + connection.changes
+    func wipeThose(of event: Sequence) throws(StoreError) -> Int {
+        wipeThoseOfEvent.bind(1, event)
+        try wipeThoseOfEvent.run()
+        return connection.changes
     }
 
     func recipients(event: Sequence) throws(StoreError) -> [DelegateKey] {

@@ -39,7 +39,7 @@ struct DelegateTable {
             WHERE key = ?1 AND deleted_at IS NULL
             """)
         var removals: [Statement] = []
-        for table in ["lanes", "waiting", "replays", "statistics"] {
+        for table in ["lanes", "waiting", "replays", "statistics", "attempt_heads"] {
             removals.append(try Statement(connection, "DELETE FROM \(table) WHERE delegate = ?1"))
         }
         self.removals = removals
@@ -56,7 +56,8 @@ struct DelegateTable {
         set.bind(6, delegate.createdAt)
         set.bind(7, delegate.updatedAt)
         set.bind(8, delegate.version)
-        set.bind(9, settings.url)
+        // Sealed, the same text is another each time: that no two of an app have one URL only the registry knows then.
+        set.bind(9, try vault.seal(text: settings.url, .url(delegate.key)))
         set.bind(10, TextList.encode(settings.events.map(\.text)))
         set.bind(11, TextList.encode(settings.subjects))
         set.bind(12, settings.description)

@@ -7,6 +7,7 @@ import Herald
 /// checkpoints.
 final class Reader: StoreReader {
     let connection: Connection
+    private let heads: AttemptHeads
     private let eventsAfter, eventsMatching, eventsOfAppMatching, eventByID: Statement
     private let authStatus: Statement
     private let attemptsOfDelegate, failuresOfDelegate, attemptsOfDelivery, attemptsOfEvent: Statement
@@ -15,26 +16,21 @@ final class Reader: StoreReader {
     private let waitingList: WaitingList
     let retention: RetentionQueries
 
-    init(path: String) throws(StoreError) {
+    init(path: String, _ heads: AttemptHeads) throws(StoreError) {
         let connection = try Connection(path: path, .readOnly)
         try Pragmas.set(Pragmas.reader, on: connection)
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         self.connection = connection
+        self.heads = heads
         eventsAfter = try prepare(
             "SELECT \(LoggedEvent.columns) FROM events WHERE sequence > ?1 ORDER BY sequence LIMIT ?2")
         eventsMatching = try prepare(Reader.eventsMatching)
         eventsOfAppMatching = try prepare(Reader.eventsOfAppMatching)
         eventByID = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
         authStatus = try prepare("SELECT \(AuthStatus.columns) FROM auth_status WHERE app = ?1 AND user_id = ?2")
-        let attempts = "SELECT \(StoredAttempt.columns) FROM attempts WHERE delegate = ?1 AND id < ?2"
-        let succeeded = "ifnull(status, 0) BETWEEN 200 AND 299"
-        // Without an index: from the newest back until enough are found. A delegate that takes part in one of a
-        // thousand attempts has fifty of them in 5 ms.
-        attemptsOfDelegate = try prepare(
-            "\(attempts) AND (?3 IS NULL OR ?3 = (\(succeeded))) ORDER BY id DESC LIMIT ?4")
-        failuresOfDelegate = try prepare("\(attempts) AND NOT \(succeeded) ORDER BY id DESC LIMIT ?4")
-        attemptsOfDelivery = try prepare(
-            "\(attempts) AND (?3 IS NULL OR ?3 = (\(succeeded))) AND event = ?5 ORDER BY id DESC LIMIT ?4")
+        attemptsOfDelegate = try prepare(AttemptList.ofDelegate)
+        failuresOfDelegate = try prepare(AttemptList.failures)
+        attemptsOfDelivery = try prepare(AttemptList.ofDelivery)
         attemptsOfEvent = try prepare("SELECT \(StoredAttempt.columns) FROM attempts WHERE event = ?1 ORDER BY id")
         attemptsAfter = try prepare(
             "SELECT \(StoredAttempt.columns) FROM attempts WHERE id > ?1 ORDER BY id LIMIT ?2")
@@ -143,7 +139,7 @@ final class Reader: StoreReader {
         // The statement of failures has no such parameter, and ignores it like any number that it skips.
         statement.bind(3, query.succeeded.map { $0 ? 1 : 0 })
         statement.bind(4, Int64(query.limit))
-        if let event = query.event { statement.bind(5, event) }
+        if statement !== failuresOfDelegate { statement.bind(5, query.event ?? heads.last(of: query.delegate)) }
         return try statement.rows { row throws(StoreError) in try StoredAttempt(row) }
     }
 

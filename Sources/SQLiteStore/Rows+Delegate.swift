@@ -23,7 +23,7 @@ extension WebhookDelegate {
 extension WebhookSettings {
     fileprivate init(_ row: Statement, _ key: DelegateKey, _ vault: Vault) throws(StoreError) {
         self.init(
-            url: row.text(8),
+            url: String(decoding: try vault.open(text: row.text(8), .url(key)), as: UTF8.self),
             events: try row.textList(9).map { text throws(StoreError) in
                 try known(EventPattern(text), "event pattern", text)
             },

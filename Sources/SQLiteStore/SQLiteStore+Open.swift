@@ -44,6 +44,7 @@ extension SQLiteStore {
         if logSize ?? 0 > 0 { _ = try? connection.checkpoint(.truncate) }
         // Whoever has given a key wants no secret in the clear from now on.
         if !isSealed, vault.sealer != nil { try rewrap(connection, from: Vault(sealer: nil), to: vault) }
+        if isSealed { try sealURLs(connection, vault) }
         try makeSecret(connection, vault)
         // A restored backup may be open to all.
         chmod(folder.database, 0o600)

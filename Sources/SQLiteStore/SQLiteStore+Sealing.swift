@@ -70,22 +70,43 @@ extension SQLiteStore {
         _ connection: Connection, from old: Vault, to new: Vault
     ) throws(StoreError) {
         let delegates = try Statement(
-            connection, "SELECT key, headers, secrets, tls FROM delegates WHERE deleted_at IS NULL"
-        ).rows { ($0.integer(0), $0.text(1), $0.bytes(2), $0.optionalText(3)) }
+            connection, "SELECT key, headers, secrets, tls, url FROM delegates WHERE deleted_at IS NULL"
+        ).rows { ($0.integer(0), $0.text(1), $0.bytes(2), $0.optionalText(3), $0.text(4)) }
         let update = try Statement(
-            connection, "UPDATE delegates SET headers = ?2, secrets = ?3, tls = ?4 WHERE key = ?1")
-        for (key, headers, secrets, tls) in delegates {
-            let opened = String(decoding: try old.open(text: headers, .headers(key)), as: UTF8.self)
+            connection, "UPDATE delegates SET headers = ?2, secrets = ?3, tls = ?4, url = ?5 WHERE key = ?1")
+        func rewrapped(_ text: String, _ place: Vault.Place) throws(StoreError) -> String {
+            try new.seal(text: String(decoding: try old.open(text: text, place), as: UTF8.self), place)
+        }
+        for (key, headers, secrets, tls, url) in delegates {
             update.bind(1, key)
-            update.bind(2, try new.seal(text: opened, .headers(key)))
-            update.bind(
-                4,
-                try tls.map { tls throws(StoreError) in
-                    let opened = String(decoding: try old.open(text: tls, .tls(key)), as: UTF8.self)
-                    return try new.seal(text: opened, .tls(key))
-                })
+            update.bind(2, try rewrapped(headers, .headers(key)))
+            update.bind(4, try tls.map { tls throws(StoreError) in try rewrapped(tls, .tls(key)) })
+            update.bind(5, try rewrapped(url, .url(key)))
             try update.run(3, lent: try new.seal(try old.open(secrets, .secrets(key)), .secrets(key)))
         }
+    }
+
+    /// Seals the URLs of a sealed database in which they were not yet, before schema version 11. Base 64 has no colon. One
+    /// transaction; what was overwritten leaves the log as well.
+    static func sealURLs(_ connection: Connection, _ vault: Vault) throws(StoreError) {
+        let plain = try Statement(
+            connection, "SELECT key, url FROM delegates WHERE deleted_at IS NULL AND instr(url, ':') > 0"
+        ).rows { ($0.integer(0), $0.text(1)) }
+        if plain.isEmpty { return }
+        do {
+            try connection.execute("BEGIN IMMEDIATE")
+            let update = try Statement(connection, "UPDATE delegates SET url = ?2 WHERE key = ?1")
+            for (key, url) in plain {
+                update.bind(1, key)
+                update.bind(2, try vault.seal(text: url, .url(key)))
+                try update.run()
+            }
+            try connection.execute("COMMIT")
+        } catch {
+            if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+            throw error
+        }
+        _ = try connection.checkpoint(.truncate)
     }
 
     private static func rewrapSecret(

@@ -13,6 +13,7 @@ public final class SQLiteStore: EventStore, @unchecked Sendable {
     private let folder: StoreFolder
     private let reserve: UInt64
     private let vault: Vault
+    private let heads: AttemptHeads
     /// `nil` once closed. The lock is let go of after the connection is closed.
     private(set) var writer: Writer?
     private var lock: LockFile?
@@ -22,7 +23,7 @@ public final class SQLiteStore: EventStore, @unchecked Sendable {
     /// Opens the database in the folder, and makes both when there is none.
     /// - Parameters:
     ///   - folder: its parent has to exist.
-    ///   - sealer: seals secrets, extra headers and remembered answers. Given for the first time, it seals what is there.
+    ///   - sealer: seals secrets, extra headers, URLs and remembered answers. Given for the first time, it seals what is there.
     ///     A database that is sealed opens with the same key only: else `StoreError.sealed`.
     ///   - reserve: with less room than this on the disk, `health` says full, while there still is some.
     public init(folder: String, sealer: Sealer? = nil, reserve: UInt64 = 64 << 20) throws(StoreError) {
@@ -30,7 +31,9 @@ public final class SQLiteStore: EventStore, @unchecked Sendable {
         self.reserve = reserve
         let lock = try LockFile(path: self.folder.lock)
         vault = Vault(sealer: sealer)
-        writer = try Writer(try SQLiteStore.open(self.folder, lock, vault), vault)
+        let connection = try SQLiteStore.open(self.folder, lock, vault)
+        heads = try AttemptHeads(connection)
+        writer = try Writer(connection, vault, heads)
         self.lock = lock
     }
 
@@ -63,7 +66,7 @@ public final class SQLiteStore: EventStore, @unchecked Sendable {
     }
 
     public func makeReader() throws(StoreError) -> any StoreReader {
-        try Reader(path: folder.database)
+        try Reader(path: folder.database, heads)
     }
 
     public func health() throws(StoreError) {

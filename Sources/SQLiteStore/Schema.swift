@@ -1,5 +1,3 @@
-import Herald
-
 /// What `herald.db` looks like, and how each version became the next.
 ///
 /// `application_id` says that a file is ours, `user_version` how many of `migrations` it has been through. A release
@@ -273,21 +271,18 @@ enum Schema {
             expires_at INTEGER NOT NULL
         ) STRICT, WITHOUT ROWID;
         """,
+        """
+        -- `previous`: the attempt before it of the same delegate, 0 for none: a list goes from one to the next, and passes
+        -- over nobody else's. NULL: of before there was this; the index has those, and nothing is added to it.
+        ALTER TABLE attempts ADD COLUMN previous INTEGER;
+        CREATE INDEX attempts_unlinked ON attempts (delegate) WHERE previous IS NULL;
+        -- The last attempt of each delegate, as of the last full round. See AttemptHeads.
+        CREATE TABLE attempt_heads (
+            delegate INTEGER PRIMARY KEY,
+            attempt  INTEGER NOT NULL
+        ) STRICT;
+        INSERT INTO attempt_heads SELECT delegate, max(id) FROM attempts
+            WHERE delegate IN (SELECT key FROM delegates WHERE deleted_at IS NULL) GROUP BY delegate;
+        """,
     ]
-
-    /// Brings the file to the last version, one transaction for each step: a crash leaves one version or the next.
-    static func migrate(_ connection: Connection, _ migrations: [String] = Schema.migrations) throws(StoreError) {
-        let found = Int(try connection.integer("PRAGMA user_version"))
-        for version in migrations.indices.dropFirst(found) {
-            do {
-                try connection.execute("BEGIN IMMEDIATE")
-                try connection.execute(migrations[version])
-                try connection.execute("PRAGMA user_version = \(version + 1)")
-                try connection.execute("COMMIT")
-            } catch {
-                if connection.isInTransaction { try? connection.execute("ROLLBACK") }
-                throw error
-            }
-        }
-    }
 }

@@ -1,7 +1,7 @@
 import Crypto
 import Herald
 
-/// Seals what nobody shall read on the disk: secrets and extra headers of delegates, and remembered answers, which may
+/// Seals what nobody shall read on the disk: secrets, extra headers and URLs of delegates, and remembered answers, which may
 /// hold a secret. Each value is bound to its place. Without a key everything passes as it is.
 ///
 /// A database is sealed as a whole or not at all: the row of `sealing` says so.
@@ -11,6 +11,7 @@ struct Vault {
         let context: String
 
         static func secrets(_ key: DelegateKey) -> Place { Place(context: "delegates/secrets/\(key)") }
+        static func url(_ key: DelegateKey) -> Place { Place(context: "delegates/url/\(key)") }
         static func headers(_ key: DelegateKey) -> Place { Place(context: "delegates/headers/\(key)") }
         static func tls(_ key: DelegateKey) -> Place { Place(context: "delegates/tls/\(key)") }
         static func answer(_ app: AppKey, key: String) -> Place {

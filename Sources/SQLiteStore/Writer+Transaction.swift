@@ -59,10 +59,13 @@ extension Writer: StoreTransaction {
 
     func setDelegate(_ delegate: WebhookDelegate) throws(StoreError) { try delegates.set(delegate) }
 
-    func removeDelegate(_ key: DelegateKey, at time: Int64) throws(StoreError) { try delegates.remove(key, at: time) }
+    func removeDelegate(_ key: DelegateKey, at time: Int64) throws(StoreError) {
+        try delegates.remove(key, at: time)
+        attempts.forget(key)
+    }
 
     func write(_ checkpoint: Checkpoint) throws(StoreError) {
-        for record in checkpoint.attempts { try attempts.add(record) }
+        try attempts.add(checkpoint.attempts)
         for delivery in checkpoint.waiting { try waiting.set(delivery) }
         for delivery in checkpoint.ended { try waiting.end(delivery) }
         for lane in checkpoint.lanes { try progress.set(lane) }
@@ -117,7 +120,7 @@ extension Writer: StoreTransaction {
         var erasure = Erasure()
         for sequence in events {
             if try self.events.erase(sequence) { erasure.events += 1 }
-            erasure.attempts += try attempts.removeThose(of: sequence)
+            erasure.attempts += try attempts.wipeThose(of: sequence)
             erasure.deliveries += try waiting.removeThose(of: sequence)
         }
         mustCutLog = true

@@ -17,7 +17,7 @@ final class Writer {
     let values: ValueTables
     let answers: AnswerTable
     let delegates: DelegateTable
-    let attempts: AttemptTable
+    var attempts: AttemptTable
     let waiting: WaitingTable
     let progress: ProgressTables
     let blocks: BlockTable
@@ -33,7 +33,7 @@ final class Writer {
     /// 64 MiB: longer than this, the log is cut as soon as no reader needs it.
     private static let longPages = 16384
 
-    init(_ connection: Connection, _ vault: Vault) throws(StoreError) {
+    init(_ connection: Connection, _ vault: Vault, _ heads: AttemptHeads) throws(StoreError) {
         self.connection = connection
         connection.watchLog()
         head = try connection.integer("SELECT max(sequence) FROM events")
@@ -45,7 +45,7 @@ final class Writer {
         values = try ValueTables(connection)
         answers = try AnswerTable(connection, vault)
         delegates = try DelegateTable(connection, vault)
-        attempts = try AttemptTable(connection)
+        attempts = try AttemptTable(connection, heads)
         waiting = try WaitingTable(connection)
         progress = try ProgressTables(connection)
         blocks = try BlockTable(connection)
@@ -66,10 +66,12 @@ final class Writer {
     func commit() throws(StoreError) {
         try commitStatement.run()
         committedHead = head
+        attempts.ended(committed: true)
     }
 
     func rollback() {
         head = committedHead
+        attempts.ended(committed: false)
         // After some errors SQLite has rolled back already.
         if connection.isInTransaction { try? rollbackStatement.run() }
     }

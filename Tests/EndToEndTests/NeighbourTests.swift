@@ -77,14 +77,16 @@ struct NeighbourTests {
             _ = try await beside.herald.register(
                 "http://127.0.0.1:9/\(number)", #""retry_schedule": [0.01, 0.01, 0.01]"#)
         }
-        let figures = try await latencies([alone, beside], count: 1000)
+        // Few enough to be over before the first delivery is given up, on a slow machine too.
+        let count = 200
+        let figures = try await latencies([alone, beside], count: count)
         for share in [50, 99] {
-            let (before, after) = (figures[0][share * 10 - 1], figures[1][share * 10 - 1])
+            let (before, after) = (figures[0][count * share / 100 - 1], figures[1][count * share / 100 - 1])
             print(
                 "p\(share) of publish to arrival: \(rounded(before)) ms alone, \(rounded(after)) ms beside 20 dead ones, "
                     + "ratio \(rounded(after / before))")
         }
-        #expect(beside.receiver.requests.count == 1000)
+        #expect(beside.receiver.requests.count == count)
         for id in ids {
             #expect(try await beside.herald.get("/v1/delegates/\(id)/attempts").data.isEmpty, "none has timed out yet")
         }

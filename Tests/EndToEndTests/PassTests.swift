@@ -59,6 +59,33 @@ struct PassTests {
         for headers in [kept, visitorOfKey, operators, visitor] { #expect(try await status(third, headers) == 401) }
     }
 
+    @Test("signing out ends a session's streams, and revoking a key those of its links")
+    func streams() async throws {
+        let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
+        let admin = try await herald.makeKey("admin")
+        let link = try await token(herald, "default", admin.headers)
+        let port = herald.port
+        var streams: [Box] = []
+        let (own, visitor) = (
+            try await signIn(herald, #"{"key": "\#(admin.text)"}"#),
+            try await signIn(herald, #"{"portal_link": "\#(link)"}"#)
+        )
+        for headers in [own, visitor, admin.headers] {
+            let stream = try await RawHTTP.onThread { Box(try StreamClient(port: port, headers: headers)) }
+            #expect(try await RawHTTP.onThread { try stream.value.next() }?.name == "ready")
+            streams.append(stream)
+        }
+        let (first, second, third) = (streams[0], streams[1], streams[2])
+        #expect(try await herald.send("DELETE", "/v1/session", nil, own).status == 204)
+        #expect(try await RawHTTP.onThread { try first.value.next() } == nil)
+        let event = try await herald.post("/v1/events", #"{"type": "order.paid"}"#).id
+        for stream in [second, third] {
+            #expect(try await RawHTTP.onThread { try stream.value.next() }?.id == event)
+        }
+        #expect(try await herald.send("DELETE", "/v1/keys/\(admin.id)").status == 204)
+        for stream in [second, third] { #expect(try await RawHTTP.onThread { try stream.value.next() } == nil) }
+    }
+
     @Test("an app takes its links and their sessions with it, and a link counts to its key")
     func ends() async throws {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)

@@ -264,10 +264,11 @@ struct SQLiteStoreTests {
         let statements = [
             SQLiteStore.decidedAtCommonPosition, SQLiteStore.decidedOfLane, AttemptTable.removeOld,
             WaitingTable.removeThrough, EventTable.removeMarks, RetentionQueries.since, RetentionQueries.about,
+            AttemptHeads.later, AttemptList.ofDelegate,
         ]
         let lists = [
             WaitingList.page(WaitingList.ofAll), WaitingList.page(WaitingList.ofDelegate), Reader.eventsMatching,
-            Reader.eventsOfAppMatching,
+            Reader.eventsOfAppMatching, AttemptList.failures, AttemptList.ofDelivery,
         ]
         for sql in statements + lists {
             let plan = try Statement(connection, "EXPLAIN QUERY PLAN " + sql).rows { $0.text(3) }

@@ -18,10 +18,11 @@ struct SealingTests {
     /// What must not be on the disk.
     private static let secrets = [
         "the signing secret", "the header's value", "whsec_in the answer", "the key of the certificate",
+        "?token=in-the-url",
     ]
 
     private let webhook = delegate(
-        1,
+        1, url: "https://example.com/hook" + SealingTests.secrets[4],
         settings: {
             $0.headers = [KeyValue("authorization", SealingTests.secrets[1])]
             $0.tls = TLSSettings(clientCertificate: "its certificate", clientKey: SealingTests.secrets[3])
@@ -107,6 +108,19 @@ struct SealingTests {
         store.close()
         try check(try key(1))
         #expect(readable() == [], "the old bytes are overwritten")
+        try check(try key(1))
+    }
+
+    @Test("a sealed database of before URLs were sealed is when it is opened")
+    func urls() throws {
+        let store = try SQLiteStore(folder: path, sealer: try key(1))
+        try fill(store)
+        try store.writer?.connection.execute(
+            "UPDATE delegates SET url = '\(webhook.settings.url)' WHERE key = 1")
+        store.close()
+        #expect(readable() == [Self.secrets[4]])
+        try check(try key(1))
+        #expect(readable() == [])
         try check(try key(1))
     }
 

@@ -74,4 +74,10 @@ public struct WebhookSettings: Equatable, Sendable {
         self.timeoutSeconds = timeoutSeconds
         self.retrySchedule = retrySchedule
     }
+
+    /// A URL as others than the delegate's owner may see it: queries often carry a password.
+    public static func withoutQuery(_ url: String) -> String {
+        guard let mark = url.firstIndex(of: "?") else { return url }
+        return url[..<mark] + "?..."
+    }
 }

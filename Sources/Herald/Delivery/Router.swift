@@ -1,7 +1,7 @@
 /// Finds the lanes that an event's type concerns. Its cost depends on how many match, not on how many are registered.
 ///
 /// Owned by one delivery loop. Lanes are named by their index there.
-struct Router {
+package struct Router {
     private var any: [Int] = []
     private var exact: [String: [Int]] = [:]
     private var prefixes: [String: [Int]] = [:]
@@ -11,7 +11,9 @@ struct Router {
 
     private static let maxResolvedEntries = 100_000
 
-    mutating func insert(_ lane: Int, _ patterns: [EventPattern]) {
+    package init() {}
+
+    package mutating func insert(_ lane: Int, _ patterns: [EventPattern]) {
         forget()
         if patterns.contains(.any) {
             any.append(lane)
@@ -45,7 +47,7 @@ struct Router {
     /// The lanes to offer an event of this type to: those that take everything (but the service's own events, which have
     /// to be named), and those that named it. No lane is in
     /// both, and none is named twice.
-    mutating func lanes(for type: String) -> (any: [Int], named: [Int]) {
+    package mutating func lanes(for type: String) -> (any: [Int], named: [Int]) {
         let any = ServiceFamily.isOne(type) ? [] : self.any
         if exact.isEmpty && prefixes.isEmpty { return (any, []) }
         if let named = resolved[type] { return (any, named) }

@@ -79,10 +79,11 @@ public enum EventInput {
             errors += found.map { FieldError(pointer + $0.pointer, $0.detail) }
             return nil
         }
+        let name = id ?? context.ids.next("evt_", time: context.now, of: context.app)
         let event = withBytes(of: data) {
             Event(
-                app: context.app, id: id ?? context.ids.next("evt_", time: context.now), type: type, subject: subject,
-                time: time ?? context.now, attributes: context.attributes, watch: context.watch, data: $0)
+                app: context.app, id: name, type: type, subject: subject, time: time ?? context.now,
+                attributes: context.attributes, watch: context.watch, data: $0)
         }
         return EventDraft(event: event, mayExist: id != nil, family: family)
     }

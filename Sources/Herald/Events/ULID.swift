@@ -2,39 +2,62 @@ import Runtime
 import Synchronization
 
 /// Makes identifiers that sort by time: a prefix and 26 characters of Crockford's base 32
-/// (48 bits of milliseconds, 80 random bits; https://github.com/ulid/spec, its monotonic variant).
+/// (48 bits of milliseconds, 80 random bits; https://github.com/ulid/spec).
+///
+/// Within a millisecond those of one app count on, from random bits of its own; all others are random. So ids tell an app
+/// nothing of what is made for another one.
 ///
 /// Any thread. The lock is held for a few instructions.
 public final class ULIDGenerator: Sendable {
-    private struct State {
+    private struct Number {
         var time: Int64 = -1
         var high: UInt16 = 0
         var low: UInt64 = 0
+    }
+    private struct State {
+        var last: [AppKey: Number] = [:]
         var random = RandomBlock()
     }
+    /// Apps whose last id is remembered: more than there can be. Past it, all are forgotten, which may cost the order of a
+    /// millisecond.
+    private static let apps = 2_048
     private let state = Mutex(State())
 
     public init() {}
 
+    /// One that sorts by its millisecond, and says nothing else.
+    /// - Parameters:
+    ///   - prefix: such as `req_`; ASCII.
+    ///   - time: milliseconds since 1970 UTC.
+    public func next(_ prefix: StaticString, time: Int64) -> String {
+        let (high, low) = state.withLock { state in
+            (UInt16(truncatingIfNeeded: state.random.next()), state.random.next())
+        }
+        return Self.text(prefix, time: time, high: high, low: low)
+    }
+
+    /// One that sorts behind all that were made so for the app before.
     /// - Parameters:
     ///   - prefix: such as `evt_`; ASCII.
     ///   - time: milliseconds since 1970 UTC.
-    public func next(_ prefix: StaticString, time: Int64) -> String {
-        let (time, high, low) = state.withLock { state in
-            if time > state.time {
-                state.time = time
+    public func next(_ prefix: StaticString, time: Int64, of app: AppKey) -> String {
+        let next = state.withLock { state in
+            var next = state.last[app] ?? Number()
+            if time > next.time {
                 // 79 bits, so that the increments below can't overflow within one millisecond.
-                state.high = UInt16(truncatingIfNeeded: state.random.next() & 0x7fff)
-                state.low = state.random.next()
+                let high = UInt16(truncatingIfNeeded: state.random.next() & 0x7fff)
+                next = Number(time: time, high: high, low: state.random.next())
             } else {
                 // The same millisecond, or a clock that went back: the time stays, the random part counts up.
-                let (sum, overflow) = state.low.addingReportingOverflow(1)
-                state.low = sum
-                if overflow { state.high &+= 1 }
+                let (sum, overflow) = next.low.addingReportingOverflow(1)
+                next.low = sum
+                if overflow { next.high &+= 1 }
             }
-            return (state.time, state.high, state.low)
+            if state.last.count > Self.apps { state.last.removeAll() }
+            state.last[app] = next
+            return next
         }
-        return Self.text(prefix, time: time, high: high, low: low)
+        return Self.text(prefix, time: next.time, high: next.high, low: next.low)
     }
 
     /// The text for 48 bits of time and 80 bits that are given.

@@ -39,8 +39,8 @@ extension LogWriter {
         _ announcement: ServiceFamily.Announcement, _ delegate: WebhookDelegate, _ plan: inout Plan
     ) {
         let now = clock.wall()
-        let event = ServiceFamily.event(announcement, delegate, id: ids.next("evt_", time: now), time: now)
-        append(event, &plan)
+        let id = ids.next("evt_", time: now, of: delegate.app)
+        append(ServiceFamily.event(announcement, delegate, id: id, time: now), &plan)
     }
 }
 

@@ -64,7 +64,7 @@ extension LogWriter {
             try transaction.setAuthStatus(next)
             if event.type != AuthFamily.statusChanged, current?.isLoggedIn != isLoggedIn {
                 // Not the event's time: a client chose that, and ids count on from the latest one.
-                let id = ids.next("evt_", time: clock.wall())
+                let id = ids.next("evt_", time: clock.wall(), of: event.app)
                 append(AuthFamily.statusChanged(next, id: id, cause: event), &plan)
             }
             return PostedEvent(event: event, fate: .accepted)

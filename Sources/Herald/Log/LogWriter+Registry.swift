@@ -59,7 +59,7 @@ extension LogWriter {
         to delegate: WebhookDelegate, _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) {
         func isWanted(_ type: String) -> Bool { delegate.settings.events.contains { $0.matches(type) } }
-        func nextID() -> String { ids.next("evt_", time: clock.wall()) }
+        func nextID() -> String { ids.next("evt_", time: clock.wall(), of: delegate.app) }
         if isWanted(AppStateFamily.changed), delegate.settings.subjects.isEmpty,
             let state = plan.families.appState(delegate.app)
         {

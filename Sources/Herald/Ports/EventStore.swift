@@ -41,7 +41,8 @@ public protocol StoreTransaction: AnyObject {
     func removeExpiredAnswers(now: Int64, limit: Int) throws(StoreError)
 
     /// A new delegate, or the next version of one (same `key`). `StoreError.failed` when that was deleted, or when
-    /// another delegate of the app has the URL.
+    /// another delegate of the app has the URL, as far as the store can read it.
+    /// - Precondition: no other delegate of the app has the URL; the registry sees to it.
     func setDelegate(_ delegate: WebhookDelegate) throws(StoreError)
     /// Deletes the delegate with its lane, its waiting deliveries, its replays and its statistics. Its attempts stay, under
     /// its id, without its secrets and headers.

@@ -120,7 +120,7 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
     public func page(after place: Sequence, in reader: any StoreReader) throws(StoreError) -> AttemptPage {
         let found = try reader.attempts(after: place, limit: PageCache.eventsPerPage)
         guard let first = found.first, let last = found.last else { return AttemptPage(after: place, last: place) }
-        // Numbers are missing where something was erased. What is missing at the front was removed by retention, or that is
+        // Numbers may be missing where something was erased. What is missing at the front was removed by retention, or that is
         // what it is taken for.
         var after = place
         if first.id > place + 1, let oldest = try reader.attempts(after: 0, limit: 1).first {

@@ -22,16 +22,23 @@ extension AccessControl {
         return hub.passes.find(SHA256.hash(Array(text)), at: hub.clock.wall())
     }
 
-    /// A pass is good for as long as what it comes from is there.
+    /// A pass is good for as long as what it comes from is.
     private func principal(of pass: Pass) -> Principal? {
         guard pass.kind != .session else {
-            return pass.key == operatorName ? operatorPrincipal : hub.keys.entry(id: pass.key).flatMap(principal)
+            var principal =
+                pass.key == operatorName ? operatorPrincipal : hub.keys.entry(id: pass.key).flatMap(principal)
+            principal?.pass = pass.digest
+            return principal
         }
         var principal = Principal(
             identity: .portalLink, app: pass.app, scopes: Scopes([.manage]), expiresAt: pass.expiresAt)
+        principal.pass = pass.digest
         principal.origin = pass.key
         principal.requestsPerSecond = requestsPerSecond
         if let entry = hub.keys.entry(id: pass.key) {
+            guard entry.key.isValid(at: hub.clock.wall()) else { return nil }
+            principal.key = entry.key.id
+            principal.expiresAt = min(pass.expiresAt, entry.key.expiresAt ?? .max)
             principal.meter = entry.meter
             principal.requestsPerSecond = entry.key.requestsPerSecond ?? requestsPerSecond
         } else if pass.key == operatorName || pass.key == Self.nobody {
@@ -77,12 +84,13 @@ extension AccessControl {
         return (text, Pass(digest: digest, kind: kind, app: app, key: origin(of: principal), expiresAt: end))
     }
 
-    /// Ends a session at once.
+    /// Ends a session at once, and its streams.
     /// - Parameter done: called on the writer's thread; must not wait.
     func close(_ id: ArraySlice<UInt8>, _ done: @escaping @Sendable () -> Void) {
         let digest = SHA256.hash(Array(id))
         guard hub.passes.find(digest, at: hub.clock.wall()) != nil else { return done() }
         hub.passes.remove(digest)
+        streams.end { $0.pass == digest }
         hub.administer(AccessWrite(action: .close(digest)) { _ in done() })
     }
 }

@@ -80,7 +80,7 @@ struct AccessControl: Sendable {
         entry.noteUse(at: now)
         return Principal(
             identity: .key(entry.key.id), app: entry.key.app, scopes: entry.scopes, expiresAt: entry.key.expiresAt,
-            meter: entry.meter, requestsPerSecond: entry.key.requestsPerSecond ?? requestsPerSecond)
+            meter: entry.meter, requestsPerSecond: entry.key.requestsPerSecond ?? requestsPerSecond, key: entry.key.id)
     }
 
     /// Counts a request to the key of whoever makes it. The operator's own key has no limit.
@@ -94,9 +94,11 @@ struct AccessControl: Sendable {
 
     private static let scheme = Array("bearer ".utf8)
 
-    /// Whether the key that let somebody in, and its app, have not been removed since then.
-    func isStillThere(_ principal: Principal) -> Bool {
-        if case .key(let id) = principal.identity, hub.keys.entry(id: id) == nil { return false }
+    /// Whether what let somebody in would do so now: neither the key, nor the session or link, nor the app has ended.
+    func isGood(_ principal: Principal) -> Bool {
+        let now = hub.clock.wall()
+        if let key = principal.key, hub.keys.entry(id: key)?.key.isValid(at: now) != true { return false }
+        if let pass = principal.pass, hub.passes.find(pass, at: now) == nil { return false }
         return hub.apps[principal.app] != nil
     }
 

@@ -24,21 +24,25 @@ struct Principal: Sendable {
     }
 
     let identity: Identity
-    let app: AppKey
+    private(set) var app: AppKey
     let scopes: Scopes
     /// Milliseconds since 1970 UTC; `nil`: no end.
     var expiresAt: Int64?
     /// What its requests count to, and how many it may make in a second; `nil`: any number.
     var meter: RequestMeter?
     var requestsPerSecond: Int?
+    /// The id of the key in the store that it comes from, be it by a session or a link; it ends with that.
+    var key: String?
+    /// Of a session or a link, by which its end is known: `Pass.digest`.
+    var pass: [UInt8]?
     /// Of a link: where it comes from.
     var origin: String?
 
     /// The same in an app that `Herald-App` names.
     func acting(on app: AppKey) -> Principal {
-        Principal(
-            identity: identity, app: app, scopes: scopes, expiresAt: expiresAt, meter: meter,
-            requestsPerSecond: requestsPerSecond, origin: origin)
+        var principal = self
+        principal.app = app
+        return principal
     }
 
     /// Whoever asks for what is open to all.

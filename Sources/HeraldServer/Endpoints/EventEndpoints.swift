@@ -8,9 +8,9 @@ struct EventEndpoints: Sendable {
     let hub: Hub
     private let posting: PostEndpoint
 
-    init(hub: Hub, checks: SchemaChecks) {
+    init(hub: Hub, checks: SchemaChecks, publish: @escaping @Sendable (Publication) -> Void) {
         self.hub = hub
-        posting = PostEndpoint(hub: hub, checks: checks)
+        posting = PostEndpoint(hub: hub, checks: checks, publish: publish)
     }
 
     var routes: [Route] {

@@ -83,7 +83,7 @@ struct KeyEndpoints: Sendable {
                 app: call.app, hasOperatorKey: access.hasOperatorKey, action: action, provenance: call.provenance,
                 idempotency: idempotency
             ) { result in
-                if case .done(.revoked(let key)) = result { access.streams.end { $0.identity == .key(key.id) } }
+                if case .done(.revoked(let key)) = result { access.streams.end { $0.key == key.id } }
                 call.send(result) { answer(to: call, $0, text) }
             })
     }

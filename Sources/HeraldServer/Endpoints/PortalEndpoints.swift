@@ -17,7 +17,8 @@ struct PortalEndpoints: Sendable {
     private func make(_ call: Call) throws(Problem) {
         _ = try call.query()
         let (app, seconds) = try read(call)
-        let end = hub.clock.wall() + Int64(seconds) * 1000
+        // Not longer than the key that asks.
+        let end = min(hub.clock.wall() + Int64(seconds) * 1000, call.principal.expiresAt ?? .max)
         let (token, pass): (String, Pass)
         do throws(CryptoError) {
             (token, pass) = try access.newLink(to: app, by: call.principal, until: end)

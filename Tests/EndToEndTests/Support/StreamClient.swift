@@ -19,12 +19,13 @@ final class StreamClient {
     /// Connects and reads the head of the answer.
     init(
         port: UInt16, _ query: String = "", path: String = "/v1/events/stream", lastEventID: String? = nil,
-        key: String? = nil
+        key: String? = nil, headers: [String: String] = [:]
     ) throws {
         client = try RawHTTPClient(port: port)
         let field =
             (lastEventID.map { "Last-Event-ID: \($0)\r\n" } ?? "")
             + (key.map { "Authorization: Bearer \($0)\r\n" } ?? "")
+            + headers.map { "\($0): \($1)\r\n" }.joined()
         client.send(
             "GET \(path)\(query) HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\n"
                 + "User-Agent: test\r\n\(field)\r\n")

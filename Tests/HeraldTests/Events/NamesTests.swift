@@ -24,14 +24,16 @@ struct NamesTests {
         #expect(try !#require(EventPattern("a.b")).matches("a.b.c"))
     }
 
-    @Test("ids have their prefix, 26 digits of Crockford's base 32, and sort in the order of their making")
+    @Test(
+        "ids have their prefix, 26 digits of Crockford's base 32, and those of an app sort in the order of their making"
+    )
     func ulids() {
         let ids = ULIDGenerator()
         var made: [String] = []
         for time: Int64 in [
             1_760_000_000_000, 1_760_000_000_001, 1_760_000_000_001, 1_759_999_999_000, 1_760_000_000_002,
         ] {
-            for _ in 0..<200 { made.append(ids.next("evt_", time: time)) }
+            for _ in 0..<200 { made.append(ids.next("evt_", time: time, of: .default)) }
         }
         #expect(made == made.sorted())
         #expect(Set(made).count == made.count)
@@ -40,6 +42,26 @@ struct NamesTests {
             made.allSatisfy {
                 $0.hasPrefix("evt_") && $0.utf8.count == 30 && $0.dropFirst(4).allSatisfy(digits.contains)
             })
+    }
+
+    @Test("what is made for another app, in the same millisecond or later, shows in no id")
+    func independentULIDs() throws {
+        let ids = ULIDGenerator()
+        let time: Int64 = 1_760_000_000_000
+        func next(_ app: Int64, _ time: Int64) throws -> (time: Int64, high: UInt16, low: UInt64) {
+            let id = ids.next("evt_", time: time, of: AppKey(rawValue: app))
+            return try #require(ULIDGenerator.parts(of: id.dropFirst(4).utf8))
+        }
+        let first = try next(2, time)
+        for app: Int64 in 3...100 { _ = try next(app, time + 5) }
+        let second = try next(2, time)
+        #expect(second == (first.time, first.high, first.low &+ 1), "the count and the time are its own")
+        let starts = try (0..<200).map { try next($0 + 200, time).low }
+        #expect(Set(starts.map { $0 >> 32 }).count == starts.count, "nobody begins near another one")
+        let random = (0..<200).map { _ in ids.next("req_", time: time) }
+        let parts = random.compactMap { ULIDGenerator.parts(of: $0.dropFirst(4).utf8) }
+        #expect(parts.allSatisfy { $0.time == time })
+        #expect(Set(parts.map { $0.low >> 32 }).count == random.count)
     }
 
     @Test("the digits are those of the specification")
