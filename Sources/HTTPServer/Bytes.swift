@@ -6,14 +6,14 @@ func lowercased(_ byte: UInt8) -> UInt8 {
     byte &- 0x41 < 26 ? byte | 0x20 : byte
 }
 
-/// tchar of RFC 9110, as two masks of 64 bits.
+/// tchar of RFC 9110.
 @inline(__always)
-func isTokenByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case 0..<64: (0x03ff_6cfa_0000_0000 as UInt64) >> UInt64(byte) & 1 == 1
-    case 64..<128: (0x57ff_ffff_c7ff_fffe as UInt64) >> UInt64(byte - 64) & 1 == 1
-    default: false
-    }
+func isTokenByte(_ byte: UInt8) -> Bool { isOne(byte, of: 0x03ff_6cfa_0000_0000, 0x57ff_ffff_c7ff_fffe) }
+
+/// Whether the byte's bit is set in a mask of the first 64 characters, and one of the next 64.
+@inline(__always)
+private func isOne(_ byte: UInt8, of first: UInt64, _ second: UInt64) -> Bool {
+    byte < 128 && (byte < 64 ? first : second) &>> UInt64(byte & 63) & 1 == 1
 }
 
 @inline(__always)
@@ -22,13 +22,5 @@ func isValueByte(_ byte: UInt8) -> Bool {
 }
 
 /// What a `Host` is made of: letters, digits, `-._~%:[]`.
-func isHostByte(_ byte: UInt8) -> Bool {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-        UInt8(ascii: "0")...UInt8(ascii: "9"),
-        UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: "%"),
-        UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"):
-        true
-    default: false
-    }
-}
+@inline(__always)
+func isHostByte(_ byte: UInt8) -> Bool { isOne(byte, of: 0x07ff_6020_0000_0000, 0x47ff_fffe_afff_fffe) }

@@ -19,8 +19,11 @@ final class Connection: @unchecked Sendable {
         case discarding
         /// `handle` is being called: until it returns.
         case handling
-        /// Suspended: until there is an answer.
+        /// There is no answer yet, and the library asks for it in each of its runs: until there is one, or it has asked
+        /// often enough.
         case waiting
+        /// Waits without being asked: until there is an answer.
+        case suspended
         /// The answer is queued: until it is written.
         case answered
         /// The answer goes on. The socket belongs to a stream: until the library has let the rest go. Over TLS: until the
@@ -45,6 +48,8 @@ final class Connection: @unchecked Sendable {
     var isDetached = false
     /// Whether nothing may follow the request on its connection.
     var isLast = false
+    /// How often the library may ask for the answer before the connection is suspended.
+    var patience = 0
     /// Counts requests, so that a late answer can't reach the next one.
     var request: UInt64 = 0
     /// The place in the loop's list.
@@ -52,6 +57,8 @@ final class Connection: @unchecked Sendable {
 
     var target: [UInt8] = []
     var head: RequestHead?
+    /// Takes the request when it is complete.
+    var admitted: (any AdmittedRequest)?
     var body: [UInt8] = []
     var discarded = 0
     /// Why the body is thrown away.
@@ -72,10 +79,14 @@ final class Connection: @unchecked Sendable {
         self.deadline = deadline
     }
 
+    /// Whether there is a request without an answer.
+    var isWaiting: Bool { phase == .waiting || phase == .suspended }
+
     /// Forgets the request. Keeps the target's memory, if it is not much, for the next one.
     func reset() {
         request += 1
         head = nil
+        admitted = nil
         body = []
         discarded = 0
         bodyFailure = .bodyTooLarge

@@ -173,7 +173,7 @@ extension HeadRules {
     }
 
     /// Whether the range is `text`, which is in lower case, in any case.
-    private static func spells(_ bytes: Span<UInt8>, _ range: Range<Int>, _ text: StaticString) -> Bool {
+    static func spells(_ bytes: Span<UInt8>, _ range: Range<Int>, _ text: StaticString) -> Bool {
         guard range.count == text.utf8CodeUnitCount else { return false }
         for offset in 0..<range.count
         where lowercased(bytes[range.lowerBound + offset]) != text.utf8Start[offset] {

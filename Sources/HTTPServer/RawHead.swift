@@ -11,16 +11,22 @@ struct RawHead: Sendable {
     let targetEnd: Int
     /// Also where the fields start.
     let versionEnd: Int
+    /// Bit n: some field's name has n bytes; bit 63: 63 or more. Most fields that are asked for are not there, and this
+    /// says so without a look at those that are.
+    let nameLengths: UInt64
 
     typealias Bytes = UnsafeBufferPointer<UInt8>
 
     /// Nil if something is longer than 16 bits can tell, which the limit of heads prevents.
     init?(method: Bytes, target: Bytes, version: Bytes, fields: some Collection<(name: Bytes, value: Bytes)>) {
         var size = method.count + target.count + version.count
+        var lengths: UInt64 = 0
         for field in fields {
             guard field.name.count <= 0xffff, field.value.count <= 0xffff else { return nil }
             size += 4 + field.name.count + field.value.count
+            lengths |= Self.bit(ofLength: field.name.count)
         }
+        nameLengths = lengths
         bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
             var writer = Writer(buffer: buffer)
             writer.append(method)
@@ -38,6 +44,9 @@ struct RawHead: Sendable {
         targetEnd = methodEnd + target.count
         versionEnd = targetEnd + version.count
     }
+
+    @inline(__always)
+    static func bit(ofLength count: Int) -> UInt64 { 1 << UInt64(min(count, 63)) }
 
     /// Where the field that starts at `position` has its parts.
     @inline(__always)

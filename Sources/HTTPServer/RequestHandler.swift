@@ -1,11 +1,7 @@
 /// The application behind the server. All functions are called on a loop's thread and must not block.
 public protocol RequestHandler: Sendable {
-    /// Judges a valid head before the body is read: a response refuses the request (and closes the connection if a body
-    /// was announced), nil lets it go on.
-    func refuse(_ head: RequestHead) -> Response?
-
-    /// The complete request. Answer through `responder`, now or later.
-    func handle(_ request: Request, _ responder: Responder)
+    /// Judges a valid head before the body is read. All that the head decides is decided here, once.
+    func judge(_ head: RequestHead) -> Judgement
 
     /// The response for what the server itself found wrong, so that all errors look alike. The server adds
     /// `Connection: close` and `Retry-After` where the failure asks for them.
@@ -16,7 +12,21 @@ public protocol RequestHandler: Sendable {
     func mayWait(_ head: RequestHead) -> Bool
 }
 
+/// What becomes of a request whose head has come.
+public enum Judgement: Sendable {
+    /// Answers at once, and closes the connection if a body was announced.
+    case refused(Response)
+    /// Whoever takes the request when it is complete.
+    case admitted(any AdmittedRequest)
+}
+
+/// A request whose head was let in, on its way to its body.
+public protocol AdmittedRequest: AnyObject, Sendable {
+    /// The complete request. Called at most once, on a loop's thread; must not block. Answer through `responder`, now or
+    /// later.
+    func handle(_ request: Request, _ responder: Responder)
+}
+
 extension RequestHandler {
-    public func refuse(_ head: RequestHead) -> Response? { nil }
     public func mayWait(_ head: RequestHead) -> Bool { true }
 }

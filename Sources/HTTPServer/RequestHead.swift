@@ -27,6 +27,10 @@ public struct RequestHead: Sendable {
     public func bytes(of name: StaticString) -> ArraySlice<UInt8>? {
         raw.value(of: name).map { raw.bytes[$0] }
     }
+    /// Whether the first field with that name has this value, which is in lower case, in any case.
+    public func says(_ name: StaticString, _ text: StaticString) -> Bool {
+        raw.value(of: name).map { HeadRules.spells(raw.bytes.span, $0, text) } ?? false
+    }
     /// Invalid UTF-8 is replaced.
     public func value(of name: StaticString) -> String? {
         bytes(of: name).map { String(decoding: $0, as: UTF8.self) }
@@ -51,6 +55,7 @@ public struct RequestHead: Sendable {
 
 extension RawHead {
     func value(of name: StaticString) -> Range<Int>? {
+        if nameLengths & Self.bit(ofLength: name.utf8CodeUnitCount) == 0 { return nil }
         let bytes = bytes.span
         var position = versionEnd
         while position < bytes.count {

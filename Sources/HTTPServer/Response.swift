@@ -28,7 +28,10 @@ public struct Response: Sendable {
 
 extension Response.Field {
     /// Whether the value can stand on a line of its own without starting another.
-    var isSafe: Bool { value.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7f) || $0 == 0x09 } }
+    var isSafe: Bool {
+        var value = value
+        return value.withUTF8 { $0.allSatisfy(isValueByte) }
+    }
 
     func isNamed(_ other: StaticString) -> Bool {
         guard name.utf8CodeUnitCount == other.utf8CodeUnitCount else { return false }

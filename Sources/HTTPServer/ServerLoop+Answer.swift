@@ -3,7 +3,7 @@ internal import Synchronization
 
 // How a request gets its answer.
 extension ServerLoop {
-    /// Any thread. From within `handle` the answer goes out without suspending; otherwise it is mail.
+    /// Any thread. From within `handle` the answer goes out at once; otherwise it is mail.
     /// - Parameter response: nil if the responder was let go.
     func answer(_ connection: Connection, _ request: UInt64, _ response: Response?) {
         if isOwnThread, connection.request == request, connection.phase == .handling {
@@ -25,10 +25,11 @@ extension ServerLoop {
 
     /// Answers a waiting request. All answers of one batch of mail are written by the `MHD_run` after it.
     func resume(_ connection: Connection, _ response: Response) {
-        counters.waitingRequests.addFromOneThread(-1)
-        // If it isn't taken, the library asks for an answer again after the resumption, and is told to close.
+        let isSuspended = connection.phase == .suspended
+        endWait(of: connection)
+        // If it isn't taken, the library asks for an answer again, and is told to close.
         _ = queue(connection, response)
-        MHD_resume_connection(connection.handle)
+        if isSuspended { MHD_resume_connection(connection.handle) }
     }
 
     /// Hands the response to the library. False: close the connection.

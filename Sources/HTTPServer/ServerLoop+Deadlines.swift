@@ -21,7 +21,7 @@ extension ServerLoop {
     }
 
     private func expire(_ connection: Connection) {
-        if connection.phase == .waiting {
+        if connection.isWaiting {
             resume(connection, failure(.timedOut))
         } else {
             connection.deadline = .max

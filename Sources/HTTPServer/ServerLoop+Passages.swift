@@ -14,7 +14,7 @@ extension ServerLoop {
             close(far)
             return resume(connection, failure(.overloaded))
         }
-        counters.waitingRequests.addFromOneThread(-1)
+        endWait(of: connection)
         counters.countAnswer(200)
         connection.phase = .detached
         connection.passage = passage

@@ -5,6 +5,7 @@ internal import Synchronization
 // the connection with false.
 extension ServerLoop {
     func add(_ handle: OpaquePointer, _ peer: PeerAddress) -> Connection {
+        hasAdvanced = true
         let connection = Connection(self, peer: peer, handle: handle, deadline: 0)
         setDeadline(connection, seconds: configuration.requestDeadlineSeconds)
         connection.index = connections.count
@@ -36,6 +37,7 @@ extension ServerLoop {
 
     /// The request line has come. The target is copied now, because the library is about to take it apart in place.
     func begin(_ connection: Connection, _ target: RawHead.Bytes) {
+        hasAdvanced = true
         connection.phase = .head
         connection.target.append(contentsOf: target)
         if !connection.isFresh { setDeadline(connection, seconds: configuration.requestDeadlineSeconds) }
@@ -52,7 +54,8 @@ extension ServerLoop {
         } catch {
             return queue(connection, failure(error))
         }
-        if var refusal = handler.refuse(head) {
+        switch handler.judge(head) {
+        case .refused(var refusal):
             if head.hasBody {
                 refusal.closesConnection = true
                 return queue(connection, refusal)
@@ -61,6 +64,7 @@ extension ServerLoop {
             connection.immediate = refusal
             connection.phase = .refused
             return true
+        case .admitted(let admitted): connection.admitted = admitted
         }
         connection.head = head
         // Not touched before it is needed: a client can't take memory by announcing a body.
@@ -94,6 +98,7 @@ extension ServerLoop {
 
     /// A piece of the body. All of it is taken always; the library would wait for ever otherwise.
     func take(_ connection: Connection, _ data: RawHead.Bytes) -> Bool {
+        hasAdvanced = true
         if let chunks = connection.chunks, connection.phase == .body,
             !(data.baseAddress.map(chunks.isSound(before:)) ?? true)
         {
@@ -117,28 +122,27 @@ extension ServerLoop {
     /// The request is complete.
     func complete(_ connection: Connection) -> Bool {
         switch connection.phase {
-        case .body: break
+        case .body: hasAdvanced = true
+        case .waiting: return goOnWaiting(connection)
         case .refused: return connection.immediate.map { queue(connection, $0) } ?? false
         case .discarding: return queue(connection, failure(connection.bodyFailure))
         default: return false
         }
-        guard let head = connection.head else { return false }
+        guard let head = connection.head, let admitted = connection.admitted else { return false }
         if isStopping { return queue(connection, failure(.stopping)) }
         if !hasRoomToWait, handler.mayWait(head) { return queue(connection, failure(.overloaded)) }
 
         let request = Request(head: head, body: connection.body, peer: connection.peer)
         connection.head = nil
+        connection.admitted = nil
         connection.body = []
         connection.phase = .handling
-        handler.handle(request, Responder(connection, request: connection.request))
+        admitted.handle(request, Responder(connection, request: connection.request))
         if let response = connection.immediate {
             connection.immediate = nil
             return queue(connection, response)
         }
-        connection.phase = .waiting
-        setDeadline(connection, seconds: configuration.answerDeadlineSeconds)
-        counters.waitingRequests.addFromOneThread(1)
-        MHD_suspend_connection(connection.handle)
+        beginWait(of: connection)
         return true
     }
 
@@ -148,6 +152,8 @@ extension ServerLoop {
 
     /// The answer is written, or the request was broken off.
     func finish(_ connection: Connection) {
+        hasAdvanced = true
+        if connection.isWaiting { endWait(of: connection) }
         connection.phase = .idle
         connection.reset()
         setDeadline(connection, seconds: configuration.idleTimeoutSeconds)

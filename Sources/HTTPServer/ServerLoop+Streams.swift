@@ -10,7 +10,7 @@ extension ServerLoop {
         if connection.certificate != nil { return openPassage(connection, start) }
         let descriptor = herald_mhd_detach(connection.handle, streams.placeholder)
         guard descriptor >= 0 else { return resume(connection, failure(.overloaded)) }
-        counters.waitingRequests.addFromOneThread(-1)
+        endWait(of: connection)
         counters.countAnswer(200)
         connection.phase = .detached
         connection.isDetached = true

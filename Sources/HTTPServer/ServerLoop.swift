@@ -7,8 +7,8 @@ internal import Synchronization
 /// With an internal thread, 0.9.75 stalls while exactly 128, 256 or 384 connections are busy.
 ///
 /// Everything that changes is touched by the loop's thread only, after `init`: connections, deadlines, and all calls
-/// into the library. Other threads send mail. So suspending, answering and resuming need no lock and can't race: an
-/// answer from elsewhere is mail, and is read between two calls of `MHD_run`.
+/// into the library. Other threads send mail. So waiting and answering need no lock and can't race: an answer from
+/// elsewhere is mail, and is read between two calls of `MHD_run`.
 final class ServerLoop: @unchecked Sendable {
     enum Mail: Sendable {
         /// Nil: the responder was let go without one.
@@ -55,6 +55,10 @@ final class ServerLoop: @unchecked Sendable {
     /// A connection has ended in the last run. At its limit the library notices only in another run that there is
     /// room, and so does not hear of the clients that wait to be accepted.
     var hasRoomAgain = false
+    /// Connections in the phase `waiting`.
+    var asked = 0
+    /// The library has called in the last run for anything else than an answer.
+    var hasAdvanced = false
     /// When a stop no longer waits for answers to be written, on the machine's clock.
     private var stopLimit: Int64 = 0
 
@@ -109,8 +113,9 @@ final class ServerLoop: @unchecked Sendable {
         }
         while !(isStopping && hasFlushed) {
             let isReady = hasRoomAgain || herald_mhd_is_ready(daemon) != 0
-            let wait = isReady ? 0 : milliseconds(until: nextExpiry)
+            let wait = isReady ? (asked == 0 || hasAdvanced || hasRoomAgain ? 0 : 1) : milliseconds(until: nextExpiry)
             hasRoomAgain = false
+            hasAdvanced = false
             if wait != 0 { _ = poll(&descriptors, nfds_t(descriptors.count), wait) }
             now = clock.monotonic()
             if descriptors[1].revents != 0 {
@@ -150,11 +155,15 @@ final class ServerLoop: @unchecked Sendable {
     private func read(_ mail: Mail) {
         switch mail {
         case .answer(let connection, let request, let response):
-            if connection.request == request, connection.phase == .waiting {
+            if connection.request == request, connection.isWaiting {
                 resume(connection, response ?? failure(.unanswered))
             }
         case .stream(let connection, let request, let start):
-            if connection.request == request, connection.phase == .waiting { detach(connection, start) }
+            guard connection.request == request, connection.isWaiting else { break }
+            if connection.phase == .suspended { return detach(connection, start) }
+            // Only a suspended connection lets its socket go: in the run that comes it will be.
+            connection.patience = 1
+            post(mail)
         case .stopAccepting(let done):
             stopAccepting()
             done?.signal()
@@ -162,7 +171,7 @@ final class ServerLoop: @unchecked Sendable {
             stopAccepting()
             isStopping = true
             stopLimit = Clock.system.monotonic() + Self.flushNanoseconds
-            for connection in connections where connection.phase == .waiting {
+            for connection in connections where connection.isWaiting {
                 resume(connection, failure(.stopping))
             }
             for connection in connections { connection.passage?.resume(isOver: true) }

@@ -44,7 +44,7 @@ final class DelegateLog: EventDelegate, RegistryDelegate {
 
     /// Of these the registration doesn't tell, or not why.
     func published(_ batch: EventBatch) {
-        for event in batch.events where event.type.hasPrefix(EventType.reservedPrefix) {
+        for event in batch.events where event.family == .service {
             switch event.type {
             case "herald.delegate.failing": write(.info, "delegate failing", event)
             case "herald.delegate.recovered": write(.info, "delegate recovered", event)

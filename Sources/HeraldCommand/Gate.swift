@@ -3,30 +3,25 @@ import HeraldServer
 import Synchronization
 
 /// Stands in front of the service while it starts: the port is taken first, since the address guard must know it.
-final class Gate: RequestHandler {
-    private final class Opened: Sendable {
-        let service: HeraldService
-        init(_ service: HeraldService) { self.service = service }
+// @unchecked: `service` is written once, before `isOpen`, and read only by who has seen `isOpen`.
+final class Gate: RequestHandler, @unchecked Sendable {
+    private let isOpen = Atomic(false)
+    private var service: HeraldService?
+
+    /// To be called once.
+    func open(_ service: HeraldService) {
+        self.service = service
+        isOpen.store(true, ordering: .releasing)
     }
 
-    private let opened = AtomicLazyReference<Opened>()
+    private var opened: HeraldService? { isOpen.load(ordering: .acquiring) ? service : nil }
 
-    func open(_ service: HeraldService) { _ = opened.storeIfNil(Opened(service)) }
+    func judge(_ head: RequestHead) -> Judgement { opened?.judge(head) ?? .refused(Self.starting) }
 
-    func refuse(_ head: RequestHead) -> Response? {
-        guard let service = opened.load()?.service else { return Self.starting }
-        return service.refuse(head)
-    }
-
-    func handle(_ request: Request, _ responder: Responder) {
-        guard let service = opened.load()?.service else { return responder.send(Self.starting) }
-        service.handle(request, responder)
-    }
-
-    func mayWait(_ head: RequestHead) -> Bool { opened.load()?.service.mayWait(head) ?? false }
+    func mayWait(_ head: RequestHead) -> Bool { opened?.mayWait(head) ?? false }
 
     func failure(_ failure: RequestFailure) -> Response {
-        opened.load()?.service.failure(failure) ?? Response(status: failure.status)
+        opened?.failure(failure) ?? Response(status: failure.status)
     }
 
     private static let starting = Response(

@@ -24,10 +24,10 @@ public final class HeraldService: RequestHandler {
     }
 
     let table: RouteTable
-    private let access: AccessControl
+    let access: AccessControl
     private let hub: Hub
     private let maxBodyBytes: Int
-    private let seal: NumberSeal
+    let seal: NumberSeal
 
     public init(hub: Hub, configuration: Configuration = Configuration()) {
         self.hub = hub
@@ -63,38 +63,11 @@ public final class HeraldService: RequestHandler {
 
     // MARK: RequestHandler
 
-    public func refuse(_ head: RequestHead) -> Response? {
+    public func judge(_ head: RequestHead) -> Judgement {
         do throws(Problem) {
-            try check(head)
-            return nil
+            return .admitted(try admit(head))
         } catch {
-            return answer(error)
-        }
-    }
-
-    public func handle(_ request: Request, _ responder: Responder) {
-        let requestID = newRequestID()
-        do throws(Problem) {
-            switch try table.match(request.head.method, request.head.path) {
-            case .found(let route, let parameters):
-                let principal = try access.admit(request.head, to: route)
-                // Here and not by the head: it is done once for each request, and the connection can go on.
-                try access.count(principal)
-                try route.handle(
-                    Call(
-                        request: request, responder: responder, requestID: requestID, parameters: parameters,
-                        principal: principal, template: route.template, seal: seal))
-            case .otherMethods(let allowed):
-                // Only OPTIONS gets here: the others were refused by their head.
-                responder.send(
-                    Response(status: 204, headers: [.init("Allow", allowed), .init("Request-Id", requestID)]))
-            case .unknownPath: throw Self.unknownPath
-            }
-        } catch {
-            Call(
-                request: request, responder: responder, requestID: requestID, parameters: [], principal: .anyone,
-                template: "", seal: seal
-            ).send(error)
+            return .refused(answer(error))
         }
     }
 
@@ -108,27 +81,26 @@ public final class HeraldService: RequestHandler {
     private static let unknownPath = Problem.notFound(
         "There is nothing at this address. GET /openapi.yaml describes what there is.")
 
-    private func check(_ head: RequestHead) throws(Problem) {
+    private func admit(_ head: RequestHead) throws(Problem) -> any AdmittedRequest {
         switch try table.match(head.method, head.path) {
         case .unknownPath: throw Self.unknownPath
-        case .otherMethods(let allowed) where head.method != .options: throw .methodNotAllowed(allowed)
-        case .otherMethods: return
-        case .found(let route, _):
-            // What comes without a body is complete with its head, and judged once.
-            if head.hasBody {
-                _ = try access.admit(head, to: route)
-                try checkContentType(head, route)
-            }
+        case .otherMethods(let allowed):
+            guard head.method == .options else { throw .methodNotAllowed(allowed) }
+            return AdmittedOptions(allowed: allowed, requestID: newRequestID())
+        case .found(let route, let parameters):
+            let principal = try access.admit(head, to: route)
+            if head.hasBody { try checkContentType(head, route) }
             if let accept = head.value(of: "Accept"), route.template.hasPrefix("/v1/") {
                 try checkAccept(accept, route)
             }
+            return AdmittedCall(self, route, parameters, principal)
         }
     }
 
     private func checkContentType(_ head: RequestHead, _ route: Route) throws(Problem) {
         guard route.method != .get && route.method != .delete else { return }
         // The usual one, without making a String of it.
-        if let bytes = head.bytes(of: "Content-Type"), bytes.elementsEqual("application/json".utf8) { return }
+        if head.says("Content-Type", "application/json") { return }
         let given = head.value(of: "Content-Type") ?? ""
         let type = given.prefix { $0 != ";" }.lowercased().filter { $0 != " " }
         if type == "application/json" || (route.method == .patch && type == "application/merge-patch+json") { return }
@@ -154,7 +126,7 @@ public final class HeraldService: RequestHandler {
         if !acceptable { throw .notAcceptable(route.isStream ? "text/event-stream" : "application/json") }
     }
 
-    private func newRequestID() -> String { hub.ids.next("req_", time: hub.clock.wall()) }
+    func newRequestID() -> String { hub.ids.next("req_", time: hub.clock.wall()) }
 
     private func answer(_ problem: Problem) -> Response {
         let requestID = newRequestID()

@@ -4,6 +4,13 @@ public struct JSONObjectWriter: Sendable {
 
     @usableFromInline init(json: consuming JSONWriter) { self.json = json }
 
+    /// What was written, of which nothing is kept here: the bytes have one owner at any time, and are never copied.
+    @usableFromInline mutating func finish() -> JSONWriter {
+        var json = JSONWriter(appendingTo: [])
+        swap(&json, &self.json)
+        return json
+    }
+
     /// A member. Keys are not compared: don't write one twice.
     @inlinable
     public mutating func member(_ key: String, _ value: some JSONWritable) {
@@ -37,6 +44,13 @@ public struct JSONArrayWriter: Sendable {
     @usableFromInline var json: JSONWriter
 
     @usableFromInline init(json: consuming JSONWriter) { self.json = json }
+
+    /// What was written, of which nothing is kept here: the bytes have one owner at any time, and are never copied.
+    @usableFromInline mutating func finish() -> JSONWriter {
+        var json = JSONWriter(appendingTo: [])
+        swap(&json, &self.json)
+        return json
+    }
 
     /// An element.
     @inlinable

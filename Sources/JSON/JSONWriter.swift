@@ -44,7 +44,7 @@ public struct JSONWriter: Sendable {
         open(UInt8(ascii: "{"))
         var members = JSONObjectWriter(json: consume self)
         body(&members)
-        self = members.json
+        self = members.finish()
         close(UInt8(ascii: "}"))
     }
 
@@ -54,7 +54,7 @@ public struct JSONWriter: Sendable {
         open(UInt8(ascii: "["))
         var elements = JSONArrayWriter(json: consume self)
         body(&elements)
-        self = elements.json
+        self = elements.finish()
         close(UInt8(ascii: "]"))
     }
 
@@ -165,17 +165,27 @@ extension JSONWriter {
     }
 
     private mutating func appendQuoted(_ string: String) {
-        bytes.append(UInt8(ascii: "\""))
         var string = string
         string.withUTF8 { text in
-            var start = 0
-            for index in 0..<text.count where JSONWriter.mustBeEscaped(text[index]) {
-                bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start..<index]))
-                appendEscaped(text[index])
-                start = index + 1
+            if text.contains(where: JSONWriter.mustBeEscaped) { return appendEscaping(text) }
+            // The usual case in one step: most strings are so short that appending their parts would cost more than they do.
+            bytes.append(addingCapacity: text.count + 2) { span in
+                span.append(UInt8(ascii: "\""))
+                for byte in text { span.append(byte) }
+                span.append(UInt8(ascii: "\""))
             }
-            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start...]))
         }
+    }
+
+    private mutating func appendEscaping(_ text: UnsafeBufferPointer<UInt8>) {
+        bytes.append(UInt8(ascii: "\""))
+        var start = 0
+        for index in 0..<text.count where JSONWriter.mustBeEscaped(text[index]) {
+            bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start..<index]))
+            appendEscaped(text[index])
+            start = index + 1
+        }
+        bytes.append(contentsOf: UnsafeBufferPointer(rebasing: text[start...]))
         bytes.append(UInt8(ascii: "\""))
     }
 

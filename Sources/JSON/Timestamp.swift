@@ -27,23 +27,25 @@ extension Timestamp: CustomStringConvertible {
         let time = clamped - days * Timestamp.millisecondsPerDay
         let (year, month, day) = civilDate(fromDays: days)
         return withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 24) { buffer in
-            var at = 0
-            func put(_ value: Int64, digits: Int, then separator: UInt8) {
-                var rest = value
-                for index in stride(from: at + digits - 1, through: at, by: -1) {
-                    buffer.initializeElement(at: index, to: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: rest % 10))
-                    rest /= 10
-                }
-                buffer.initializeElement(at: at + digits, to: separator)
-                at += digits + 1
+            // Two digits at a time, in 32 bits: each event is written with its time twice.
+            @inline(__always)
+            func put(_ value: UInt32, at index: Int, then separator: UInt8) {
+                buffer.initializeElement(at: index, to: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value / 10))
+                buffer.initializeElement(at: index + 1, to: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10))
+                buffer.initializeElement(at: index + 2, to: separator)
             }
-            put(year, digits: 4, then: UInt8(ascii: "-"))
-            put(month, digits: 2, then: UInt8(ascii: "-"))
-            put(day, digits: 2, then: UInt8(ascii: "T"))
-            put(time / 3_600_000, digits: 2, then: UInt8(ascii: ":"))
-            put(time / 60_000 % 60, digits: 2, then: UInt8(ascii: ":"))
-            put(time / 1000 % 60, digits: 2, then: UInt8(ascii: "."))
-            put(time % 1000, digits: 3, then: UInt8(ascii: "Z"))
+            let year = UInt32(truncatingIfNeeded: year)
+            let time = UInt32(truncatingIfNeeded: time)
+            // Each separator is overwritten where the next two digits follow at once.
+            put(year / 100, at: 0, then: 0)
+            put(year % 100, at: 2, then: UInt8(ascii: "-"))
+            put(UInt32(truncatingIfNeeded: month), at: 5, then: UInt8(ascii: "-"))
+            put(UInt32(truncatingIfNeeded: day), at: 8, then: UInt8(ascii: "T"))
+            put(time / 3_600_000, at: 11, then: UInt8(ascii: ":"))
+            put(time / 60_000 % 60, at: 14, then: UInt8(ascii: ":"))
+            put(time / 1000 % 60, at: 17, then: UInt8(ascii: "."))
+            put(time % 1000 / 10, at: 20, then: UInt8(ascii: "0") + UInt8(truncatingIfNeeded: time % 10))
+            buffer.initializeElement(at: 23, to: UInt8(ascii: "Z"))
             return body(UnsafeBufferPointer(buffer))
         }
     }

@@ -4,6 +4,7 @@ import Herald
 
 extension LoggedEvent {
     static let columns = "sequence, app, id, type, subject, time, data, attributes, audience"
+    static let columnCount = 9
 
     init(_ row: Statement) throws(StoreError) {
         let attributes = row.isNull(7) ? [] : try row.pairs(7)

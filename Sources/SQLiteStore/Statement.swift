@@ -13,7 +13,7 @@ final class Statement {
     /// Holds bound texts until `reset`: SQLite need not allocate and copy them one by one. What doesn't fit, it copies.
     private let scratch: UnsafeMutableRawBufferPointer
     private var scratchUsed = 0
-    private static let scratchSize = 1024
+    private static let scratchSize = 2048
 
     init(_ connection: Connection, _ sql: String) throws(StoreError) {
         var prepared: OpaquePointer?
@@ -106,22 +106,23 @@ final class Statement {
     }
 
     /// Runs to the end with the bytes as one more parameter. They are not copied.
-    func run(_ index: Int32, lent bytes: some Collection<UInt8>) throws(StoreError) {
-        defer { reset() }
-        let done = bytes.withContiguousStorageIfAvailable { buffer in
+    func run(_ index: Int32, lent bytes: [UInt8]) throws(StoreError) { try run(index, lent: bytes[...]) }
+
+    func run(_ index: Int32, lent bytes: ArraySlice<UInt8>) throws(StoreError) {
+        try lend(index, bytes) { () throws(StoreError) in try run() }
+    }
+
+    /// Binds bytes that are not copied: they belong to the statement while `body` runs, which has to run it, and so to let go
+    /// of them.
+    func lend(_ index: Int32, _ bytes: ArraySlice<UInt8>, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try bytes.withUnsafeBufferPointer { buffer throws(StoreError) in
             if let start = buffer.baseAddress, !buffer.isEmpty {
-                // Valid until the closure ends, and so is the binding: `sqlite3_step` is within.
                 note(sqlite3_bind_blob64(handle, index, start, UInt64(buffer.count), nil))
             } else {
                 note(sqlite3_bind_zeroblob(handle, index, 0))
             }
-            return bindResult == SQLITE_OK ? sqlite3_step(handle) : bindResult
+            try body()
         }
-        guard let done else {
-            bind(index, copying: Array(bytes))
-            return try run()
-        }
-        if done != SQLITE_DONE && done != SQLITE_ROW { throw connection.error(done) }
     }
 
     /// All rows.

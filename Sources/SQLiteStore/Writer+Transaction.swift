@@ -6,11 +6,11 @@ extension Writer: StoreTransaction {
 
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent? { try events.event(app: app, id: id) }
 
-    func append(_ event: Event) throws(StoreError) -> Sequence {
-        let sequence = head + 1
-        try events.append(event, sequence)
-        head = sequence
-        return sequence
+    func append(_ new: [Event]) throws(StoreError) -> Sequence {
+        let first = head + 1
+        try events.append(new, from: first)
+        head += Sequence(new.count)
+        return first
     }
 
     func addMark(_ mark: LogMark) throws(StoreError) { try events.add(mark) }

@@ -19,6 +19,27 @@ struct AnswerTests {
         }
     }
 
+    /// At first the library asks for the answer; then the connection is suspended, and must be resumed.
+    @Test(
+        "an answer comes however long its request has waited, and what stands behind it is not lost",
+        arguments: [0, 50])
+    func patience(rounds: Int) async throws {
+        try await Fixture.run { fixture in
+            let other = try fixture.client()
+            let client = try fixture.client()
+            for _ in 0..<3 {
+                client.send(post("/hold", "x") + get("/next"))
+                #expect(try fixture.wait { fixture.application.heldCount == 1 })
+                for _ in 0..<rounds { try fixture.settle(other) }
+                #expect(fixture.server.statistics.waitingRequests == 1)
+                for responder in fixture.application.takeHeld() { responder.send(.text(202, "at last")) }
+                #expect(try client.readResponse()?.text == "at last")
+                #expect(try client.readResponse()?.text == "/next")
+            }
+            #expect(fixture.server.statistics.waitingRequests == 0)
+        }
+    }
+
     @Test("an answer from another thread arrives, whoever is faster", arguments: [1, 2])
     func race(loops: Int) async throws {
         try await Fixture.run(with(\.loops, loops)) { fixture in

@@ -18,7 +18,7 @@ final class FakeTime: Sendable {
 }
 
 /// A small application: what it does depends on the path.
-final class TestApplication: RequestHandler {
+final class TestApplication: RequestHandler, AdmittedRequest {
     struct Seen: Sendable {
         let method: RequestMethod
         let path: String
@@ -39,9 +39,8 @@ final class TestApplication: RequestHandler {
         }
     }
 
-    func refuse(_ head: RequestHead) -> Response? {
-        if head.path == "/refused" { return .text(405, "no") }
-        return nil
+    func judge(_ head: RequestHead) -> Judgement {
+        head.path == "/refused" ? .refused(.text(405, "no")) : .admitted(self)
     }
 
     func handle(_ request: Request, _ responder: Responder) {

@@ -57,6 +57,39 @@ struct EventConformance {
         #expect(try reader.events(after: 2, limit: 1, maxBytes: 1).events.map(\.audience) == [7])
     }
 
+    @Test(
+        "events that are appended together come back in their order, each as it went in", arguments: StoreKind.allCases)
+    func together(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let long = String(repeating: "ü", count: 256)
+        let events = (1...47).map { number in
+            event(
+                "e-\(number)", subject: number % 3 == 0 ? long : number % 3 == 1 ? "s\(number)" : nil,
+                attributes: number % 5 == 0 ? [KeyValue("source", "/\(number)")] : [],
+                audience: number % 7 == 0 ? Int64(number) : nil, data: "[\(number)]")
+        }
+        #expect(try fixture.transaction { (transaction) throws(StoreError) in try transaction.append(events) } == 1)
+        #expect(
+            try fixture.transaction { (transaction) throws(StoreError) in try transaction.append(event("x")) } == 48)
+        let found = try fixture.store.makeReader().events(after: 0, limit: 47, maxBytes: 1 << 20).events
+        #expect(found.map(\.id) == events.map(\.id))
+        #expect(found.map(\.subject) == events.map(\.subject))
+        #expect(found.map(\.attributes) == events.map(\.attributes))
+        #expect(found.map(\.audience) == events.map(\.audience))
+        #expect(found.map { Array($0.data) } == events.map { Array($0.data) })
+
+        let twice = failure {
+            try fixture.store.transaction { (transaction) throws(StoreError) in
+                _ = try transaction.append((0..<20).map { event("y-\($0 % 19)") })
+            }
+        }
+        guard case .failed? = twice else {
+            Issue.record("the same id was taken twice")
+            return
+        }
+        #expect(try fixture.restart().head == 48)
+    }
+
     @Test("a transaction sees what it appended, and the same id is refused", arguments: StoreKind.allCases)
     func duplicate(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

@@ -16,6 +16,8 @@ public final class Event: Sendable {
     public let id: String
     /// Segments of `[a-z0-9_]` joined by dots, 1–128 characters.
     public let type: String
+    /// Worked out once: the writer's thread asks several times.
+    public let family: EventType.Family
     /// What the event is about, ≤ 256 characters.
     public let subject: String?
     /// Milliseconds since 1970 UTC.
@@ -68,6 +70,7 @@ public final class Event: Sendable {
         self.app = app
         self.id = id
         self.type = type
+        family = EventType.Family(of: type)
         self.subject = subject
         self.time = time
         self.attributes = attributes

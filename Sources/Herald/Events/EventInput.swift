@@ -49,6 +49,7 @@ public enum EventInput {
         }
         var found: [FieldError] = []
         var type: String?
+        var hasType = false
         var subject: String?
         var id: String?
         var time: Int64?
@@ -56,7 +57,9 @@ public enum EventInput {
         for (key, member) in value.members {
             if form == .cloudEvent, member.isNull, key != "data" { continue }
             switch key {
-            case "type": type = readType(member, &found)
+            case "type":
+                hasType = true
+                type = readType(member, &found)
             case "subject": subject = readSubject(member, &found)
             case "data": data = member
             case "id": id = readID(member, &found)
@@ -67,7 +70,7 @@ public enum EventInput {
                 }
             }
         }
-        if value["type"].map({ $0.isNull && form == .cloudEvent }) ?? true {
+        if !hasType {
             found.append(FieldError("/type", "is required, such as \"auth.logged_in\""))
         }
         var family = EventDraft.Family.none
@@ -119,7 +122,10 @@ public enum EventInput {
 
     private static func readSubject(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {
         if value.isNull { return nil }
-        guard let subject = value.string, (1...maxSubjectCharacters).contains(subject.unicodeScalars.count) else {
+        guard let subject = value.string, !subject.isEmpty,
+            // No text has more characters than bytes.
+            subject.utf8.count <= maxSubjectCharacters || subject.unicodeScalars.count <= maxSubjectCharacters
+        else {
             errors.append(FieldError("/subject", "must be a string of 1 to \(maxSubjectCharacters) characters"))
             return nil
         }

@@ -3,6 +3,20 @@ public enum EventType {
     /// Types that only the service itself posts.
     public static let reservedPrefix = "herald."
 
+    /// What the service itself knows of a type.
+    public enum Family: UInt8, Sendable {
+        case auth, appState, service, other
+
+        init(of type: String) {
+            func begins(_ prefix: StaticString) -> Bool {
+                var type = type.utf8.makeIterator()
+                for index in 0..<prefix.utf8CodeUnitCount where type.next() != prefix.utf8Start[index] { return false }
+                return true
+            }
+            self = begins("auth.") ? .auth : begins("app_state.") ? .appState : begins("herald.") ? .service : .other
+        }
+    }
+
     public static func isValid(_ type: String) -> Bool {
         let bytes = type.utf8
         guard (1...128).contains(bytes.count) else { return false }

@@ -12,7 +12,8 @@ public final class AppStateProjection: EventDelegate {
     }
 
     public func published(_ batch: EventBatch) {
-        for event in batch.events where event.type == AppStateFamily.changed && event.audience == nil {
+        for event in batch.events
+        where event.family == .appState && event.type == AppStateFamily.changed && event.audience == nil {
             guard let document = try? JSONDocument(parsing: Array(event.data)), let state = document["state"] else {
                 continue
             }

@@ -19,7 +19,7 @@ public final class AuthProjection: EventDelegate {
     init() {}
 
     public func published(_ batch: EventBatch) {
-        for event in batch.events where event.type.hasPrefix("auth.") && event.audience == nil {
+        for event in batch.events where event.family == .auth && event.audience == nil {
             var errors: [FieldError] = []
             guard let document = try? JSONDocument(parsing: Array(event.data)),
                 let told = AuthFamily.read(event.type, subject: event.subject, data: document.root, &errors)

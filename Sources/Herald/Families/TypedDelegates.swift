@@ -137,7 +137,7 @@ private final class AuthAdapter<User: Sendable>: TypedAdapter {
 
     func published(_ batch: EventBatch) {
         guard let delegate else { return }
-        for event in batch.events where event.type.hasPrefix("auth.") {
+        for event in batch.events where event.family == .auth {
             let view = EventView(event)
             var errors: [FieldError] = []
             guard selection.contains(view),

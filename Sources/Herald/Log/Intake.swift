@@ -3,7 +3,7 @@ import Synchronization
 
 /// What waits for the writer. Bounded: past the bound publishers are told to come back.
 final class Intake: Sendable {
-    /// The rare ones lie elsewhere, so that a publication, of which there are many, takes little room.
+    /// The rare ones lie elsewhere, so that a publication, of which there are many, takes one word, copied like a reference.
     enum Submission: Sendable {
         case publish(Publication)
         /// A change of the registry. The last of its transaction, so that it is checked against what is committed.
@@ -14,11 +14,11 @@ final class Intake: Sendable {
         indirect case administer(AccessWrite)
         /// The same of a change of the apps.
         indirect case changeApps(AppWrite)
-        case trim(RetentionLimits)
+        indirect case trim(RetentionLimits)
         /// One with notices may change the registry, and is the last of its transaction as well.
         indirect case checkpoint(Checkpoint, loop: Int, answer: @Sendable (Bool) -> Void)
         /// Called once everything before it is committed and answered.
-        case barrier(@Sendable () -> Void)
+        indirect case barrier(@Sendable () -> Void)
     }
 
     /// Events, and bytes of events, that one transaction takes at most (and at least one submission).
@@ -52,8 +52,7 @@ final class Intake: Sendable {
 
     /// Any thread. Returns why it was not taken.
     func submit(_ publication: Publication) -> WriteRefusal? {
-        let bytes = publication.drafts.reduce(0) { $0 + $1.event.body.count }
-        return add(.publish(publication), events: publication.drafts.count, bytes: bytes)
+        add(.publish(publication), events: publication.drafts.count, bytes: publication.bytes)
     }
 
     /// Any thread. Counts like one event.
@@ -152,7 +151,7 @@ final class Intake: Sendable {
             case .publish(let publication):
                 if count > 0 && (events >= batchEvents || bytes >= batchBytes) { break cutting }
                 events += publication.drafts.count
-                bytes += publication.drafts.reduce(0) { $0 + $1.event.body.count }
+                bytes += publication.bytes
                 count += 1
             case .change, .describe, .administer, .changeApps:
                 count += 1

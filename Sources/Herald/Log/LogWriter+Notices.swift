@@ -15,7 +15,7 @@ extension LogWriter {
             if case .leaseEnded = notice.matter {
                 guard let end = delegate.state.expiresAt, end <= clock.wall() else { continue }
                 try transaction.removeDelegate(delegate.key, at: clock.wall())
-                try announce(.expired(end), delegate, transaction, &plan)
+                announce(.expired(end), delegate, &plan)
                 plan.effects.append(.remove([delegate]))
                 removed.insert(delegate.key)
                 continue
@@ -30,19 +30,17 @@ extension LogWriter {
                 plan.effects.append(.set(next))
             }
             if let announcement = ServiceFamily.Announcement(notice.matter, delegate, usage) {
-                try announce(announcement, delegate, transaction, &plan)
+                announce(announcement, delegate, &plan)
             }
         }
     }
 
     private func announce(
-        _ announcement: ServiceFamily.Announcement, _ delegate: WebhookDelegate,
-        _ transaction: any StoreTransaction, _ plan: inout Plan
-    ) throws(StoreError) {
+        _ announcement: ServiceFamily.Announcement, _ delegate: WebhookDelegate, _ plan: inout Plan
+    ) {
         let now = clock.wall()
         let id = ids.next("evt_", time: now, of: delegate.app)
-        let event = ServiceFamily.event(announcement, delegate, id: id, time: now)
-        try append(event, transaction, &plan)
+        append(ServiceFamily.event(announcement, delegate, id: id, time: now), &plan)
     }
 }
 

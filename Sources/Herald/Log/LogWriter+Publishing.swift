@@ -29,12 +29,15 @@ extension LogWriter {
         _ draft: EventDraft, _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) -> PostedEvent {
         let event = draft.event
-        if draft.mayExist, let first = try transaction.event(app: event.app, id: event.id) {
-            return PostedEvent(event: first.event, fate: .existed)
+        if draft.mayExist {
+            try append(transaction, &plan)
+            if let first = try transaction.event(app: event.app, id: event.id) {
+                return PostedEvent(event: first.event, fate: .existed)
+            }
         }
         switch draft.family {
         case .none:
-            try append(event, transaction, &plan)
+            append(event, &plan)
             return PostedEvent(event: event, fate: .accepted)
         case .appState(let state, let onlyIfChanged, let ifMatch):
             let current = plan.families.appState(event.app)
@@ -43,7 +46,7 @@ extension LogWriter {
             }
             if onlyIfChanged, let current, current.state == state { return PostedEvent(event: event, fate: .unchanged) }
             let completed = AppStateFamily.withPrevious(event, current?.state)
-            try append(completed, transaction, &plan)
+            append(completed, &plan)
             let next = AppState(app: event.app, state: state, since: event.time, eventID: event.id)
             plan.families.set(next)
             try transaction.setAppState(next)
@@ -54,7 +57,7 @@ extension LogWriter {
             if let ifMatch, ifMatch != current?.version ?? AuthStatus.unknownVersion {
                 return PostedEvent(event: event, fate: .preconditionFailed)
             }
-            try append(event, transaction, &plan)
+            append(event, &plan)
             let next = AuthStatus.next(
                 after: current, userID: userID, isLoggedIn: isLoggedIn, user: user, event: event)
             plan.families.set(next)
@@ -62,18 +65,23 @@ extension LogWriter {
             if event.type != AuthFamily.statusChanged, current?.isLoggedIn != isLoggedIn {
                 // Not the event's time: a client chose that, and ids count on from the latest one.
                 let id = ids.next("evt_", time: clock.wall(), of: event.app)
-                try append(AuthFamily.statusChanged(next, id: id, cause: event), transaction, &plan)
+                append(AuthFamily.statusChanged(next, id: id, cause: event), &plan)
             }
             return PostedEvent(event: event, fate: .accepted)
         }
     }
 
-    func append(
-        _ event: Event, _ transaction: any StoreTransaction, _ plan: inout Plan
-    ) throws(StoreError) {
-        let sequence = try transaction.append(event)
-        if plan.first == nil { plan.first = sequence }
+    /// Adds an event to those of the transaction. The store gets them together, before anybody looks at the log, or at the end.
+    func append(_ event: Event, _ plan: inout Plan) {
         plan.events.append(event)
         if apps.limitsBytes { plan.added[event.app, default: 0] += Int64(event.storedBytes) }
+    }
+
+    /// Gives the store what was added since the last time.
+    func append(_ transaction: any StoreTransaction, _ plan: inout Plan) throws(StoreError) {
+        guard plan.appended < plan.events.count else { return }
+        let first = try transaction.append(plan.appended == 0 ? plan.events : Array(plan.events[plan.appended...]))
+        if plan.first == nil { plan.first = first }
+        plan.appended = plan.events.count
     }
 }

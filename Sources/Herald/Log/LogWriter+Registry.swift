@@ -63,7 +63,7 @@ extension LogWriter {
         if isWanted(AppStateFamily.changed), delegate.settings.subjects.isEmpty,
             let state = plan.families.appState(delegate.app)
         {
-            try append(AppStateFamily.current(state, id: nextID(), audience: delegate.key), transaction, &plan)
+            append(AppStateFamily.current(state, id: nextID(), audience: delegate.key), &plan)
         }
         guard isWanted(AuthFamily.statusChanged) else { return }
         for subject in delegate.settings.subjects {
@@ -71,8 +71,7 @@ extension LogWriter {
             var status = plan.families.authStatus(delegate.app, userID)
             if status == nil { status = try transaction.authStatus(app: delegate.app, userID: userID) }
             guard let status else { continue }
-            try append(
-                AuthFamily.current(status, subject: subject, id: nextID(), audience: delegate.key), transaction, &plan)
+            append(AuthFamily.current(status, subject: subject, id: nextID(), audience: delegate.key), &plan)
         }
     }
 

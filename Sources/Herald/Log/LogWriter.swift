@@ -100,6 +100,8 @@ final class LogWriter: Sendable {
     /// What a transaction did, to be carried out once it is durable.
     struct Plan {
         var events: [Event] = []
+        /// How many of them the store has already.
+        var appended = 0
         var first: Sequence?
         var families: FamilyState
         var effects: [WriteEffect] = []
@@ -123,8 +125,8 @@ final class LogWriter: Sendable {
             headBefore = state.head
         }
 
-        /// The last event of the log, those of this transaction included.
-        var head: Sequence { first.map { $0 + Sequence(events.count) - 1 } ?? headBefore }
+        /// The last event of the log, those that this transaction has appended included.
+        var head: Sequence { first.map { $0 + Sequence(appended) - 1 } ?? headBefore }
     }
 
     private func write(_ batch: [Intake.Submission], _ state: inout State) {
@@ -134,6 +136,7 @@ final class LogWriter: Sendable {
             try store.transaction { transaction throws(StoreError) in
                 plan = Plan(families: FamilyState(auth, appState), state)
                 for submission in batch { try perform(submission, transaction, state, &plan) }
+                try append(transaction, &plan)
                 try clean(transaction, state)
                 try mark(transaction, state, &plan)
                 try countBlocks(transaction, &plan)
@@ -165,8 +168,11 @@ final class LogWriter: Sendable {
     private func perform(
         _ submission: Intake.Submission, _ transaction: any StoreTransaction, _ state: State, _ plan: inout Plan
     ) throws(StoreError) {
+        if case .publish(let publication) = submission { return try publish(publication, transaction, &plan) }
+        // Whatever else is asked may look at the log, or cut it.
+        try append(transaction, &plan)
         switch submission {
-        case .publish(let publication): try publish(publication, transaction, &plan)
+        case .publish: break
         case .change(let write): try change(write, transaction, state, &plan)
         case .manage(let write): try manage(write, transaction, &plan)
         case .describe(let write): try describe(write, transaction, &plan)

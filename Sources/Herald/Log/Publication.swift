@@ -49,6 +49,8 @@ public struct PostedEvent: Sendable {
 public final class Publication: Sendable {
     public let app: AppKey
     public let drafts: [EventDraft]
+    /// Of the events' bodies.
+    let bytes: Int
     public let idempotency: Idempotency<[PostedEvent]>?
     /// Called once on the writer's thread (or at once, when it is refused); must not wait.
     public let completion: @Sendable (WriteResult<[PostedEvent]>) -> Void
@@ -59,6 +61,7 @@ public final class Publication: Sendable {
     ) {
         self.app = app
         self.drafts = drafts
+        bytes = drafts.reduce(0) { $0 + $1.event.body.count }
         self.idempotency = idempotency
         self.completion = completion
     }

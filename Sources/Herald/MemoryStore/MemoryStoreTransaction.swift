@@ -26,16 +26,17 @@ final class MemoryTransaction: StoreTransaction {
         return appended[.init(app: app, id: id)] ?? store.read { $0.event(app: app, id: id) }
     }
 
-    func append(_ event: Event) throws(StoreError) -> Sequence {
-        let name = MemoryContents.EventName(app: event.app, id: event.id)
-        guard self.event(app: event.app, id: event.id) == nil else {
-            throw .failed(reason: "there is an event \(event.id) already")
+    func append(_ events: [Event]) throws(StoreError) -> Sequence {
+        let first = head + 1
+        for event in events {
+            guard self.event(app: event.app, id: event.id) == nil else {
+                throw .failed(reason: "there is an event \(event.id) already")
+            }
+            head += 1
+            appended[.init(app: event.app, id: event.id)] = LoggedEvent(sequence: head, event: event)
+            apply { $0.append(event) }
         }
-        head += 1
-        let sequence = head
-        appended[name] = LoggedEvent(sequence: sequence, event: event)
-        apply { $0.append(event) }
-        return sequence
+        return first
     }
 
     func authStatus(app: AppKey, userID: String) -> AuthStatus? {

@@ -25,9 +25,10 @@ public protocol EventStore: AnyObject, Sendable {
 public protocol StoreTransaction: AnyObject {
     /// The event with this id, when there is one already; sees what this transaction appended.
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent?
-    /// Adds to the end of the log.
-    /// - Precondition: `event(app:id:)` is `nil`; else `StoreError.failed`.
-    func append(_ event: Event) throws(StoreError) -> Sequence
+    /// Adds to the end of the log, in this order: many at once cost less than one by one.
+    /// - Precondition: `event(app:id:)` is `nil` for each, and no two are the same; else `StoreError.failed`.
+    /// - Returns: the sequence of the first; the others follow without a gap.
+    func append(_ events: [Event]) throws(StoreError) -> Sequence
 
     func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus?
     func setAuthStatus(_ status: AuthStatus) throws(StoreError)
@@ -116,6 +117,12 @@ public protocol StoreTransaction: AnyObject {
 
     /// Adds to the audit log, whose oldest entries go when there are more than `AuditEntry.limit`.
     func addAudit(_ entry: AuditEntry) throws(StoreError)
+}
+
+extension StoreTransaction {
+    /// Adds one event to the end of the log.
+    /// - Returns: its sequence.
+    public func append(_ event: Event) throws(StoreError) -> Sequence { try append([event]) }
 }
 
 /// Reads what is committed. One thread; calls may wait for the disk.

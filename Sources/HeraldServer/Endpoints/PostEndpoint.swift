@@ -20,15 +20,20 @@ struct PostEndpoint: Sendable {
     }
 
     func post(_ call: Call) throws(Problem) {
-        if call.request.head.query != nil, try call.query("dry_run").flag("dry_run") {
+        // Once: each look at the call's own would copy it.
+        let head = call.request.head
+        if head.query != nil, try call.query("dry_run").flag("dry_run") {
             // The answer shows delegates.
             try call.require(.read)
             return try explain(call)
         }
-        let waiting = Preference.wait(call.request.head).map(WaitingPost.init)
-        let (input, body) = try read(call, waiting)
+        let waiting = Preference.wait(head).map(WaitingPost.init)
+        let (input, body) = try read(call, head, waiting)
         let answer = PostAnswer(input)
-        let idempotency: Idempotency<[PostedEvent]>? = try call.idempotency(of: body) { answer.response($0) }
+        // Most posts have no key: no closure is made for them.
+        let idempotency: Idempotency<[PostedEvent]>? =
+            head.bytes(of: "Idempotency-Key") == nil
+            ? nil : try call.idempotency(of: body) { answer.response($0) }
         // Made here and not on the writer's thread, whose time is everybody's.
         let accepted = call.completed(
             answer.response(input.drafts.map { PostedEvent(event: $0.event, fate: .accepted) }))
@@ -51,19 +56,21 @@ struct PostEndpoint: Sendable {
     }
 
     /// - Returns: the events, and the body as one JSON document, whichever way it came.
-    private func read(_ call: Call, _ waiting: WaitingPost?) throws(Problem) -> (PostInput, body: [UInt8]) {
-        let form = CloudEventInput.Form(call.request.head)
+    private func read(
+        _ call: Call, _ head: RequestHead, _ waiting: WaitingPost?
+    ) throws(Problem) -> (PostInput, body: [UInt8]) {
+        let form = CloudEventInput.Form(head)
         let body = form == .binary ? try CloudEventInput.document(call.request) : call.request.body
         let input = try parser.parse(body) { posted throws(Problem) in
             let watch = waiting?.watch(hub, events: PostInput.count(posted))
-            return try PostInput(posted, as: form, context(call, watch), checks)
+            return try PostInput(posted, as: form, context(call, head, watch), checks)
         }
         return (input, body)
     }
 
-    private func context(_ call: Call, _ watch: DeliveryWatch? = nil) -> EventInput.Context {
+    private func context(_ call: Call, _ head: RequestHead, _ watch: DeliveryWatch?) -> EventInput.Context {
         var attributes: [KeyValue] = []
-        if let parent = call.request.head.value(of: "traceparent"), TraceParent.isValid(parent) {
+        if let parent = head.value(of: "traceparent"), TraceParent.isValid(parent) {
             attributes.append(KeyValue(TraceParent.name, parent))
         }
         return EventInput.Context(
@@ -74,7 +81,7 @@ struct PostEndpoint: Sendable {
 
     /// Posts nothing: who would be told, and what says no for every other one.
     private func explain(_ call: Call) throws(Problem) {
-        let (input, _) = try read(call, nil)
+        let (input, _) = try read(call, call.request.head, nil)
         guard let event = input.drafts.first?.event, !input.isArray else {
             throw .invalid([FieldError("", "must be one event: a dry run takes no array")])
         }

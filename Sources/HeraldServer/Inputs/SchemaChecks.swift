@@ -36,11 +36,14 @@ final class SchemaChecks: Sendable {
     }
 
     /// - Parameter pointer: where `data` stands in the request's body.
-    func check(_ event: Event, data: JSONValue?, at pointer: String) -> Verdict {
+    func check(
+        _ event: Event, data: @autoclosure () -> JSONValue?, at pointer: @autoclosure () -> String
+    ) -> Verdict {
         if catalogue.isEmpty { return .fits }
         guard let record = catalogue.record(event.app, event.type), record.check != .off,
-            let schema = schema(of: record), let data = data ?? null?.root
+            let schema = schema(of: record), let data = data() ?? null?.root
         else { return .fits }
+        let pointer = pointer()
         let violations = schema.violations(of: data).map { FieldError(pointer + $0.pointer, $0.detail) }
         if violations.isEmpty { return .fits }
         if record.check == .report {

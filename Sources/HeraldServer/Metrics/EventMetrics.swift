@@ -11,14 +11,11 @@ final class EventMetrics: EventDelegate {
     func published(_ batch: EventBatch) {
         // What repeats the current state to one delegate is no news.
         for event in batch.events where event.audience == nil {
-            if event.type.hasPrefix("auth.") {
-                auth.add(1, ordering: .relaxed)
-            } else if event.type.hasPrefix("app_state.") {
-                appState.add(1, ordering: .relaxed)
-            } else if event.type.hasPrefix(EventType.reservedPrefix) {
-                service.add(1, ordering: .relaxed)
-            } else {
-                other.add(1, ordering: .relaxed)
+            switch event.family {
+            case .auth: auth.add(1, ordering: .relaxed)
+            case .appState: appState.add(1, ordering: .relaxed)
+            case .service: service.add(1, ordering: .relaxed)
+            case .other: other.add(1, ordering: .relaxed)
             }
         }
     }

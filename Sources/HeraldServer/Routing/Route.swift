@@ -2,7 +2,7 @@ import HTTPServer
 import Herald
 
 /// One operation of the API: what `openapi.yaml` describes, as data.
-struct Route: Sendable {
+final class Route: Sendable {
     let method: RequestMethod
     /// As in OpenAPI: `/v1/delegates/{id}`.
     let template: String

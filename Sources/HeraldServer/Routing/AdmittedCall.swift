@@ -1,0 +1,45 @@
+import HTTPServer
+import Herald
+
+/// A request that its head has let in: where it goes, and on whose behalf.
+final class AdmittedCall: AdmittedRequest {
+    private let service: HeraldService
+    private let route: Route
+    private let parameters: [String]
+    private let principal: Principal
+
+    init(_ service: HeraldService, _ route: Route, _ parameters: [String], _ principal: Principal) {
+        self.service = service
+        self.route = route
+        self.parameters = parameters
+        self.principal = principal
+    }
+
+    func handle(_ request: Request, _ responder: Responder) {
+        let call = Call(
+            request: request, responder: responder, requestID: service.newRequestID(), parameters: parameters,
+            principal: principal, template: route.template, seal: service.seal)
+        do throws(Problem) {
+            // Here and not by the head: the connection can go on.
+            try service.access.count(principal)
+            try route.handle(call)
+        } catch {
+            call.send(error)
+        }
+    }
+}
+
+/// `OPTIONS` of a path that there is.
+final class AdmittedOptions: AdmittedRequest {
+    private let allowed: String
+    private let requestID: String
+
+    init(allowed: String, requestID: String) {
+        self.allowed = allowed
+        self.requestID = requestID
+    }
+
+    func handle(_ request: Request, _ responder: Responder) {
+        responder.send(Response(status: 204, headers: [.init("Allow", allowed), .init("Request-Id", requestID)]))
+    }
+}
