@@ -62,11 +62,14 @@ struct EventConformance {
     func together(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let long = String(repeating: "ü", count: 256)
-        let events = (1...47).map { number in
-            event(
-                "e-\(number)", subject: number % 3 == 0 ? long : number % 3 == 1 ? "s\(number)" : nil,
-                attributes: number % 5 == 0 ? [KeyValue("source", "/\(number)")] : [],
-                audience: number % 7 == 0 ? Int64(number) : nil, data: "[\(number)]")
+        // Some are long, and some have what others haven't.
+        let subjects: [String?] = [long, "short", nil]
+        let events = (1...47).map { (number: Int) -> Event in
+            let attributes: [KeyValue] = number % 5 == 0 ? [KeyValue("source", "/\(number)")] : []
+            let audience: DelegateKey? = number % 7 == 0 ? DelegateKey(number) : nil
+            return event(
+                "e-\(number)", subject: subjects[number % 3], attributes: attributes, audience: audience,
+                data: "[\(number)]")
         }
         #expect(try fixture.transaction { (transaction) throws(StoreError) in try transaction.append(events) } == 1)
         #expect(
