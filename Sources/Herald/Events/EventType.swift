@@ -8,12 +8,9 @@ public enum EventType {
         case auth, appState, service, other
 
         init(of type: String) {
-            func begins(_ prefix: StaticString) -> Bool {
-                var type = type.utf8.makeIterator()
-                for index in 0..<prefix.utf8CodeUnitCount where type.next() != prefix.utf8Start[index] { return false }
-                return true
-            }
-            self = begins("auth.") ? .auth : begins("app_state.") ? .appState : begins("herald.") ? .service : .other
+            self =
+                type.hasPrefix("auth.")
+                ? .auth : type.hasPrefix("app_state.") ? .appState : type.hasPrefix(reservedPrefix) ? .service : .other
         }
     }
 
