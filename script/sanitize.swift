@@ -1,11 +1,13 @@
 // Put by script/sanitize into the modules of a copy of the package: what `Synchronization.Mutex` means, on a lock that
-// ThreadSanitizer knows.
+// ThreadSanitizer knows. Usable from inline code, since `Runtime.Mailbox` has some.
 import Glibc
 
+@usableFromInline
 struct Mutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
     private let lock: UnsafeMutablePointer<pthread_mutex_t>
     private let value: UnsafeMutablePointer<Value>
 
+    @usableFromInline
     init(_ initial: consuming sending Value) {
         lock = .allocate(capacity: 1)
         lock.initialize(to: pthread_mutex_t())
@@ -14,6 +16,7 @@ struct Mutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         value.initialize(to: initial)
     }
 
+    @usableFromInline
     deinit {
         value.deinitialize(count: 1)
         value.deallocate()
@@ -21,6 +24,7 @@ struct Mutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         lock.deallocate()
     }
 
+    @usableFromInline
     borrowing func withLock<Result: ~Copyable, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending Result
     ) throws(E) -> sending Result {
@@ -29,6 +33,7 @@ struct Mutex<Value: ~Copyable>: ~Copyable, @unchecked Sendable {
         return try body(&value.pointee)
     }
 
+    @usableFromInline
     borrowing func withLockIfAvailable<Result: ~Copyable, E: Error>(
         _ body: (inout sending Value) throws(E) -> sending Result
     ) throws(E) -> sending Result? {

@@ -117,6 +117,7 @@ public final class ChildProcess: Sendable {
             if count < 0, errno == EINTR { continue }
             guard count > 0 else { break }
             rest += buffer[..<count]
+            guard buffer[..<count].contains(10) else { continue }
             var lines = rest.split(separator: 10, omittingEmptySubsequences: false)
             rest = Array(lines.removeLast())
             let texts = lines.map { String(decoding: $0, as: UTF8.self) }

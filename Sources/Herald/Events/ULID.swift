@@ -13,6 +13,22 @@ public final class ULIDGenerator: Sendable {
         var time: Int64 = -1
         var high: UInt16 = 0
         var low: UInt64 = 0
+
+        /// - Returns: what it is then.
+        mutating func advance(to now: Int64, _ random: inout RandomBlock) -> Number {
+            if now > time {
+                time = now
+                // 79 bits, so that the increments below can't overflow within one millisecond.
+                high = UInt16(truncatingIfNeeded: random.next() & 0x7fff)
+                low = random.next()
+            } else {
+                // The same millisecond, or a clock that went back: the time stays, the random part counts up.
+                let (sum, overflow) = low.addingReportingOverflow(1)
+                low = sum
+                if overflow { high &+= 1 }
+            }
+            return self
+        }
     }
     private struct State {
         var last: [AppKey: Number] = [:]
@@ -42,20 +58,8 @@ public final class ULIDGenerator: Sendable {
     ///   - time: milliseconds since 1970 UTC.
     public func next(_ prefix: StaticString, time: Int64, of app: AppKey) -> String {
         let next = state.withLock { state in
-            var next = state.last[app] ?? Number()
-            if time > next.time {
-                // 79 bits, so that the increments below can't overflow within one millisecond.
-                let high = UInt16(truncatingIfNeeded: state.random.next() & 0x7fff)
-                next = Number(time: time, high: high, low: state.random.next())
-            } else {
-                // The same millisecond, or a clock that went back: the time stays, the random part counts up.
-                let (sum, overflow) = next.low.addingReportingOverflow(1)
-                next.low = sum
-                if overflow { next.high &+= 1 }
-            }
             if state.last.count > Self.apps { state.last.removeAll() }
-            state.last[app] = next
-            return next
+            return state.last[app, default: Number()].advance(to: time, &state.random)
         }
         return Self.text(prefix, time: next.time, high: next.high, low: next.low)
     }
