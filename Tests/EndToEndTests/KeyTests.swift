@@ -121,6 +121,47 @@ struct KeyTests {
         #expect(early.status == 401 && early.header("connection") == "close")
     }
 
+    @Test("who is let in by the head and not any more when the body has come does nothing")
+    func revokedMeanwhile() async throws {
+        let herald = try await HeraldProcess.start()
+        let (open, admin) = try await post(to: herald) { try await herald.makeKey("admin") }
+        #expect(open == 401, "no key was needed when it began")
+        let key = try await herald.makeKey("publish", by: admin)
+        let (good, _) = try await post(to: herald, key) {}
+        #expect(good == 202)
+        let (late, revoked) = try await post(to: herald, key) {
+            try await herald.send("DELETE", "/v1/keys/\(key.id)", nil, admin.headers).status
+        }
+        #expect(revoked == 204 && late == 401)
+        #expect(try await herald.get("/v1/events?type=test.late", admin.headers).data.count == 1)
+    }
+
+    /// Posts an event whose body follows when something else was done.
+    private func post<Value: Sendable>(
+        to herald: HeraldProcess, _ key: MadeKey? = nil, after body: () async throws -> Value
+    ) async throws -> (status: Int?, Value) {
+        let (isJudged, mayEnd) = (Flag(), Flag())
+        let credentials = key.map { "Authorization: Bearer \($0.text)\r\n" } ?? ""
+        async let status = RawHTTP.onThread { [port = herald.port] in
+            let event = #"{"type": "test.late"}"#
+            let client = try RawHTTPClient(port: port)
+            // `Expect` makes the server say when it has judged the head.
+            client.send(
+                "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n\(credentials)"
+                    + "Expect: 100-continue\r\nContent-Length: \(event.utf8.count)\r\n\r\n")
+            #expect(try client.read(until: "\r\n\r\n")?.contains("100") == true)
+            isJudged.set()
+            while !mayEnd.isSet { briefPause() }
+            client.send(event)
+            return try client.readResponse()?.status
+        }
+        defer { mayEnd.set() }
+        try await eventually("the head is judged") { isJudged.isSet }
+        let value = try await body()
+        mayEnd.set()
+        return (try await status, value)
+    }
+
     @Test("a stream ends when its key is revoked, and others go on")
     func streams() async throws {
         let herald = try await HeraldProcess.start()

@@ -94,8 +94,10 @@ struct AccessControl: Sendable {
 
     private static let scheme = Array("bearer ".utf8)
 
-    /// Whether what let somebody in would do so now: neither the key, nor the session or link, nor the app has ended.
+    /// Whether what let somebody in would do so now: neither the key, nor the session or link, nor the app has ended, and who
+    /// had no key still needs none.
     func isGood(_ principal: Principal) -> Bool {
+        if principal.identity == .anyone && isRequired { return false }
         let now = hub.clock.wall()
         if let key = principal.key, hub.keys.entry(id: key)?.key.isValid(at: now) != true { return false }
         if let pass = principal.pass, hub.passes.find(pass, at: now) == nil { return false }

@@ -20,6 +20,8 @@ final class AdmittedCall: AdmittedRequest {
             request: request, responder: responder, requestID: service.newRequestID(), parameters: parameters,
             principal: principal, template: route.template, seal: service.seal)
         do throws(Problem) {
+            // The body may have come long after the head.
+            if request.head.hasBody, route.needs != nil, !service.access.isGood(principal) { throw .unauthorized }
             // Here and not by the head: the connection can go on.
             try service.access.count(principal)
             try route.handle(call)
