@@ -68,7 +68,7 @@ func fuzzHead(_ bytes: [UInt8]) {
         precondition(value.utf8.allSatisfy(isValueByte))
     }
     _ = TraceParent.isValid(head.value(of: "traceparent") ?? "")
-    _ = table.map { try? $0.match(head.method, head.path) }
+    _ = table.map { try? $0.match(head.method, head.pathBytes) }
 }
 
 private let table: RouteTable? = RouteTable(

@@ -21,6 +21,28 @@ func isValueByte(_ byte: UInt8) -> Bool {
     (byte >= 0x20 && byte != 0x7f) || byte == 0x09
 }
 
+/// Eight at a time, and one by one where a byte of them is below 0x20 or 0x7f. (The borrow of a subtraction may put a byte
+/// in doubt that isn't, never the other way round.)
+@inline(__always)
+func areValueBytes(_ bytes: Span<UInt8>) -> Bool {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    var index = 0
+    while index &+ 8 <= bytes.count {
+        let word = bytes.bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self)
+        let deletes = word ^ (ones &* 0x7f)
+        let doubts = ((word &- ones &* 0x20) & ~word) | ((deletes &- ones) & ~deletes)
+        if doubts & (ones &* 0x80) != 0, !areValueBytes(bytes, index..<index &+ 8) { return false }
+        index &+= 8
+    }
+    return areValueBytes(bytes, index..<bytes.count)
+}
+
+@inline(__always)
+private func areValueBytes(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+    for index in range where !isValueByte(bytes[index]) { return false }
+    return true
+}
+
 /// What a `Host` is made of: letters, digits, `-._~%:[]`.
 @inline(__always)
 func isHostByte(_ byte: UInt8) -> Bool { isOne(byte, of: 0x07ff_6020_0000_0000, 0x47ff_fffe_afff_fffe) }

@@ -28,7 +28,7 @@ struct RawHead: Sendable {
         }
         nameLengths = lengths
         bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            var writer = Writer(buffer: buffer)
+            var writer = Writer(start: buffer.baseAddress)
             writer.append(method)
             writer.append(target)
             writer.append(version)
@@ -61,27 +61,30 @@ struct RawHead: Sendable {
 extension RawHead {
     /// Fills memory that was measured before.
     private struct Writer {
-        let buffer: UnsafeMutableBufferPointer<UInt8>
+        let start: UnsafeMutablePointer<UInt8>?
         var count = 0
 
         @inline(__always)
         mutating func append(_ bytes: Bytes) {
-            _ = UnsafeMutableBufferPointer(rebasing: buffer[count...]).update(fromContentsOf: bytes)
+            guard let start, let source = bytes.baseAddress else { return }
+            (start + count).initialize(from: source, count: bytes.count)
             count += bytes.count
         }
 
         @inline(__always)
         mutating func appendLowercased(_ bytes: Bytes) {
+            guard let start else { return }
             for byte in bytes {
-                buffer[count] = lowercased(byte)
+                start[count] = lowercased(byte)
                 count += 1
             }
         }
 
         @inline(__always)
         mutating func append(length: Int) {
-            buffer[count] = UInt8(truncatingIfNeeded: length)
-            buffer[count + 1] = UInt8(truncatingIfNeeded: length >> 8)
+            guard let start else { return }
+            start[count] = UInt8(truncatingIfNeeded: length)
+            start[count + 1] = UInt8(truncatingIfNeeded: length >> 8)
             count += 2
         }
     }

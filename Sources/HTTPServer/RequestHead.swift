@@ -27,6 +27,7 @@ public struct RequestHead: Sendable {
     public func bytes(of name: StaticString) -> ArraySlice<UInt8>? {
         raw.value(of: name).map { raw.bytes[$0] }
     }
+    public func has(_ name: StaticString) -> Bool { raw.value(of: name) != nil }
     /// Whether the first field with that name has this value, which is in lower case, in any case.
     public func says(_ name: StaticString, _ text: StaticString) -> Bool {
         raw.value(of: name).map { HeadRules.spells(raw.bytes.span, $0, text) } ?? false
@@ -69,9 +70,9 @@ extension RawHead {
     /// Whether a range, stored in lower case, spells `name` in any case.
     static func holds(_ bytes: Span<UInt8>, _ range: Range<Int>, _ name: StaticString) -> Bool {
         guard range.count == name.utf8CodeUnitCount else { return false }
-        for offset in 0..<range.count
-        where bytes[range.lowerBound + offset] != lowercased(name.utf8Start[offset]) {
-            return false
+        for offset in 0..<range.count {
+            let (byte, wanted) = (bytes[range.lowerBound &+ offset], name.utf8Start[offset])
+            if byte != wanted, byte != lowercased(wanted) { return false }
         }
         return true
     }

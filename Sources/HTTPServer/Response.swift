@@ -28,10 +28,7 @@ public struct Response: Sendable {
 
 extension Response.Field {
     /// Whether the value can stand on a line of its own without starting another.
-    var isSafe: Bool {
-        var value = value
-        return value.withUTF8 { $0.allSatisfy(isValueByte) }
-    }
+    var isSafe: Bool { areValueBytes(value.utf8.span) }
 
     func isNamed(_ other: StaticString) -> Bool {
         guard name.utf8CodeUnitCount == other.utf8CodeUnitCount else { return false }

@@ -82,7 +82,7 @@ public final class HeraldService: RequestHandler {
         "There is nothing at this address. GET /openapi.yaml describes what there is.")
 
     private func admit(_ head: RequestHead) throws(Problem) -> any AdmittedRequest {
-        switch try table.match(head.method, head.path) {
+        switch try table.match(head.method, head.pathBytes) {
         case .unknownPath: throw Self.unknownPath
         case .otherMethods(let allowed):
             guard head.method == .options else { throw .methodNotAllowed(allowed) }

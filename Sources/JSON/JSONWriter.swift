@@ -73,9 +73,7 @@ public struct JSONWriter: Sendable {
 
     @usableFromInline
     mutating func key(_ key: String) {
-        separate()
-        appendQuoted(key)
-        bytes.append(UInt8(ascii: ":"))
+        append(needsComma ? UInt8(ascii: ",") : nil, quoted: key, then: UInt8(ascii: ":"))
         needsComma = false
     }
 
@@ -99,8 +97,8 @@ extension JSONWriter {
     }
 
     public mutating func string(_ value: String) {
-        separate()
-        appendQuoted(value)
+        append(needsComma ? UInt8(ascii: ",") : nil, quoted: value)
+        needsComma = true
     }
 
     public mutating func integer(_ value: Int64) {
@@ -164,17 +162,45 @@ extension JSONWriter {
         }
     }
 
-    private mutating func appendQuoted(_ string: String) {
-        var string = string
-        string.withUTF8 { text in
-            if text.contains(where: JSONWriter.mustBeEscaped) { return appendEscaping(text) }
+    /// A string in quotes, and what stands in front of it and behind it.
+    private mutating func append(_ before: UInt8? = nil, quoted string: String, then after: UInt8? = nil) {
+        string.utf8.span.withUnsafeBufferPointer { text in
+            guard let start = text.baseAddress, !JSONWriter.mustBeEscaped(text) else {
+                if let before { bytes.append(before) }
+                appendEscaping(text)
+                if let after { bytes.append(after) }
+                return
+            }
             // The usual case in one step: most strings are so short that appending their parts would cost more than they do.
-            bytes.append(addingCapacity: text.count + 2) { span in
-                span.append(UInt8(ascii: "\""))
-                for byte in text { span.append(byte) }
-                span.append(UInt8(ascii: "\""))
+            bytes.append(addingCapacity: text.count + 4) { span in
+                span.withUnsafeMutableBufferPointer { buffer, count in
+                    guard var end = buffer.baseAddress?.advanced(by: count) else { return }
+                    func put(_ byte: UInt8) {
+                        end.initialize(to: byte)
+                        end += 1
+                    }
+                    if let before { put(before) }
+                    put(UInt8(ascii: "\""))
+                    end.initialize(from: start, count: text.count)
+                    end += text.count
+                    put(UInt8(ascii: "\""))
+                    if let after { put(after) }
+                    count += text.count + 2 + (before == nil ? 0 : 1) + (after == nil ? 0 : 1)
+                }
             }
         }
+    }
+
+    /// Eight bytes at a time, up to the first beyond ASCII.
+    private static func mustBeEscaped(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let start = text.baseAddress else { return false }
+        var index = 0
+        while index + 8 <= text.count, specialBytes(loadWord(start + index)) == 0 { index += 8 }
+        while index < text.count {
+            if mustBeEscaped(text[index]) { return true }
+            index += 1
+        }
+        return false
     }
 
     private mutating func appendEscaping(_ text: UnsafeBufferPointer<UInt8>) {

@@ -37,8 +37,7 @@ extension Tape {
     }
 
     func equals(_ range: Range<Int>, escaped: Bool, _ other: String) -> Bool {
-        var other = other
-        return other.withUTF8 { other in withUTF8(range, escaped: escaped) { areEqual($0, other) } }
+        other.utf8.span.withUnsafeBufferPointer { other in withUTF8(range, escaped: escaped) { areEqual($0, other) } }
     }
 
     /// The child of the object with this key.

@@ -100,7 +100,7 @@ public enum EventInput {
             // The projection of auth status trusts it.
             errors.append(FieldError("/data/cause", "is added by the service and can't be given"))
         }
-        guard type.hasPrefix("auth."), let told = AuthFamily.read(type, subject: subject, data: data, &errors) else {
+        guard EventType.Family(of: type) == .auth, let told = AuthFamily.read(type, subject: subject, data: data, &errors) else {
             return .none
         }
         if subject == nil { subject = AuthFamily.subject(ofUser: told.userID) }
@@ -113,7 +113,7 @@ public enum EventInput {
                 FieldError("/type", "must be 1 to 128 characters: segments of a-z, 0-9 and _ joined by dots"))
             return nil
         }
-        guard !type.hasPrefix(EventType.reservedPrefix) else {
+        guard EventType.Family(of: type) != .service else {
             errors.append(FieldError("/type", "must not begin with \"herald.\": those are the service's own"))
             return nil
         }

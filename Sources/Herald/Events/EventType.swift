@@ -7,19 +7,20 @@ public enum EventType {
     public enum Family: UInt8, Sendable {
         case auth, appState, service, other
 
-        init(of type: String) {
+        public init(of type: String) {
             self =
-                type.hasPrefix("auth.")
-                ? .auth : type.hasPrefix("app_state.") ? .appState : type.hasPrefix(reservedPrefix) ? .service : .other
+                type.begins(with: "auth.")
+                ? .auth
+                : type.begins(with: "app_state.") ? .appState : type.begins(with: reservedPrefix) ? .service : .other
         }
     }
 
     public static func isValid(_ type: String) -> Bool {
-        let bytes = type.utf8
+        let bytes = type.utf8.span
         guard (1...128).contains(bytes.count) else { return false }
         var segmentIsEmpty = true
-        for byte in bytes {
-            switch byte {
+        for index in bytes.indices {
+            switch bytes[index] {
             case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
                 segmentIsEmpty = false
             case UInt8(ascii: ".") where !segmentIsEmpty:
@@ -29,5 +30,16 @@ public enum EventType {
             }
         }
         return !segmentIsEmpty
+    }
+}
+
+extension String {
+    /// Whether it begins with these bytes. (`hasPrefix` compares characters, which takes ten times as long.)
+    func begins(with prefix: String) -> Bool {
+        let bytes = utf8.span
+        let prefix = prefix.utf8.span
+        guard bytes.count >= prefix.count else { return false }
+        for index in prefix.indices where bytes[index] != prefix[index] { return false }
+        return true
     }
 }

@@ -68,14 +68,15 @@ public final class ULIDGenerator: Sendable {
     public static func text(_ prefix: StaticString, time: Int64, high: UInt16, low: UInt64) -> String {
         let count = prefix.utf8CodeUnitCount
         return String(unsafeUninitializedCapacity: count + 26) { buffer in
-            prefix.withUTF8Buffer { source in
-                for (index, byte) in source.enumerated() { buffer[index] = byte }
-            }
+            guard var digit = buffer.baseAddress else { return 0 }
+            digit.initialize(from: prefix.utf8Start, count: count)
+            digit += count + 26
             // 128 bits as 26 digits of 5 bits, the most significant (3 bits) first.
             var upper = UInt64(bitPattern: time) << 16 | UInt64(high)
             var lower = low
-            for digit in stride(from: count + 25, through: count, by: -1) {
-                buffer[digit] = alphabet[Int(lower & 31)]
+            for _ in 0..<26 {
+                digit -= 1
+                digit.initialize(to: alphabet[Int(lower & 31)])
                 lower = lower >> 5 | upper << 59
                 upper >>= 5
             }

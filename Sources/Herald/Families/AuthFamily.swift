@@ -18,10 +18,17 @@ public enum AuthFamily {
 
     public static let maxUserIDBytes = 251  // so that the subject `user:<id>` has at most 256
 
-    public static func subject(ofUser id: String) -> String { "user:" + id }
+    private static let prefix = "user:"
+
+    public static func subject(ofUser id: String) -> String { prefix + id }
 
     static func userID(ofSubject subject: String) -> String {
-        subject.hasPrefix("user:") ? String(subject.dropFirst(5)) : subject
+        rest(of: subject).map { String(Substring($0)) } ?? subject
+    }
+
+    /// What follows the prefix; `nil` when there is none. By bytes: characters would join the colon with what follows it.
+    private static func rest(of subject: String) -> Substring.UTF8View? {
+        subject.begins(with: prefix) ? subject.utf8.dropFirst(prefix.utf8.count) : nil
     }
 
     /// Reads an event of the family; `nil` for other types. All that is wrong is added to `errors`.
@@ -58,7 +65,7 @@ public enum AuthFamily {
             default: errors.append(FieldError("/data/status", "must be \"logged_in\" or \"logged_out\""))
             }
         }
-        if let subject, subject.hasPrefix("user:"), let userID, subject != self.subject(ofUser: userID) {
+        if let userID, let named = subject.flatMap(rest(of:)), !named.elementsEqual(userID.utf8) {
             errors.append(FieldError("/subject", "names another user than the data does, \(userID)"))
         }
         guard errors.count == before, let userID else { return nil }

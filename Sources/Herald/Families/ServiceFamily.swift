@@ -51,7 +51,7 @@ enum ServiceFamily {
     /// Of the call whose challenge has to come back; never in the log.
     static let verification = "herald.verification"
 
-    static func isOne(_ type: String) -> Bool { type.utf8.starts(with: EventType.reservedPrefix.utf8) }
+    static func isOne(_ type: String) -> Bool { EventType.Family(of: type) == .service }
 
     /// The subject is the delegate's id.
     static func event(

@@ -1,13 +1,13 @@
 /// An event that someone wants posted, checked and complete but for its place in the log.
 public struct EventDraft: Sendable {
-    /// What the built-in families know of an event.
+    /// What the built-in families know of an event. Indirect: drafts are copied often on their way.
     public enum Family: Sendable {
         case none
         /// A login, a logout, or a status told by a client. `user`: the JSON object, when there was one.
         /// `ifMatch`: only if this is the version of the current status.
-        case auth(userID: String, isLoggedIn: Bool, user: [UInt8]?, ifMatch: String? = nil)
+        indirect case auth(userID: String, isLoggedIn: Bool, user: [UInt8]?, ifMatch: String? = nil)
         /// `state`: a JSON value. The service adds what it was before. `ifMatch`: only if this event made the current one.
-        case appState(state: [UInt8], onlyIfChanged: Bool = false, ifMatch: String? = nil)
+        indirect case appState(state: [UInt8], onlyIfChanged: Bool = false, ifMatch: String? = nil)
     }
 
     public let event: Event

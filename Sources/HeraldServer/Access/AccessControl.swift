@@ -6,7 +6,7 @@ import Runtime
 /// Decides who is let in, by the head of a request.
 ///
 /// As long as there is no key at all everybody may do everything; from the first one on, every request needs one. Any thread.
-struct AccessControl: Sendable {
+final class AccessControl: Sendable {
     let hub: Hub
     let streams = AdmittedStreams()
     /// SHA-256 of the operator's key; `nil`: there is none.
@@ -97,7 +97,9 @@ struct AccessControl: Sendable {
     /// Whether what let somebody in would do so now: neither the key, nor the session or link, nor the app has ended, and who
     /// had no key still needs none.
     func isGood(_ principal: Principal) -> Bool {
-        if principal.identity == .anyone && isRequired { return false }
+        if principal.identity == .anyone {
+            return !isRequired && (principal.app == .default || hub.apps[principal.app] != nil)
+        }
         let now = hub.clock.wall()
         if let key = principal.key, hub.keys.entry(id: key)?.key.isValid(at: now) != true { return false }
         if let pass = principal.pass, hub.passes.find(pass, at: now) == nil { return false }

@@ -67,8 +67,8 @@ extension AccessControl {
 
     /// Looks every now and then, while there are streams, for those whose key, session or link has expired.
     private func watch(on thread: any StreamThread) {
-        hub.after(seconds: AdmittedStreams.interval) {
-            thread.perform {
+        hub.after(seconds: AdmittedStreams.interval) { [self] in
+            thread.perform { [self] in
                 endExpired()
                 if streams.keepWatch() { watch(on: thread) }
             }

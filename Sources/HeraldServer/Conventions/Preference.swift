@@ -6,7 +6,7 @@ enum Preference {
     /// or malformed is ignored.
     static func wait(_ head: RequestHead) -> Int? {
         // The usual case: there is none.
-        guard head.bytes(of: "Prefer") != nil else { return nil }
+        guard head.has("Prefer") else { return nil }
         // Several fields are one list.
         return wait(head.fields.filter { $0.name == "prefer" }.map(\.value).joined(separator: ","))
     }

@@ -45,7 +45,7 @@ struct EventTypeEndpoints: Sendable {
     private func describe(_ call: Call) throws(Problem) {
         _ = try call.query()
         let type = call.parameters[0]
-        guard EventType.isValid(type), !type.hasPrefix(EventType.reservedPrefix) else {
+        guard EventType.isValid(type), EventType.Family(of: type) != .service else {
             throw .notFound("\(type) is not a type that can be posted.")
         }
         let description = try EventTypeInput.read(call.json(limits: EventTypeInput.limits))

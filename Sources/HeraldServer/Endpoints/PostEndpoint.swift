@@ -29,30 +29,17 @@ struct PostEndpoint: Sendable {
         }
         let waiting = Preference.wait(head).map(WaitingPost.init)
         let (input, body) = try read(call, head, waiting)
-        let answer = PostAnswer(input)
+        let posting = Posting(call, input, waiting)
+        if input.drafts.isEmpty { return posting.accept() }
         // Most posts have no key: no closure is made for them.
         let idempotency: Idempotency<[PostedEvent]>? =
-            head.bytes(of: "Idempotency-Key") == nil
-            ? nil : try call.idempotency(of: body) { answer.response($0) }
-        // Made here and not on the writer's thread, whose time is everybody's.
-        let accepted = call.completed(
-            answer.response(input.drafts.map { PostedEvent(event: $0.event, fate: .accepted) }))
-        if input.drafts.isEmpty { return call.responder.send(accepted) }
+            head.has("Idempotency-Key") ? try call.idempotency(of: body) { posting.answer.response($0) } : nil
         waiting?.answer { reports in
-            let events = input.drafts.map { PostedEvent(event: $0.event, fate: .accepted) }
-            call.responder.send(reports.map { call.completed(answer.response(events, $0, waiting)) } ?? accepted)
+            if let reports { posting.accept(input.drafts, reports) } else { posting.accept() }
         }
-        let responder = call.responder
         publish(
-            Publication(app: call.app, drafts: input.drafts, idempotency: idempotency) { result in
-                if case .done(let posted) = result, posted.allSatisfy({ $0.fate == .accepted }) {
-                    // Whoever waits is answered when all were told, or the time is up.
-                    if waiting == nil { responder.send(accepted) }
-                } else {
-                    call.send(result) { answer.response($0) }
-                    waiting?.giveUp()
-                }
-            })
+            Publication(
+                app: call.app, drafts: input.drafts, idempotency: idempotency, completion: posting.finish))
     }
 
     /// - Returns: the events, and the body as one JSON document, whichever way it came.
@@ -107,6 +94,40 @@ struct PostEndpoint: Sendable {
     private static let maxExplanations = 1_000
 }
 
+/// A post that was read, on its way to its answer. One object, since that which waits for the commit holds it.
+private final class Posting: Sendable {
+    let answer: PostAnswer
+    private let call: Call
+    /// Made on the loop's thread, and not on the writer's, whose time is everybody's.
+    private let accepted: Response
+    private let waiting: WaitingPost?
+
+    init(_ call: Call, _ input: PostInput, _ waiting: WaitingPost?) {
+        self.call = call
+        self.waiting = waiting
+        answer = PostAnswer(input)
+        accepted = call.completed(answer.response(accepting: input.drafts))
+    }
+
+    func accept() { call.responder.send(accepted) }
+
+    /// - Parameter reports: of all deliveries, for which the client has waited.
+    func accept(_ drafts: [EventDraft], _ reports: [DeliveryWatch.Report]) {
+        call.responder.send(call.completed(answer.response(accepting: drafts, reports, waiting)))
+    }
+
+    /// The writer's thread.
+    @Sendable func finish(_ result: WriteResult<[PostedEvent]>) {
+        if case .done(let posted) = result, posted.allSatisfy({ $0.fate == .accepted }) {
+            // Whoever waits is answered when all were told, or the time is up.
+            if waiting == nil { accept() }
+        } else {
+            call.send(result) { answer.response($0) }
+            waiting?.giveUp()
+        }
+    }
+}
+
 /// A post whose client waits until every delegate has been told once (`Prefer: wait`).
 ///
 /// Any thread; the lock guards who is told of the outcome.
@@ -146,36 +167,50 @@ private struct PostAnswer: Sendable {
         warnings = input.warnings
     }
 
-    /// 202 once it is durable; 200 when all of it had been posted before, or all delegates have been told.
+    /// 202 once it is durable; 200 when all delegates have been told.
     /// - Parameter reports: the first attempts of all deliveries, when the client has waited for them.
     func response(
-        _ posted: [PostedEvent], _ reports: [DeliveryWatch.Report]? = nil, _ waiting: WaitingPost? = nil
+        accepting drafts: [EventDraft], _ reports: [DeliveryWatch.Report]? = nil, _ waiting: WaitingPost? = nil
+    ) -> Response {
+        var response = response(reports == nil ? 202 : 200, drafts.count, reports) { drafts[$0].event }
+        if reports != nil, let waiting {
+            response.headers.append(.init("Preference-Applied", "wait=\(waiting.seconds)"))
+        }
+        return response
+    }
+
+    /// 200 when all of it had been posted before.
+    func response(_ posted: [PostedEvent]) -> Response {
+        response(posted.allSatisfy { $0.fate == .existed } ? 200 : 202, posted.count) { posted[$0].event }
+    }
+
+    private func response(
+        _ status: Int, _ count: Int, _ reports: [DeliveryWatch.Report]? = nil, _ event: (Int) -> Event
     ) -> Response {
         let byEvent = reports.map { Dictionary(grouping: $0, by: \.event.id) }
-        var json = JSONWriter(capacity: 256 * posted.count)
-        func write(_ index: Int, _ event: inout JSONObjectWriter) {
-            event.head(of: posted[index].event)
-            if !warnings.isEmpty { event.member(warnings: warnings[index]) }
+        var json = JSONWriter(capacity: 256 * count)
+        func write(_ index: Int, _ json: inout JSONObjectWriter) {
+            let event = event(index)
+            json.head(of: event)
+            if !warnings.isEmpty { json.member(warnings: warnings[index]) }
             guard let byEvent else { return }
-            event.array("deliveries") { list in
-                for report in byEvent[posted[index].event.id] ?? [] { list.object { $0.members(of: report) } }
+            json.array("deliveries") { list in
+                for report in byEvent[event.id] ?? [] { list.object { $0.members(of: report) } }
             }
         }
         if isArray {
             json.object { answer in
                 answer.array("data") { data in
-                    for index in posted.indices { data.object { write(index, &$0) } }
+                    for index in 0..<count { data.object { write(index, &$0) } }
                 }
             }
         } else {
             json.object { write(0, &$0) }
         }
-        let isOver = reports != nil || posted.allSatisfy { $0.fate == .existed }
         var headers: [Response.Field] = []
         headers.reserveCapacity(3)
         headers.append(.init("Content-Type", "application/json"))
-        if reports != nil, let waiting { headers.append(.init("Preference-Applied", "wait=\(waiting.seconds)")) }
-        return Response(status: isOver ? 200 : 202, headers: headers, body: json.bytes)
+        return Response(status: status, headers: headers, body: json.bytes)
     }
 }
 

@@ -3,10 +3,11 @@ import Herald
 
 /// A request that its head has let in: where it goes, and on whose behalf.
 final class AdmittedCall: AdmittedRequest {
-    private let service: HeraldService
-    private let route: Route
-    private let parameters: [String]
-    private let principal: Principal
+    let service: HeraldService
+    let route: Route
+    /// The decoded path parameters, in order.
+    let parameters: [String]
+    let principal: Principal
 
     init(_ service: HeraldService, _ route: Route, _ parameters: [String], _ principal: Principal) {
         self.service = service
@@ -16,9 +17,7 @@ final class AdmittedCall: AdmittedRequest {
     }
 
     func handle(_ request: Request, _ responder: Responder) {
-        let call = Call(
-            request: request, responder: responder, requestID: service.newRequestID(), parameters: parameters,
-            principal: principal, template: route.template, seal: service.seal)
+        let call = Call(self, request, responder, requestID: service.newRequestID())
         do throws(Problem) {
             // The body may have come long after the head.
             if request.head.hasBody, route.needs != nil, !service.access.isGood(principal) { throw .unauthorized }

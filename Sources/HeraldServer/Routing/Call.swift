@@ -7,27 +7,22 @@ final class Call: Sendable {
     let request: Request
     let responder: Responder
     let requestID: String
-    /// The decoded path parameters, in order.
-    let parameters: [String]
-    let principal: Principal
-    /// Of the route: `/v1/delegates/{id}`; empty when there is none.
-    let template: String
-    /// Hides numbers that count what other apps do.
-    let seal: NumberSeal
+    private let admitted: AdmittedCall
 
-    init(
-        request: Request, responder: Responder, requestID: String, parameters: [String], principal: Principal,
-        template: String, seal: NumberSeal
-    ) {
+    init(_ admitted: AdmittedCall, _ request: Request, _ responder: Responder, requestID: String) {
+        self.admitted = admitted
         self.request = request
         self.responder = responder
         self.requestID = requestID
-        self.parameters = parameters
-        self.principal = principal
-        self.template = template
-        self.seal = seal
     }
 
+    /// The decoded path parameters, in order.
+    var parameters: [String] { admitted.parameters }
+    var principal: Principal { admitted.principal }
+    /// Of the route: `/v1/delegates/{id}`.
+    var template: String { admitted.route.template }
+    /// Hides numbers that count what other apps do.
+    var seal: NumberSeal { admitted.service.seal }
     var app: AppKey { principal.app }
 
     /// For the audit log.

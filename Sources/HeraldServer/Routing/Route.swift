@@ -39,14 +39,25 @@ final class Route: Sendable {
 /// Finds the route for a path. Built once, read by all loops.
 struct RouteTable: Sendable {
     let routes: [Route]
-    /// Those without parameters, by path: one look-up for the busy ones.
-    private let literal: [String: [Route]]
+    /// Those without parameters, by the length of their path: so few share one that none is compared in vain.
+    private let literal: [[Literal]]
     private let parametric: [Route]
 
     init(_ routes: [Route]) {
         self.routes = routes
         parametric = routes.filter { $0.segments.contains(.parameter) }
-        literal = Dictionary(grouping: routes.filter { !$0.segments.contains(.parameter) }, by: \.template)
+        var literal: [[Literal]] = []
+        for (path, routes) in Dictionary(grouping: routes.filter { !$0.segments.contains(.parameter) }, by: \.template) {
+            let path = Array(path.utf8)
+            while literal.count <= path.count { literal.append([]) }
+            literal[path.count].append(Literal(path: path, routes: routes))
+        }
+        self.literal = literal
+    }
+
+    private struct Literal {
+        let path: [UInt8]
+        let routes: [Route]
     }
 
     enum Match {
@@ -56,10 +67,16 @@ struct RouteTable: Sendable {
         case otherMethods(String)
     }
 
+    /// - Parameter path: as it came, ASCII.
     /// - Throws: 400 for a path that could be read in two ways.
-    func match(_ method: RequestMethod, _ path: String) throws(Problem) -> Match {
-        if let candidates = literal[path] { return Self.choose(method, candidates, parameters: []) }
-        let (segments, parameters) = try Self.split(path)
+    func match(_ method: RequestMethod, _ path: ArraySlice<UInt8>) throws(Problem) -> Match {
+        if path.count < literal.count {
+            let candidates = literal[path.count]
+            for index in candidates.indices where candidates[index].path.elementsEqual(path) {
+                return Self.choose(method, candidates[index].routes, parameters: [])
+            }
+        }
+        let (segments, parameters) = try Self.split(String(decoding: path, as: UTF8.self))
         let candidates = parametric.filter { route in
             route.segments.count == segments.count
                 && zip(route.segments, segments).allSatisfy { $0 == .parameter ? !$1.isEmpty : $0 == .literal($1) }
