@@ -5,7 +5,9 @@ extension JSONValue {
     /// The member with this key, escapes considered, compared byte by byte; `nil` when the value isn't an object.
     public subscript(key: String) -> JSONValue? {
         guard kind == .object else { return nil }
-        return key.utf8.span.withUnsafeBufferPointer { tape.child(of: index, key: $0) }.map { JSONValue(tape: tape, index: $0) }
+        return key.utf8.span.withUnsafeBufferPointer { tape.child(of: index, key: $0) }.map {
+            JSONValue(tape: tape, index: $0)
+        }
     }
 
     /// The members in the order of the text; none when the value isn't an object.

@@ -100,7 +100,9 @@ public enum EventInput {
             // The projection of auth status trusts it.
             errors.append(FieldError("/data/cause", "is added by the service and can't be given"))
         }
-        guard EventType.Family(of: type) == .auth, let told = AuthFamily.read(type, subject: subject, data: data, &errors) else {
+        guard EventType.Family(of: type) == .auth,
+            let told = AuthFamily.read(type, subject: subject, data: data, &errors)
+        else {
             return .none
         }
         if subject == nil { subject = AuthFamily.subject(ofUser: told.userID) }

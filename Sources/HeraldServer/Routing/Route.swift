@@ -47,7 +47,8 @@ struct RouteTable: Sendable {
         self.routes = routes
         parametric = routes.filter { $0.segments.contains(.parameter) }
         var literal: [[Literal]] = []
-        for (path, routes) in Dictionary(grouping: routes.filter { !$0.segments.contains(.parameter) }, by: \.template) {
+        for (path, routes) in Dictionary(grouping: routes.filter { !$0.segments.contains(.parameter) }, by: \.template)
+        {
             let path = Array(path.utf8)
             while literal.count <= path.count { literal.append([]) }
             literal[path.count].append(Literal(path: path, routes: routes))
