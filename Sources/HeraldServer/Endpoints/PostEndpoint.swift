@@ -167,12 +167,13 @@ private struct PostAnswer: Sendable {
         warnings = input.warnings
     }
 
-    /// 202 once it is durable; 200 when all delegates have been told.
+    /// 202 once it is durable; 200 when all delegates have been told, or there is nobody to tell of anything.
     /// - Parameter reports: the first attempts of all deliveries, when the client has waited for them.
     func response(
         accepting drafts: [EventDraft], _ reports: [DeliveryWatch.Report]? = nil, _ waiting: WaitingPost? = nil
     ) -> Response {
-        var response = response(reports == nil ? 202 : 200, drafts.count, reports) { drafts[$0].event }
+        let isOver = reports != nil || drafts.isEmpty
+        var response = response(isOver ? 200 : 202, drafts.count, reports) { drafts[$0].event }
         if reports != nil, let waiting {
             response.headers.append(.init("Preference-Applied", "wait=\(waiting.seconds)"))
         }
