@@ -42,8 +42,10 @@ def soak(bench):
     bench.single(title, "memory at last, MiB", late_memory / (1 << 20), None)
     bench.single(title, "memory, last fifth / third", late_memory / memory,
                  None if bench.quick else Goal(most=1.1, aim=1.02))
+    # Connections come in bursts and go when they were idle, so their number wanders by a tenth or two. One descriptor lost with
+    # each thousand events would double it.
     bench.single(title, "descriptors, last fifth / third", late_descriptors / descriptors,
-                 None if bench.quick else Goal(most=1.05, aim=1))
+                 None if bench.quick else Goal(most=1.25, aim=1.1))
     cpu = (seen["cpu"][-1] - seen["cpu"][0]) / (seen["seconds"][-1] - seen["seconds"][0])
     bench.single(title, "CPU µs per event", cpu * 1e6 / PER_SECOND, None)
 
