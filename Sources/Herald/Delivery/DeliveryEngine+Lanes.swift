@@ -16,6 +16,8 @@ extension DeliveryEngine {
         now = ports.clock.monotonic()
         if let index = indices[delegate.key], let old = lanes[index]?.delegate {
             if let lane = lanes[index], !lane.isGone { apps.remove(index, old.settings.events, lane.share) }
+            count(delegate, 1)
+            count(old, -1)
             lanes[index]?.change(to: delegate)
             introduce(index, delegate)
             if asksAnew(delegate, old) {
@@ -27,12 +29,17 @@ extension DeliveryEngine {
         let restored = restored.map { forgetLine(of: delegate, $0) }
         let index = insert(restored.map { restore(delegate, $0) } ?? newLane(delegate))
         indices[delegate.key] = index
+        count(delegate, 1)
         for waiting in (restored?.waiting ?? []).sorted(by: { $0.event < $1.event }) { schedule(waiting, lane: index) }
         lanes[index]?.replays = (restored?.replays ?? []).map(ReplayCursor.init)
         endReplays(index)
         if restored != nil, let lane = lanes[index] { board.update([(delegate.key, LaneBoard.Entry(lane))]) }
         introduce(index, delegate)
         if delegate.status == .pendingVerification { verify(index) }
+    }
+
+    private func count(_ delegate: WebhookDelegate, _ change: Int) {
+        if delegate.status == .active { activeDelegates += change }
     }
 
     /// Makes a lane's delegate and its settings known to the router and the timers.
@@ -82,6 +89,7 @@ extension DeliveryEngine {
     func remove(_ key: DelegateKey) {
         guard let index = indices.removeValue(forKey: key), let lane = lanes[index] else { return }
         if !lane.isGone { apps.remove(index, lane.delegate.settings.events, lane.share) }
+        count(lane.delegate, -1)
         lanes[index] = nil
         freeLanes.append(index)
         apps.leave(index, lane.share)
@@ -118,7 +126,7 @@ extension DeliveryEngine {
     func pauseOrResume(_ index: Int) {
         guard let lane = lanes[index] else { return }
         // A lane that stands still needs a position of its own: the common one goes on without it.
-        if !lane.isActive && lane.next == nil { lanes[index]?.fallBehind(from: routed + 1) }
+        if !lane.isActive && lane.next == nil { lanes[index]?.fallBehind(from: max(routed, lane.delegate.start) + 1) }
         if !lane.isActive && !watched.isEmpty { withdrawUnopened(lane) }
         touched(index)
         enqueue(index)

@@ -82,6 +82,8 @@ final class DeliveryEngine {
 
     var lanes: [Lane?] = []
     var indices: [DelegateKey: Int] = [:]
+    /// Delegates of these that are told of what is posted. The others wait behind the end of the log, or are gone.
+    var activeDelegates = 0
     var freeLanes: [Int] = []
     var apps = AppShares()
     /// Every lane that is caught up has been offered everything up to here.

@@ -11,9 +11,9 @@ final class DeliveryLoop: EventDelegate {
     private let clock: Clock
     private let mailbox: Mailbox<LoopMessage>
     private let wakeOnce: WakeOnce
-    /// Whether the loop has delegates. Stored before it takes events from the tail: who appended one that it did not find
-    /// there sees it.
-    private let hasLanes = Atomic<Bool>(false)
+    /// Whether the loop has delegates that are active. Stored before it takes events from the tail: who appended one that
+    /// it did not find there sees it.
+    private let hasListeners = Atomic<Bool>(false)
     /// Events since the last wake. The writer's thread.
     private let unseen = Atomic<Int>(0)
     private let thread = Mutex<Thread?>(nil)
@@ -58,10 +58,10 @@ final class DeliveryLoop: EventDelegate {
 
     // MARK: Any thread
 
-    /// A loop without delegates only keeps up with the log: it is woken once for many events, unless somebody waits for what
-    /// becomes of one.
+    /// A loop without active delegates only keeps up with the log: it is woken once for many events, unless somebody waits
+    /// for what becomes of one.
     func published(_ batch: EventBatch) {
-        if !hasLanes.load(ordering: .relaxed), !batch.events.contains(where: { $0.watch != nil }) {
+        if !hasListeners.load(ordering: .relaxed), !batch.events.contains(where: { $0.watch != nil }) {
             unseen.wrappingAdd(batch.events.count, ordering: .relaxed)
             if unseen.load(ordering: .relaxed) < DeliveryEngine.turnBudget { return }
         }
@@ -107,7 +107,7 @@ final class DeliveryLoop: EventDelegate {
             // Before looking at what has come, so that whatever comes later ends the poll.
             wakeOnce.rearm()
             for message in mailbox.takeAll() { handle(message, engine, &state) }
-            hasLanes.store(!engine.indices.isEmpty, ordering: .relaxed)
+            hasListeners.store(engine.activeDelegates > 0, ordering: .relaxed)
             if state.isOver(open: engine.openTransfers, now: clock.monotonic()) { break }
             var next = engine.turn()
             if let deadline = state.deadline { next = min(next ?? deadline, deadline) }
