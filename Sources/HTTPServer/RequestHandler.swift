@@ -10,6 +10,10 @@ public protocol RequestHandler: Sendable {
     /// Asked only while `maxWaiting` requests wait: false for a request that is always answered at once, so that it is
     /// served even then.
     func mayWait(_ head: RequestHead) -> Bool
+
+    /// The requests that had come were handled, all in a row: the loop looks for others now, or sleeps. What was put off to
+    /// be done for all of them together is due.
+    func roundEnded()
 }
 
 /// What becomes of a request whose head has come.

@@ -127,6 +127,7 @@ final class ServerLoop: @unchecked Sendable {
             if !passages.isEmpty { lookAtPassages() }
             if now >= nextExpiry { expire() }
             herald_mhd_run(daemon)
+            if hasAdvanced { handler.roundEnded() }
         }
         MHD_stop_daemon(daemon)
         self.daemon = nil

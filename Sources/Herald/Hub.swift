@@ -152,19 +152,15 @@ public final class Hub: Sendable {
         if let refusal = tooFast ?? intake.submit(publication) { publication.completion(.refused(refusal)) }
     }
 
-    /// Makes events durable and tells everyone.
-    /// - Returns: what became of each, in their order.
-    /// - Throws: `WriteRefusal`; nothing was posted then.
-    public func publish(_ drafts: [EventDraft]) async throws -> [PostedEvent] {
-        let result = await withCheckedContinuation { continuation in
-            publish(Publication(drafts: drafts) { continuation.resume(returning: $0) })
-        }
-        switch result {
-        case .done(let posted): return posted
-        case .refused(let refusal): throw refusal
-        case .replayed: return []  // only with an idempotency key, and there is none
-        }
+    /// The same for one of several publications that are at hand: the writer may wait for the others until `flush`, which
+    /// has to follow at once. What is committed together costs less.
+    public func gather(_ publication: Publication) {
+        let tooFast = rates.refusal(publication.app, events: publication.drafts.count)
+        if let refusal = tooFast ?? intake.gather(publication) { publication.completion(.refused(refusal)) }
     }
+
+    /// All publications that were at hand are gathered.
+    public func flush() { intake.flush() }
 
     /// Registers, changes or removes webhooks.
     public func change(_ write: RegistryWrite) {

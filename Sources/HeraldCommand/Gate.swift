@@ -24,6 +24,8 @@ final class Gate: RequestHandler, @unchecked Sendable {
         opened?.failure(failure) ?? Response(status: failure.status)
     }
 
+    func roundEnded() { opened?.roundEnded() }
+
     private static let starting = Response(
         status: 503, headers: [.init("Retry-After", "1"), .init("Content-Type", "application/problem+json")],
         body: Array(

@@ -50,7 +50,7 @@ public final class HeraldService: RequestHandler {
                 + DelegateActionEndpoints(hub: hub).routes + DelegateRecordEndpoints(hub: hub).routes
                 + StreamEndpoints(hub: hub, streams: streams, access: access).routes
                 + EventEndpoints(
-                    hub: hub, checks: checks, publish: configuration.publish ?? { [hub] in hub.publish($0) }
+                    hub: hub, checks: checks, publish: configuration.publish ?? { [hub] in hub.gather($0) }
                 ).routes
                 + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub).routes + SubjectEndpoints(hub: hub).routes
@@ -73,6 +73,8 @@ public final class HeraldService: RequestHandler {
 
     /// Whoever looks after the server is answered even when too many others wait.
     public func mayWait(_ head: RequestHead) -> Bool { !["/healthz", "/metrics"].contains(head.path) }
+
+    public func roundEnded() { hub.flush() }
 
     public func failure(_ failure: RequestFailure) -> Response { answer(Problem(failure, bodyLimit: maxBodyBytes)) }
 

@@ -19,6 +19,18 @@ struct AnswerTests {
         }
     }
 
+    @Test("what was put off to the end of a round is done without another request")
+    func round() async throws {
+        try await Fixture.run { fixture in
+            let client = try fixture.client()
+            for _ in 0..<3 {
+                client.send(post("/round", "x") + post("/round", "y"))
+                #expect(try client.readResponse()?.text == "with the round")
+                #expect(try client.readResponse()?.text == "with the round")
+            }
+        }
+    }
+
     /// At first the library asks for the answer; then the connection is suspended, and must be resumed.
     @Test(
         "an answer comes however long its request has waited, and what stands behind it is not lost",

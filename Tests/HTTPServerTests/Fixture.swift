@@ -28,6 +28,7 @@ final class TestApplication: RequestHandler, AdmittedRequest {
 
     let streams = StreamRecorder()
     private let held = Mutex<[Responder]>([])
+    private let ofRound = Mutex<[Responder]>([])
     private let requests = Mutex<[Seen]>([])
 
     var seen: [Seen] { requests.withLock { $0 } }
@@ -54,6 +55,7 @@ final class TestApplication: RequestHandler, AdmittedRequest {
         case "/peer": responder.send(.text(200, request.peer.description))
         case "/large": responder.send(Response(status: 200, body: [UInt8](repeating: 120, count: 32_000_000)))
         case "/hold": held.withLock { $0.append(responder) }
+        case "/round": ofRound.withLock { $0.append(responder) }
         case "/stream":
             var rules = StreamRules()
             rules.heartbeat = Array("beat\n".utf8)
@@ -83,6 +85,14 @@ final class TestApplication: RequestHandler, AdmittedRequest {
     }
 
     func mayWait(_ head: RequestHead) -> Bool { head.path != "/health" }
+
+    func roundEnded() {
+        let responders = ofRound.withLock { responders in
+            defer { responders = [] }
+            return responders
+        }
+        for responder in responders { responder.send(.text(202, "with the round")) }
+    }
 }
 
 extension Response {

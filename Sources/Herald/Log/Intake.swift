@@ -25,6 +25,10 @@ final class Intake: Sendable {
     static let batchEvents = 1024
     static let batchBytes = 4 << 20
 
+    /// So much is worth a transaction while more is being gathered.
+    static let gatheredEvents = 32
+    private static let gatheredBytes = 256 << 10
+
     private struct Queue {
         var submissions: [Submission] = []
         var events = 0
@@ -35,6 +39,11 @@ final class Intake: Sendable {
         var isEnded = false
         /// The writer sleeps, or is about to: who adds something wakes it.
         var writerSleeps = false
+        /// All that waits came by `gather`: more is about to come, and then `flush`.
+        var isGathering = false
+
+        /// Whether the writer is to take what waits.
+        var isReady: Bool { !isGathering || events >= Intake.gatheredEvents || bytes >= Intake.gatheredBytes }
     }
 
     private let queue = Mutex(Queue())
@@ -55,6 +64,22 @@ final class Intake: Sendable {
         add(.publish(publication), events: publication.drafts.count, bytes: publication.bytes)
     }
 
+    /// The same for one of several: the writer may wait for the others until `flush`, which the caller owes. A transaction
+    /// costs as much as ten events do, beside them.
+    func gather(_ publication: Publication) -> WriteRefusal? {
+        add(
+            .publish(publication), events: publication.drafts.count, bytes: publication.bytes, isGathering: true)
+    }
+
+    /// Any thread. Nothing more is about to come.
+    func flush() {
+        let mustWake = queue.withLock { queue in
+            queue.isGathering = false
+            return !queue.submissions.isEmpty && Self.wakes(&queue)
+        }
+        if mustWake { wakeup.signal() }
+    }
+
     /// Any thread. Counts like one event.
     func submit(_ write: RegistryWrite) -> WriteRefusal? { add(.change(write), events: 1, bytes: 0) }
 
@@ -72,7 +97,9 @@ final class Intake: Sendable {
         if isFirst { append(.trim(limits)) }
     }
 
-    private func add(_ submission: Submission, events: Int, bytes: Int) -> WriteRefusal? {
+    private func add(
+        _ submission: Submission, events: Int, bytes: Int, isGathering: Bool = false
+    ) -> WriteRefusal? {
         let (refusal, mustWake) = queue.withLock { queue -> (WriteRefusal?, Bool) in
             guard queue.acceptsPublications else { return (.stopping, false) }
             guard queue.events + events <= maxEvents || queue.events == 0,
@@ -83,6 +110,7 @@ final class Intake: Sendable {
             }
             queue.events += events
             queue.bytes += bytes
+            queue.isGathering = isGathering && (queue.isGathering || queue.submissions.isEmpty)
             queue.submissions.append(submission)
             return (nil, Self.wakes(&queue))
         }
@@ -100,6 +128,7 @@ final class Intake: Sendable {
     private func append(_ submission: Submission) -> Bool {
         let (taken, mustWake) = queue.withLock { queue in
             if queue.isEnded { return (false, false) }
+            queue.isGathering = false
             queue.submissions.append(submission)
             return (true, Self.wakes(&queue))
         }
@@ -109,6 +138,7 @@ final class Intake: Sendable {
 
     /// Whether the writer is to be woken; one wake is enough. While it writes, it needs none.
     private static func wakes(_ queue: inout Queue) -> Bool {
+        guard queue.isReady else { return false }
         defer { queue.writerSleeps = false }
         return queue.writerSleeps
     }
@@ -123,7 +153,10 @@ final class Intake: Sendable {
 
     /// Lets `take` return `nil` once everything is taken.
     func end() {
-        queue.withLock { $0.isEnded = true }
+        queue.withLock { queue in
+            queue.isEnded = true
+            queue.isGathering = false
+        }
         wakeup.signal()
     }
 
@@ -132,7 +165,7 @@ final class Intake: Sendable {
     func take() -> [Submission]? {
         while true {
             let (batch, isOver) = queue.withLock { queue in
-                let batch = Self.cut(&queue)
+                let batch = queue.isReady ? Self.cut(&queue) : []
                 queue.writerSleeps = batch.isEmpty
                 return (batch, queue.isEnded)
             }
