@@ -130,15 +130,17 @@ final class LogWriter: Sendable {
     }
 
     private func write(_ batch: [Intake.Submission], _ state: inout State) {
-        var plan = Plan(families: FamilyState(auth, appState), state)
+        // Of what may change, a call would get a copy for each submission.
+        let before = state
+        var plan = Plan(families: FamilyState(auth, appState), before)
         let started = clock.monotonic()
         do {
             try store.transaction { transaction throws(StoreError) in
-                plan = Plan(families: FamilyState(auth, appState), state)
-                for submission in batch { try perform(submission, transaction, state, &plan) }
+                plan = Plan(families: FamilyState(auth, appState), before)
+                for submission in batch { try perform(submission, transaction, before, &plan) }
                 try append(transaction, &plan)
-                try clean(transaction, state)
-                try mark(transaction, state, &plan)
+                try clean(transaction, before)
+                try mark(transaction, before, &plan)
                 try countBlocks(transaction, &plan)
             }
         } catch {
