@@ -20,7 +20,9 @@ final class Target {
     let tls: TargetTLS?
     /// One for each secret, newest first.
     let signers: [Signer]
-    /// Of callbacks, behind those that differ from one to the next.
+    /// Headers of callbacks, as lines with their ends, in front of those that differ from one to the next.
+    let headerBlock: [UInt8]
+    /// Those behind them, which libcurl has to find by their names.
     let headers: HeaderList
     /// All headers of a handshake.
     let handshakeHeaders: HeaderList
@@ -53,15 +55,19 @@ final class Target {
         } catch {
             throw .signing(error)
         }
-        let common = Self.commonLines(delegate, userAgent: userAgent)
-        var lines = Payload.contentType(delegate.settings.format).map { ["content-type: \($0)"] } ?? []
-        lines += common
+        let names = Self.nameLines(delegate, userAgent: userAgent)
+        let common = Self.commonLines(delegate)
+        // The first one is seen by libcurl, which would else add its own.
+        var block = Payload.contentType(delegate.settings.format).map { ["content-type: \($0)"] } ?? []
+        block.append("host: \(url.authority)")
+        block += names
         // After the handshake the specification wants it on each delivery.
         if delegate.settings.verification == .cloudevents, HeaderRules.isValue(origin) {
-            lines.append("webhook-request-origin: \(origin)")
+            block.append("webhook-request-origin: \(origin)")
         }
-        headers = HeaderList(lines)
-        handshakeHeaders = HeaderList(Self.handshakeLines(delegate, origin: origin) + common)
+        headerBlock = block.flatMap { Array($0.utf8) + [0x0D, 0x0A] }
+        headers = HeaderList(["Host:"] + common)
+        handshakeHeaders = HeaderList(Self.handshakeLines(delegate, origin: origin) + names + common)
         if case .refused(let rule) = addressGuard.judge(url) {
             reach = .closed(.refused, detail: rule)
             reachExpiresAt = .max
@@ -70,13 +76,17 @@ final class Target {
         }
     }
 
-    private static func commonLines(_ delegate: WebhookDelegate, userAgent: String) -> [String] {
+    /// Who calls, and for whom.
+    private static func nameLines(_ delegate: WebhookDelegate, userAgent: String) -> [String] {
         var lines: [String] = []
         if HeaderRules.isValue(userAgent) { lines.append("user-agent: \(userAgent)") }
         if HeaderRules.isValue(delegate.id) { lines.append("herald-delegate: \(delegate.id)") }
+        return lines
+    }
+
+    private static func commonLines(_ delegate: WebhookDelegate) -> [String] {
+        var lines: [String] = []
         if !CurlLibrary.contentCodings.isEmpty { lines.append("accept-encoding: \(CurlLibrary.contentCodings)") }
-        // Without a value libcurl leaves it out, which it would else add to large bodies.
-        lines.append("Expect:")
         for header in delegate.settings.headers where HeaderRules.permits((header.key, header.value)) {
             // The form with a semicolon is libcurl's way to send an empty value.
             lines.append(header.value.allSatisfy { $0 == " " } ? "\(header.key);" : "\(header.key): \(header.value)")

@@ -50,7 +50,7 @@ final class Transfer {
     var refusal: String?
 
     let errorText: UnsafeMutablePointer<CChar>
-    private let head: DynamicHeaders
+    private let head: HeaderBlock
 
     /// `nil` when libcurl has no memory or lacks one of the options.
     init?(index: Int, descriptors: Descriptors, addressGuard: AddressGuard, caFile: String?) {
@@ -59,7 +59,7 @@ final class Transfer {
         self.easy = easy
         self.addressGuard = addressGuard
         self.caFile = caFile
-        head = DynamicHeaders()
+        head = HeaderBlock()
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         let own = Unmanaged.passUnretained(self).toOpaque()
@@ -127,6 +127,7 @@ final class Transfer {
         }
         if hasTLS || target.tls != nil { try setTLS(target.tls) }
         if isHandshake { setHandshake(false, target) }
+        head.setConstant(target.headerBlock)
         head.setRest(target.headers)
         extraHeaders = nil
         self.target = target
@@ -157,6 +158,8 @@ final class Transfer {
         for header in payload.headers where HeaderRules.isValue(header.value) {
             lines.append("\(header.key): \(header.value)")
         }
+        // Without a value libcurl leaves it out, which it would else add to bodies of more than 1 MiB.
+        if payload.range.count > 1_000_000 { lines.append("Expect:") }
         guard !lines.isEmpty || extraHeaders != nil else { return }
         let list = lines.isEmpty ? nil : HeaderList(lines, before: target.headers)
         head.setRest(list ?? target.headers)

@@ -2,14 +2,17 @@ import CCurl
 import Crypto
 import Herald
 
-/// The headers that differ from callback to callback, rewritten in place in front of those that don't.
+/// The first entry of libcurl's list of headers: those of a delegate that libcurl has no opinion on, and behind them those
+/// that differ from callback to callback, rewritten in place.
 ///
-/// They are one entry of libcurl's list, with line breaks in it. For each header that libcurl would add by itself, it
-/// compares the names of all entries first; these are none of those. Belongs to one transfer. libcurl holds the address
-/// of the node.
-final class DynamicHeaders {
+/// One entry with line breaks in it, because an entry costs more than a header: for each of a dozen headers that libcurl
+/// might add by itself, it compares the names of all entries first. It sees the name of the first line only. Belongs to
+/// one transfer. libcurl holds the address of the node.
+final class HeaderBlock {
     private let node: UnsafeMutablePointer<curl_slist>
     private var text: UnsafeMutableRawBufferPointer
+    /// How many bytes are the delegate's.
+    private var constantCount = 0
     /// `id.timestamp.`, what is signed in front of the body.
     private let signed: UnsafeMutableRawBufferPointer
 
@@ -19,7 +22,7 @@ final class DynamicHeaders {
     private static let signatureName: StaticString = "\r\nwebhook-signature: "
     static let maxID = 128
     private static let maxDigits = 20
-    /// Of all but the signatures.
+    /// Of what differs, without the signatures.
     private static let maxHeadCount =
         [idName, timestampName, attemptName, signatureName].reduce(maxID + 2 * maxDigits) { $0 + $1.utf8CodeUnitCount }
 
@@ -27,7 +30,7 @@ final class DynamicHeaders {
         node = .allocate(capacity: 1)
         text = .allocate(byteCount: Self.maxHeadCount + Signer.maxEntryCount, alignment: 1)
         signed = .allocate(byteCount: Self.maxID + Self.maxDigits + 2, alignment: 1)
-        text[Self.put(Self.idName, text, 0)] = 0
+        text[0] = 0
         node.initialize(to: curl_slist(data: Self.characters(text), next: nil))
     }
 
@@ -38,6 +41,14 @@ final class DynamicHeaders {
     }
 
     var first: UnsafeMutablePointer<curl_slist> { node }
+
+    /// What it has in front of the lines that differ: lines with their ends.
+    func setConstant(_ lines: [UInt8]) {
+        constantCount = lines.count
+        makeRoom(signers: 1)
+        text.copyBytes(from: lines)
+        text[Self.put(Self.idName, text, constantCount)] = 0
+    }
 
     /// The caller keeps `list` alive.
     func setRest(_ list: HeaderList) {
@@ -52,12 +63,13 @@ final class DynamicHeaders {
     ) throws(TransferError) {
         makeRoom(signers: signers.count)
         let timestamp = now / 1000
-        let idEnd = try writeID(callback.event.id)
-        signed[idEnd] = UInt8(ascii: ".")
-        let signedEnd = Self.put(timestamp, signed, idEnd + 1)
+        let idStart = constantCount + Self.idName.utf8CodeUnitCount
+        let idCount = try writeID(callback.event.id, at: idStart)
+        signed[idCount] = UInt8(ascii: ".")
+        let signedEnd = Self.put(timestamp, signed, idCount + 1)
         signed[signedEnd] = UInt8(ascii: ".")
 
-        var end = Self.put(Self.timestampName, text, Self.idName.utf8CodeUnitCount + idEnd)
+        var end = Self.put(Self.timestampName, text, idStart + idCount)
         end = Self.put(timestamp, text, end)
         end = Self.put(Self.attemptName, text, end)
         end = Self.put(Int64(callback.attempt), text, end)
@@ -68,12 +80,12 @@ final class DynamicHeaders {
 
     /// Writes the id behind its name, and to the start of what is signed.
     /// - Returns: its length.
-    private func writeID(_ id: String) throws(TransferError) -> Int {
+    private func writeID(_ id: String, at start: Int) throws(TransferError) -> Int {
         // Native strings hand out their bytes; one that doesn't is no id of ours.
         let count = id.utf8.withContiguousStorageIfAvailable { id in
             guard (1...Self.maxID).contains(id.count), id.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { return 0 }
             let bytes = UnsafeRawBufferPointer(id)
-            UnsafeMutableRawBufferPointer(rebasing: text[Self.idName.utf8CodeUnitCount...]).copyMemory(from: bytes)
+            UnsafeMutableRawBufferPointer(rebasing: text[start...]).copyMemory(from: bytes)
             signed.copyMemory(from: bytes)
             return id.count
         }
@@ -82,7 +94,7 @@ final class DynamicHeaders {
     }
 
     private func makeRoom(signers: Int) {
-        let needed = Self.maxHeadCount + max(signers, 1) * Signer.maxEntryCount
+        let needed = constantCount + Self.maxHeadCount + max(signers, 1) * Signer.maxEntryCount
         guard text.count < needed else { return }
         let larger = UnsafeMutableRawBufferPointer.allocate(byteCount: needed, alignment: 1)
         larger.copyMemory(from: UnsafeRawBufferPointer(text))
