@@ -111,6 +111,56 @@ struct DeliveryLoopTests {
         #expect(watching.wakes == 1)
     }
 
+    @Test("a loop whose only delegate is paused is woken once for many events, and tells it of all when it is resumed")
+    func pausedDelegate() async throws {
+        let sender = SleeplessSender()
+        let tail = Tail(head: 0)
+        let loop = try DeliveryLoop(sender: sender, tail: tail, clock: ManualClock().clock)
+        let wakes = Recorder<Int>()
+        let publish: @Sendable (Sequence) -> Void = { sequence in
+            let batch = EventBatch(first: sequence, events: [Event("a.x", id: "e\(sequence)")])
+            tail.published(batch)
+            loop.published(batch)
+            wakes.record(sender.wakes)
+        }
+        loop.post(.set(WebhookDelegate(1, status: .paused)))
+        sender.script(
+            [
+                { _ in false },
+                { _ in
+                    for sequence in 1..<Sequence(DeliveryEngine.turnBudget) { publish(sequence) }
+                    loop.post(.set(WebhookDelegate(1, version: 2)))
+                    return false
+                },
+            ] + Array(repeating: { _ in true }, count: 200) + [
+                { _ in
+                    publish(Sequence(DeliveryEngine.turnBudget))
+                    return false
+                },
+                { _ in
+                    loop.stop(deadline: .max)
+                    return true
+                },
+            ])
+        let checkpoints = Recorder<Checkpoint>()
+        try loop.start(
+            name: "test", settled: 0, lanes: [],
+            services: .init(
+                readPage: { _, answer in answer(nil) },
+                submit: { checkpoint, answer in
+                    checkpoints.record(checkpoint)
+                    answer(true)
+                }, makeID: { "evt_call" }, keepHouse: nil))
+        await offPool {
+            loop.waitUntilFlushed()
+            loop.close()
+        }
+        #expect(wakes.items == Array(repeating: 0, count: DeliveryEngine.turnBudget - 1) + [1])
+        let told = checkpoints.items.flatMap(\.attempts).map(\.event)
+        #expect(told.sorted() == Array(1...Sequence(DeliveryEngine.turnBudget)))
+        #expect(sender.sleeps == 0)
+    }
+
     @Test("nobody wakes a sender that was closed, however busy the writer is")
     func closing() async throws {
         for _ in 0..<10 {
