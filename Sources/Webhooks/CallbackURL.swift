@@ -117,7 +117,8 @@ extension CallbackURL {
         return Parts(text: printed, scheme: scheme, host: host, port: port)
     }
 
-    private static func take(_ text: UnsafeMutablePointer<CChar>?) -> String? {
+    /// The text, which is freed.
+    static func take(_ text: UnsafeMutablePointer<CChar>?) -> String? {
         guard let text else { return nil }
         defer { curl_free(text) }
         return String(cString: text)

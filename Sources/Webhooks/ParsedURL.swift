@@ -6,12 +6,18 @@ import CCurl
 /// Belongs to one sender and its thread. libcurl only reads it, and holds its address.
 final class ParsedURL {
     let handle: OpaquePointer
+    /// Path and query, as libcurl sends them.
+    let requestTarget: String
 
     /// `nil` when libcurl has no memory.
     init?(_ url: CallbackURL) {
         guard let handle = curl_url() else { return nil }
+        guard herald_url_parse(handle, url.text) == 0, let path = CallbackURL.take(herald_url_path(handle)) else {
+            curl_url_cleanup(handle)
+            return nil
+        }
+        requestTarget = path + (CallbackURL.take(herald_url_query(handle)).map { "?\($0)" } ?? "")
         self.handle = handle
-        guard herald_url_parse(handle, url.text) == 0 else { return nil }
     }
 
     deinit { curl_url_cleanup(handle) }

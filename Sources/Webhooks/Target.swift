@@ -20,7 +20,7 @@ final class Target {
     let tls: TargetTLS?
     /// One for each secret, newest first.
     let signers: [Signer]
-    /// Headers of callbacks, as lines with their ends, in front of those that differ from one to the next.
+    /// What the `HeaderBlock` of callbacks begins with: lines with their ends.
     let headerBlock: [UInt8]
     /// Those behind them, which libcurl has to find by their names.
     let headers: HeaderList
@@ -56,18 +56,27 @@ final class Target {
             throw .signing(error)
         }
         let names = Self.nameLines(delegate, userAgent: userAgent)
-        let common = Self.commonLines(delegate)
-        // The first one is seen by libcurl, which would else add its own.
-        var block = Payload.contentType(delegate.settings.format).map { ["content-type: \($0)"] } ?? []
-        block.append("host: \(url.authority)")
+        let codings = CurlLibrary.contentCodings.isEmpty ? [] : ["accept-encoding: \(CurlLibrary.contentCodings)"]
+        let own = Self.ownLines(delegate)
+        let contentType = Payload.contentType(delegate.settings.format).map { ["content-type: \($0)"] } ?? []
+        // Of the block, libcurl sees the first line only, and over HTTP/1.1 nothing. Without a value it leaves out what it
+        // would else add.
+        var block: [String]
+        if delegate.settings.httpVersion == .http2 {
+            block = contentType + ["host: \(url.authority)"]
+            headers = HeaderList(["Host:"] + codings + own)
+        } else {
+            block = ["\(parsedURL.requestTarget) HTTP/1.1", "host: \(url.authority)"] + contentType + codings
+            headers = HeaderList(
+                ["Host:", "Accept-Encoding:"] + (contentType.isEmpty ? [] : ["Content-Type:"]) + own)
+        }
         block += names
         // After the handshake the specification wants it on each delivery.
         if delegate.settings.verification == .cloudevents, HeaderRules.isValue(origin) {
             block.append("webhook-request-origin: \(origin)")
         }
         headerBlock = block.flatMap { Array($0.utf8) + [0x0D, 0x0A] }
-        headers = HeaderList(["Host:"] + common)
-        handshakeHeaders = HeaderList(Self.handshakeLines(delegate, origin: origin) + names + common)
+        handshakeHeaders = HeaderList(Self.handshakeLines(delegate, origin: origin) + names + codings + own)
         if case .refused(let rule) = addressGuard.judge(url) {
             reach = .closed(.refused, detail: rule)
             reachExpiresAt = .max
@@ -84,9 +93,9 @@ final class Target {
         return lines
     }
 
-    private static func commonLines(_ delegate: WebhookDelegate) -> [String] {
+    /// Those that its registration asks for.
+    private static func ownLines(_ delegate: WebhookDelegate) -> [String] {
         var lines: [String] = []
-        if !CurlLibrary.contentCodings.isEmpty { lines.append("accept-encoding: \(CurlLibrary.contentCodings)") }
         for header in delegate.settings.headers where HeaderRules.permits((header.key, header.value)) {
             // The form with a semicolon is libcurl's way to send an empty value.
             lines.append(header.value.allSatisfy { $0 == " " } ? "\(header.key);" : "\(header.key): \(header.value)")

@@ -127,9 +127,9 @@ final class Transfer {
         }
         if hasTLS || target.tls != nil { try setTLS(target.tls) }
         if isHandshake { setHandshake(false, target) }
-        head.setConstant(target.headerBlock)
-        head.setRest(target.headers)
+        head.setConstant(target.headerBlock, isRequestLine: httpVersion == .http1)
         extraHeaders = nil
+        setHeaders(target.headers)
         self.target = target
     }
 
@@ -144,8 +144,19 @@ final class Transfer {
     private func setHandshake(_ isHandshake: Bool, _ target: Target) {
         guard self.isHandshake != isHandshake else { return }
         herald_easy_set_options(easy, isHandshake ? 1 : 0)
-        herald_easy_set_headers(easy, isHandshake ? target.handshakeHeaders.first : head.first)
         self.isHandshake = isHandshake
+        if isHandshake {
+            _ = herald_easy_set_request_target(easy, nil)
+            herald_easy_set_headers(easy, target.handshakeHeaders.first)
+        } else {
+            setHeaders(extraHeaders ?? target.headers)
+        }
+    }
+
+    /// Gives libcurl the headers beside the block.
+    private func setHeaders(_ list: HeaderList) {
+        if httpVersion == .http2 { head.setRest(list) }
+        herald_easy_set_headers(easy, httpVersion == .http2 ? head.first : list.first)
     }
 
     private func setExtraHeaders(_ callback: Callback, _ payload: Payload, _ target: Target) {
@@ -162,7 +173,7 @@ final class Transfer {
         if payload.range.count > 1_000_000 { lines.append("Expect:") }
         guard !lines.isEmpty || extraHeaders != nil else { return }
         let list = lines.isEmpty ? nil : HeaderList(lines, before: target.headers)
-        head.setRest(list ?? target.headers)
+        setHeaders(list ?? target.headers)
         extraHeaders = list
     }
 
@@ -172,6 +183,8 @@ final class Transfer {
         try payload.bytes.withUnsafeBufferPointer { bytes throws(TransferError) in
             let body = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[payload.range])
             try head.write(callback, target.signers, body, now: now)
+            let line = httpVersion == .http1 ? head.start : nil
+            guard herald_easy_set_request_target(easy, line) == 1 else { throw .url }
             // Nothing moves the bytes, and this object keeps them until libcurl is done.
             herald_easy_set_body(easy, body.baseAddress ?? UnsafeRawPointer(errorText), body.count)
         }

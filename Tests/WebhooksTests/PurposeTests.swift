@@ -48,6 +48,26 @@ import Webhooks
         #expect(sent[3].request.header("webhook-request-origin") == nil)
     }
 
+    @Test(
+        "path and host of a callback are what libcurl writes itself, as it does for a handshake",
+        arguments: [
+            "", "/", "?", "/?", "?a=1", "/a/../b/./c?x=1?y=%20&z", "/%7Euser//x;v=1?q=a+b", "/a?", "/*'()[]|{}",
+        ])
+    func requestLine(_ path: String) async throws {
+        let receiver = try Receiver { _ in .status(200) }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let target = delegate("http://127.0.0.1:\(receiver.port)\(path)")
+        #expect(await loop.send(target, purpose: .handshake).isSuccess)
+        #expect(await loop.send(target).isSuccess)
+        #expect(receiver.requests.map(\.method) == ["OPTIONS", "POST"])
+        #expect(Set(receiver.requests.map(\.path)).count == 1)
+        #expect(Set(receiver.requests.map { $0.header("host") }).count == 1)
+    }
+
     @Test("the wanted rate is named in requests a minute", arguments: [(2.0, "120"), (0.01, "1"), (10_000, "600000")])
     func requestedRate(_ rate: Double, _ text: String) async throws {
         let sent = try await send([.handshake]) { $0.rateLimit = rate }

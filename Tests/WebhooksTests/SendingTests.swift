@@ -41,7 +41,10 @@ import Webhooks
         #expect(request.header("herald-replay") == nil)
         #expect(request.header("traceparent") == nil)
         #expect(request.header("webhook-request-origin") == nil)
+        #expect(request.header("herald-protocol") == "HTTP/1.1")
         #expect(try request.header("webhook-signature") == v1(secretBytes, request))
+        let names = request.headers.map { $0.name.lowercased() }
+        #expect(Set(names).count == names.count)
     }
 
     @Test("two callbacks go over one connection")
