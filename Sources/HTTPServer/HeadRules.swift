@@ -36,7 +36,7 @@ struct HeadRules: Sendable {
         if let length = framing.length, length > maxBodyBytes { throw .bodyTooLarge }
         return RequestHead(
             method: method, version: version, contentLength: framing.length,
-            isChunked: framing.seen.contains(.transferEncoding), raw: raw, pathEnd: pathEnd)
+            isChunked: framing.seen.contains(.transferEncoding), isJSON: framing.isJSON, raw: raw, pathEnd: pathEnd)
     }
 }
 
@@ -55,6 +55,7 @@ private struct Unique: OptionSet {
 private struct Framing {
     var seen: Unique = []
     var length: Int?
+    var isJSON = false
 }
 
 extension HeadRules {
@@ -79,6 +80,7 @@ extension HeadRules {
             switch unique {
             case .host: try judgeHost(bytes, value)
             case .contentLength: framing.length = try Self.length(bytes, value)
+            case .contentType: framing.isJSON = Self.spells(bytes, value, "application/json")
             case .transferEncoding:
                 if !Self.spells(bytes, value, "chunked") { throw .malformed(.transferEncoding) }
             default: break

@@ -1,14 +1,30 @@
-/// The head of a request that keeps the rules of `HeadRules`. A value of its own: it outlives the connection.
-public struct RequestHead: Sendable {
+/// The head of a request that keeps the rules of `HeadRules`. It outlives the connection. An object, since it goes through
+/// many hands.
+public final class RequestHead: Sendable {
     public let method: RequestMethod
     public let version: HTTPVersion
     /// Nil without `Content-Length`.
     public let contentLength: Int?
     public let isChunked: Bool
+    /// Whether `Content-Type` is just `application/json`, in any case, as it mostly is.
+    public let isJSON: Bool
 
     let raw: RawHead
     /// Where the path ends: at the question mark or at the target's end.
     let pathEnd: Int
+
+    init(
+        method: RequestMethod, version: HTTPVersion, contentLength: Int?, isChunked: Bool, isJSON: Bool, raw: RawHead,
+        pathEnd: Int
+    ) {
+        self.method = method
+        self.version = version
+        self.contentLength = contentLength
+        self.isChunked = isChunked
+        self.isJSON = isJSON
+        self.raw = raw
+        self.pathEnd = pathEnd
+    }
 
     /// Whether a body was announced. `Content-Length: 0` announces none.
     public var hasBody: Bool { isChunked || (contentLength ?? 0) > 0 }
@@ -28,10 +44,6 @@ public struct RequestHead: Sendable {
         raw.value(of: name).map { raw.bytes[$0] }
     }
     public func has(_ name: StaticString) -> Bool { raw.value(of: name) != nil }
-    /// Whether the first field with that name has this value, which is in lower case, in any case.
-    public func says(_ name: StaticString, _ text: StaticString) -> Bool {
-        raw.value(of: name).map { HeadRules.spells(raw.bytes.span, $0, text) } ?? false
-    }
     /// Invalid UTF-8 is replaced.
     public func value(of name: StaticString) -> String? {
         bytes(of: name).map { String(decoding: $0, as: UTF8.self) }
@@ -40,13 +52,14 @@ public struct RequestHead: Sendable {
     /// All fields in order, names in lower case.
     public var fields: [(name: String, value: String)] {
         var result: [(name: String, value: String)] = []
+        let bytes = raw.bytes
         var position = raw.versionEnd
-        while position < raw.bytes.count {
-            let field = RawHead.field(in: raw.bytes.span, at: position)
+        while position < bytes.count {
+            let field = RawHead.field(in: bytes.span, at: position)
             result.append(
                 (
-                    String(decoding: raw.bytes[field.name], as: UTF8.self),
-                    String(decoding: raw.bytes[field.value], as: UTF8.self)
+                    String(decoding: bytes[field.name], as: UTF8.self),
+                    String(decoding: bytes[field.value], as: UTF8.self)
                 ))
             position = field.value.upperBound
         }

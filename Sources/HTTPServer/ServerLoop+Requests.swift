@@ -128,14 +128,13 @@ extension ServerLoop {
         case .discarding: return queue(connection, failure(connection.bodyFailure))
         default: return false
         }
-        guard let head = connection.head, let admitted = connection.admitted else { return false }
+        guard let head = connection.head.take(), let admitted = connection.admitted.take() else { return false }
         if isStopping { return queue(connection, failure(.stopping)) }
         if !hasRoomToWait, handler.mayWait(head) { return queue(connection, failure(.overloaded)) }
 
-        let request = Request(head: head, body: connection.body, peer: connection.peer)
-        connection.head = nil
-        connection.admitted = nil
-        connection.body = []
+        var body: [UInt8] = []
+        swap(&body, &connection.body)
+        let request = Request(head: head, body: body, peer: connection.peer)
         connection.phase = .handling
         admitted.handle(request, Responder(connection, request: connection.request))
         if let response = connection.immediate {

@@ -101,8 +101,7 @@ public final class HeraldService: RequestHandler {
 
     private func checkContentType(_ head: RequestHead, _ route: Route) throws(Problem) {
         guard route.method != .get && route.method != .delete else { return }
-        // The usual one, without making a String of it.
-        if head.says("Content-Type", "application/json") { return }
+        if head.isJSON { return }
         let given = head.value(of: "Content-Type") ?? ""
         let type = given.prefix { $0 != ";" }.lowercased().filter { $0 != " " }
         if type == "application/json" || (route.method == .patch && type == "application/merge-patch+json") { return }

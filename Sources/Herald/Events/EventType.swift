@@ -8,10 +8,13 @@ public enum EventType {
         case auth, appState, service, other
 
         public init(of type: String) {
-            self =
-                type.begins(with: "auth.")
-                ? .auth
-                : type.begins(with: "app_state.") ? .appState : type.begins(with: reservedPrefix) ? .service : .other
+            // Asked several times for each event, most of which are none of these.
+            switch type.utf8.first {
+            case UInt8(ascii: "a") where type.begins(with: "auth."): self = .auth
+            case UInt8(ascii: "a") where type.begins(with: "app_state."): self = .appState
+            case UInt8(ascii: "h") where type.begins(with: reservedPrefix): self = .service
+            default: self = .other
+            }
         }
     }
 

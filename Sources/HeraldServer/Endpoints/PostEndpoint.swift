@@ -5,7 +5,7 @@ import Runtime
 import Synchronization
 
 /// Posting events, and asking who would be told of one.
-struct PostEndpoint: Sendable {
+final class PostEndpoint: Sendable {
     let hub: Hub
     let checks: SchemaChecks
     private let publish: @Sendable (Publication) -> Void
@@ -20,7 +20,6 @@ struct PostEndpoint: Sendable {
     }
 
     func post(_ call: Call) throws(Problem) {
-        // Once: each look at the call's own would copy it.
         let head = call.request.head
         if head.query != nil, try call.query("dry_run").flag("dry_run") {
             // The answer shows delegates.
@@ -72,7 +71,7 @@ struct PostEndpoint: Sendable {
         guard let event = input.drafts.first?.event, !input.isArray else {
             throw .invalid([FieldError("", "must be one event: a dry run takes no array")])
         }
-        try call.answer(from: hub) { _ in
+        try call.answer(from: hub) { [hub] _ in
             let explanations = hub.explain(event)
             let told = explanations.filter { $0.refusal == nil }
             let shown = told + explanations.filter { $0.refusal != nil }

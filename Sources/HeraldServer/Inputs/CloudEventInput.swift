@@ -18,10 +18,7 @@ enum CloudEventInput {
 
         /// `nil` when the request is none of CloudEvents.
         init?(_ head: RequestHead) {
-            // The usual one, without making a String of it.
-            if !head.says("Content-Type", "application/json"),
-                let type = head.bytes(of: "Content-Type")?.prefix(while: { $0 != UInt8(ascii: ";") })
-            {
+            if !head.isJSON, let type = head.bytes(of: "Content-Type")?.prefix(while: { $0 != UInt8(ascii: ";") }) {
                 switch String(decoding: type, as: UTF8.self).lowercased().filter({ $0 != " " }) {
                 case "application/cloudevents+json":
                     self = .structured

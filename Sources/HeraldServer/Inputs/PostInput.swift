@@ -18,7 +18,7 @@ struct PostInput: Sendable {
     init(
         _ posted: JSONValue, as form: CloudEventInput.Form?, _ context: EventInput.Context, _ checks: SchemaChecks
     ) throws(Problem) {
-        var reading = Reading(form: form, context: context, checks: checks)
+        var reading = Reading()
         isArray = form.map { $0 == .batch } ?? (posted.kind == .array)
         if isArray {
             // A batch of CloudEvents may be empty.
@@ -26,9 +26,11 @@ struct PostInput: Sendable {
                 throw .invalid([FieldError("", Self.words(form))])
             }
             reading.drafts.reserveCapacity(posted.count)
-            for (index, element) in posted.elements.enumerated() { reading.read(element, at: "/\(index)") }
+            for (index, element) in posted.elements.enumerated() {
+                reading.read(element, at: "/\(index)", form, context, checks)
+            }
         } else {
-            reading.read(posted, at: "")
+            reading.read(posted, at: "", form, context, checks)
         }
         guard reading.errors.isEmpty else {
             throw form == .binary ? CloudEventInput.inHeaders(reading.errors) : .invalid(reading.errors)
@@ -44,15 +46,15 @@ struct PostInput: Sendable {
     }
 
     private struct Reading {
-        let form: CloudEventInput.Form?
-        let context: EventInput.Context
-        let checks: SchemaChecks
         var drafts: [EventDraft] = []
         var errors: [FieldError] = []
         /// By the index of the draft.
         var warnings: [Int: [FieldError]] = [:]
 
-        mutating func read(_ value: JSONValue, at pointer: String) {
+        mutating func read(
+            _ value: JSONValue, at pointer: String, _ form: CloudEventInput.Form?, _ context: EventInput.Context,
+            _ checks: SchemaChecks
+        ) {
             let draft =
                 form == nil
                 ? EventInput.read(value, at: pointer, context, &errors)
