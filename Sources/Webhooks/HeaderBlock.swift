@@ -8,8 +8,8 @@ import Herald
 /// Over HTTP/1.1 libcurl gets them as the end of the request line, which is the only part of a request that it copies: it
 /// prints everything else byte by byte, a hundred instructions for each, a sixth of the CPU time of a delivery. The piece
 /// begins with path and version then, and ends with the name of a header whose value is the version that libcurl goes on
-/// with. Its manual says that it sends what it gets here as it is, white space and control characters included: nothing
-/// stands there that was not checked, as `CallbackURL` and `HeaderRules` do.
+/// with. Its manual says (since version 8) that it sends what it gets here as it is, white space and control characters
+/// included; so nothing stands there that `CallbackURL` and `HeaderRules` have not checked.
 ///
 /// Over HTTP/2, where libcurl takes the request apart again, they are one entry of its list, with line breaks in it: for
 /// each of a dozen headers that libcurl might add by itself, it compares the names of all entries first. It sees that of
