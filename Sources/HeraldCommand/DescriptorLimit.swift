@@ -31,6 +31,6 @@ struct DescriptorLimit {
         let usable = max(64, granted - Self.reserve)
         connections = min(10_000, usable / 3)
         streams = min(10_000, usable / 3)
-        callbacks = min(1024, max(8, usable / 6))
+        callbacks = min(4096, max(8, usable / 6))
     }
 }

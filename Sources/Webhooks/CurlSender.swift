@@ -21,7 +21,7 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
         /// Names this service in CloudEvents handshakes, and to the receivers that agreed: a host name.
         public var origin = "herald"
         /// How many callbacks may be open at once.
-        public var capacity = 1024
+        public var capacity = 4096
         /// How many connections are kept, idle ones included: each is a descriptor. Twice as many as there are handles
         /// where this allows it, since a new connection costs four times as much as a request on an old one.
         public var maxConnections = 2048

@@ -57,7 +57,10 @@ public struct WebhookSettings: Equatable, Sendable {
     public var httpVersion = HTTPVersion.http1
     public var tls = TLSSettings()
 
-    public static let defaultRetrySchedule: [Double] = [5, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400]
+    /// The first five are close together, for a receiver that fails now and then. While it is down none is used up.
+    public static let defaultRetrySchedule: [Double] = [
+        5, 10, 20, 40, 80, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400,
+    ]
 
     public init(
         url: String, events: [EventPattern] = [.any], subjects: [String] = [], description: String = "",

@@ -3,8 +3,11 @@ public import Synchronization
 /// What a delivery loop has done since the process started. Written by its thread, read by any.
 public final class DeliveryCounters: Sendable {
     public let succeeded = Atomic<Int>(0)
-    public let failed = Atomic<Int>(0)
     public let gaveUp = Atomic<Int>(0)
+    private let rejections = Atomic<Int>(0)
+    private let failures = Atomic<Int>(0)
+    private let unreachable = Atomic<Int>(0)
+    private let hangs = Atomic<Int>(0)
     /// Events that fell off the end of the log before a delegate was told of them: at most so many.
     public let missed = Atomic<Int>(0)
     /// Attempts by how long they took, in seconds.
@@ -14,11 +17,24 @@ public final class DeliveryCounters: Sendable {
 
     public init() {}
 
+    /// Attempts whose outcome had this meaning.
+    public func attempts(_ meaning: OutcomeMeaning) -> Int {
+        switch meaning {
+        case .success: succeeded.load(ordering: .relaxed)
+        case .rejection: rejections.load(ordering: .relaxed)
+        case .failure: failures.load(ordering: .relaxed)
+        case .unreachable: unreachable.load(ordering: .relaxed)
+        case .hang: hangs.load(ordering: .relaxed)
+        }
+    }
+
     func count(_ outcome: CallbackOutcome) {
-        if outcome.isSuccess {
-            succeeded.add(1, ordering: .relaxed)
-        } else {
-            failed.add(1, ordering: .relaxed)
+        switch outcome.meaning {
+        case .success: succeeded.add(1, ordering: .relaxed)
+        case .rejection: rejections.add(1, ordering: .relaxed)
+        case .failure: failures.add(1, ordering: .relaxed)
+        case .unreachable: unreachable.add(1, ordering: .relaxed)
+        case .hang: hangs.add(1, ordering: .relaxed)
         }
         durations.count(Double(outcome.duration) / 1_000_000)
     }

@@ -17,7 +17,7 @@ extension DeliveryEngine {
         call(delegate, index, ServiceFamily.test, json.bytes, .test { answer($0) }, .test)
     }
 
-    private var canCall: Bool { !isStopping && openTransfers < ports.sender.capacity }
+    private var canCall: Bool { !isStopping && !slots.isFull }
 
     /// Asks the owner of an address whether they want the callbacks.
     func verify(_ index: Int) {

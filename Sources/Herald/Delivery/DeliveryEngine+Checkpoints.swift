@@ -9,6 +9,11 @@ extension DeliveryEngine {
         checkpoints.touch(now: now)
     }
 
+    /// What people see of a lane.
+    func boardEntry(_ lane: Lane, _ index: Int) -> LaneBoard.Entry? {
+        LaneBoard.Entry(lane, isParked: parked.contains(index), now: now, wallOffset: wallOffset)
+    }
+
     /// Statistics are gathered for this long, in nanoseconds: a crash loses no more of them.
     static let statisticsInterval: Int64 = 60_000_000_000
 
@@ -22,7 +27,7 @@ extension DeliveryEngine {
         for index in touchedLanes where lanes[index]?.isTouched == true {
             lanes[index]?.isTouched = false
             guard let lane = lanes[index] else { continue }
-            boardChanges.append((lane.delegate.key, LaneBoard.Entry(lane)))
+            boardChanges.append((lane.delegate.key, boardEntry(lane, index)))
             places.append((lane.delegate.key, lane.isSettled ? .settled : .at(lane.cursor, lane.position)))
             for replay in lane.replays { checkpoints.replayed(replay.id, to: replay.cursor, now: now) }
         }

@@ -18,7 +18,9 @@ extension DeliveryEngine {
             if let lane = lanes[index], !lane.isGone { apps.remove(index, old.settings.events, lane.share) }
             count(delegate, 1)
             count(old, -1)
+            let wasFailing = lanes[index]?.isFailing == true
             lanes[index]?.change(to: delegate)
+            if wasFailing, lanes[index]?.isFailing == false { probes.openLanes -= 1 }
             introduce(index, delegate)
             if asksAnew(delegate, old) {
                 lanes[index]?.verifications = 0
@@ -33,7 +35,7 @@ extension DeliveryEngine {
         for waiting in (restored?.waiting ?? []).sorted(by: { $0.event < $1.event }) { schedule(waiting, lane: index) }
         lanes[index]?.replays = (restored?.replays ?? []).map(ReplayCursor.init)
         endReplays(index)
-        if restored != nil, let lane = lanes[index] { board.update([(delegate.key, LaneBoard.Entry(lane))]) }
+        if restored != nil, let lane = lanes[index] { board.update([(delegate.key, boardEntry(lane, index))]) }
         introduce(index, delegate)
         if delegate.status == .pendingVerification { verify(index) }
     }
@@ -75,7 +77,8 @@ extension DeliveryEngine {
         if restored.position != nil { checkpoints.hasRow(delegate.key) }
         return Lane(
             delegate, next: restored.position.map { $0.cursor + 1 }, position: restored.position?.position ?? routed,
-            decided: restored.decided, now: now)
+            decided: restored.decided, now: now,
+            nextProbe: delegate.state.failingSince == nil ? now : probes.reserve(now, now: now))
     }
 
     func newLane(_ delegate: WebhookDelegate) -> Lane {
@@ -90,6 +93,8 @@ extension DeliveryEngine {
         guard let index = indices.removeValue(forKey: key), let lane = lanes[index] else { return }
         if !lane.isGone { apps.remove(index, lane.delegate.settings.events, lane.share) }
         count(lane.delegate, -1)
+        if lane.isFailing { probes.openLanes -= 1 }
+        parked.remove(index)
         lanes[index] = nil
         freeLanes.append(index)
         apps.leave(index, lane.share)
@@ -115,6 +120,7 @@ extension DeliveryEngine {
     func insert(_ lane: Lane) -> Int {
         var lane = lane
         lane.share = apps.join(lane.delegate.app)
+        if lane.isFailing { probes.openLanes += 1 }
         if let index = freeLanes.popLast() {
             lanes[index] = lane
             return index

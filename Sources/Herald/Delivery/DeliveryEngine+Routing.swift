@@ -45,7 +45,8 @@ extension DeliveryEngine {
             return
         }
         if lanes[index]?.held.isEmpty == true,
-            lanes[index]?.ask({ $0.mayStart(now: now) && $0.mayTakeNewEvent }) == true, hasRoomBesidesLine
+            lanes[index]?.ask({ $0.mayStart(now: now) && $0.mayTakeNewEvent }) == true, hasRoomBesidesLine,
+            mayHaveSlot(index)
         {
             start(event, sequence, lane: index)
         } else {
@@ -149,7 +150,7 @@ extension DeliveryEngine {
     private func expect(_ event: Event, _ sequence: Sequence, _ matching: [Int], _ watch: DeliveryWatch) {
         var count = 0
         for index in matching {
-            guard let lane = lanes[index], lane.isActive, !lane.health.isFailing,
+            guard let lane = lanes[index], lane.isActive, !lane.isFailing,
                 lane.isWanted(event, sequence, { view(of: event) })
             else { continue }
             watched[DeliveryKey(delegate: lane.delegate.key, event: sequence)] = watch

@@ -7,9 +7,10 @@ extension DeliveryEngine {
         guard transfers.indices.contains(token), let transfer = transfers[token] else { return }
         transfers[token] = nil
         freeTransfers.append(token)
-        openTransfers -= 1
         apps.ended(transfer.share)
-        young.end(token)
+        if slots.end(token), lanes[transfer.lane]?.delegate.key == transfer.delegate {
+            lanes[transfer.lane]?.flow.held -= 1
+        }
         now = ports.clock.monotonic()
         switch transfer.purpose {
         case .delivery(let origin): finished(transfer, origin, outcome)
@@ -19,7 +20,8 @@ extension DeliveryEngine {
     }
 
     private func finished(_ transfer: Transfer, _ origin: Lane.Origin, _ outcome: CallbackOutcome) {
-        if case .failed(.stopped, _) = outcome.verdict { return comeBack(to: transfer, origin) }
+        guard let start = transfer.start else { return }
+        if case .failed(.stopped, _) = outcome.verdict { return comeBack(to: transfer, origin, start) }
         checkpoints.add(AttemptRecord(transfer, outcome), now: now)
         counters.count(outcome)
         if statisticsDue == nil { statisticsDue = now + Self.statisticsInterval }
@@ -30,14 +32,15 @@ extension DeliveryEngine {
         if !watched.isEmpty, let watch = watched.removeValue(forKey: transfer.key) {
             watch.report(.init(delegate: delegate, event: transfer.event, outcome: outcome))
         }
-        let wasFailing = lanes[index]?.health.isFailing == true
         let end = Lane.End(
             sequence: transfer.sequence, origin: origin, subject: transfer.event.subject, attempts: transfer.attempts,
-            outcome: outcome, now: now, wall: wall, random: outcome.isSuccess ? 0 : ports.random())
+            outcome: outcome, start: start, now: now, wall: wall, random: outcome.isSuccess ? 0 : ports.random(),
+            reserve: { [self] in probes.reserve($0, now: now) })
         guard let (settlement, change) = lanes[index]?.finished(end) else { return }
+        if change == .opened { probes.openLanes += 1 }
+        if case .closed = change { probes.openLanes -= 1 }
         write(settlement, transfer, origin, wall)
         endReplays(index)
-        if outcome.isSuccess && wasFailing { checkpoints.note(DeliveryNotice(delegate.key, .recovered), now: now) }
         react(to: change, outcome, lane: index, delegate)
         touched(index)
         enqueue(index)
@@ -81,7 +84,7 @@ extension DeliveryEngine {
 
     /// What an attempt says of its delegate as a whole.
     private func react(
-        to change: LaneHealth.Change, _ outcome: CallbackOutcome, lane index: Int, _ delegate: WebhookDelegate
+        to change: Breaker.Change, _ outcome: CallbackOutcome, lane index: Int, _ delegate: WebhookDelegate
     ) {
         func note(_ matter: DeliveryNotice.Matter) { checkpoints.note(DeliveryNotice(delegate.key, matter), now: now) }
         if outcome.isGone, let lane = lanes[index], !lane.isGone {
@@ -94,11 +97,12 @@ extension DeliveryEngine {
             return note(.disabled(reason: "the receiver asked for it by the header webhook-delivery: disable"))
         }
         switch change {
-        case .none, .stillStopped: break
-        case .stopped:
-            if case .failing(let since, _, _)? = lanes[index]?.health {
+        case .none, .stayedOpen: break
+        case .opened:
+            if let since = lanes[index]?.flow.breaker.outage?.since {
                 note(.failing(since: since, reason: outcome.reason))
             }
+        case .closed: note(.recovered)
         case .lost:
             guard lanes[index]?.isHalted == false else { return }
             halt(index)
@@ -113,9 +117,11 @@ extension DeliveryEngine {
 
     /// It was no attempt: nothing was sent. When the loop stops, the restart delivers; else the sender lacked memory or
     /// descriptors, and the delivery waits a moment with the attempts it had.
-    private func comeBack(to transfer: Transfer, _ origin: Lane.Origin) {
+    private func comeBack(to transfer: Transfer, _ origin: Lane.Origin, _ start: FlowControl.Start) {
         guard !isStopping, lanes[transfer.lane]?.delegate.key == transfer.delegate else { return }
-        if let turn = lanes[transfer.lane]?.returned(transfer.sequence, origin, subject: transfer.event.subject) {
+        if let turn = lanes[transfer.lane]?.returned(
+            transfer.sequence, origin, subject: transfer.event.subject, start: start)
+        {
             let retry = Retry(delegate: transfer.delegate, event: transfer.sequence, turn: turn)
             timers.insert(.retry(retry), due: now + Self.pause)
             let row = lanes[transfer.lane]?.waiting[transfer.sequence]

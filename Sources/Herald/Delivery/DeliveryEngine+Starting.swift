@@ -6,7 +6,7 @@ extension DeliveryEngine {
     func enqueue(_ index: Int) {
         guard lanes[index]?.ask({ $0.hasWork }) == true else { return }
         if lanes[index]?.ask({ $0.mayStart(now: now) }) == true {
-            standInLine(index)
+            if mayHaveSlot(index) { standInLine(index) } else { park(index) }
         } else {
             wakeLater(index)
         }
@@ -15,6 +15,37 @@ extension DeliveryEngine {
     private func standInLine(_ index: Int) {
         if let share = lanes[index]?.share { apps.append(index, share) }
     }
+
+    // MARK: Slots
+
+    func mayHaveSlot(_ index: Int) -> Bool { slots.roomForAny > 0 || lanes[index]?.flow.mayTakeReserve == true }
+
+    /// The lane waits until fewer slots are held.
+    private func park(_ index: Int) {
+        if parked.append(index) { touched(index) }
+    }
+
+    /// Puts lanes in line that waited for slots, as many as there are now.
+    func leaveParking() {
+        var room = slots.roomForAny
+        while room > 0, let index = parked.next() {
+            touched(index)
+            enqueue(index)
+            room -= 1
+        }
+    }
+
+    /// Notes which requests have come to be held.
+    func ageSlots() {
+        slots.age(now: now, slept: slept) { token in
+            guard let transfer = transfers[token], lanes[transfer.lane]?.delegate.key == transfer.delegate else {
+                return
+            }
+            lanes[transfer.lane]?.flow.held += 1
+        }
+    }
+
+    // MARK: Starting
 
     /// What keeps the lane is only time.
     private func wakeLater(_ index: Int) {
@@ -31,6 +62,7 @@ extension DeliveryEngine {
         while hasRoom {
             guard visits > 0 else { return false }
             visits -= 1
+            if apps.isEmpty { leaveParking() }
             guard let index = apps.next() else { return true }
             if pump(lane: index) {
                 standInLine(index)
@@ -44,7 +76,7 @@ extension DeliveryEngine {
     /// The fewer, the more lanes stand in line: so all of them have something open, rather than some of them many requests,
     /// each of which wants a connection of its own. Connections are dear to open, and the more there are, the dearer is each
     /// request.
-    private var quantum: Int { min(Self.quantum, max(1, YoungTransfers.limit / (apps.count + 1))) }
+    private var quantum: Int { min(Self.quantum, max(1, Slots.maxYoung / (apps.count + 1))) }
 
     /// Returns whether the lane could go on when its turn comes again.
     func pump(lane index: Int) -> Bool {
@@ -52,6 +84,10 @@ extension DeliveryEngine {
         var reads = Self.scanBudget
         while starts > 0, reads > 0, hasRoom {
             guard lanes[index]?.ask({ $0.mayStart(now: now) }) == true, let source = lanes[index]?.nextSource() else {
+                return false
+            }
+            guard mayHaveSlot(index) else {
+                park(index)
                 return false
             }
             switch source {
@@ -105,14 +141,12 @@ extension DeliveryEngine {
             checkpoints.end(key, now: now)
             return withdraw(key)
         }
-        lanes[index]?.started(retry.event, .retry, now: now)
         begin(event, retry.event, lane: index, attempts: row.attempts, .retry, isReplay: row.isReplay)
     }
 
     func start(_ event: Event, _ sequence: Sequence, lane index: Int) {
         if lanes[index]?.adopt(sequence) == true { return touched(index) }
         if standsInLine(event, sequence, lane: index, isReplay: false) { return }
-        lanes[index]?.started(sequence, .log, now: now)
         touched(index)
         begin(event, sequence, lane: index, attempts: 0, .log, isReplay: false)
     }
@@ -128,7 +162,6 @@ extension DeliveryEngine {
             lanes[index]?.accepts(event, { view(of: event) }) == true,
             !standsInLine(event, sequence, lane: index, isReplay: true)
         else { return false }
-        lanes[index]?.started(sequence, .replay(replay.id), now: now)
         begin(event, sequence, lane: index, attempts: 0, .replay(replay.id), isReplay: true)
         return true
     }
@@ -157,11 +190,13 @@ extension DeliveryEngine {
     func begin(
         _ event: Event, _ sequence: Sequence, lane index: Int, attempts: Int, _ origin: Lane.Origin, isReplay: Bool
     ) {
-        guard let delegate = lanes[index]?.delegate, let share = lanes[index]?.share else { return }
+        guard let delegate = lanes[index]?.delegate, let share = lanes[index]?.share,
+            let start = lanes[index]?.started(sequence, origin, now: now)
+        else { return }
         let token = open(
             Transfer(
                 lane: index, share: share, delegate: delegate.key, sequence: sequence, event: event, attempts: attempts,
-                purpose: .delivery(origin), isReplay: isReplay, startedAt: wall))
+                purpose: .delivery(origin), isReplay: isReplay, startedAt: wall, start: start))
         ports.sender.start(
             Callback(
                 token: token, delegate: delegate, event: event, attempt: attempts + 1,
@@ -179,9 +214,11 @@ extension DeliveryEngine {
             transfers.append(transfer)
             token = transfers.count - 1
         }
-        openTransfers += 1
         apps.began(transfer.share)
-        young.start(token, now: slept)
+        // A call outside the lanes says nothing of a receiver that it doesn't know: it holds its slot.
+        let isProven = transfer.start != nil && lanes[transfer.lane]?.ask { $0.flow.breaker.isProven } == true
+        if !isProven { lanes[transfer.lane]?.flow.held += 1 }
+        slots.start(token, isProven: isProven, now: now, slept: slept)
         return token
     }
 }

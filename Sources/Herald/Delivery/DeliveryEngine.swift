@@ -49,6 +49,8 @@ final class DeliveryEngine {
         let purpose: Purpose
         let isReplay: Bool
         let startedAt: Int64
+        /// `nil`: outside the lanes.
+        var start: FlowControl.Start?
 
         var key: DeliveryKey { DeliveryKey(delegate: delegate, event: sequence) }
     }
@@ -97,8 +99,10 @@ final class DeliveryEngine {
 
     var transfers: [Transfer?] = []
     var freeTransfers: [Int] = []
-    var openTransfers = 0
-    var young = YoungTransfers()
+    var slots: Slots
+    /// Lanes that wait until fewer slots are held, in the order in which they came.
+    var parked = RoundRobin()
+    var probes = ProbeCalendar()
     var timers = TimerQueue<Timer>()
     var waitingTimers: Int { timers.count }
     /// About so many timers belong to lanes that are gone.
@@ -123,7 +127,7 @@ final class DeliveryEngine {
     /// Monotonic nanoseconds, read once for each turn and each outcome.
     var now: Int64
     /// What the wall clock was ahead of it in this turn, in milliseconds.
-    private var wallOffset: Int64
+    private(set) var wallOffset: Int64
     /// Milliseconds since 1970 UTC, at `now`.
     var wall: Int64 { now / 1_000_000 + wallOffset }
     var isStopping = false
@@ -138,6 +142,7 @@ final class DeliveryEngine {
         self.ports = ports
         self.counters = counters
         self.board = board
+        slots = Slots(capacity: ports.sender.capacity)
         now = ports.clock.monotonic()
         wallOffset = ports.clock.wall() - now / 1_000_000
         routed = settled
@@ -155,7 +160,7 @@ final class DeliveryEngine {
     func turn() -> Int64? {
         now = ports.clock.monotonic()
         wallOffset = ports.clock.wall() - now / 1_000_000
-        young.grow(now: slept)
+        ageSlots()
         fireTimers()
         let routedAll = routeNewEvents()
         let pumpedAll = pump()
@@ -163,7 +168,7 @@ final class DeliveryEngine {
         if let due = checkpoints.due, due <= now { submitCheckpoint() }
         if !routedAll || !pumpedAll { return now }
         // Should it sleep from now on.
-        let room = young.isFull && !apps.isEmpty ? young.nextOld.map { now + max(0, $0 - slept) } : nil
+        let room = slots.isBusy && !apps.isEmpty ? slots.nextGrown.map { now + max(0, $0 - slept) } : nil
         let statistics = statisticsAreLeaving ? nil : statisticsDue
         return [timers.nextDue, checkpoints.due, statistics, room].compactMap { $0 }.min()
     }
@@ -196,13 +201,12 @@ final class DeliveryEngine {
     }
 
     var hasRoom: Bool {
-        !isStopping && openTransfers < ports.sender.capacity && !young.isFull && !checkpoints.isFull
+        !isStopping && !slots.isFull && !slots.isBusy && !checkpoints.isFull
     }
 
     /// There is room for one more when each lane in line has got its turn: who keeps up doesn't push in.
     var hasRoomBesidesLine: Bool {
-        hasRoom && openTransfers + apps.count < ports.sender.capacity
-            && young.count + apps.count < YoungTransfers.limit
+        hasRoom && slots.open + apps.count < slots.capacity && slots.young + apps.count < Slots.maxYoung
     }
 
     /// The event as filters see it, parsed once for all lanes.

@@ -108,7 +108,7 @@ final class DeliveryLoop: EventDelegate {
             wakeOnce.rearm()
             for message in mailbox.takeAll() { handle(message, engine, &state) }
             hasListeners.store(engine.activeDelegates > 0, ordering: .relaxed)
-            if state.isOver(open: engine.openTransfers, now: clock.monotonic()) { break }
+            if state.isOver(open: engine.slots.open, now: clock.monotonic()) { break }
             var next = engine.turn()
             if let deadline = state.deadline { next = min(next ?? deadline, deadline) }
             sender.poll(nanoseconds: next.map { max(0, $0 - clock.monotonic()) }) { engine.finished($0, $1) }

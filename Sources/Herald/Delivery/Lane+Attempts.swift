@@ -30,17 +30,20 @@ extension Lane {
         /// How many were made before it.
         let attempts: Int
         let outcome: CallbackOutcome
+        let start: FlowControl.Start
         /// Monotonic nanoseconds.
         let now: Int64
         /// Milliseconds since 1970 UTC.
         let wall: Int64
         /// Within 0..<1, for the jitter.
         let random: Double
+        /// Finds a time for a probe; see `ProbeCalendar`.
+        var reserve: (Int64) -> Int64 = { $0 }
     }
 
     /// An attempt starts.
-    mutating func started(_ sequence: Sequence, _ origin: Origin, now: Int64) {
-        pace.started(now: now, delegate.settings.rateLimit)
+    @discardableResult
+    mutating func started(_ sequence: Sequence, _ origin: Origin, now: Int64) -> FlowControl.Start {
         switch origin {
         case .log:
             inFlight.append(sequence)
@@ -60,12 +63,16 @@ extension Lane {
             replayIsNext = false
             probesBeforeNew = held.count + 1
         }
+        return flow.started(limits, now: now)
     }
 
     /// An attempt was not made after all; its delivery waits.
     /// - Returns: the turn of its row; `nil`: it has none any more, or one with a plan of its own.
-    mutating func returned(_ sequence: Sequence, _ origin: Origin, subject: String?) -> UInt32? {
+    mutating func returned(
+        _ sequence: Sequence, _ origin: Origin, subject: String?, start: FlowControl.Start
+    ) -> UInt32? {
         close(sequence, origin)
+        flow.returned(start)
         defer { reorderWhenIdle() }
         if isGone { return nil }
         if origin == .retry, waiting[sequence] == nil {
@@ -81,53 +88,67 @@ extension Lane {
     }
 
     /// An attempt has ended.
-    mutating func finished(_ end: End) -> (settlement: Settlement, health: LaneHealth.Change) {
+    mutating func finished(_ end: End) -> (settlement: Settlement, breaker: Breaker.Change) {
         close(end.sequence, end.origin)
         defer { reorderWhenIdle() }
         if end.outcome.isSuccess {
-            if health.isFailing { pace.resume() }
-            health = .working(failures: 0)
-            window = min(window * 2, delegate.settings.maxInFlight)
-            pace.succeeded()
+            let change = flow.succeeded(end.start, limits, now: end.now)
             // A row that was made meanwhile asks for another delivery.
             if end.origin == .retry { waiting[end.sequence] = nil }
             release(end.subject)
-            return (.delivered, .none)
+            return (.delivered, change)
         }
         if end.outcome.isGone { return (drop(end), .none) }
-        window = max(1, window / 2)
-        if end.outcome.isOverload { pace.slowDown(retryAfter: end.outcome.retryAfter, now: end.now) }
-        let change = health.fail(
-            now: end.now, wall: end.wall, rest: end.outcome.needsRest ? Int64(RetrySchedule.rest * 1e9) : 0)
-        if change == .stopped {
-            probesBeforeNew = 1
-            window = 1
-        }
+        let change = flow.failed(
+            end.start, end.sequence, isAlone: ordering == .strict, end.outcome, now: end.now, wall: end.wall,
+            random: end.random, reserve: end.reserve)
+        if change == .opened { probesBeforeNew = 1 }
         return (settlement(ofFailure: end, change), change)
     }
 
-    private mutating func settlement(ofFailure end: End, _ change: LaneHealth.Change) -> Settlement {
+    private mutating func settlement(ofFailure end: End, _ change: Breaker.Change) -> Settlement {
         // A retry without a row was ended by request while it was under way.
         let isDropped = end.origin == .retry && waiting[end.sequence] == nil
         if isDropped || isGone || end.outcome.control == .abortMessage { return drop(end) }
         if end.origin != .retry, goesOn(end.sequence, end.origin, subject: end.subject) { return .superseded }
         // One that was asked for again meanwhile has begun anew.
         let attempts = min(end.attempts, waiting[end.sequence]?.attempts ?? end.attempts)
-        if change == .stillStopped || change == .lost {
+        if change == .stayedOpen || change == .lost {
+            if isPoison(end) { return exhaust(end, attempts: attempts + 1) }
             keepRow(end, attempts: attempts)
             if let retry = row(end.sequence) { held.append(retry) }
             return .held
         }
-        let delay = RetrySchedule.delay(
-            delegate.settings.retrySchedule, attempts: attempts + 1, after: end.outcome, random: end.random)
-        guard let delay else {
-            waiting[end.sequence] = nil
-            release(end.subject)
-            return .exhausted(attempts: attempts + 1)
+        let excused = waiting[end.sequence]?.excused ?? 0
+        switch RetrySchedule.next(
+            delegate.settings.retrySchedule, attempts: attempts + 1, excused: excused, after: end.outcome,
+            random: end.random)
+        {
+        case .exhausted: return exhaust(end, attempts: attempts + 1)
+        case .excused(let delay): return retry(end, after: delay, attempts: attempts, excused: excused + 1)
+        case .retry(let delay): return retry(end, after: delay, attempts: attempts + 1, excused: 0)
         }
-        keepRow(end, attempts: attempts + 1)
-        return .retry(
-            after: Int64(delay * 1_000_000_000), attempts: attempts + 1, turn: replan(end.sequence) ?? 0)
+    }
+
+    private mutating func exhaust(_ end: End, attempts: Int) -> Settlement {
+        waiting[end.sequence] = nil
+        release(end.subject)
+        return .exhausted(attempts: attempts)
+    }
+
+    private mutating func retry(_ end: End, after delay: Double, attempts: Int, excused: Int) -> Settlement {
+        keepRow(end, attempts: attempts)
+        waiting[end.sequence]?.excused = excused
+        return .retry(after: Int64(delay * 1_000_000_000), attempts: attempts, turn: replan(end.sequence) ?? 0)
+    }
+
+    /// A delivery that is the only one that fails, for longer than its schedule lasts: it doesn't bar the others for good.
+    private func isPoison(_ end: End) -> Bool {
+        guard flow.breaker.isOneDelivery, end.outcome.meaning != .unreachable, let outage = flow.breaker.outage else {
+            return false
+        }
+        let schedule = delegate.settings.retrySchedule.reduce(0, +)
+        return Double(end.wall - outage.since) >= schedule * 1_000
     }
 
     private mutating func drop(_ end: End) -> Settlement {

@@ -20,8 +20,10 @@ struct Lane {
 
     /// A delivery with a row of its own.
     struct Waiting {
-        /// How many were made.
+        /// How many were made and counted.
         var attempts: Int
+        /// How many in a row were rejected with a time to come again, and not counted.
+        var excused = 0
         /// Counts the plans that were made for it: a timer of an earlier plan means nothing.
         var turn: UInt32 = 0
         /// It was asked for again: its callbacks say so.
@@ -36,9 +38,6 @@ struct Lane {
     /// Deliveries of one lane that may wait for a retry; past it the lane takes no new event until one is settled, so
     /// that memory stays bounded.
     static let maxWaiting = 10_000
-    /// Requests open at once before the first answer. It doubles with each success up to the delegate's limit and
-    /// halves with each failure, so that an unresponsive delegate holds few sockets.
-    static let firstWindow = 4
     /// First tries between two late retries, while there are both.
     static let firstTriesPerRetry = 3
 
@@ -47,8 +46,7 @@ struct Lane {
     /// First tries that are open, ascending.
     var inFlight: [Sequence] = []
     var retriesInFlight = 0
-    var health = LaneHealth.working(failures: 0)
-    var pace = Pace()
+    var flow = FlowControl()
     /// Rows of the store: deliveries whose next attempt waits for time, for room, for a probe or for another one.
     var waiting: [Sequence: Waiting] = [:]
     /// Retries that are due but could not start yet.
@@ -74,7 +72,6 @@ struct Lane {
     /// When its owner is to be asked for consent again, in monotonic nanoseconds; calls that did so without success.
     var verifyTimer: Int64?
     var verifications = 0
-    var window = firstWindow
     /// First tries since the last retry.
     var firstTries = 0
     var replayIsNext = false
@@ -91,8 +88,10 @@ struct Lane {
     ///   - next: where to read from, `nil` when the router's position is the lane's.
     ///   - position: the last event that was looked at; those of `decided` were as well.
     ///   - now: monotonic nanoseconds.
+    ///   - nextProbe: when to try a delegate that was failing before the restart, in monotonic nanoseconds.
     init(
-        _ delegate: WebhookDelegate, next: Sequence?, position: Sequence, decided: Set<Sequence> = [], now: Int64 = 0
+        _ delegate: WebhookDelegate, next: Sequence?, position: Sequence, decided: Set<Sequence> = [], now: Int64 = 0,
+        nextProbe: Int64 = 0
     ) {
         self.delegate = delegate
         self.next = next
@@ -102,8 +101,7 @@ struct Lane {
         isGone = delegate.status == .gone
         subjects = Set(delegate.settings.subjects)
         if let since = delegate.state.failingSince {
-            health = .failing(since: since, probeAt: now, pause: LaneHealth.firstPause)
-            window = 1
+            flow = FlowControl(failingSince: since, now: now, nextProbe: nextProbe)
         }
     }
 
@@ -115,21 +113,24 @@ struct Lane {
         if old.status == .gone || delegate.status == .gone { isGone = delegate.status == .gone }
         if old.status != .active || delegate.status != .active { isHalted = false }
         if delegate.settings.subjects != old.settings.subjects { subjects = Set(delegate.settings.subjects) }
-        mend(old)
-        if delegate.settings.rateLimit != old.settings.rateLimit { pace.forgetSpacing() }
+        expectRecovery(old)
+        if delegate.settings.rateLimit != old.settings.rateLimit { flow.rateLimitChanged() }
         if delegate.settings.ordering != old.settings.ordering { reorder(was: old.settings.ordering) }
     }
 
-    /// Somebody who gives it another address, or resumes it, thinks that it works: it need not wait for a probe.
-    private mutating func mend(_ old: WebhookDelegate) {
+    /// An operator who gives it another address, or resumes it, says that it works: it need not wait for a probe.
+    private mutating func expectRecovery(_ old: WebhookDelegate) {
         let isElsewhere = delegate.settings.url != old.settings.url
         // With the same version it is an echo of what the lane itself has told.
         let isForgiven =
             delegate.version != old.version && old.state.failingSince != nil && delegate.state.failingSince == nil
         let isResumed = old.status != .active && delegate.status == .active
         guard isElsewhere || isForgiven || isResumed else { return }
-        health.mend(isNew: isElsewhere || isForgiven || old.status == .disabled || old.status == .gone)
-        pace = Pace()
+        if isElsewhere || isForgiven || old.status == .disabled || old.status == .gone {
+            flow.forget()
+        } else {
+            flow.expectRecovery()
+        }
     }
 
     var isActive: Bool { delegate.status == .active && !isHalted && !isGone }
@@ -181,34 +182,29 @@ struct Lane {
     /// Whether another attempt may start now.
     func mayStart(now: Int64) -> Bool {
         guard isActive, !isReordering else { return false }
-        switch health {
-        case .working:
-            return open < limit && now >= pace.earliestStart(delegate.settings.rateLimit)
-        case .failing(_, let probeAt, _):
-            return open == 0 && now >= max(probeAt, pace.earliestStart(nil))
-        }
+        return flow.mayStart(open: open, limits, now: now)
     }
 
     /// When an attempt may start that only time keeps from starting; monotonic nanoseconds.
     func startTime(now: Int64) -> Int64? {
         guard isActive, !isReordering, hasWork else { return nil }
-        switch health {
-        case .working:
-            let start = pace.earliestStart(delegate.settings.rateLimit)
-            return open < limit && start > now ? start : nil
-        case .failing(_, let probeAt, _):
-            let start = max(probeAt, pace.earliestStart(nil))
-            return open == 0 && start > now ? start : nil
-        }
+        return flow.startTime(open: open, limits, now: now)
     }
 
-    private var limit: Int { ordering == .strict ? 1 : min(window, delegate.settings.maxInFlight) }
+    var limits: FlowControl.Limits {
+        .init(
+            maxInFlight: ordering == .strict ? 1 : delegate.settings.maxInFlight,
+            rateLimit: delegate.settings.rateLimit)
+    }
+
+    /// Nothing is sent but probes.
+    var isFailing: Bool { flow.breaker.isOpen }
 
     /// What to start next, when it may. Retries and first tries take turns, and so do the log and a replay.
     mutating func nextSource() -> Source? {
         dropOutdatedRetries()
         let retry = held.first
-        if let retry, health.isFailing ? probesBeforeNew > 0 : firstTries >= Self.firstTriesPerRetry {
+        if let retry, isFailing ? probesBeforeNew > 0 : firstTries >= Self.firstTriesPerRetry {
             return .retry(retry)
         }
         let replay = nextOfReplay

@@ -11,8 +11,10 @@ public final class LaneBoard: Sendable {
         public let retrying: Int
         /// Replays that have not ended.
         public let replays: Int
+        public let flow: FlowStatus
+
         /// The delegate fails as a whole: nothing is sent but probes.
-        public let isFailing: Bool
+        public var isFailing: Bool { flow.circuit == .open }
     }
 
     private let entries = Mutex<[DelegateKey: Entry]>([:])
@@ -91,11 +93,16 @@ public final class LaneBoard: Sendable {
 
 extension LaneBoard.Entry {
     /// `nil` when the lane has nothing to tell.
-    init?(_ lane: Lane) {
-        let isFailing = lane.health.isFailing
-        if lane.isSettled && lane.waiting.isEmpty && !isFailing && lane.open == 0 && lane.replays.isEmpty { return nil }
+    /// - Parameters: as of `FlowControl.status`.
+    init?(_ lane: Lane, isParked: Bool, now: Int64, wallOffset: Int64) {
+        if lane.isSettled && lane.waiting.isEmpty && lane.flow.isFree && lane.open == 0 && lane.replays.isEmpty {
+            return nil
+        }
         self.init(
             cursor: lane.isSettled ? nil : lane.cursor, inFlight: lane.open, retrying: lane.waiting.count,
-            replays: lane.replays.count, isFailing: isFailing)
+            replays: lane.replays.count,
+            flow: lane.flow.status(
+                open: lane.open, lane.limits, hasWork: lane.isActive && lane.hasWork, isParked: isParked, now: now,
+                wallOffset: wallOffset))
     }
 }

@@ -9,6 +9,8 @@ struct RoundRobin {
 
     var isEmpty: Bool { queued.isEmpty }
 
+    func contains(_ lane: Int) -> Bool { queued.contains(lane) }
+
     /// - Returns: whether it stood there not yet.
     @discardableResult
     mutating func append(_ lane: Int) -> Bool {

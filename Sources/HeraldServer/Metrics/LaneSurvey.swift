@@ -15,6 +15,9 @@ struct LaneSurvey {
     private(set) var activeLanes = 0
     private(set) var inFlight = 0
     private(set) var retrying = 0
+    /// Delegates with deliveries that are ready and may not start, by what limits them.
+    private(set) var limited: [FlowStatus.Reason: Int] = [:]
+    private(set) var circuits: [FlowStatus.Circuit: Int] = [:]
 
     /// - Parameters:
     ///   - lanes: those that have something to tell.
@@ -29,6 +32,8 @@ struct LaneSurvey {
                 activeLanes += 1
                 inFlight += lane.inFlight
                 retrying += lane.retrying
+                if let reason = lane.flow.limitedBy { limited[reason, default: 0] += 1 }
+                if lane.flow.circuit != .closed { circuits[lane.flow.circuit, default: 0] += 1 }
                 if let cursor = lane.cursor, cursor < head {
                     group.lag += head - cursor
                     group.greatestLag = max(group.greatestLag, head - cursor)

@@ -16,10 +16,18 @@ extension Metrics {
             "herald_deliveries_missed_total",
             "Events that left the log before a delegate had come to them: at most so many deliveries.",
             .init(value: sum { $0.missed.load(ordering: .relaxed) }))
+        let failures = OutcomeMeaning.allCases.filter { $0 != .success }.map { meaning in
+            (meaning: meaning, count: sum { $0.attempts(meaning) })
+        }
         page.counter(
             "herald_attempts_total", "Attempts to deliver, by outcome.",
             .init(("outcome", "succeeded"), value: succeeded),
-            .init(("outcome", "failed"), value: sum { $0.failed.load(ordering: .relaxed) }))
+            .init(("outcome", "failed"), value: failures.reduce(0) { $0 + $1.count }))
+        page.counter(
+            "herald_attempt_failures_total",
+            "Attempts that failed, by what that says about the receiver: rejection (429, 503), failure (another answer, "
+                + "or a broken one), unreachable (no connection), hang (no answer in time).",
+            failures.map { .init(("kind", $0.meaning.rawValue), value: $0.count) })
         if let durations = counters.map(\.durations.snapshot).merged {
             page.histogram("herald_attempt_duration_seconds", "Attempts, by their time.", durations)
         }
@@ -50,6 +58,15 @@ extension Metrics {
         page.gauge(
             "herald_deliveries_retrying", "Deliveries that wait for their next attempt.",
             .init(value: survey.retrying))
+        page.gauge(
+            "herald_delegates_limited",
+            "Delegates with deliveries that are ready and may not start now, by what limits them.",
+            FlowStatus.Reason.allCases.map { .init(("reason", $0.rawValue), value: survey.limited[$0] ?? 0) })
+        page.gauge(
+            "herald_circuits", "Delegates whose circuit is suspect or open, because their receivers fail.",
+            [FlowStatus.Circuit.suspect, .open].map {
+                .init(("state", $0.rawValue), value: survey.circuits[$0] ?? 0)
+            })
         page.gauge(
             "herald_lane_lag_events", "Events that delegates have still to come to, all together, by their status.",
             survey.byStatus { .init(("status", $0), value: $1.lag) })

@@ -31,7 +31,7 @@ extension WebhookDelegate {
         case .pendingVerification: state.statusReason ?? "its receiver has not shown yet that it wants the callbacks"
         case .failing:
             state.statusReason
-                ?? "several attempts in a row failed; one event at a time is tried until one succeeds"
+                ?? "its receiver fails; one event at a time is tried until one succeeds"
         case .disabled: state.statusReason ?? "disabled; POST …/resume begins again where it stopped"
         case .gone: state.statusReason ?? "its receiver answered 410; POST …/resume begins again"
         }
@@ -55,6 +55,7 @@ extension JSONObjectWriter {
         member("public_key", delegate.newestSecret?.publicKey?.text)
         member("secret", ifPresent: secret)
         object("lag") { $0.lag(lane, of: delegate.app, in: hub) }
+        object("flow") { $0.members(of: lane?.flow ?? FlowStatus(concurrency: delegate.settings.maxInFlight)) }
         member("failing_since", state.failingSince.map { Timestamp(milliseconds: $0) })
         member("expires_at", state.expiresAt.map { Timestamp(milliseconds: $0) })
         member("created_at", .timestamp(delegate.createdAt))
@@ -93,6 +94,16 @@ extension JSONObjectWriter {
         member("events", lane?.cursor.map { hub.usage.events(of: app, after: $0) } ?? 0)
         member("in_flight", lane?.inFlight ?? 0)
         member("retrying", lane?.retrying ?? 0)
+    }
+
+    /// What limits its deliveries now.
+    private mutating func members(of flow: FlowStatus) {
+        member("limited_by", flow.limitedBy?.rawValue)
+        member("circuit", flow.circuit.rawValue)
+        member("next_probe_at", flow.nextProbeAt.map { Timestamp(milliseconds: $0) })
+        member("concurrency", flow.concurrency)
+        member("rate", flow.rate.map { ($0 * 100).rounded() / 100 })
+        member("tolerated_rejections", (flow.toleratedRejections * 1000).rounded() / 1000)
     }
 
     mutating func members(of delegate: InMemoryDelegate) {

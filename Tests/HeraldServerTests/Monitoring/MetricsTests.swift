@@ -57,7 +57,9 @@ struct MetricsTests {
                 start: 0, createdAt: 0, updatedAt: 0, version: 1)
         }
         func lane(_ cursor: Sequence?, retrying: Int = 0, isFailing: Bool = false) -> LaneBoard.Entry {
-            LaneBoard.Entry(cursor: cursor, inFlight: 1, retrying: retrying, replays: 0, isFailing: isFailing)
+            LaneBoard.Entry(
+                cursor: cursor, inFlight: 1, retrying: retrying, replays: 0,
+                flow: FlowStatus(limitedBy: isFailing ? .circuitOpen : nil, circuit: isFailing ? .open : .closed))
         }
         let survey = LaneSurvey(
             [
@@ -68,6 +70,7 @@ struct MetricsTests {
         #expect(survey.activeLanes == 4)
         #expect(survey.inFlight == 4)
         #expect(survey.retrying == 7)
+        #expect(survey.limited == [.circuitOpen: 1])
         func values(_ part: (LaneSurvey.Group) -> Int64) -> [String: Int64] {
             Dictionary(
                 uniqueKeysWithValues: survey.byStatus { .init(("status", $0), value: part($1)) }.map {

@@ -43,8 +43,8 @@ import Testing
     @Test("an app with a hundred receivers that don't answer leaves room for one with a single receiver")
     func fairShare() throws {
         let bench = try EngineBench(capacity: 40)
-        for key: DelegateKey in 1...100 { bench.engine.set(WebhookDelegate(key)) }
-        bench.engine.set(WebhookDelegate(200, app: Self.other) { $0.maxInFlight = 256 })
+        for key: DelegateKey in 1...100 { bench.set(WebhookDelegate(key)) }
+        bench.set(WebhookDelegate(200, app: Self.other) { $0.maxInFlight = 256 })
         bench.publish(100)
         bench.turn()
         #expect(bench.open.count == 40)

@@ -7,8 +7,8 @@ struct CheckpointTests {
     @Test("a lane has a row while something of it is open, and none afterwards")
     func rows() throws {
         let bench = try EngineBench()
-        bench.engine.set(WebhookDelegate(1))
-        bench.engine.set(WebhookDelegate(2) { $0.events = [.exact("never")] })
+        bench.set(WebhookDelegate(1))
+        bench.set(WebhookDelegate(2) { $0.events = [.exact("never")] })
         // Their rows from the registration go with the first checkpoint.
         #expect(bench.checkpoint()?.caughtUp.sorted() == [1, 2])
         bench.publish(3)
@@ -32,7 +32,7 @@ struct CheckpointTests {
     @Test("a failed delivery gets a row, which goes when it is delivered")
     func waiting() throws {
         let bench = try EngineBench()
-        bench.engine.set(WebhookDelegate(1) { $0.retrySchedule = [10] })
+        bench.set(WebhookDelegate(1) { $0.retrySchedule = [10] })
         bench.publish()
         bench.turn()
         let failedAt = bench.clock.wall
@@ -55,7 +55,7 @@ struct CheckpointTests {
     @Test("what is given up keeps a row that says so")
     func exhausted() throws {
         let bench = try EngineBench()
-        bench.engine.set(WebhookDelegate(1) { $0.retrySchedule = [] })
+        bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
         bench.publish()
         bench.turn()
         bench.finish(with: .failure)
@@ -66,7 +66,7 @@ struct CheckpointTests {
     @Test("a refused checkpoint is handed over again, before what came since, and loses nothing")
     func refused() throws {
         let bench = try EngineBench()
-        bench.engine.set(WebhookDelegate(1))
+        bench.set(WebhookDelegate(1))
         bench.publish()
         bench.turn()
         bench.finish()
@@ -88,7 +88,7 @@ struct CheckpointTests {
     @Test("one checkpoint is on its way at a time")
     func oneAtATime() throws {
         let bench = try EngineBench()
-        bench.engine.set(WebhookDelegate(1))
+        bench.set(WebhookDelegate(1))
         for _ in 0..<3 {
             bench.publish()
             bench.turn()
@@ -113,7 +113,7 @@ struct CheckpointTests {
     @Test("after a restart only what is not decided is sent, and a second restart would know as much")
     func restart() throws {
         let bench = try EngineBench(settled: 10, backlog: 10)
-        bench.engine.set(
+        bench.set(
             WebhookDelegate(1) { $0.maxInFlight = 1 },
             restored: .init(position: LanePosition(delegate: 1, cursor: 4, position: 8), decided: [6, 7, 8]))
         bench.turn()
@@ -129,7 +129,7 @@ struct CheckpointTests {
     @Test("a lane ahead of the common position is offered nothing that it has had")
     func ahead() throws {
         let bench = try EngineBench(settled: 4, backlog: 10)
-        bench.engine.set(
+        bench.set(
             WebhookDelegate(1),
             restored: .init(position: LanePosition(delegate: 1, cursor: 7, position: 9), decided: [9]))
         bench.turn()

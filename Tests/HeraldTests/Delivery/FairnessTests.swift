@@ -7,8 +7,8 @@ struct FairnessTests {
     /// A hundred lanes with one event each beside one with a backlog of 100,000.
     private func crowd(_ capacity: Int) throws -> EngineBench {
         let bench = try EngineBench(capacity: capacity)
-        bench.engine.set(WebhookDelegate(1) { $0.maxInFlight = 256 })
-        for key: DelegateKey in 2...101 { bench.engine.set(WebhookDelegate(key) { $0.events = [.exact("b.x")] }) }
+        bench.set(WebhookDelegate(1) { $0.maxInFlight = 256 })
+        for key: DelegateKey in 2...101 { bench.set(WebhookDelegate(key) { $0.events = [.exact("b.x")] }) }
         for _ in 0..<100 {
             bench.publish(1_000)
             bench.turn()
@@ -28,7 +28,7 @@ struct FairnessTests {
     func oneRound(capacity: Int) throws {
         let bench = try crowd(capacity)
         bench.publish(1, type: "b.x")
-        bench.clock.advance(nanoseconds: YoungTransfers.age)
+        bench.clock.advance(nanoseconds: Slots.youngAge)
         var others: Set<DelegateKey> = []
         var ofBacklog = 0
         let before = Set(bench.sender.open.map(\.token))
@@ -46,7 +46,7 @@ struct FairnessTests {
             if others.count == 100 { break }
             bench.finish()
             bench.answerReads()
-            bench.clock.advance(nanoseconds: YoungTransfers.age)
+            bench.clock.advance(nanoseconds: Slots.youngAge)
         }
         #expect(others.count == 100)
         // One turn of its own, and what a turn that had begun had left.
@@ -60,7 +60,7 @@ struct FairnessTests {
             WaitingDelivery(delegate: 1, event: $0, attempts: 1, dueAt: bench.clock.wall, state: .retrying)
         }
         let old = try EngineBench(settled: 200, backlog: 200)
-        old.engine.set(
+        old.set(
             WebhookDelegate(1) { $0.maxInFlight = 1 },
             restored: .init(position: LanePosition(delegate: 1, cursor: 100, position: 100), waiting: rows))
         var order: [Sequence] = []
@@ -79,12 +79,12 @@ struct FairnessTests {
     @Test("lanes with a backlog share the room: while many have none, none has several requests open")
     func sharedRoom() throws {
         let bench = try EngineBench()
-        for key: DelegateKey in 1...100 { bench.engine.set(WebhookDelegate(key) { $0.maxInFlight = 256 }) }
+        for key: DelegateKey in 1...100 { bench.set(WebhookDelegate(key) { $0.maxInFlight = 256 }) }
         bench.publish(50)
         for _ in 0..<20 {
             bench.turn()
             let open = Dictionary(grouping: bench.open, by: \.delegate).mapValues(\.count)
-            #expect(open.count == YoungTransfers.limit)
+            #expect(open.count == Slots.maxYoung)
             #expect(open.values.max() == 1)
             bench.finish()
         }
@@ -93,22 +93,22 @@ struct FairnessTests {
     @Test("no more is open than the sender takes, whatever the lanes may")
     func globalCap() throws {
         let bench = try crowd(40)
-        for key: DelegateKey in 200...260 { bench.engine.set(WebhookDelegate(key, start: 100_000)) }
+        for key: DelegateKey in 200...260 { bench.set(WebhookDelegate(key, start: 100_000)) }
         bench.publish(50)
         for _ in 0..<50 {
             bench.turn()
             #expect(bench.open.count <= 40)
             bench.finish(bench.open.randomElement()?.delegate)
             bench.answerReads()
-            bench.clock.advance(nanoseconds: YoungTransfers.age)
+            bench.clock.advance(nanoseconds: Slots.youngAge)
         }
     }
 
     @Test("lanes that hold all the room don't keep it: whoever waits in line is next")
     func slowReceivers() throws {
         let bench = try EngineBench(capacity: 8)
-        for key: DelegateKey in 1...4 { bench.engine.set(WebhookDelegate(key) { $0.events = [.exact("slow")] }) }
-        bench.engine.set(WebhookDelegate(9) { $0.events = [.exact("fast")] })
+        for key: DelegateKey in 1...4 { bench.set(WebhookDelegate(key) { $0.events = [.exact("slow")] }) }
+        bench.set(WebhookDelegate(9) { $0.events = [.exact("fast")] })
         bench.publish(100, type: "slow")
         bench.turn()
         bench.publish(1, type: "fast")

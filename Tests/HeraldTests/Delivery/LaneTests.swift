@@ -17,94 +17,24 @@ struct LaneTests {
         lane.finished(
             .init(
                 sequence: event, origin: isRetry ? .retry : .log, subject: nil, attempts: attempts, outcome: outcome,
-                now: now, wall: now / 1_000_000, random: 0.5)
+                start: .init(at: now, window: 0, isProbe: lane.isFailing), now: now, wall: now / 1_000_000, random: 1)
         ).settlement
     }
 
-    /// How many may be open at once.
-    private func window(_ lane: Lane) -> Int {
-        var lane = lane
-        var count = 0
-        while lane.mayStart(now: 0) && count < 1_000 {
-            count += 1
-            lane.started(Sequence(count), .log, now: 0)
-        }
-        return count
-    }
-
-    @Test("the window doubles with each success up to the delegate's limit, and halves with each failure down to one")
-    func window() {
-        var lane = lane { $0.maxInFlight = 20 }
-        #expect(window(lane) == 4)
-        for expected in [8, 16, 20, 20] {
-            #expect(finish(&lane) == .delivered)
-            #expect(window(lane) == expected)
-        }
-        for expected in [10, 5, 2, 1] {
-            _ = finish(&lane, with: .failure)
-            #expect(window(lane) == expected)
-        }
-        #expect(finish(&lane) == .delivered)
-        #expect(window(lane) == 2)
-    }
-
-    @Test("a lower limit holds at once")
-    func limit() {
-        var lane = lane { $0.maxInFlight = 3 }
-        #expect(window(lane) == 3)
-        lane.change(to: WebhookDelegate(1) { $0.maxInFlight = 1 })
-        #expect(window(lane) == 1)
-    }
-
-    @Test("five failures in a row stop it, four and a success do not")
-    func stops() {
-        var lane = lane()
-        for _ in 1...4 { _ = finish(&lane, with: .failure) }
-        _ = finish(&lane)
-        for _ in 1...4 { _ = finish(&lane, with: .failure, now: 7) }
-        #expect(lane.health == .working(failures: 4))
-        _ = finish(&lane, with: .failure, now: 7)
-        #expect(lane.health == .failing(since: 0, probeAt: 7 + 5 * second, pause: 5 * second))
-        #expect(!lane.mayStart(now: 5 * second))
-        #expect(lane.mayStart(now: 7 + 5 * second))
-    }
-
-    @Test("probes come after 5 seconds, doubling to 5 minutes; a success ends it")
-    func probes() {
-        var lane = lane()
-        for _ in 1...5 { _ = finish(&lane, with: .failure) }
-        var now: Int64 = 0
-        for (event, pause): (Sequence, Int64) in zip(9..., [5, 10, 20, 40, 80, 160, 300, 300]) {
-            #expect(!lane.mayStart(now: now + pause * second - 1))
-            now += pause * second
-            #expect(lane.mayStart(now: now))
-            lane.started(event, .log, now: now)
-            #expect(!lane.mayStart(now: now))
-            #expect(finish(&lane, event, with: .failure, now: now) == .held)
-        }
-        #expect(finish(&lane, now: now) == .delivered)
-        #expect(lane.health == .working(failures: 0))
-        #expect(lane.mayStart(now: now))
-    }
-
-    @Test("attempts that were open when the lane stopped don't move the probe")
-    func lateFailures() {
-        var lane = lane()
-        for _ in 1...5 { _ = finish(&lane, with: .failure) }
-        let health = lane.health
-        for event in 11...20 { #expect(finish(&lane, Sequence(event), with: .failure, now: 5 * second - 1) == .held) }
-        #expect(lane.health == health)
+    /// Fails until nothing but probes is sent; the next one is due at six seconds.
+    private func stop(_ lane: inout Lane) {
+        for time in 1...5 { _ = finish(&lane, Sequence(time), with: .failure, now: Int64(time) * second) }
     }
 
     @Test("a failing delegate that gets another address, or is resumed, need not wait for a probe")
     func mended() {
         var lane = lane()
-        for _ in 1...5 { _ = finish(&lane, with: .failure) }
-        #expect(!lane.mayStart(now: 0))
+        stop(&lane)
+        #expect(!lane.mayStart(now: 6 * second - 1))
         func mayStart(_ delegates: WebhookDelegate...) -> Bool {
             var changed = lane
             for delegate in delegates { changed.change(to: delegate) }
-            return changed.mayStart(now: 0)
+            return changed.mayStart(now: 5 * second)
         }
         #expect(!mayStart(WebhookDelegate(1) { $0.description = "other" }))
         #expect(mayStart(WebhookDelegate(1) { $0.url += "/new" }))
@@ -115,12 +45,20 @@ struct LaneTests {
     @Test("a failing retry keeps the attempts it had")
     func held() {
         var lane = lane { $0.retrySchedule = [1] }
-        for _ in 1...5 { _ = finish(&lane, with: .failure) }
+        stop(&lane)
         #expect(lane.waiting[1]?.attempts == 1)
         hold(&lane, 1)
         #expect(startRetry(&lane) == 1)
         #expect(finish(&lane, 1, isRetry: true, attempts: 1, with: .failure, now: 5 * second) == .held)
         #expect(lane.waiting[1]?.attempts == 1)
+    }
+
+    @Test("a rejection that names a time keeps the attempts it had")
+    func excused() {
+        var lane = lane { $0.retrySchedule = [1] }
+        #expect(
+            finish(&lane, 1, with: .answered(429, retryAfter: 7)) == .retry(after: 7 * second, attempts: 0, turn: 1))
+        #expect(lane.waiting[1]?.attempts == 0)
     }
 
     /// What waits is due.

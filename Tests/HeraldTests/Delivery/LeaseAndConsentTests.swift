@@ -240,7 +240,7 @@ struct LeaseAndConsentTests {
         let bench = try EngineBench()
         var answers = 0
         bench.engine.test(7) { outcome in answers += outcome == nil ? 1 : 0 }
-        bench.engine.set(WebhookDelegate(1))
+        bench.set(WebhookDelegate(1))
         bench.engine.stopStarting()
         bench.engine.test(1) { outcome in answers += outcome == nil ? 1 : 0 }
         #expect(answers == 2)

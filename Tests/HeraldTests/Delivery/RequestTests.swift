@@ -123,7 +123,7 @@ struct RequestTests {
     @Test("a cancelled retry whose attempt was not made doesn't bar its subject")
     func cancelNotMade() throws {
         let bench = try EngineBench()
-        bench.engine.set(WebhookDelegate(1) { $0.ordering = .subject })
+        bench.set(WebhookDelegate(1) { $0.ordering = .subject })
         bench.publish(2, subject: "s")
         bench.turn()
         bench.finish(with: .failure)
@@ -248,10 +248,10 @@ struct RequestTests {
             lane.started(event, .replay(1), now: 0)
             _ = lane.finished(
                 .init(
-                    sequence: event, origin: .replay(1), subject: nil, attempts: 0, outcome: .failure, now: 0, wall: 0,
-                    random: 0))
+                    sequence: event, origin: .replay(1), subject: nil, attempts: 0, outcome: .failure,
+                    start: .init(at: 0, window: 0, isProbe: false), now: 0, wall: 0, random: 0))
             // Now and then one succeeds: the lane works.
-            lane.health = .working(failures: 0)
+            lane.flow = FlowControl()
         }
         #expect(lane.nextSource() == nil)
     }
@@ -284,7 +284,7 @@ struct RequestTests {
     @Test("a page that was read before an erasure and comes after it tells nothing")
     func erasePage() throws {
         let bench = try EngineBench(settled: 10, backlog: 10)
-        bench.engine.set(
+        bench.set(
             WebhookDelegate(1), restored: .init(position: LanePosition(delegate: 1, cursor: 7, position: 7)))
         bench.turn()
         #expect(bench.reads == [7])

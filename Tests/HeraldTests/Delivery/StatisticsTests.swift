@@ -13,7 +13,7 @@ struct StatisticsTests {
     @Test("attempts are counted by slots, written a minute later in one checkpoint, and once")
     func written() throws {
         let bench = try EngineBench()
-        bench.engine.set(WebhookDelegate(1) { $0.retrySchedule = [] })
+        bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
         deliver(bench)
         deliver(bench, with: .failure)
         #expect(bench.checkpoint()?.statistics.isEmpty == true)
@@ -34,7 +34,7 @@ struct StatisticsTests {
     @Test("a slot that is over is a row of its own")
     func slots() throws {
         let bench = try EngineBench()
-        bench.engine.set(WebhookDelegate(1))
+        bench.set(WebhookDelegate(1))
         // Ten seconds before the end of a slot.
         let slot = DeliveryStatistics.slot
         bench.clock.advance(nanoseconds: (slot - bench.clock.wall % slot - 10_000) * 1_000_000)
@@ -52,7 +52,7 @@ struct StatisticsTests {
     @Test("a checkpoint that fails keeps them, visible all the while, and they are not written twice")
     func refused() throws {
         let bench = try EngineBench()
-        bench.engine.set(WebhookDelegate(1))
+        bench.set(WebhookDelegate(1))
         deliver(bench)
         bench.clock.advance(seconds: 60)
         bench.turn()
@@ -73,7 +73,7 @@ struct StatisticsTests {
     @Test("those gathered while a checkpoint is on its way stay visible until their own is written")
     func crossing() throws {
         let bench = try EngineBench()
-        bench.engine.set(WebhookDelegate(1))
+        bench.set(WebhookDelegate(1))
         deliver(bench)
         bench.clock.advance(seconds: 1)
         bench.turn()
@@ -90,7 +90,7 @@ struct StatisticsTests {
     @Test("a clean stop writes what was counted since")
     func stop() throws {
         let bench = try EngineBench()
-        bench.engine.set(WebhookDelegate(1))
+        bench.set(WebhookDelegate(1))
         deliver(bench)
         _ = bench.checkpoint()
         bench.engine.stopStarting()

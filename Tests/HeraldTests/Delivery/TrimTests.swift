@@ -76,7 +76,7 @@ struct TrimTests {
     @Test("lanes that are caught up count what was cut off before the loop has routed it")
     func notRouted() throws {
         let bench = try EngineBench(settled: 4, backlog: 10)
-        bench.engine.set(WebhookDelegate(1), restored: .init())
+        bench.set(WebhookDelegate(1), restored: .init())
         bench.turn()
         #expect(bench.reads == [4])
         bench.publish()

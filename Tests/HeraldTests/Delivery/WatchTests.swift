@@ -71,7 +71,7 @@ struct WatchTests {
         world.register("https://receiver.example/failing")
         world.register("https://receiver.example/pending") { $0.verification = .challenge }
         world.publish(5)
-        world.settle()
+        world.advance(seconds: 1_000)
         let waiting = Waiting()
         world.publish(watch: waiting.watch)
         #expect(waiting.told == [])

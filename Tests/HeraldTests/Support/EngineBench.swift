@@ -31,6 +31,14 @@ final class EngineBench {
             settled: settled, recentEvents: recentEvents)
     }
 
+    /// Adds a delegate whose receiver is known to work: it may have all its requests open at once. Or changes it.
+    func set(_ delegate: WebhookDelegate, restored: DeliveryEngine.Restored? = nil) {
+        let isNew = engine.indices[delegate.key] == nil && delegate.state.failingSince == nil
+        engine.set(delegate, restored: restored)
+        guard isNew, let index = engine.indices[delegate.key] else { return }
+        engine.lanes[index]?.flow.prove(now: clock.now)
+    }
+
     /// Appends events to the log; their ids are `e` and their sequence.
     func publish(_ count: Int = 1, type: String = "a.x", subject: String? = nil, app: AppKey = .default) {
         let events = (0..<count).map { Event(type, id: "e\(log.count + 1 + $0)", subject: subject, app: app) }
@@ -107,5 +115,13 @@ final class EngineBench {
         guard let checkpoint = submitted.popLast() else { return nil }
         engine.checkpointEnded(succeeded: succeeds)
         return checkpoint
+    }
+}
+
+extension FlowControl {
+    /// The receiver has answered many requests.
+    mutating func prove(now: Int64) {
+        let limits = Limits(maxInFlight: 256, rateLimit: nil)
+        for _ in 0..<8 { _ = succeeded(started(limits, now: now), limits, now: now) }
     }
 }

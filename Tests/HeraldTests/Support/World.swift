@@ -69,7 +69,12 @@ final class World: @unchecked Sendable {
             if case .done(.registered(let delegate)) = $0 { key.record(delegate.key) }
         }
         run()
-        return key.items.first ?? 0
+        let registered = key.items.first ?? 0
+        // Its receiver is known to work: it may have all its requests open at once.
+        for loop in process.loops {
+            if let index = loop.engine.indices[registered] { loop.engine.lanes[index]?.flow.prove(now: clock.now) }
+        }
+        return registered
     }
 
     func update(_ key: DelegateKey, _ change: @escaping @Sendable (inout WebhookDelegate.State, _ now: Int64) -> Void) {

@@ -1,0 +1,173 @@
+/// Whether a receiver is there at all. Pure; times are monotonic nanoseconds unless said otherwise.
+///
+/// Failures count in a *row*: those that began after the newest success had begun. So requests that end late, as those
+/// that hang do, say nothing against a receiver that has answered since. And one delivery that fails again and again
+/// counts once, unless no other can be tried, or there was no connection: the cause may be the delivery.
+///
+/// - *closed*: attempts start as the other limits let them. From `suspectAfter` failures in a row the receiver is
+///   *suspect*: one attempt at a time, ten a second.
+/// - *open*: after `openAfter` failures in a row over `openAge`, nothing is sent but probes, one at a time. A probe that
+///   fails doubles the pause; a success closes the breaker.
+struct Breaker: Equatable {
+    static let suspectAfter = 20
+    static let openAfter = 5
+    static let openAge: Int64 = 2_000_000_000
+    static let suspectInterval: Int64 = 100_000_000
+    static let firstPause: Int64 = 1_000_000_000
+    static let longestPause: Int64 = 60_000_000_000
+    /// A delegate that has failed for so long is disabled, in milliseconds: five days.
+    static let patience: Int64 = 5 * 86_400_000
+
+    enum State: Equatable {
+        /// `since`: when the first attempt of the row began.
+        case closed(failures: Int, since: Int64)
+        case open(Outage)
+    }
+
+    struct Outage: Equatable {
+        /// Milliseconds since 1970 UTC.
+        let since: Int64
+        /// When the breaker opened.
+        let openedAt: Int64
+        /// Only attempts that began from then on tell whether it is over.
+        let rowSince: Int64
+        var nextProbe: Int64
+        var pause: Int64
+        var isProbing = false
+    }
+
+    /// What an attempt changed.
+    enum Change: Equatable {
+        case none
+        case opened
+        /// It was open already.
+        case stayedOpen
+        /// It has been open for longer than `patience`.
+        case lost
+        /// It was open for so many nanoseconds.
+        case closed(after: Int64)
+    }
+
+    private(set) var state = State.closed(failures: 0, since: 0)
+    /// The first deliveries of the row, `openAfter` of them at most.
+    private var deliveries: [Sequence] = []
+    /// When the newest success had begun.
+    private var newestSuccess: Int64?
+
+    init() {}
+
+    /// Of a receiver that was failing when the process ended.
+    init(failingSince since: Int64, now: Int64, nextProbe: Int64) {
+        state = .open(Outage(since: since, openedAt: now, rowSince: now, nextProbe: nextProbe, pause: Self.firstPause))
+    }
+
+    var outage: Outage? {
+        if case .open(let outage) = state { return outage }
+        return nil
+    }
+
+    var isOpen: Bool { outage != nil }
+
+    var isSuspect: Bool {
+        if case .closed(let failures, _) = state { return failures >= Self.suspectAfter }
+        return false
+    }
+
+    /// It has answered, and has not failed since.
+    var isProven: Bool {
+        if case .closed(0, _) = state { return newestSuccess != nil }
+        return false
+    }
+
+    /// All failures of the row are of one delivery.
+    var isOneDelivery: Bool { deliveries.count == 1 }
+
+    mutating func probeStarted() {
+        guard case .open(var outage) = state else { return }
+        outage.isProbing = true
+        state = .open(outage)
+    }
+
+    mutating func succeeded(startedAt: Int64, now: Int64) -> Change {
+        if let newest = newestSuccess, newest >= startedAt {} else { newestSuccess = startedAt }
+        switch state {
+        case .closed(let failures, let since):
+            if failures > 0, startedAt >= since { endRow() }
+            return .none
+        case .open(let outage):
+            guard startedAt >= outage.rowSince else { return .none }
+            endRow()
+            return .closed(after: now - outage.openedAt)
+        }
+    }
+
+    private mutating func endRow() {
+        state = .closed(failures: 0, since: 0)
+        deliveries.removeAll(keepingCapacity: true)
+    }
+
+    /// - Parameters:
+    ///   - delivery: the event that was to be delivered.
+    ///   - countsRepeats: it counts also when it is in the row already.
+    ///   - startedAt: when the attempt began.
+    ///   - isProbe: it was started while the breaker was open.
+    ///   - wall: milliseconds since 1970 UTC.
+    ///   - minimumDelay: how long the receiver asked to be left alone.
+    ///   - random: within 0..<1; probes come after half to all of the pause, so that those of many lanes spread.
+    ///   - reserve: finds a time for a probe, from then on; see `ProbeCalendar`.
+    /// - Returns: what changed, and whether the failure belongs to the row.
+    mutating func failed(
+        _ delivery: Sequence, countsRepeats: Bool, startedAt: Int64, isProbe: Bool, now: Int64, wall: Int64,
+        minimumDelay: Int64, random: Double,
+        reserve: (Int64) -> Int64
+    ) -> (change: Change, counts: Bool) {
+        func pause(_ length: Int64) -> Int64 { Int64(Double(length) * (0.5 + 0.5 * random)) }
+        switch state {
+        case .closed(let failures, let since):
+            if let newestSuccess, startedAt <= newestSuccess { return (.none, false) }
+            let isNew = note(delivery)
+            guard isNew || countsRepeats || deliveries.count >= Self.openAfter else { return (.none, true) }
+            let since = failures == 0 ? startedAt : min(since, startedAt)
+            guard failures + 1 >= Self.openAfter, now - since >= Self.openAge else {
+                state = .closed(failures: failures + 1, since: since)
+                return (.none, true)
+            }
+            state = .open(
+                Outage(
+                    since: wall, openedAt: now, rowSince: startedAt,
+                    nextProbe: reserve(now + max(pause(Self.firstPause), minimumDelay)), pause: Self.firstPause))
+            return (.opened, true)
+        case .open(var outage):
+            // Attempts that were open when the breaker opened end here too: only a probe moves the next probe.
+            guard isProbe else { return (.stayedOpen, true) }
+            _ = note(delivery)
+            outage.isProbing = false
+            outage.pause = min(outage.pause * 2, Self.longestPause)
+            outage.nextProbe = reserve(max(now, startedAt + pause(outage.pause), now + minimumDelay))
+            state = .open(outage)
+            return (wall - outage.since >= Self.patience ? .lost : .stayedOpen, true)
+        }
+    }
+
+    /// - Returns: whether the delivery was not in the row.
+    private mutating func note(_ delivery: Sequence) -> Bool {
+        guard deliveries.count < Self.openAfter, !deliveries.contains(delivery) else { return false }
+        deliveries.append(delivery)
+        return true
+    }
+
+    /// A probe was not made after all.
+    mutating func probeReturned() {
+        guard case .open(var outage) = state else { return }
+        outage.isProbing = false
+        state = .open(outage)
+    }
+
+    /// An operator says that the receiver works again: the next probe is due now.
+    mutating func expectRecovery() {
+        guard case .open(var outage) = state else { return endRow() }
+        outage.nextProbe = 0
+        outage.pause = Self.firstPause
+        state = .open(outage)
+    }
+}

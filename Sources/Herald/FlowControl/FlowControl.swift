@@ -1,0 +1,163 @@
+/// When a lane may start an attempt: the composition of its breaker, its rate and its concurrency. Pure; times are
+/// monotonic nanoseconds unless said otherwise.
+///
+/// The distance between starts is kept by the generic cell rate algorithm (ITU-T I.371): each start moves the earliest
+/// next one by an interval.
+struct FlowControl: Equatable {
+    /// What is noted of an attempt when it starts.
+    struct Start: Equatable, Sendable {
+        let at: Int64
+        /// Of `RateControl`.
+        let window: UInt32
+        /// The breaker was open.
+        let isProbe: Bool
+    }
+
+    /// What the delegate's owner has chosen.
+    struct Limits: Equatable {
+        /// 1–256.
+        let maxInFlight: Int
+        /// Attempts a second.
+        let rateLimit: Double?
+    }
+
+    /// Starts that are this much too early are let through, so that a loop that wakes every millisecond keeps up with a
+    /// rate of thousands. Longer intervals are kept exactly.
+    private static let tolerance: Int64 = 10_000_000
+
+    private(set) var breaker = Breaker()
+    private(set) var rate = RateControl()
+    private(set) var concurrency = Concurrency()
+    private var nextStart: Int64 = 0
+    /// Its open requests that are held; see `Slots`.
+    var held = 0
+
+    init() {}
+
+    /// Of a receiver that was failing when the process ended.
+    init(failingSince since: Int64, now: Int64, nextProbe: Int64) {
+        breaker = Breaker(failingSince: since, now: now, nextProbe: nextProbe)
+    }
+
+    // MARK: Deciding
+
+    /// Whether it may have a slot when half of them are held.
+    var mayTakeReserve: Bool { held == 0 && breaker.isProven }
+
+    func mayStart(open: Int, _ limits: Limits, now: Int64) -> Bool {
+        hasRoom(open: open, limits) && now >= earliestStart(limits)
+    }
+
+    /// When an attempt may start that only time keeps from starting.
+    func startTime(open: Int, _ limits: Limits, now: Int64) -> Int64? {
+        guard hasRoom(open: open, limits) else { return nil }
+        let start = earliestStart(limits)
+        return start > now ? start : nil
+    }
+
+    private func hasRoom(open: Int, _ limits: Limits) -> Bool {
+        if case .open(let outage) = breaker.state { return !outage.isProbing && open < limits.maxInFlight }
+        return open < min(concurrency.limit, limits.maxInFlight)
+    }
+
+    private func earliestStart(_ limits: Limits) -> Int64 {
+        let interval = interval(limits)
+        let spaced = interval < Self.tolerance ? nextStart - Self.tolerance : nextStart
+        if case .open(let outage) = breaker.state { return max(outage.nextProbe, spaced) }
+        return spaced
+    }
+
+    /// Between two starts, in nanoseconds.
+    private func interval(_ limits: Limits) -> Int64 {
+        // Probes have distances of their own.
+        let found = breaker.isOpen ? 0 : max(rate.interval, breaker.isSuspect ? Breaker.suspectInterval : 0)
+        return max(found, Self.interval(limits.rateLimit))
+    }
+
+    private static func interval(_ rate: Double?) -> Int64 {
+        guard let rate, rate > 0 else { return 0 }
+        return Int64(exactly: (1e9 / rate).rounded()) ?? .max / 4
+    }
+
+    // MARK: Attempts
+
+    mutating func started(_ limits: Limits, now: Int64) -> Start {
+        let interval = interval(limits)
+        if interval > 0 { nextStart = max(nextStart, now) + interval }
+        let start = Start(at: now, window: rate.started(now: now), isProbe: breaker.isOpen)
+        if start.isProbe { breaker.probeStarted() }
+        return start
+    }
+
+    /// An attempt was not made after all.
+    mutating func returned(_ start: Start) {
+        if start.isProbe { breaker.probeReturned() }
+    }
+
+    mutating func succeeded(_ start: Start, _ limits: Limits, now: Int64) -> Breaker.Change {
+        let wasSuspect = breaker.isSuspect
+        let change = breaker.succeeded(startedAt: start.at, now: now)
+        answered(isRejection: false, start, now: now)
+        if case .closed(let outage) = change {
+            rate.recovered(after: outage, now: now)
+            nextStart = 0
+        }
+        if wasSuspect, !breaker.isSuspect { nextStart = 0 }
+        if !breaker.isOpen { concurrency.succeeded(max: limits.maxInFlight) }
+        return change
+    }
+
+    /// - Parameters:
+    ///   - isAlone: the lane tries no other delivery before this one has ended.
+    ///   - wall, random, reserve: as of `Breaker.failed`.
+    mutating func failed(
+        _ start: Start, _ delivery: Sequence, isAlone: Bool, _ outcome: CallbackOutcome, now: Int64, wall: Int64,
+        random: Double,
+        reserve: (Int64) -> Int64
+    ) -> Breaker.Change {
+        let meaning = outcome.meaning
+        let wasSuspect = breaker.isSuspect
+        if meaning.isAnswer { answered(isRejection: meaning == .rejection, start, now: now) }
+        let (change, counts) = breaker.failed(
+            delivery, countsRepeats: isAlone || meaning == .unreachable, startedAt: start.at, isProbe: start.isProbe,
+            now: now, wall: wall,
+            minimumDelay: Int64(outcome.retryAfter ?? 0) * 1_000_000_000, random: random, reserve: reserve)
+        if counts, meaning == .hang || breaker.isSuspect || breaker.isOpen { concurrency.collapse() }
+        if change == .opened { rate.interrupted() }
+        if breaker.isSuspect, !wasSuspect { nextStart = max(nextStart, now + Breaker.suspectInterval) }
+        return change
+    }
+
+    private mutating func answered(isRejection: Bool, _ start: Start, now: Int64) {
+        let isLifted = rate.answered(isRejection: isRejection, window: start.window, now: now)
+        if isLifted { nextStart = min(nextStart, now) }
+    }
+
+    // MARK: What operators say
+
+    /// The delegate's rate limit is another one: what was planned by the old one doesn't hold.
+    mutating func rateLimitChanged() { nextStart = 0 }
+
+    /// The receiver is another one: what was found out doesn't hold. What is open stays counted.
+    mutating func forget() {
+        let held = held
+        self = FlowControl()
+        self.held = held
+    }
+
+    /// An operator says that the receiver works again.
+    mutating func expectRecovery() { breaker.expectRecovery() }
+
+    // MARK: What people see
+
+    /// What keeps a lane with work from starting now.
+    /// - Parameter isParked: it waits for a slot.
+    func reason(open: Int, _ limits: Limits, isParked: Bool, now: Int64) -> FlowStatus.Reason? {
+        if breaker.isOpen { return .circuitOpen }
+        if !hasRoom(open: open, limits) { return .concurrency }
+        if now < earliestStart(limits) {
+            return Self.interval(limits.rateLimit) >= interval(limits) ? .rateLimit : .throttled
+        }
+        return isParked ? .slots : nil
+    }
+}

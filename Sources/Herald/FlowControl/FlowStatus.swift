@@ -1,0 +1,63 @@
+/// What limits a delegate's deliveries now, for whoever looks at it.
+public struct FlowStatus: Equatable, Sendable {
+    /// What keeps deliveries that are ready from starting.
+    public enum Reason: String, Sendable, CaseIterable {
+        /// All requests that may be open at once are open.
+        case concurrency
+        /// The delegate's own `rate_limit`.
+        case rateLimit = "rate_limit"
+        /// The receiver rejects (429, 503) when it is asked faster, or failed many times in a row.
+        case throttled
+        /// The receiver fails: only probes are sent.
+        case circuitOpen = "circuit_open"
+        /// The delivery loop's slots are in use by receivers that don't answer.
+        case slots
+    }
+
+    public enum Circuit: String, Sendable, CaseIterable {
+        case closed, suspect, open
+    }
+
+    public let limitedBy: Reason?
+    public let circuit: Circuit
+    /// When the next probe is due, in milliseconds since 1970 UTC; `nil`: the circuit is not open, or a probe is under way.
+    public let nextProbeAt: Int64?
+    /// Requests that may be open at once now.
+    public let concurrency: Int
+    /// Attempts a second that the receiver takes, as far as was found out; `nil`: no limit was found.
+    public let rate: Double?
+    /// The share of rejections that doesn't depend on the rate, 0–0.95.
+    public let toleratedRejections: Double
+
+    public init(
+        limitedBy: Reason? = nil, circuit: Circuit = .closed, nextProbeAt: Int64? = nil, concurrency: Int = 1,
+        rate: Double? = nil, toleratedRejections: Double = 0
+    ) {
+        self.limitedBy = limitedBy
+        self.circuit = circuit
+        self.nextProbeAt = nextProbeAt
+        self.concurrency = concurrency
+        self.rate = rate
+        self.toleratedRejections = toleratedRejections
+    }
+}
+
+extension FlowControl {
+    /// - Parameters:
+    ///   - hasWork: the lane has something to start.
+    ///   - isParked: it waits for a slot.
+    ///   - wallOffset: what milliseconds since 1970 UTC are ahead of the monotonic clock.
+    func status(open: Int, _ limits: Limits, hasWork: Bool, isParked: Bool, now: Int64, wallOffset: Int64) -> FlowStatus
+    {
+        let outage = breaker.outage
+        return FlowStatus(
+            limitedBy: hasWork ? reason(open: open, limits, isParked: isParked, now: now) : nil,
+            circuit: outage != nil ? .open : breaker.isSuspect ? .suspect : .closed,
+            nextProbeAt: outage.flatMap { $0.isProbing ? nil : max($0.nextProbe, now) / 1_000_000 + wallOffset },
+            concurrency: outage != nil ? 1 : min(concurrency.limit, limits.maxInFlight),
+            rate: rate.limit.isFinite ? rate.limit : nil, toleratedRejections: rate.tolerated)
+    }
+
+    /// Nothing that limits the receiver has been found out.
+    var isFree: Bool { !breaker.isOpen && !breaker.isSuspect && rate.limit.isInfinite }
+}

@@ -1,0 +1,99 @@
+/// The open requests of one loop, and how its slots are shared. Pure.
+///
+/// - *Young*: a request that has just started, and keeps the loop busy. There are at most `maxYoung`: each beyond costs
+///   time and brings none, since their handles take turns in the processor's cache. While the loop is busy, a request stays
+///   young. Once the loop has slept for two milliseconds since, the receiver is waited for, and that costs nothing.
+/// - *Held*: a request that is older than a quarter of a second, or whose receiver is unproven: it has not answered yet, or
+///   has failed since. When half of the slots are held, only proven lanes that hold none get more. So receivers that
+///   don't answer leave the other half to those that do.
+struct Slots {
+    static let youngAge: Int64 = 2_000_000
+    static let maxYoung = 64
+    static let heldAge: Int64 = 250_000_000
+
+    private struct Slot {
+        var previous = -1
+        var next = -1
+        var isListed = false
+        var isYoung = false
+        var isHeld = false
+        var startedAt: Int64 = 0
+        /// By the clock that goes while the loop sleeps (`CallbackSender.slept`).
+        var sleptAt: Int64 = 0
+    }
+
+    let capacity: Int
+    /// By token. Those that are not old yet form a list in the order of their starts.
+    private var slots: [Slot] = []
+    private var oldest = -1
+    private var newest = -1
+    private var oldestYoung = -1
+
+    private(set) var open = 0
+    private(set) var young = 0
+    private(set) var held = 0
+
+    init(capacity: Int) { self.capacity = capacity }
+
+    var isFull: Bool { open >= capacity }
+    var isBusy: Bool { young >= Self.maxYoung }
+
+    /// When the oldest young request stops being young, by the clock that goes while the loop sleeps.
+    var nextGrown: Int64? { oldestYoung < 0 ? nil : slots[oldestYoung].sleptAt + Self.youngAge }
+
+    /// So many of them any lane may have; the others are for those that `FlowControl.mayTakeReserve`.
+    var roomForAny: Int { max(0, max(1, capacity / 2) - held) }
+
+    mutating func start(_ token: Int, isProven: Bool, now: Int64, slept: Int64) {
+        while slots.count <= token { slots.append(Slot()) }
+        slots[token] = Slot(
+            previous: newest, isListed: true, isYoung: true, isHeld: !isProven, startedAt: now, sleptAt: slept)
+        if newest >= 0 { slots[newest].next = token } else { oldest = token }
+        newest = token
+        if oldestYoung < 0 { oldestYoung = token }
+        open += 1
+        young += 1
+        if !isProven { held += 1 }
+    }
+
+    /// - Returns: whether it was held.
+    mutating func end(_ token: Int) -> Bool {
+        let slot = slots[token]
+        if slot.isYoung { grow(token) }
+        if slot.isListed { unlist(token) }
+        open -= 1
+        if slot.isHeld { held -= 1 }
+        slots[token] = Slot()
+        return slot.isHeld
+    }
+
+    /// Time has passed.
+    /// - Parameter becameHeld: called with each request that is held from now on.
+    mutating func age(now: Int64, slept: Int64, becameHeld: (_ token: Int) -> Void) {
+        while oldestYoung >= 0, slots[oldestYoung].sleptAt + Self.youngAge <= slept { grow(oldestYoung) }
+        while oldest >= 0, slots[oldest].startedAt + Self.heldAge <= now {
+            let token = oldest
+            // A loop that has had no time to sleep for so long has other troubles than the processor's cache.
+            if slots[token].isYoung { grow(token) }
+            unlist(token)
+            if slots[token].isHeld { continue }
+            slots[token].isHeld = true
+            held += 1
+            becameHeld(token)
+        }
+    }
+
+    private mutating func grow(_ token: Int) {
+        slots[token].isYoung = false
+        young -= 1
+        // Later ones are young or have ended.
+        if oldestYoung == token { oldestYoung = slots[token].next }
+    }
+
+    private mutating func unlist(_ token: Int) {
+        let (previous, next) = (slots[token].previous, slots[token].next)
+        if previous >= 0 { slots[previous].next = next } else { oldest = next }
+        if next >= 0 { slots[next].previous = previous } else { newest = previous }
+        slots[token].isListed = false
+    }
+}
