@@ -58,6 +58,7 @@ struct herald_easy_settings {
     curl_closesocket_callback close_socket;
     curl_prereq_callback before_request;
     curl_xferinfo_callback progress;
+    curl_ssl_ctx_callback tls;
 };
 
 // Everything about a handle that is the same for every request: the list of the safety contract.
@@ -76,6 +77,8 @@ static inline int herald_easy_configure(CURL *easy, const struct herald_easy_set
     HERALD_SET(CURLOPT_CLOSESOCKETDATA, settings->descriptors);
     HERALD_SET(CURLOPT_PREREQFUNCTION, settings->before_request);
     HERALD_SET(CURLOPT_PREREQDATA, settings->transfer);
+    HERALD_SET(CURLOPT_SSL_CTX_FUNCTION, settings->tls);
+    HERALD_SET(CURLOPT_SSL_CTX_DATA, settings->transfer);
     // How it may block or live on.
     HERALD_SET(CURLOPT_NOSIGNAL, 1L);
     HERALD_SET(CURLOPT_QUICK_EXIT, 1L); // else the end of a transfer waits for its name lookup

@@ -71,8 +71,19 @@ func onOpenSocket(
             return -1
         }
         transfer.note(peer: address, port: port)
+        transfer.hasDialled = true
         return herald_open_socket(target)
     }
+}
+
+/// The connection stands, and TLS begins: when it fails, libcurl says nothing of when that was.
+func onTLS(
+    _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ transfer: UnsafeMutableRawPointer?
+) -> CURLcode {
+    if let transfer {
+        Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { $0.tlsBeganAt = CurlSender.now() }
+    }
+    return CURLE_OK
 }
 
 /// The gate in front of each request, the only one on a connection that was open already.

@@ -71,7 +71,8 @@ extension CurlSender {
         _ transfer: Transfer, _ callback: Callback, _ target: Target, _ status: Int, _ code: Int32, _ now: Int64
     ) -> CallbackOutcome {
         let duration = (now - transfer.startedAt) / 1000
-        let transport = transfer.transport(isSecure: target.url.scheme == .https, isComplete: status >= 200)
+        let transport = transfer.transport(
+            isSecure: target.url.scheme == .https, isComplete: status >= 200, end: now)
         guard status >= 200 else {
             let verdict = CurlResult.verdict(code, status: status, transfer)
             return CallbackOutcome(verdict: verdict, duration: duration, transport: transport)
@@ -106,7 +107,10 @@ extension CurlSender {
 
     func end(_ callback: Callback, _ verdict: CallbackOutcome.Verdict, startedAt: Int64) {
         let duration = (Self.now() - startedAt) / 1000
-        ended.append((callback.token, CallbackOutcome(verdict: verdict, duration: duration)))
+        var transport = TransportRecord()
+        // It took its time for nothing else.
+        if case .failed(.name, _) = verdict { transport.lookup = duration }
+        ended.append((callback.token, CallbackOutcome(verdict: verdict, duration: duration, transport: transport)))
     }
 
     public func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {

@@ -14,18 +14,27 @@ extension Transfer {
     }
 
     /// How the transfer that has ended went over the network.
-    /// - Parameter isComplete: the whole request was sent.
-    func transport(isSecure: Bool, isComplete: Bool) -> TransportRecord {
+    /// A phase in which it failed took until then.
+    /// - Parameters:
+    ///   - isComplete: the whole request was sent.
+    ///   - end: nanoseconds of the monotonic clock.
+    func transport(isSecure: Bool, isComplete: Bool, end: Int64) -> TransportRecord {
         var record = TransportRecord()
         record.peer = peer
         record.lookup = (lookedUpAt - startedAt) / 1000
-        let isConnected = !peer.isEmpty
-        if isConnected, herald_easy_connections(easy) == 0 {
-            record.isReused = true
-        } else if isConnected {
-            let connected = herald_easy_connect_time(easy)
-            if connected > 0 { record.connect = (dialledAt - lookedUpAt) / 1000 + connected }
-            if isSecure { record.tls = max(herald_easy_tls_time(easy) - connected, 0) }
+        // libcurl counts and times a connection when it is ready: none whose TLS fails.
+        if hasDialled || herald_easy_connections(easy) > 0 {
+            let failed = (end - dialledAt) / 1000
+            let began = tlsBeganAt > 0 ? (tlsBeganAt - dialledAt) / 1000 : failed
+            let timed = herald_easy_connect_time(easy)
+            let connected = timed > 0 ? timed : began
+            record.connect = (dialledAt - lookedUpAt) / 1000 + connected
+            if isSecure {
+                let ready = herald_easy_tls_time(easy)
+                record.tls = max((ready > 0 ? ready : failed) - connected, 0)
+            }
+        } else {
+            record.isReused = !peer.isEmpty
         }
         if answeredAt > 0 {
             let ready = startedAt / 1000 + record.lookup + record.connect + record.tls

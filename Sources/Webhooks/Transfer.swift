@@ -46,6 +46,10 @@ final class Transfer {
     var answeredAt: Int64 = 0
     /// `address:port` that it talks to, once there is one.
     var peer = ""
+    /// It opened a socket: what it goes over, or wanted to, had served no earlier request.
+    var hasDialled = false
+    /// When TLS began on its own connection, in nanoseconds of the monotonic clock; 0: it did not.
+    var tlsBeganAt: Int64 = 0
     /// The rule by which the guard stopped it.
     var refusal: String?
 
@@ -68,7 +72,7 @@ final class Transfer {
                 transfer: own, descriptors: Unmanaged.passUnretained(descriptors).toOpaque(), error_text: errorText,
                 headers: head.first, ca_file: caFile,
                 body: onBody, header: onHeader, open_socket: onOpenSocket, close_socket: onCloseSocket,
-                before_request: onRequest, progress: onProgress)
+                before_request: onRequest, progress: onProgress, tls: onTLS)
             return herald_easy_configure(easy, &settings) == 1
         }
         guard caFile.map({ $0.withCString { configure($0) } }) ?? configure(nil) else { return nil }
@@ -113,6 +117,8 @@ final class Transfer {
         answer = AnswerHeaders()
         answeredAt = 0
         peer = ""
+        hasDialled = false
+        tlsBeganAt = 0
         refusal = nil
         errorText.pointee = 0
     }

@@ -61,6 +61,14 @@ import Webhooks
         #expect(outcome.detail.contains("certificate"))
     }
 
+    @Test("a failing handshake tells how long it took, over a connection that is new")
+    func phasesOfFailure() async throws {
+        let transport = try await send(to: "hooks.example", trusting: false).transport
+        #expect(transport.connect > 0 && transport.tls > 0, "\(transport)")
+        #expect(!transport.isReused && transport.firstByte == 0, "\(transport)")
+        #expect(transport.peer.hasPrefix("127.0.0.1:"), "\(transport)")
+    }
+
     @Test("a certificate for another host is refused")
     func wrongHost() async throws {
         let outcome = try await send(to: "other.example", trusting: true)

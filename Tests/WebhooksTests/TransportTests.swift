@@ -1,3 +1,4 @@
+import Glibc
 import Herald
 import Runtime
 import Synchronization
@@ -59,6 +60,27 @@ import Webhooks
         #expect(silent.transport.connect > 0)
         #expect(silent.transport.firstByte == 0)
         #expect(await strict.send(target).transport == TransportRecord())
+    }
+
+    @Test("a connection that is refused was no earlier one's, and a name that is not found was looked up for a time")
+    func failedPhases() async throws {
+        let (listener, port) = try listenOnLoopback()
+        close(listener)
+        let resolver = Resolver { _ in
+            for _ in 0..<20 { pauseBriefly() }
+            return .failed("there is none")
+        }
+        let loop = try SendingLoop(resolver: resolver)
+        defer {
+            loop.stop()
+            resolver.close()
+        }
+        let refused = await loop.send(delegate("http://127.0.0.1:\(port)/"))
+        #expect(refused.failure == .connect)
+        #expect(refused.transport.connect > 0 && !refused.transport.isReused, "\(refused.transport)")
+        let unknown = await loop.send(delegate("http://hooks.example:\(port)/"))
+        #expect(unknown.failure == .name)
+        #expect(unknown.transport.lookup >= 20_000, "\(unknown.transport)")
     }
 
     @Test("an answer is decompressed, and its bytes and its excerpt are those that come out")
