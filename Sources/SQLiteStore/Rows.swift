@@ -63,7 +63,7 @@ extension WaitingDelivery {
         self.init(
             delegate: row.integer(0), event: row.integer(1), attempts: Int(row.integer(2)), dueAt: row.integer(3),
             state: try known(State(rawValue: state), "state", String(state)), isReplay: row.integer(5) != 0,
-            subject: row.optionalText(6))
+            isNamed: row.integer(5) == 2, subject: row.optionalText(6))
     }
 }
 

@@ -44,6 +44,41 @@ struct StoryTests {
         _ = try await herald.deliveries(of: event, "delivered", "dropped", "delivered", "exhausted")
     }
 
+    @Test("a retry that a changed delegate does not want any more is dropped, and the story and the list say why")
+    func unwanted() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver { _ in .status(500) }
+        defer { receiver.close() }
+        let id = try await herald.register(receiver.url(), #""retry_schedule": [1, 1]"#).id
+        let event = try await herald.publish("a.b")
+        _ = try await herald.deliveries(of: event, "retrying")
+        #expect(try await herald.send("PATCH", "/v1/delegates/\(id)", #"{"events": ["other.*"]}"#).status == 200)
+        let story = try await herald.deliveries(of: event, "dropped")
+        #expect(story.first?["reason"]?.string?.contains("was changed") == true)
+        #expect(story.first?["attempts"]?.integer == 1 && receiver.requests.count == 1)
+        let listed = try await herald.get("/v1/deliveries?state=dropped")
+        #expect(listed.data.map { $0["reason"]?.bytes } == story.map { $0["reason"]?.bytes })
+        // Asked for by its event and its delegate it is made all the same.
+        let again = try await herald.post("/v1/events/\(event)/redeliver", #"{"delegate": "\#(id)"}"#)
+        #expect(again.status == 202)
+        #expect(await receiver.requests(2).last?.header("herald-replay") == "true")
+    }
+
+    @Test("an erased event is pending nowhere, although a paused delegate has not come by it")
+    func erased() async throws {
+        let herald = try await HeraldProcess.start()
+        let id = try await herald.register("http://127.0.0.1:9/").id
+        #expect(try await herald.send("POST", "/v1/delegates/\(id)/pause").status == 200)
+        let event = try await herald.publish("a.b", #""subject": "user:1""#)
+        let other = try await herald.publish("a.b")
+        _ = try await herald.deliveries(of: event, "pending")
+        #expect(try await herald.send("DELETE", "/v1/subjects/user:1").status == 200)
+        _ = try await herald.deliveries(of: event)
+        #expect(try await herald.get("/v1/deliveries?state=pending&event=\(event)").data.isEmpty)
+        let listed = try await herald.get("/v1/deliveries?state=pending&delegate=\(id)") { !$0.data.isEmpty }
+        #expect(listed.data.map { $0["event"]?.string } == [other])
+    }
+
     @Test("at no moment is a delivery missing from the story, or its state at odds with its attempts")
     func consistency() async throws {
         let herald = try await HeraldProcess.start()

@@ -60,15 +60,17 @@ struct CheckpointBuilder {
         changed(now: now)
     }
 
-    mutating func wait(_ key: DeliveryKey, attempts: Int, dueAt: Int64, isReplay: Bool, now: Int64) {
+    mutating func wait(
+        _ key: DeliveryKey, attempts: Int, dueAt: Int64, isReplay: Bool, isNamed: Bool = false, now: Int64
+    ) {
         waiting[key] = WaitingDelivery(
             delegate: key.delegate, event: key.event, attempts: attempts, dueAt: dueAt, state: .retrying,
-            isReplay: isReplay)
+            isReplay: isReplay, isNamed: isNamed)
         ended.remove(key)
         changed(now: now)
     }
 
-    /// - Parameter state: `exhausted` or `dropped`.
+    /// - Parameter state: one of those that have ended.
     mutating func giveUp(
         _ key: DeliveryKey, attempts: Int, _ state: WaitingDelivery.State, at time: Int64, isReplay: Bool, now: Int64
     ) {

@@ -14,7 +14,7 @@ extension DeliveryEngine {
         // Once more: a checkpoint that was made before the news came may have ended the row.
         checkpoints.wait(
             DeliveryKey(delegate: delivery.delegate, event: delivery.event), attempts: delivery.attempts,
-            dueAt: delivery.dueAt, isReplay: delivery.isReplay, now: now)
+            dueAt: delivery.dueAt, isReplay: delivery.isReplay, isNamed: delivery.isNamed, now: now)
         touched(index)
         enqueue(index)
     }

@@ -52,7 +52,8 @@ extension DeliveryEngine {
     ) {
         let key = transfer.key
         // It may have been asked for again since it began.
-        let isReplay = lanes[transfer.lane]?.waiting[key.event]?.isReplay ?? transfer.isReplay
+        let row = lanes[transfer.lane]?.waiting[key.event]
+        let (isReplay, isNamed) = (row?.isReplay ?? transfer.isReplay, row?.isNamed ?? false)
         switch settlement {
         case .superseded: break
         case .delivered:
@@ -61,7 +62,8 @@ extension DeliveryEngine {
             timers.insert(
                 .retry(Retry(delegate: key.delegate, event: key.event, turn: turn)), due: now + delay)
             checkpoints.wait(
-                key, attempts: attempts, dueAt: wall + delay / 1_000_000, isReplay: isReplay, now: now)
+                key, attempts: attempts, dueAt: wall + delay / 1_000_000, isReplay: isReplay, isNamed: isNamed, now: now
+            )
         case .exhausted(let attempts):
             counters.exhausted()
             checkpoints.giveUp(key, attempts: attempts, .exhausted, at: wall, isReplay: transfer.isReplay, now: now)
@@ -127,7 +129,7 @@ extension DeliveryEngine {
             let row = lanes[transfer.lane]?.waiting[transfer.sequence]
             checkpoints.wait(
                 transfer.key, attempts: row?.attempts ?? transfer.attempts, dueAt: ports.clock.wall(),
-                isReplay: row?.isReplay ?? transfer.isReplay, now: now)
+                isReplay: row?.isReplay ?? transfer.isReplay, isNamed: row?.isNamed ?? false, now: now)
         }
         endReplays(transfer.lane)
         touched(transfer.lane)

@@ -134,11 +134,20 @@ extension DeliveryEngine {
 
     private func startRetry(_ retry: Retry, _ event: Event, lane index: Int) {
         guard let row = lanes[index]?.waiting[retry.event] else { return }
+        let key = DeliveryKey(delegate: retry.delegate, event: retry.event)
         if event.isErased {
             // Nothing is left to tell.
-            let key = DeliveryKey(delegate: retry.delegate, event: retry.event)
             _ = lanes[index]?.drop(retry.event)
             checkpoints.end(key, now: now)
+            touched(index)
+            return withdraw(key)
+        }
+        // The delegate may have been changed since the last attempt.
+        if !row.isNamed, lanes[index]?.ask({ $0.matches(event) && $0.accepts(event, { view(of: event) }) }) != true {
+            _ = lanes[index]?.drop(retry.event)
+            checkpoints.giveUp(
+                key, attempts: row.attempts, .unwanted, at: wall, isReplay: row.isReplay, now: now)
+            touched(index)
             return withdraw(key)
         }
         begin(event, retry.event, lane: index, attempts: row.attempts, .retry, isReplay: row.isReplay)

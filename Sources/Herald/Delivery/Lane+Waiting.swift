@@ -6,8 +6,8 @@ extension Lane {
         let known = waiting[delivery.event]
         let isFirst = known?.isFirst ?? false || !delivery.isReplay
         waiting[delivery.event] = Waiting(
-            attempts: delivery.attempts, turn: known?.turn ?? 0, isReplay: delivery.isReplay, isFirst: isFirst,
-            isOpen: known?.isOpen ?? false, subject: delivery.subject)
+            attempts: delivery.attempts, turn: known?.turn ?? 0, isReplay: delivery.isReplay,
+            isNamed: delivery.isNamed, isFirst: isFirst, isOpen: known?.isOpen ?? false, subject: delivery.subject)
         if known?.isOpen == true { return nil }
         if ordering == .subject, !isReordering, let subject = delivery.subject {
             if known == nil {

@@ -28,6 +28,8 @@ struct Lane {
         var turn: UInt32 = 0
         /// It was asked for again: its callbacks say so.
         var isReplay: Bool
+        /// It is made whatever the delegate wants by now.
+        var isNamed = false
         /// The lane itself has come by the event, and has not delivered it yet: strict order waits for it.
         var isFirst: Bool
         /// An attempt is under way.

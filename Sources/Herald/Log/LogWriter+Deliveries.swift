@@ -96,7 +96,7 @@ extension LogWriter {
         let deliveries = delegates.map { delegate in
             WaitingDelivery(
                 delegate: delegate.key, event: logged.sequence, attempts: 0, dueAt: now, state: .retrying,
-                isReplay: true, subject: logged.event.subject)
+                isReplay: true, isNamed: delegateID != nil, subject: logged.event.subject)
         }
         var checkpoint = Checkpoint()
         checkpoint.waiting = deliveries

@@ -9,7 +9,8 @@ extension MemoryContents {
     func withSubject(_ delivery: WaitingDelivery) -> WaitingDelivery {
         WaitingDelivery(
             delegate: delivery.delegate, event: delivery.event, attempts: delivery.attempts, dueAt: delivery.dueAt,
-            state: delivery.state, isReplay: delivery.isReplay, subject: event(delivery.event)?.subject)
+            state: delivery.state, isReplay: delivery.isReplay, isNamed: delivery.isNamed,
+            subject: event(delivery.event)?.subject)
     }
 
     mutating func redeliver(_ query: DeliveryQuery, at time: Int64) -> [WaitingDelivery] {

@@ -56,6 +56,11 @@ public struct WaitingDelivery: Equatable, Sendable {
         case exhausted = 2
         /// Somebody ended it: an operator, the receiver, or the end of its delegate.
         case dropped = 3
+        /// The delegate was changed, and did not want the event any more when it was to be tried again.
+        case unwanted = 4
+
+        /// There will be no other attempt, and none succeeded.
+        public static let ended: Set<State> = [.exhausted, .dropped, .unwanted]
     }
     public let delegate: DelegateKey
     public let event: Sequence
@@ -66,12 +71,14 @@ public struct WaitingDelivery: Equatable, Sendable {
     public let state: State
     /// It was asked for again.
     public let isReplay: Bool
+    /// It was asked for by its event and its delegate: it is made whatever the delegate wants.
+    public let isNamed: Bool
     /// The event's subject. Not stored: read with the event, `nil` where a checkpoint is written.
     public let subject: String?
 
     public init(
         delegate: DelegateKey, event: Sequence, attempts: Int, dueAt: Int64, state: State, isReplay: Bool = false,
-        subject: String? = nil
+        isNamed: Bool = false, subject: String? = nil
     ) {
         self.delegate = delegate
         self.event = event
@@ -79,6 +86,7 @@ public struct WaitingDelivery: Equatable, Sendable {
         self.dueAt = dueAt
         self.state = state
         self.isReplay = isReplay
+        self.isNamed = isNamed
         self.subject = subject
     }
 }

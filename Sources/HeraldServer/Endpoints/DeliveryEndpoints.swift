@@ -25,7 +25,7 @@ struct DeliveryEndpoints: Sendable {
         }
         let before = try call.deliveryCursor(query)
         try call.answer(from: hub) { reader in
-            var wanted = try filter.query([.retrying, .exhausted, .dropped], reader)
+            var wanted = try filter.query(Set(WaitingDelivery.State.allCases), reader)
             wanted.before = before
             wanted.limit = limit + 1
             let found = try reader.deliveries(wanted)
@@ -39,7 +39,7 @@ struct DeliveryEndpoints: Sendable {
     // MARK: Changing
 
     private func redeliver(_ call: Call) throws(Problem) {
-        try change(call, states: [.retrying, .exhausted, .dropped], default: [.exhausted, .dropped]) {
+        try change(call, states: [.retrying, .exhausted, .dropped], default: WaitingDelivery.State.ended) {
             .redeliver($0)
         }
     }
@@ -121,7 +121,7 @@ struct DeliveryFilter: Sendable {
     /// A reader's thread.
     /// - Parameter standard: the states that are meant when none is named.
     func query(_ standard: Set<WaitingDelivery.State>, _ reader: any StoreReader) throws -> DeliveryQuery {
-        var query = DeliveryQuery(state?.stored.map { [$0] } ?? standard)
+        var query = DeliveryQuery(state?.stored ?? standard)
         query.app = app
         query.delegate = delegate?.key
         query.event = try eventID.map { try Self.event($0, app, reader).sequence }

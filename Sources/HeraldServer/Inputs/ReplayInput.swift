@@ -48,7 +48,7 @@ struct ReplayInput: Sendable {
         switch only {
         case .all: return .replay(delegateID: delegate.id, after: first - 1, until: last)
         case .failed:
-            var query = DeliveryQuery([.exhausted, .dropped])
+            var query = DeliveryQuery(WaitingDelivery.State.ended)
             query.app = delegate.app
             query.delegate = delegate.key
             query.events = first...last

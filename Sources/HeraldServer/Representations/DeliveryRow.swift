@@ -23,7 +23,7 @@ struct DeliveryRow: Sendable {
         self.delegate = delegate
         self.event = event
         self.state = state
-        reason = delegate?.reason(of: state, lane)
+        reason = delegate?.reason(of: state, delivery.state, lane)
         attempts = delivery.attempts
         isReplay = delivery.isReplay
         // Nothing is sent by the schedule to a delegate that gets nothing, or probes alone.
@@ -37,7 +37,7 @@ struct DeliveryRow: Sendable {
         self.delegate = delegate
         self.event = event
         state = .pending
-        reason = delegate.reason(of: .pending, lane)
+        reason = delegate.reason(of: .pending, nil, lane)
         attempts = 0
         isReplay = false
         nextAttemptAt = nil

@@ -9,17 +9,17 @@ enum DeliveryState: String, Sendable, CaseIterable {
         switch state {
         case .retrying: self = .retrying
         case .exhausted: self = .exhausted
-        case .dropped: self = .dropped
+        case .dropped, .unwanted: self = .dropped
         }
     }
 
-    /// The state as it is stored, when it is.
-    var stored: WaitingDelivery.State? {
+    /// As which states it is stored.
+    var stored: Set<WaitingDelivery.State> {
         switch self {
-        case .retrying: .retrying
-        case .exhausted: .exhausted
-        case .dropped: .dropped
-        case .pending, .delivered: nil
+        case .retrying: [.retrying]
+        case .exhausted: [.exhausted]
+        case .dropped: [.dropped, .unwanted]
+        case .pending, .delivered: []
         }
     }
 }
@@ -94,17 +94,20 @@ struct DeliveryStory: Sendable {
         let isHeld = delegate.shownStatus(lane) != .active
         return DeliveryStory(
             delegateID: delegate.id, url: delegate.settings.url, state: state,
-            reason: delegate.reason(of: state, lane), attempts: attempts,
+            reason: delegate.reason(of: state, waiting?.state, lane), attempts: attempts,
             nextAttemptAt: state == .retrying && !isHeld ? waiting?.dueAt : nil)
     }
 }
 
 extension WebhookDelegate {
     /// Why a delivery waits or has ended, in words.
-    func reason(of state: DeliveryState, _ lane: LaneBoard.Entry?) -> String? {
+    /// - Parameter row: its state in the store, when it has a row.
+    func reason(of state: DeliveryState, _ row: WaitingDelivery.State?, _ lane: LaneBoard.Entry?) -> String? {
         switch state {
         case .delivered: nil
         case .exhausted: "the retry schedule is used up"
+        case .dropped where row == .unwanted:
+            "the delegate was changed, and did not want the event any more when it was to be tried again"
         case .dropped:
             status == .gone
                 ? "the delegate's receiver says that its address is gone"
@@ -113,9 +116,11 @@ extension WebhookDelegate {
         }
     }
 
-    /// Whether an event passes the patterns, the subjects and the filter, and is not addressed to somebody else.
+    /// Whether an event passes the patterns, the subjects and the filter, and is neither erased nor addressed to somebody
+    /// else.
     func wants(_ view: EventView) -> Bool {
         let event = view.event
+        if event.isErased { return false }
         if let audience = event.audience { return audience == key }
         guard settings.events.contains(where: { $0.matches(event.type) }) else { return false }
         if !settings.subjects.isEmpty {

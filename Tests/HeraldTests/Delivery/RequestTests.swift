@@ -105,6 +105,70 @@ struct RequestTests {
         #expect(world.rows(key).isEmpty)
     }
 
+    @Test("a retry that the changed delegate does not want any more is not sent, and ends as unwanted")
+    func retryUnwanted() throws {
+        for change in [
+            { $0.settings.events = [.exact("b.x")] }, { $0.settings.subjects = ["other"] },
+            { $0.settings.filter = ContentFilter(text: Array(#"{"data": {"n": [2]}}"#.utf8)) },
+        ] as [@Sendable (inout WebhookDelegate.State) -> Void] {
+            let world = try World()
+            let key = world.register { $0.retrySchedule = [10, 10] }
+            world.answer = { _ in .failure }
+            world.publish(1, subject: "s", data: #"{"n": 1}"#)
+            world.settle()
+            #expect(world.rows(key).map(\.state) == [.retrying])
+            world.update(key) { state, _ in change(&state) }
+            world.advance(seconds: 100)
+            #expect(world.arrivals(key) == ["e1"])
+            #expect(world.rows(key).map(\.state) == [.unwanted] && world.rows(key).map(\.attempts) == [1])
+            #expect(world.announced.isEmpty)
+        }
+    }
+
+    @Test("a delivery that is asked for by event and delegate is made whatever the delegate wants, to its last retry")
+    func named() throws {
+        for restarts in [false, true] {
+            let world = try World()
+            let key = world.register {
+                $0.events = [.exact("b.x")]
+                $0.retrySchedule = [10, 10]
+            }
+            world.publish(2)
+            world.settle()
+            world.answer = { _ in .failure }
+            world.manage(.redeliverEvent(id: "e1", delegateID: world.delegate(key)?.id))
+            world.settle()
+            if restarts { try world.crash() }
+            world.advance(seconds: 100)
+            #expect(world.arrivals(key) == ["e1", "e1", "e1"])
+            #expect(world.rows(key).map(\.state) == [.exhausted])
+            // Not so when it is one of many.
+            world.answer = { _ in .success }
+            world.manage(.redeliver(query([.exhausted])))
+            world.settle()
+            #expect(world.arrivals(key).count == 3)
+            #expect(world.rows(key).map(\.state) == [.unwanted])
+        }
+    }
+
+    @Test("under every order, what follows an unwanted retry goes on")
+    func unwantedBarsNothing() throws {
+        for ordering in WebhookSettings.Ordering.allCases {
+            let world = try World()
+            let key = world.register { $0.ordering = ordering }
+            world.answer = { _ in .failure }
+            world.publish(1, subject: "s")
+            world.publish(1, type: "b.x", subject: "s")
+            world.settle()
+            world.answer = { _ in .success }
+            world.update(key) { state, _ in state.settings.events = [.exact("b.x")] }
+            world.advance(seconds: 100)
+            #expect(world.arrivals(key).last == "e2", "\(ordering)")
+            #expect(world.rows(key).map(\.state) == [.unwanted], "\(ordering)")
+            #expect(world.contents.lanes.isEmpty, "\(ordering)")
+        }
+    }
+
     @Test("what waits can be cancelled, also while its retry is under way")
     func cancel() throws {
         let world = try World()
