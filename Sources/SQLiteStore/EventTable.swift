@@ -2,7 +2,7 @@ import Herald
 
 /// The log, as the writer has it: `events` and `marks`.
 struct EventTable {
-    private let find, findBySequence, first, removeThrough, overwrite: Statement
+    private let find, findBySequence, first, oldest, removeThrough, overwrite: Statement
     /// By the number of rows that each adds, descending to 1.
     private let append: [(rows: Int, statement: Statement)]
     private let addMark, removeMarks: Statement
@@ -13,6 +13,7 @@ struct EventTable {
         findBySequence = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE sequence = ?1")
         append = try EventTable.rows.map { rows throws(StoreError) in (rows, try prepare(EventTable.append(rows))) }
         first = try prepare("SELECT ifnull(min(sequence), 1) FROM events")
+        oldest = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE sequence <= ?1 ORDER BY sequence")
         removeThrough = try prepare("DELETE FROM events WHERE sequence <= ?1")
         overwrite = try prepare("UPDATE events SET subject = ?2, data = ?3, attributes = ?4 WHERE sequence = ?1")
         addMark = try prepare("INSERT OR REPLACE INTO marks (\(LogMark.columns)) VALUES (?1, ?2)")
@@ -74,6 +75,11 @@ struct EventTable {
 
     func firstSequence() throws(StoreError) -> Sequence {
         try first.row { $0.integer(0) } ?? 1
+    }
+
+    func oldest(through sequence: Sequence, maxBytes: Int) throws(StoreError) -> EventBatch {
+        oldest.bind(1, sequence)
+        return try oldest.batch(else: sequence + 1, maxBytes: maxBytes)
     }
 
     func remove(through sequence: Sequence) throws(StoreError) {

@@ -66,17 +66,7 @@ final class Reader: StoreReader {
         connection.startClock()
         eventsAfter.bind(1, sequence)
         eventsAfter.bind(2, Int64(limit))
-        defer { eventsAfter.reset() }
-        var first = sequence + 1
-        var events: [Event] = []
-        var bytes = 0
-        while bytes <= maxBytes, try eventsAfter.step() {
-            let logged = try LoggedEvent(eventsAfter)
-            if events.isEmpty { first = logged.sequence }
-            events.append(logged.event)
-            bytes += logged.event.data.count
-        }
-        return EventBatch(first: first, events: events)
+        return try eventsAfter.batch(else: sequence + 1, maxBytes: maxBytes)
     }
 
     func events(_ query: EventQuery) throws(StoreError) -> [LoggedEvent] {
@@ -201,5 +191,23 @@ final class Reader: StoreReader {
         connection.startClock()
         deletedDelegate.bind(1, key)
         return try deletedDelegate.row { $0.text(0) }
+    }
+}
+
+extension Statement {
+    /// The events that it finds, ascending, until their data exceeds `maxBytes`.
+    /// - Parameter first: where the batch is said to begin when there is none.
+    func batch(else first: Sequence, maxBytes: Int) throws(StoreError) -> EventBatch {
+        defer { reset() }
+        var first = first
+        var events: [Event] = []
+        var bytes = 0
+        while bytes <= maxBytes, try step() {
+            let logged = try LoggedEvent(self)
+            if events.isEmpty { first = logged.sequence }
+            events.append(logged.event)
+            bytes += logged.event.data.count
+        }
+        return EventBatch(first: first, events: events)
     }
 }

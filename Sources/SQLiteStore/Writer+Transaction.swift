@@ -96,6 +96,13 @@ extension Writer: StoreTransaction {
 
     // MARK: Retention and erasure
 
+    func undelivered(through sequence: Sequence, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch {
+        let first = try events.firstSequence()
+        let end = min(sequence, head - 1, first - 1 + min(Sequence(limit), head))
+        guard first <= end, try progress.isBehind(end) else { return EventBatch(first: first, events: []) }
+        return try events.oldest(through: end, maxBytes: maxBytes)
+    }
+
     func removeEvents(through sequence: Sequence, limit: Int) throws(StoreError) -> Sequence {
         let first = try events.firstSequence()
         var end = min(sequence, head - 1, first - 1 + min(Sequence(limit), head))

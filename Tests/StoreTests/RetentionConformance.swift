@@ -17,6 +17,37 @@ struct RetentionConformance {
         }
     }
 
+    @Test("what is about to go is read only when a lane or a delivery is before it", arguments: StoreKind.allCases)
+    func undelivered(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...9).map { event("e\($0)") })
+        try fixture.set(delegate(1))
+        func read(_ through: Sequence, limit: Int = 500, maxBytes: Int = 1 << 20, _ checkpoint: Checkpoint? = nil)
+            throws
+            -> [String]
+        {
+            try fixture.transaction { (transaction) throws(StoreError) in
+                if let checkpoint { try transaction.write(checkpoint) }
+                return try transaction.undelivered(through: through, limit: limit, maxBytes: maxBytes).events.map(\.id)
+            }
+        }
+        #expect(try read(3) == ["e1", "e2", "e3"], "nothing is settled")
+        var checkpoint = Checkpoint()
+        checkpoint.settled = 9
+        #expect(try read(3, checkpoint).isEmpty)
+        checkpoint.lanes = [LanePosition(delegate: 1, cursor: 3, position: 3)]
+        #expect(try read(3, checkpoint).isEmpty)
+        #expect(try read(4).count == 4 && read(.max).count == 8)
+        #expect(try read(4, limit: 2).isEmpty, "two would go, and the lane is past them")
+        #expect(try read(9, limit: 5, maxBytes: 0) == ["e1"])
+        checkpoint.lanes = []
+        checkpoint.caughtUp = [1]
+        checkpoint.waiting = [WaitingDelivery(delegate: 1, event: 2, attempts: 1, dueAt: 5, state: .retrying)]
+        #expect(try read(1, checkpoint).isEmpty && read(2).count == 2)
+        checkpoint.waiting = [WaitingDelivery(delegate: 1, event: 2, attempts: 1, dueAt: 5, state: .unwanted)]
+        #expect(try read(2, checkpoint).isEmpty)
+    }
+
     @Test("marks tell which events arrived before a time", arguments: StoreKind.allCases)
     func lastBefore(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

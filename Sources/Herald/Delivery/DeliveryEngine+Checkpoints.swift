@@ -58,6 +58,7 @@ extension DeliveryEngine {
     /// Starts nothing from here on.
     func stopStarting() {
         isStopping = true
+        announceMissed()
         for watch in watched.values { watch.expire() }
         watched = [:]
         // Watches without an open delivery wait in the timers.

@@ -98,48 +98,87 @@ extension DeliveryEngine {
     // MARK: What falls off the end of the log
 
     /// The log begins here now.
-    func trim(first: Sequence) {
+    /// - Parameter gone: what was cut off, as far as a lane had still to come to it.
+    func trim(first: Sequence, gone: EventBatch) {
         now = ports.clock.monotonic()
-        for index in lanes.indices where lanes[index] != nil { trim(index, first: first) }
+        let counts = missedEvents(gone)
+        for index in lanes.indices where lanes[index] != nil {
+            trim(index, first: first, gone: gone, missed: counts[index] ?? 0)
+        }
     }
 
-    private func trim(_ index: Int, first: Sequence) {
-        guard let key = lanes[index]?.delegate.key else { return }
+    /// How many of these each lane wanted and had still to come to. As with new events, the cost follows those that match.
+    private func missedEvents(_ gone: EventBatch) -> [Int: Int] {
+        var counts: [Int: Int] = [:]
+        for (offset, event) in gone.events.enumerated() {
+            let sequence = gone.first + Sequence(offset)
+            let matching = event.audience == nil ? apps.lanes(for: event) : ([], [])
+            let addressed = event.audience.flatMap { indices[$0] }
+            for index in matching.any + matching.named + (addressed.map { [$0] } ?? [])
+            where lanes[index]?.ask({ $0.misses(event, sequence, { view(of: event) }) }) == true {
+                counts[index, default: 0] += 1
+            }
+        }
+        return counts
+    }
+
+    /// - Parameter missed: of `gone`, how many the lane had still to come to.
+    private func trim(
+        _ index: Int, first: Sequence, gone: EventBatch = EventBatch(first: 0, events: []), missed: Int = 0
+    ) {
+        guard let key = lanes[index]?.delegate.key, let app = lanes[index]?.delegate.app else { return }
+        var missed = missed
         if let start = lanes[index]?.trim(first: first) {
-            note(missed: start...(first - 1), of: key)
+            // What nobody has seen any more, as after a crash: of `default` each place counts as an event, to other apps
+            // their number would tell of what is not theirs.
+            let end = gone.events.isEmpty ? first : min(first, gone.first)
+            if app == .default, start < end { missed += Int(end - start) }
             touched(index)
         }
         endReplays(index)
         for event in (lanes[index]?.waiting.keys.filter { $0 < first } ?? []).sorted() {
+            let wasWanted = stillWants(event, gone, lane: index)
             guard lanes[index]?.drop(event) == true else { continue }
             checkpoints.end(DeliveryKey(delegate: key, event: event), now: now)
             withdraw(DeliveryKey(delegate: key, event: event))
-            note(missed: event...event, of: key)
+            if wasWanted { missed += 1 }
         }
+        note(missed: missed, of: key)
         enqueue(index)
     }
 
-    /// At most one announcement an hour for each delegate: with a full log, each new event pushes one out.
-    private func note(missed range: ClosedRange<Sequence>, of key: DelegateKey) {
-        counters.missed(range.count)
-        guard let pending = missed[key] else {
-            missed[key] = .some(nil)
-            checkpoints.note(
-                DeliveryNotice(key, .fellBehind(first: range.lowerBound, last: range.upperBound)), now: now)
-            timers.insert(.tellMissed(key), due: now + Self.hour)
-            return
+    /// Whether a delivery that waited would have been made.
+    private func stillWants(_ sequence: Sequence, _ gone: EventBatch, lane index: Int) -> Bool {
+        guard gone.first <= sequence, sequence <= gone.last else { return true }
+        return stillWants(gone.events[Int(sequence - gone.first)], sequence, lane: index)
+    }
+
+    /// Counts deliveries that were missed. At most one announcement an hour for each delegate: with a full log, each new
+    /// event pushes one out.
+    private func note(missed count: Int, of key: DelegateKey) {
+        guard count > 0 else { return }
+        counters.missed(count)
+        if let pending = missed[key] {
+            missed[key] = pending + count
+        } else {
+            announce(missed: count, of: key)
         }
-        missed[key] =
-            pending.map {
-                min($0.lowerBound, range.lowerBound)...max($0.upperBound, range.upperBound)
-            } ?? range
+    }
+
+    private func announce(missed count: Int, of key: DelegateKey) {
+        missed[key] = 0
+        checkpoints.note(DeliveryNotice(key, .fellBehind(events: count)), now: now)
+        timers.insert(.tellMissed(key), due: now + Self.hour)
     }
 
     func tellMissed(_ key: DelegateKey) {
-        guard let pending = missed.removeValue(forKey: key), let range = pending else { return }
-        missed[key] = .some(nil)
-        checkpoints.note(DeliveryNotice(key, .fellBehind(first: range.lowerBound, last: range.upperBound)), now: now)
-        timers.insert(.tellMissed(key), due: now + Self.hour)
+        guard let pending = missed.removeValue(forKey: key), pending > 0 else { return }
+        announce(missed: pending, of: key)
+    }
+
+    /// Announces what would wait for its hour, so that all that was counted is announced.
+    func announceMissed() {
+        for (key, pending) in missed where pending > 0 { announce(missed: pending, of: key) }
     }
 
     private static let hour: Int64 = 3_600_000_000_000

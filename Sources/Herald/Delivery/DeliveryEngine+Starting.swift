@@ -143,7 +143,7 @@ extension DeliveryEngine {
             return withdraw(key)
         }
         // The delegate may have been changed since the last attempt.
-        if !row.isNamed, lanes[index]?.ask({ $0.matches(event) && $0.accepts(event, { view(of: event) }) }) != true {
+        if !stillWants(event, retry.event, lane: index) {
             _ = lanes[index]?.drop(retry.event)
             checkpoints.giveUp(
                 key, attempts: row.attempts, .unwanted, at: wall, isReplay: row.isReplay, now: now)
@@ -151,6 +151,12 @@ extension DeliveryEngine {
             return withdraw(key)
         }
         begin(event, retry.event, lane: index, attempts: row.attempts, .retry, isReplay: row.isReplay)
+    }
+
+    /// Whether a delivery with a row of its own is to be made by the settings of the moment.
+    func stillWants(_ event: Event, _ sequence: Sequence, lane index: Int) -> Bool {
+        if lanes[index]?.waiting[sequence]?.isNamed == true { return true }
+        return lanes[index]?.ask { $0.matches(event) && $0.accepts(event, { view(of: event) }) } == true
     }
 
     func start(_ event: Event, _ sequence: Sequence, lane index: Int) {

@@ -114,8 +114,8 @@ final class DeliveryEngine {
     var boardChanges: [(key: DelegateKey, entry: LaneBoard.Entry?)] = []
     /// First attempts that somebody waits for.
     var watched: [DeliveryKey: DeliveryWatch] = [:]
-    /// Events that fell off the end of the log before a delegate was told of them, and were not announced yet.
-    var missed: [DelegateKey: ClosedRange<Sequence>?] = [:]
+    /// Delegates whose missed deliveries were announced within the last hour, and how many more there were since.
+    var missed: [DelegateKey: Int] = [:]
     /// When what was counted is to be written; `nil`: nothing was.
     var statisticsDue: Int64?
     var statisticsAreLeaving = false

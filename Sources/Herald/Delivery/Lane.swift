@@ -166,6 +166,12 @@ struct Lane {
         sequence > floor && accepts(event, view)
     }
 
+    /// Whether the lane would have started this event, had it not left the log before. The patterns are not asked.
+    func misses(_ event: Event, _ sequence: Sequence, _ view: () -> EventView) -> Bool {
+        guard let next, next <= sequence, waiting[sequence] == nil, !decided.contains(sequence) else { return false }
+        return isWanted(event, sequence, view)
+    }
+
     /// Whether app, subjects and filter agree.
     func accepts(_ event: Event, _ view: () -> EventView) -> Bool {
         guard event.app == delegate.app, !event.isErased else { return false }

@@ -11,8 +11,8 @@ enum LoopMessage: Sendable {
     case replay(Replay)
     /// What these events say is to be told to nobody any more.
     case erase(Set<Sequence>)
-    /// The log begins here now.
-    case trim(first: Sequence)
+    /// The log begins here now. `gone`: what was cut off, as far as a lane had still to come to it.
+    case trim(first: Sequence, gone: EventBatch)
     /// A page that was asked for; `nil`: it could not be read.
     case page(after: Sequence, EventBatch?)
     case checkpointEnded(Bool)
@@ -34,7 +34,7 @@ extension DeliveryEngine {
         case .drop(let key): drop(key)
         case .replay(let replay): self.replay(replay)
         case .erase(let events): erase(events)
-        case .trim(let first): trim(first: first)
+        case .trim(let first, let gone): trim(first: first, gone: gone)
         case .page(let after, let page): pageArrived(after: after, page)
         case .checkpointEnded(let succeeded): checkpointEnded(succeeded: succeeded)
         case .test(let key, let answer): test(key, answer)

@@ -12,10 +12,10 @@ enum ServiceFamily {
         case expired(_ at: Int64)
         /// `traceParent`: that of the event, so that who is told can find what caused it.
         case exhausted(eventID: String, eventType: String, attempts: Int, traceParent: String?)
-        case dropped(events: Int64)
+        case dropped(events: Int)
 
         /// `nil`: the matter is not announced.
-        init?(_ matter: DeliveryNotice.Matter, _ delegate: WebhookDelegate, _ usage: LogUsage) {
+        init?(_ matter: DeliveryNotice.Matter, _ delegate: WebhookDelegate) {
             switch matter {
             case .failing(let since, let reason): self = .failing(since: since, reason: reason)
             case .recovered: self = .recovered(failingSince: delegate.state.failingSince)
@@ -23,7 +23,7 @@ enum ServiceFamily {
             case .gone: self = .gone
             case .exhausted(_, let id, let type, let attempts, let traceParent):
                 self = .exhausted(eventID: id, eventType: type, attempts: attempts, traceParent: traceParent)
-            case .fellBehind(let first, _): self = .dropped(events: usage.lost(of: delegate.app, from: first))
+            case .fellBehind(let events): self = .dropped(events: events)
             case .leaseEnded, .verified, .notVerified: return nil
             }
         }
@@ -73,7 +73,7 @@ enum ServiceFamily {
                 $0.member("event", id)
                 $0.member("event_type", type)
                 $0.member("attempts", attempts)
-            case .dropped(let events): $0.member("events_at_most", Int(events))
+            case .dropped(let events): $0.member("events_at_most", events)
             }
         }
         return Event(

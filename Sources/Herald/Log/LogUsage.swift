@@ -11,9 +11,6 @@ public final class LogUsage: Sendable {
         var bytes: Int64 = 0
         /// Ascending; those in which the app has something.
         var blocks: [AppBlock] = []
-        /// Events that have left the log, and how many had when it began at a place: of the last few cuts.
-        var lost: Int64 = 0
-        var cuts: [(first: Sequence, lost: Int64)] = []
 
         /// - Parameter found: what the block holds from now on; `nil`: nothing.
         mutating func set(_ block: Int64, _ found: AppBlock?) {
@@ -22,7 +19,6 @@ public final class LogUsage: Sendable {
                 let old = blocks.remove(at: index)
                 events -= old.events
                 bytes -= old.bytes
-                lost += max(0, old.events - (found?.events ?? 0))
             }
             guard let found, found.events > 0 else { return }
             blocks.insert(found, at: index)
@@ -41,20 +37,13 @@ public final class LogUsage: Sendable {
             }
         }
 
-        /// - Parameter first: where the log has begun so far.
-        mutating func forget(before block: Int64, first: Sequence) {
-            if cuts.count == LogUsage.cuts { cuts.removeFirst() }
-            cuts.append((first, lost))
+        mutating func forget(before block: Int64) {
             let gone = blocks.prefix { $0.block < block }
-            lost += gone.reduce(0) { $0 + $1.events }
             events -= gone.reduce(0) { $0 + $1.events }
             bytes -= gone.reduce(0) { $0 + $1.bytes }
             blocks.removeFirst(gone.count)
         }
     }
-
-    /// That are remembered for each app.
-    private static let cuts = 64
 
     private struct Contents {
         var tallies: [AppKey: Tally] = [:]
@@ -119,7 +108,7 @@ public final class LogUsage: Sendable {
     func trim(first: Sequence) {
         contents.withLock { contents in
             for app in Array(contents.tallies.keys) {
-                contents.tallies[app]?.forget(before: AppBlock.number(of: first), first: contents.first)
+                contents.tallies[app]?.forget(before: AppBlock.number(of: first))
             }
             contents.first = first
         }
@@ -154,15 +143,6 @@ public final class LogUsage: Sendable {
             return (later, nil)
         }
         return later + (part?.count(in: tail) ?? 0)
-    }
-
-    /// How many events of an app have left the log that were in it from a place on, at most; as far as is remembered.
-    func lost(of app: AppKey, from place: Sequence) -> Int64 {
-        contents.withLock { contents in
-            guard let tally = contents.tallies[app] else { return 0 }
-            let before = tally.cuts.last { $0.first <= place } ?? tally.cuts.first
-            return tally.lost - (before?.lost ?? tally.lost)
-        }
     }
 
     /// Where in the log an app has events: places before one, the last first. In between it has none.

@@ -29,7 +29,7 @@ extension LogWriter {
                 changed[delegate.key] = next
                 plan.effects.append(.set(next))
             }
-            if let announcement = ServiceFamily.Announcement(notice.matter, delegate, usage) {
+            if let announcement = ServiceFamily.Announcement(notice.matter, delegate) {
                 announce(announcement, delegate, &plan)
             }
         }

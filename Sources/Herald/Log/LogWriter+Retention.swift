@@ -14,6 +14,8 @@ struct RetentionLimits: Sendable {
 extension LogWriter {
     /// Rows that one transaction deletes at most, so that nobody waits long for it.
     private static let slice = 500
+    /// Bytes of the events that one transaction reads for lanes that had still to come to them.
+    private static let sliceBytes = 4 << 20
 
     func mark(_ transaction: any StoreTransaction, _ state: State, _ plan: inout Plan) throws(StoreError) {
         let now = clock.wall()
@@ -27,11 +29,17 @@ extension LogWriter {
     func trim(
         _ limits: RetentionLimits, _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) {
-        let first = limits.events > 0 ? try transaction.removeEvents(through: limits.events, limit: Self.slice) : 0
+        var first: Sequence = 0
+        var gone = EventBatch(first: 0, events: [])
+        if limits.events > 0 {
+            gone = try transaction.undelivered(through: limits.events, limit: Self.slice, maxBytes: Self.sliceBytes)
+            let limit = gone.events.isEmpty ? Self.slice : gone.events.count
+            first = try transaction.removeEvents(through: limits.events, limit: limit)
+        }
         let attempts = try transaction.removeAttempts(before: limits.attempts, limit: Self.slice)
         try transaction.removeStatistics(before: limits.statistics)
         if first > 0 {
-            plan.effects.append(.trimmed(first: first))
+            plan.effects.append(.trimmed(first: first, gone: gone))
             plan.changedBlocks.insert(AppBlock.number(of: first))
         }
         let hasMoreEvents = first > 0 && first <= min(limits.events, plan.head - 1)

@@ -11,8 +11,8 @@ enum WriteEffect: Sendable {
     case erased(Set<Sequence>)
     /// What is remembered of a subject is to be forgotten.
     case erasedSubject(String, AppKey)
-    /// The log begins here now.
-    case trimmed(first: Sequence)
+    /// The log begins here now. `gone`: what was cut off, as far as a lane had still to come to it.
+    case trimmed(first: Sequence, gone: EventBatch)
     /// This is what a block of the log holds now.
     case counted(block: Int64, [AppBlock])
     case setEventType(EventTypeRecord)

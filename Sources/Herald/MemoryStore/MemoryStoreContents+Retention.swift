@@ -12,6 +12,20 @@ extension MemoryContents {
         return (start...end).first { event($0)?.time ?? .min >= time } ?? end + 1
     }
 
+    func undelivered(through sequence: Sequence, limit: Int, maxBytes: Int) -> EventBatch {
+        let end = min(sequence, head - 1, first - 1 + min(Sequence(limit), head))
+        let isWanted =
+            settled < end || lanes.values.contains { $0.cursor < end }
+            || waiting.values.contains { $0.event <= end && $0.state == .retrying }
+        guard isWanted, first <= end else { return EventBatch(first: first, events: []) }
+        var bytes = 0
+        let events = events.prefix(Int(end - first + 1)).prefix { event in
+            defer { bytes += event.data.count }
+            return bytes <= maxBytes
+        }
+        return EventBatch(first: first, events: Array(events))
+    }
+
     mutating func removeEvents(through sequence: Sequence, limit: Int) -> Sequence {
         let count = Int(max(0, min(sequence, head - 1, first - 1 + min(Sequence(limit), head)) - first + 1))
         for event in events.prefix(count) { sequences[EventName(app: event.app, id: event.id)] = nil }

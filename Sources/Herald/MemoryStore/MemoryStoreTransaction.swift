@@ -158,6 +158,10 @@ final class MemoryTransaction: StoreTransaction {
         apply { $0.marks.append(mark) }
     }
 
+    func undelivered(through sequence: Sequence, limit: Int, maxBytes: Int) -> EventBatch {
+        preview().undelivered(through: sequence, limit: limit, maxBytes: maxBytes)
+    }
+
     func removeEvents(through sequence: Sequence, limit: Int) -> Sequence {
         change { $0.removeEvents(through: sequence, limit: limit) }
     }

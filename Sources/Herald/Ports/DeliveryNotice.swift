@@ -18,8 +18,8 @@ public struct DeliveryNotice: Equatable, Sendable {
         /// The schedule of this delivery is used up.
         case exhausted(
             event: Sequence, eventID: String, eventType: String, attempts: Int, traceParent: String? = nil)
-        /// So many events, from the first to the last of these, fell off the end of the log before it was told of them.
-        case fellBehind(first: Sequence, last: Sequence)
+        /// So many events that it wanted fell off the end of the log before it was told of them.
+        case fellBehind(events: Int)
     }
 
     public let delegate: DelegateKey

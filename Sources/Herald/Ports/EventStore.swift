@@ -71,6 +71,9 @@ public protocol StoreTransaction: AnyObject {
     func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int
 
     func addMark(_ mark: LogMark) throws(StoreError)
+    /// The oldest events up to this one, which `removeEvents` would delete; none when no lane has still to come to one of
+    /// them and no delivery of them waits. At most `limit`, and no more once their data exceeds `maxBytes`.
+    func undelivered(through sequence: Sequence, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch
     /// Deletes the oldest events up to this one, with their waiting deliveries and the marks that nobody needs any more
     /// (attempts go by their own age): at most `limit` events and `limit` deliveries, never the newest event. When so many
     /// deliveries waited for the oldest event that some are left, it stays until the next call.

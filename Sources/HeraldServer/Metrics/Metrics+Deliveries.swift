@@ -14,7 +14,7 @@ extension Metrics {
             .init(("outcome", "exhausted"), value: sum { $0.gaveUp.load(ordering: .relaxed) }))
         page.counter(
             "herald_deliveries_missed_total",
-            "Events that left the log before a delegate had come to them: at most so many deliveries.",
+            "Deliveries that were not made because their event had left the log: events that a delegate wanted.",
             .init(value: sum { $0.missed.load(ordering: .relaxed) }))
         let failures = OutcomeMeaning.allCases.filter { $0 != .success }.map { meaning in
             (meaning: meaning, count: sum { $0.attempts(meaning) })

@@ -1,3 +1,4 @@
+import JSON
 import Synchronization
 import Testing
 
@@ -32,6 +33,64 @@ struct TrimTests {
         world.settle()
         #expect(Set(world.arrivals(key)) == Set((10...50).map { "e\($0)" }))
         #expect(world.contents.lanes.isEmpty)
+    }
+
+    /// The numbers of all announcements together.
+    private func announcedEvents(_ world: World) throws -> Int64 {
+        try world.announcements.reduce(0) { sum, event in
+            #expect(event.type == "herald.delivery.dropped")
+            return sum + (try JSONDocument(parsing: Array(event.data))["events_at_most"]?.integer ?? 0)
+        }
+    }
+
+    @Test("only what the delegate wanted is counted, and what is counted is announced")
+    func wanted() throws {
+        let world = try World()
+        let key = world.register {
+            $0.events = [.exact("b.x")]
+            $0.subjects = ["s"]
+            $0.filter = ContentFilter(text: Array(#"{"data": {"n": [1]}}"#.utf8))
+            $0.retrySchedule = [3_600]
+        }
+        world.answer = { _ in .failure }
+        world.publish(1, type: "b.x", subject: "s", data: #"{"n": 1}"#)
+        world.settle()
+        #expect(world.rows(key).map(\.event) == [1])
+        world.update(key) { state, _ in state.status = .paused }
+        for _ in 0..<10 {
+            world.publish(1, type: "a.x", subject: "s", data: #"{"n": 1}"#)
+            world.publish(1, type: "b.x", subject: "t", data: #"{"n": 1}"#)
+            world.publish(1, type: "b.x", subject: "s", data: #"{"n": 2}"#)
+            world.publish(1, type: "b.x", subject: "s", data: #"{"n": 1}"#)
+        }
+        // Of the last event of a type the first cut has none.
+        world.manage(.erase([5], subject: nil))
+        world.trim(through: 4)
+        world.settle()
+        #expect(missed(world) == 1)
+        world.trim(through: 21)
+        world.settle()
+        // The retry, and five that were not erased; less than the 21 that were cut off.
+        #expect(missed(world) == 5)
+        #expect(try announcedEvents(world) == 1)
+        let counted = missed(world)
+        try world.restart()
+        world.run()
+        #expect(try announcedEvents(world) == Int64(counted))
+    }
+
+    @Test("of an event that waits for a retry and is not wanted any more nothing was missed")
+    func unwantedRetry() throws {
+        let world = try World()
+        let key = world.register { $0.retrySchedule = [3_600] }
+        world.answer = { _ in .failure }
+        world.publish(2)
+        world.settle()
+        world.update(key) { state, _ in state.settings.events = [.exact("b.x")] }
+        world.trim(through: 1)
+        world.settle()
+        #expect(missed(world) == 0 && world.announced.isEmpty)
+        #expect(world.rows(key).map(\.event) == [2])
     }
 
     @Test("retries, lines and replays of what is cut off end, and bar nothing")
