@@ -112,7 +112,7 @@ extension DeliveryEngine {
         var counts: [Int: Int] = [:]
         for (offset, event) in gone.events.enumerated() {
             let sequence = gone.first + Sequence(offset)
-            let matching = event.audience == nil ? apps.lanes(for: event) : ([], [])
+            let matching = event.audience == nil ? apps.lanes(for: event) : (any: [], named: [])
             let addressed = event.audience.flatMap { indices[$0] }
             for index in matching.any + matching.named + (addressed.map { [$0] } ?? [])
             where lanes[index]?.ask({ $0.misses(event, sequence, { view(of: event) }) }) == true {
