@@ -126,7 +126,7 @@ let package = Package(
         tests("JSONSchemaTests", ["JSONSchema", "JSON"]),
         tests("CryptoTests", ["Crypto"]),
         tests("HTTPServerTests", ["HTTPServer"]),
-        tests("ReceiverTests", ["Receiver", "Crypto"]),
+        tests("ReceiverTests", ["Receiver", "Crypto", "JSON", "Runtime"]),
         tests("WebhooksTests", ["Webhooks", "Crypto", "Herald", "Runtime"]),
         tests("StoreTests", ["SQLiteStore", "Herald", "Runtime", "Crypto"]),
         tests("HeraldTests", ["Herald", "Delegation", "JSON", "Runtime"]),

@@ -22,6 +22,10 @@ extension Help {
             "*": {"echo": true}
           }
 
+        With --control, these requests to another port change what it does while it runs:
+
+        \(entries(ReceiverControl.requests.map { ($0.usage, $0.help) }))
+
         Exit codes: 0 stopped by a signal; 64 wrong arguments; 69 the address can't be listened on.
         """
     }

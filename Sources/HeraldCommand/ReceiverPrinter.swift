@@ -3,12 +3,18 @@ import Receiver
 
 /// Tells on the standard output what came. Any thread.
 struct ReceiverPrinter: Sendable {
-    let isBrief: Bool
+    enum Amount { case full, brief, nothing }
+
+    let amount: Amount
 
     private static let maxBodyBytes = 16_384
 
     func tell(_ request: ReceivedRequest, _ verdict: SignatureCheck.Verdict?, _ reply: ReceiverReply) {
-        Self.write(isBrief ? brief(request, verdict) : full(request, verdict, reply))
+        switch amount {
+        case .full: Self.write(full(request, verdict, reply))
+        case .brief: Self.write(brief(request, verdict))
+        case .nothing: break
+        }
     }
 
     /// One call for all of it, so that nothing comes between.

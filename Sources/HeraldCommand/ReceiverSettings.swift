@@ -11,7 +11,10 @@ struct ReceiverSettings {
     var usesTLS = false
     var names = ["localhost", "127.0.0.1", "::1"]
     var welcome = Receiver.Welcome.serve
-    var isBrief = false
+    var printing = ReceiverPrinter.Amount.full
+    /// `nil`: no control requests.
+    var controlPort: UInt16?
+    var seed: UInt64 = 0
 
     init(_ arguments: [String]) throws(CommandError) {
         var rest = arguments[...]
@@ -106,7 +109,24 @@ struct ReceiverFlag: Sendable {
             return nil
         },
         ReceiverFlag(name: "brief", placeholder: nil, help: "Prints one line for each request, without its headers.") {
-            $1.isBrief = true
+            $1.printing = .brief
+            return nil
+        },
+        ReceiverFlag(name: "quiet", placeholder: nil, help: "Prints nothing about requests.") {
+            $1.printing = .nothing
+            return nil
+        },
+        ReceiverFlag(
+            name: "control", placeholder: "PORT",
+            help: "Takes control requests on this port of the same address; 0: any free port."
+        ) {
+            guard let port = UInt16($0) else { return "a number from 0 to 65535" }
+            $1.controlPort = port
+            return nil
+        },
+        ReceiverFlag(name: "seed", placeholder: "NUMBER", help: "Of everything that is random. Default: 0.") {
+            guard let seed = UInt64($0) else { return "a number from 0 on" }
+            $1.seed = seed
             return nil
         },
     ]

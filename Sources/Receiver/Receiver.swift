@@ -48,17 +48,17 @@ public final class Receiver: Sendable {
     public let pin: String?
     private let scheme: String
     private let recording: Recording
-    private let listener: ListeningSocket
     private let mailbox: Mailbox<ReceiverLoop.Work>
     /// `nil` once it was closed. The lock makes a second `close` wait for the first.
     private let thread: Mutex<Runtime.Thread?>
+    private let isRefusing = Mutex(false)
 
     /// Listens, and starts the thread.
     public init(_ configuration: Configuration, script: @escaping Script) throws(ReceiverError) {
         let context = try configuration.tls.map { settings throws(ReceiverError) in
             try settings.authority.serverContext(settings)
         }
-        listener = try ListeningSocket(address: configuration.address, port: configuration.port)
+        let listener = try ListeningSocket(address: configuration.address, port: configuration.port)
         recording = Recording(limit: configuration.maxRecordedRequests)
         address = configuration.address
         port = listener.port
@@ -121,10 +121,38 @@ public final class Receiver: Sendable {
 
     /// Closes the connections that are open, and goes on listening: what a keep-alive timeout looks like. Returns when it is
     /// done.
-    public func closeConnections() {
+    public func closeConnections() { perform { .closeConnections(done: $0) } }
+
+    /// Breaks the connections that are open, and closes the listening socket, as a process that died would. Returns when it
+    /// is done.
+    public func refuseConnections() {
+        isRefusing.withLock { isRefusing in
+            perform { .refuse(done: $0) }
+            isRefusing = true
+        }
+    }
+
+    /// Listens on the same port again after `refuseConnections`. Returns when it is done.
+    public func acceptConnections() throws(ReceiverError) {
+        let result: Result<Void, ReceiverError> = isRefusing.withLock { isRefusing in
+            guard isRefusing else { return .success(()) }
+            do throws(ReceiverError) {
+                let socket = try ListeningSocket(address: address, port: port)
+                perform { .listen(socket, done: $0) }
+                isRefusing = false
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try result.get()
+    }
+
+    /// Has the thread do something, and waits until it is done.
+    private func perform(_ work: (Runtime.Semaphore) -> ReceiverLoop.Work) {
         guard let done = try? Runtime.Semaphore() else { return }
         let isOpen = thread.withLock { thread in
-            if thread != nil { mailbox.post(.closeConnections(done: done)) }
+            if thread != nil { mailbox.post(work(done)) }
             return thread != nil
         }
         if isOpen { done.wait() }
@@ -134,7 +162,6 @@ public final class Receiver: Sendable {
     public func close() {
         thread.withLock { thread in
             guard let running = thread else { return }
-            listener.stop()
             mailbox.post(.stop)
             running.join()
             thread = nil

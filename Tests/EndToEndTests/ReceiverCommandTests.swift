@@ -37,6 +37,7 @@ struct ReceiverCommandTests {
             let help = try await Binary.run(arguments)
             #expect(help.end == .exited(0))
             for flag in ReceiverFlag.all { #expect(help.text.contains("  --\(flag.name)")) }
+            for request in ReceiverControl.requests { #expect(help.text.contains("  \(request.usage)")) }
             for directive in Directive.all {
                 #expect(help.text.contains("  \(directive.usage) ") && help.text.contains(directive.help))
             }
@@ -98,6 +99,35 @@ struct ReceiverCommandTests {
         try await receiver.stop()
     }
 
+    @Test("control requests begin and end an outage, replace a script, and tell what came; nothing is printed")
+    func control() async throws {
+        let receiver = try await Running(["--control", "0", "--quiet"])
+        let prefix = "control requests on "
+        let control: String = try await eventually("its control requests are told") {
+            receiver.process.lines.first { $0.hasPrefix(prefix) }.map { String($0.dropFirst(prefix.count)) }
+        }
+        func status() async throws -> String {
+            try await curl("-o", "/dev/null", "-w", "%{http_code}", receiver.url + "orders")
+        }
+        func order(_ path: String, _ body: String = "") async throws {
+            let answer = try await curl("-w", "%{http_code}", "-d", body, control + path)
+            #expect(answer == "204")
+        }
+        try await order("script", #"{"/orders": {"status": 429}}"#)
+        #expect(try await status() == "429")
+        try await order("outage")
+        #expect(try await status() == "503")
+        try await order("refusal")
+        #expect(try await ChildProcess.run("curl", ["-sS", receiver.url]).end != .exited(0))
+        try await order("recovery")
+        try await order("script", #"{"/orders": null}"#)
+        #expect(try await status() == "200")
+        let counts = try await curl(control + "counts")
+        #expect(counts.contains(#""/orders":{"attempts":["#), "\(counts)")
+        #expect(receiver.process.lines.count == 2)
+        try await receiver.stop()
+    }
+
     @Test("speaks TLS, and says which authority to trust, until it ends")
     func tls() async throws {
         let receiver = try await Running(["--tls", "--names", "localhost,hooks.example"])
@@ -128,6 +158,7 @@ struct ReceiverCommandTests {
             (["--secret", "abc"], "whsec_", 64), (["--reply", "nothing"], "no directive", 64),
             (["--script", "/nonexistent"], "/nonexistent can't be read", 64), (["--brief=yes"], "takes no value", 64),
             (["--connections", "drop"], "serve, ignore, close or reset", 64), (["--names", "a b"], "host names", 64),
+            (["--control", "x"], "0 to 65535", 64), (["--seed", "x"], "from 0 on", 64),
             (["--address", "192.0.2.1"], "192.0.2.1", 69), (["--address", "localhost"], "IPv4", 69),
         ] as [([String], String, Int32)])
     func refusals(_ arguments: [String], _ hint: String, _ code: Int32) async throws {

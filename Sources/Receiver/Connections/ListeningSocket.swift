@@ -7,7 +7,7 @@ final class ListeningSocket: Sendable {
     let port: UInt16
 
     /// Waiting connections that the system holds for us.
-    private static let backlog: Int32 = 1024
+    private static let backlog: Int32 = 4096
 
     init(address: String, port: UInt16) throws(ReceiverError) {
         var name = sockaddr_in()
@@ -30,9 +30,6 @@ final class ListeningSocket: Sendable {
     }
 
     deinit { close(descriptor) }
-
-    /// Refuses connections from now on, also while the descriptor is still watched. Any thread.
-    func stop() { shutdown(descriptor, Int32(SHUT_RDWR)) }
 
     /// - Returns: the port.
     private static func listen(_ descriptor: Int32, _ name: inout sockaddr_in) throws(SystemError) -> UInt16 {

@@ -4,7 +4,7 @@ internal import Runtime
 // How connections come and go.
 extension ReceiverLoop {
     func acceptAll() {
-        while isAccepting {
+        while isAccepting, let listener {
             if connections.count >= configuration.maxConnections { return pauseAccepting() }
             let descriptor = accept(listener.descriptor, nil, nil)
             guard descriptor >= 0 else {
@@ -56,13 +56,13 @@ extension ReceiverLoop {
 
     /// Those that wait stay with the system.
     private func pauseAccepting() {
-        guard isAccepting else { return }
+        guard isAccepting, let listener else { return }
         isAccepting = false
         try? epoll.modify(listener.descriptor, [])
     }
 
     func resumeAccepting() {
-        guard !isAccepting, !isStopping else { return }
+        guard !isAccepting, !isStopping, let listener else { return }
         isAccepting = true
         try? epoll.modify(listener.descriptor, .read)
     }

@@ -16,6 +16,9 @@ final class ReceiverLoop: @unchecked Sendable {
         case drop(connection: Int, stream: Int32)
         case acceptAgain
         case closeConnections(done: Runtime.Semaphore)
+        /// Closes the listening socket and all connections.
+        case refuse(done: Runtime.Semaphore)
+        case listen(ListeningSocket, done: Runtime.Semaphore)
         case stop
     }
 
@@ -23,7 +26,8 @@ final class ReceiverLoop: @unchecked Sendable {
     let script: Receiver.Script
     let recording: Recording
     let limits: ConversationLimits
-    let listener: ListeningSocket
+    /// `nil`: connections are refused.
+    var listener: ListeningSocket?
     let tls: TLSContext?
     let clock: Clock
     let epoll: Epoll
@@ -71,7 +75,7 @@ final class ReceiverLoop: @unchecked Sendable {
         while !isStopping {
             epoll.wait(milliseconds: millisecondsToNextTimer) { descriptor, interest in
                 switch descriptor {
-                case listener.descriptor: acceptAll()
+                case listener?.descriptor: acceptAll()
                 case wakeup.descriptor: wakeup.clear()
                 default: if let connection = connections[descriptor] { ready(connection, interest) }
                 }
@@ -80,6 +84,7 @@ final class ReceiverLoop: @unchecked Sendable {
             let now = clock.monotonic()
             while let work = timers.popDue(at: now) { perform(work) }
         }
+        listener = nil
         for connection in connections.values { close(connection, .close) }
     }
 
@@ -104,6 +109,16 @@ final class ReceiverLoop: @unchecked Sendable {
             resumeAccepting()
         case .closeConnections(let done):
             for connection in connections.values { close(connection, .close) }
+            done.signal()
+        case .refuse(let done):
+            // Closing the descriptor takes it out of epoll.
+            listener = nil
+            for connection in connections.values { close(connection, .reset) }
+            done.signal()
+        case .listen(let socket, let done):
+            listener = socket
+            isAccepting = true
+            try? epoll.add(socket.descriptor, .read)
             done.signal()
         case .stop:
             isStopping = true

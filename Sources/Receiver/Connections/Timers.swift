@@ -1,4 +1,4 @@
-/// What is to be done later. A value.
+/// What is to be done later: a heap. A value.
 struct Timers {
     struct Timer {
         /// Nanoseconds of the monotonic clock.
@@ -6,22 +6,43 @@ struct Timers {
         let work: ReceiverLoop.Work
     }
 
-    /// The last is due first.
-    private var timers: [Timer] = []
+    private struct Entry {
+        let timer: Timer
+        /// Of those that are due together, the first that was added comes first.
+        let number: Int
 
-    var nextDue: Int64? { timers.last?.due }
+        static func < (left: Entry, right: Entry) -> Bool {
+            (left.timer.due, left.number) < (right.timer.due, right.number)
+        }
+    }
+
+    /// No entry is due before the one at half its index.
+    private var heap: [Entry] = []
+    private var added = 0
+
+    var nextDue: Int64? { heap.first?.timer.due }
 
     mutating func add(_ timer: Timer) {
-        var (low, high) = (0, timers.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if timers[middle].due > timer.due { low = middle + 1 } else { high = middle }
+        added += 1
+        var index = heap.count
+        heap.append(Entry(timer: timer, number: added))
+        while index > 0, heap[index] < heap[(index - 1) / 2] {
+            heap.swapAt(index, (index - 1) / 2)
+            index = (index - 1) / 2
         }
-        timers.insert(timer, at: low)
     }
 
     mutating func popDue(at now: Int64) -> ReceiverLoop.Work? {
-        guard let last = timers.last, last.due <= now else { return nil }
-        return timers.removeLast().work
+        guard let first = heap.first, first.timer.due <= now else { return nil }
+        heap.swapAt(0, heap.count - 1)
+        heap.removeLast()
+        var index = 0
+        while let child = [2 * index + 1, 2 * index + 2].filter({ $0 < heap.count }).min(by: { heap[$0] < heap[$1] }),
+            heap[child] < heap[index]
+        {
+            heap.swapAt(index, child)
+            index = child
+        }
+        return first.timer.work
     }
 }

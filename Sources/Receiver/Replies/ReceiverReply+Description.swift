@@ -27,6 +27,15 @@ extension ReceiverReply: CustomStringConvertible {
     }
 }
 
+extension ReceiverReply {
+    /// Whether it tells the sender that all went well, sooner or later.
+    var isSuccess: Bool {
+        if case .forever = hold { return false }
+        if case .answer(let answer) = content { return (200...299).contains(answer.status) }
+        return false
+    }
+}
+
 extension ReceiverReply.Content {
     fileprivate var isNothing: Bool {
         if case .nothing = self { return true }

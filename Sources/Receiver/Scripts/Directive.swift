@@ -70,10 +70,7 @@ extension Directive {
         // How slowly, how badly.
         Directive("delay", "SECONDS", "Waits before it answers or fails, up to 3600; 0.5 is half a second.") {
             text, script throws(Disallowed) in
-            guard let seconds = Double(text), (0...3600).contains(seconds) else {
-                throw Disallowed(allowed: "a number of seconds from 0 to 3600")
-            }
-            script.lastStep.delayMilliseconds = Int((seconds * 1000).rounded())
+            script.lastStep.delayMilliseconds = Int((try decimal(text, 0...3600) * 1000).rounded())
         },
         Directive("drip", "MILLISECONDS", "Sends one byte of the answer at a time, with this pause between.") {
             text, script throws(Disallowed) in script.lastStep.dripMilliseconds = try number(text, 1...60_000)
@@ -105,9 +102,46 @@ extension Directive {
             script.lastStep.status = script.lastStep.status ?? 503
             script.steps.append(ReplyStep())
         },
+        Directive(
+            "share", "PERCENT", "What was said so far is for this share of requests, at random, `then` for others."
+        ) {
+            text, script throws(Disallowed) in script.lastStep.share = try decimal(text, 0...100) / 100
+        },
+        Directive("for", "SECONDS", "What was said so far is for the last seconds of each `every`, `then` for others.")
+        {
+            text, script throws(Disallowed) in script.lastStep.seconds = try decimal(text, 0...86_400)
+        },
+        Directive("every", "SECONDS", "How often `for` comes. Default: 60.") {
+            text, script throws(Disallowed) in script.lastStep.every = try decimal(text, 0.001...86_400)
+        },
         Directive("per", "HEADER", "Counts requests apart for each value of this header, such as webhook-id.") {
             $1.countsPer = $0
         },
+        // How much is taken. These are about the whole path.
+        Directive("rate", "NUMBER", "Takes so many requests a second, by a token bucket, and answers 429 to others.") {
+            text, script throws(Disallowed) in script.rate.perSecond = try decimal(text, 0.001...1_000_000)
+        },
+        Directive("burst", "NUMBER", "How many `rate` lets through at once. Default: 2.") {
+            text, script throws(Disallowed) in script.rate.burst = Double(try number(text, 1...1_000_000))
+        },
+        Directive("window", "SECONDS", "Counts `rate` in fixed windows of so many seconds, without a bucket.") {
+            text, script throws(Disallowed) in script.rate.window = try decimal(text, 0.001...86_400)
+        },
+        Directive("slow-start", "SECONDS", "Lets `rate` grow for so long, from a tenth of it, after the first request.")
+        {
+            text, script throws(Disallowed) in script.rate.slowStart = try decimal(text, 0.001...86_400)
+        },
+        Directive("announce", nil, "Adds Retry-After to each 429 of `rate`.") { $1.rate.isAnnounced = true },
+        Directive("workers", "NUMBER", "Works on so many requests at once, each for its `delay`; others wait.") {
+            text, script throws(Disallowed) in script.work.workers = try number(text, 1...1000)
+        },
+        Directive("room", "NUMBER", "How many may wait for `workers`; 503 to others. Default: any number.") {
+            text, script throws(Disallowed) in script.work.room = try number(text, 0...1_000_000)
+        },
+        Directive("strain", "NUMBER", "While more than so many wait for `workers`, each takes twice as long.") {
+            text, script throws(Disallowed) in script.work.strain = try number(text, 0...1_000_000)
+        },
+        Directive("together", nil, "Shares these limits with all other paths that say so.") { $1.isTogether = true },
         // The handshake of CloudEvents: OPTIONS is always answered with it.
         Directive("allow-origin", "NAME", "What OPTIONS is told in WebHook-Allowed-Origin; `none` refuses.") {
             text, script throws(Disallowed) in
@@ -125,6 +159,13 @@ extension Directive {
 
     private static func number(_ text: String, _ range: ClosedRange<Int>) throws(Disallowed) -> Int {
         guard let number = Int(text), range.contains(number) else {
+            throw Disallowed(allowed: "a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+
+    private static func decimal(_ text: String, _ range: ClosedRange<Double>) throws(Disallowed) -> Double {
+        guard let number = Double(text), range.contains(number) else {
             throw Disallowed(allowed: "a number from \(range.lowerBound) to \(range.upperBound)")
         }
         return number

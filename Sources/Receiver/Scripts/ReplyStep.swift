@@ -26,6 +26,36 @@ struct ReplyStep: Sendable {
     var failure: Failure?
     /// How many requests it is for; the last step is for all that follow.
     var times = 1
+    /// The part of all requests that it is for, 0...1, at random; `nil`: all of them.
+    var share: Double?
+    /// It is for the last so many seconds of each `every`; `nil`: for all the time.
+    var seconds: Double?
+    var every = 60.0
+
+    /// Whether it is for some requests here and there, rather than for so many in a row.
+    var isConditional: Bool { share != nil || seconds != nil }
+
+    private func applies(after elapsed: Double, _ random: inout SeededRandom) -> Bool {
+        if let seconds, elapsed.truncatingRemainder(dividingBy: every) < every - seconds { return false }
+        guard let share else { return true }
+        return Double.random(in: 0..<1, using: &random) < share
+    }
+
+    /// The step that a request finds: the first whose condition holds, or whose turn it is.
+    fileprivate static func chosen(
+        of steps: [ReplyStep], for number: Int, seconds: Double, _ random: inout SeededRandom
+    ) -> ReplyStep {
+        var last = 0
+        for step in steps {
+            if step.isConditional {
+                if step.applies(after: seconds, &random) { return step }
+            } else {
+                last += step.times
+                if number <= last { return step }
+            }
+        }
+        return steps.last { !$0.isConditional } ?? ReplyStep()
+    }
 
     func reply(to request: ReceivedRequest) -> ReceiverReply {
         if isStale, request.position > 1 { return .close }
@@ -79,19 +109,25 @@ struct ReplyScript: Sendable {
     /// What a CloudEvents handshake is told; `nil`: what it asked for.
     var allowedOrigin: String?
     var allowedRate: String?
+    var rate = RateLimit()
+    var work = WorkLimit()
+    /// All paths whose scripts say so share their limits.
+    var isTogether = false
 
     var lastStep: ReplyStep {
         get { steps[steps.count - 1] }
         set { steps[steps.count - 1] = newValue }
     }
 
-    /// - Parameter number: of the request, 1 for the first.
-    func step(for number: Int) -> ReplyStep {
-        var last = 0
-        for step in steps {
-            last += step.times
-            if number <= last { return step }
-        }
-        return lastStep
+    /// Whether nothing depends on the requests before.
+    var isSimple: Bool {
+        steps.count == 1 && !lastStep.isConditional && rate.perSecond == nil && work.workers == nil
+    }
+
+    /// - Parameters:
+    ///   - number: of the request, 1 for the first.
+    ///   - seconds: since the first request.
+    func step(for number: Int, seconds: Double, _ random: inout SeededRandom) -> ReplyStep {
+        ReplyStep.chosen(of: steps, for: number, seconds: seconds, &random)
     }
 }

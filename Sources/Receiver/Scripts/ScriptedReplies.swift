@@ -12,8 +12,14 @@ internal import Synchronization
 public final class ScriptedReplies: Sendable {
     private struct State {
         var counts: [String: Int] = [:]
+        /// Of paths whose scripts need it; "" is for all that are counted together.
+        var paths: [String: PathState] = [:]
+        /// Scripts that replace those from the start.
+        var replaced: [String: ReplyScript] = [:]
+        var outage: ReplyScript?
     }
 
+    private let seed: UInt64
     private let paths: [String: ReplyScript]
     private let state = Mutex(State())
 
@@ -24,8 +30,11 @@ public final class ScriptedReplies: Sendable {
     ///   - json: a script. Paths it doesn't name go by their URLs.
     ///   - query: directives for requests of which nothing else says anything, as in a query: `status=503&delay=2`. Without
     ///     it that is the script's `*`, and 200 if there is none.
-    public init(json: [UInt8]? = nil, otherwise query: String? = nil) throws(ScriptError) {
-        var paths = try json.map { json throws(ScriptError) in try Self.parse(json) } ?? [:]
+    ///   - seed: of everything that is random.
+    public init(json: [UInt8]? = nil, otherwise query: String? = nil, seed: UInt64 = 0) throws(ScriptError) {
+        self.seed = seed
+        let scripts = try json.map { json throws(ScriptError) in try Self.parse(json) } ?? [:]
+        var paths = scripts.compactMapValues { $0 }
         if let query {
             guard let script = try ReplyScript(target: "?" + query) else {
                 throw ScriptError(
@@ -44,13 +53,55 @@ public final class ScriptedReplies: Sendable {
             return .status(400, headers: [("content-type", "text/plain")], body: "\(error)\n")
         }
         if request.method == "OPTIONS" { return Self.handshake(request, script) }
-        return script.step(for: number(request, script)).reply(to: request)
+        if script.isSimple { return script.lastStep.reply(to: request) }
+        let number = number(request, script)
+        let name = script.isTogether ? "" : request.path
+        let fresh = PathState(script, random: SeededRandom(seed: seed, name: name), now: request.receivedAt)
+        return state.withLock { state in
+            if state.paths.count >= Self.maxCounts, state.paths[name] == nil {
+                var path = fresh
+                return path.reply(to: request, script, number: number)
+            }
+            return state.paths[name, default: fresh].reply(to: request, script, number: number)
+        }
     }
 
     private func script(for target: String) throws(ScriptError) -> ReplyScript {
-        let path = target.prefix { $0 != "?" }
-        if let script = paths[String(path)] { return script }
-        return try ReplyScript(target: target) ?? paths["*"] ?? ReplyScript()
+        let path = Self.path(of: target)
+        let (replaced, others) = state.withLock { ($0.outage ?? $0.replaced[path], $0.replaced["*"]) }
+        if let script = replaced ?? paths[path] { return script }
+        return try ReplyScript(target: target) ?? others ?? paths["*"] ?? ReplyScript()
+    }
+
+    static func path(of target: String) -> String { String(target.prefix { $0 != "?" }) }
+
+    // MARK: Changes while it runs
+
+    /// Replaces the scripts of the paths that a script in JSON names, and begins their counts again; `null` brings back what
+    /// the path did at the start.
+    public func replace(_ json: [UInt8]) throws(ScriptError) {
+        let scripts = try Self.parse(json)
+        state.withLock { state in
+            for (path, script) in scripts { state.replaced[path] = script }
+            state.counts = state.counts.filter { scripts[Self.path(of: $0.key)] == nil }
+            state.paths = state.paths.filter { $0.key != "" && scripts[Self.path(of: $0.key)] == nil }
+        }
+    }
+
+    /// Answers every request so from now on, whatever its path says: 503, if these directives (JSON) say nothing else.
+    public func beginOutage(_ json: [UInt8]) throws(ScriptError) {
+        var script = ReplyScript()
+        if !json.isEmpty { script = try ReplyScript(json: try Self.root(json), path: "the outage") }
+        if script.steps.count == 1, script.lastStep.status == nil { script.lastStep.status = 503 }
+        state.withLock { $0.outage = script }
+    }
+
+    /// Ends it. Limits begin again, so that a slow start does.
+    public func endOutage() {
+        state.withLock { state in
+            state.outage = nil
+            state.paths = [:]
+        }
     }
 
     /// 1 for the first request.
@@ -75,23 +126,27 @@ public final class ScriptedReplies: Sendable {
         return .status(200, headers: headers)
     }
 
-    private static func parse(_ json: [UInt8]) throws(ScriptError) -> [String: ReplyScript] {
-        let root: JSONValue
+    private static func root(_ json: [UInt8]) throws(ScriptError) -> JSONValue {
         do throws(JSONError) {
-            root = try JSONDocument(parsing: json).root
+            return try JSONDocument(parsing: json).root
         } catch {
             throw ScriptError(description: "It is not JSON: \(error).")
         }
+    }
+
+    /// - Returns: by path; `nil` for `null`.
+    private static func parse(_ json: [UInt8]) throws(ScriptError) -> [String: ReplyScript?] {
+        let root = try root(json)
         guard root.kind == .object else {
             throw ScriptError(description: "It must be an object whose keys are paths, such as \"/orders\".")
         }
-        var paths: [String: ReplyScript] = [:]
+        var paths: [String: ReplyScript?] = [:]
         for (path, value) in root.members {
             guard path == "*" || path.hasPrefix("/") else {
                 throw ScriptError(
                     description: "\"\(path)\" is no path: paths begin with /, and * stands for all others.")
             }
-            paths[path] = try ReplyScript(json: value, path: path)
+            paths[path] = .some(value.isNull ? nil : try ReplyScript(json: value, path: path))
         }
         return paths
     }
