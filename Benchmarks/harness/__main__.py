@@ -10,6 +10,7 @@ import tempfile
 import time
 
 import counts
+import faults
 import plots
 import publishing
 import report
@@ -31,6 +32,7 @@ class Bench:
         self.seconds = 0.5 if options.quick else 1
         self.patience = Patience(0)
         self.lines, self.samples = [], {}
+        self.faults = None
         self._folder = folder
 
     def folder(self):
@@ -89,9 +91,9 @@ def measure(bench, chosen, patience):
     return took, failed
 
 
-def publish():
+def publish(put=publishing.publish):
     try:
-        publishing.publish()
+        put()
         return 0
     except (Failed, OSError, ValueError, KeyError, TypeError) as error:
         print(f"Benchmarks/run: nothing to publish: {error!r}", file=sys.stderr)
@@ -101,31 +103,35 @@ def publish():
 def main():
     parser = argparse.ArgumentParser(
         prog="Benchmarks/run", description="Measures this clone's Herald beside references in C, and prints a table.",
-        epilog=f"Scenarios: {', '.join(scenarios.ALL)}. --quick leaves out: {', '.join(scenarios.LONG)}. Writes "
+        epilog=f"Scenarios: {', '.join(scenarios.ALL)}. --quick leaves out: {', '.join(scenarios.LONG)}. Measured only when "
+        f"--only names it: {', '.join(scenarios.APART)} (15 minutes, 4 when quick). Writes "
         "Benchmarks/results/latest.md, latest.json and the plots.")
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds, and only the short scenarios")
     parser.add_argument("--rounds", type=int, metavar="N", help="of each comparison (default 5, 3 when quick)")
     parser.add_argument("--patience", type=float, metavar="SECONDS",
                         help="to wait, in all, for others to leave the machine alone (default 60, 15 when quick)")
     parser.add_argument("--check", action="store_true",
-                        help="exit 1 if a figure of the scenario `counts` is beyond its bound in Benchmarks/bounds.json")
+                        help="exit 1 if a figure of the scenario `counts` is beyond its bound in Benchmarks/bounds.json, or "
+                        "a goal of the scenario `faults` does not hold")
     parser.add_argument("--record", action="store_true",
                         help="measure `counts` and write these bounds, the highest of --rounds; nothing else")
     parser.add_argument("--publish", action="store_true",
                         help="measure nothing; put the figures and plots of the last run into Documentation/performance.md, and "
-                        "make them Benchmarks/baseline.json")
+                        "make them Benchmarks/baseline.json; with --only faults: measure, and put what was found into "
+                        "Documentation/delivery.md")
     parser.add_argument("--only", metavar="LIST", help="these scenarios, separated by commas")
     parser.add_argument("--data", default=".", metavar="FOLDER", help="where to write data, on a disk (default: here)")
     options = parser.parse_args()
-    if options.publish:
+    if options.publish and options.only != "faults":
         return publish()
-    all_of_them = [name for name in scenarios.ALL if not options.quick or name not in scenarios.LONG]
+    unnamed = scenarios.APART + (scenarios.LONG if options.quick else ())
+    all_of_them = [name for name in scenarios.ALL if name not in unnamed]
     chosen = options.only.split(",") if options.only else all_of_them
     for name in chosen:
         if name not in scenarios.ALL:
             parser.error(f"no scenario {name}")
-    if options.check and "counts" not in chosen:
-        parser.error("--check is about the scenario counts, which --only leaves out")
+    if options.check and not {"counts", "faults"} & set(chosen):
+        parser.error("--check is about the scenarios counts and faults, which --only leaves out")
     if file_system(options.data) in ("tmpfs", "ramfs"):
         print("Benchmarks/run: this folder is in memory: what is durable costs nothing here", file=sys.stderr)
 
@@ -144,6 +150,15 @@ def main():
     remarks = notes(bench, options, time.monotonic() - began)
     remarks.append("- seconds that each took: " + ", ".join(f"{name} {seconds:.0f}" for name, seconds in took.items()))
     remarks += ["- left out: " + ", ".join(left_out)] if left_out else []
+    if bench.faults:
+        bench.faults["notes"] = faults.notes(bench, remarks[0])
+        print(faults.table(bench.faults))
+        faults.write(bench.faults)
+        failed |= options.check and not faults.hold(bench.faults)
+        if options.publish:
+            failed = publish(faults.publish_page) == 1 or failed
+        if options.only == "faults":
+            return 1 if failed else 0
     print(report.table(bench.lines))
     if not options.only:
         print("\n" + report.aligned(report.goals(bench.lines)))

@@ -112,3 +112,36 @@ def panel(drawing, seconds, values, top, bottom, label, colour):
     axis(drawing, left, right, bottom, top, ticks, lambda value: value / most, label)
     drawing.curve([(left + (right - left) * second / seconds[-1], bottom - (bottom - top) * value / most)
                    for second, value in zip(seconds, values)], colour)
+
+
+def rates(receivers):
+    """Deliveries per second over time, a panel for each receiver: useful ones, and attempts, dashed."""
+    width, height, columns = 470, 170, 2
+    rows = math.ceil(len(receivers) / columns)
+    drawing = Drawing(width * columns + 20, 60 + height * rows, "Deliveries per second: useful, and attempts (dashed)")
+    for index, receiver in enumerate(receivers):
+        left, top = 50 + width * (index % columns), 75 + height * (index // columns)
+        right, bottom = left + width - 60, top + height - 70
+        seconds = max(len(receiver["useful"]), len(receiver["attempts"]), 2)
+        most = nice(max(receiver["useful"] + receiver["attempts"], default=1))
+        ticks = [(most * part, f"{most * part:,.0f}") for part in (0, 0.5, 1)]
+        axis(drawing, left, right, bottom, top, ticks, lambda value, most=most: value / most, "")
+        drawing.text(left, top - 12, receiver["name"], 12, weight="bold")
+        drawing.text(right, bottom + 15, f"{seconds} s", 11, "end")
+        for name, colour, dashes in (("attempts", SERIES[2], "3 3"), ("useful", SERIES[0], "")):
+            points = thinned(receiver[name])
+            drawing.curve([(left + (right - left) * second / (seconds - 1), bottom - (bottom - top) * min(1, value / most))
+                           for second, value in points], colour, dashes)
+    return drawing
+
+
+def nice(value):
+    """1, 2 or 5 times a power of ten, no less than the value."""
+    power = 10 ** math.floor(math.log10(max(value, 1)))
+    return next(power * step for step in (1, 2, 5, 10) if power * step >= value)
+
+
+def thinned(numbers, most=300):
+    """Means of so many seconds at a time that a curve has no more points than can be seen."""
+    step = math.ceil(max(1, len(numbers)) / most)
+    return [(first, statistics.fmean(numbers[first:first + step])) for first in range(0, len(numbers), step)]

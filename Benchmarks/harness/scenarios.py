@@ -5,6 +5,7 @@ import subprocess
 import time
 
 from counts import counts
+from faults import faults
 from growth import growth
 from loads import IN_FLIGHT, hundreds_of_delegates, latency_under_load, one_delegate, sizes, ten_delegates
 from machine import machine_seconds
@@ -228,7 +229,11 @@ ALL = {
     "multicast": multicast,
     "others": others,
     "soak": soak,
+    "faults": faults,
 }
+
+# What is measured only when --only names it: it is about rates that somebody else sets, and takes long.
+APART = ("faults",)
 
 # What --quick leaves out, unless --only names it.
 LONG = ("sizes", "connections", "hundreds", "load", "growth", "others", "soak")
