@@ -26,13 +26,6 @@ enum Help {
             """
     }
 
-    static let health = """
-        Usage: herald health [--listen HOST:PORT]
-
-        Asks a running server on this machine for /healthz: exits 0 when it answers, 1 when not. Reads HERALD_LISTEN like
-        `herald serve`.
-        """
-
     static let rewrap = """
         Usage: herald rewrap [--data FOLDER]
 

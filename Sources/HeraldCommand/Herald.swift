@@ -40,15 +40,6 @@ struct HeraldCommand {
         }
     }
 
-    static func health(_ arguments: [String]) {
-        let settings = read(arguments)
-        if let problem = HealthCheck.problem(settings) {
-            complain(problem)
-            exit(1)
-        }
-        print("ok")
-    }
-
     static func rewrap(_ arguments: [String]) {
         let settings = read(arguments)
         do {

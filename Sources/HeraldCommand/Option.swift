@@ -231,19 +231,13 @@ extension Option {
         return key
     }
 
-    private static let durationUnits: [(letter: Character, milliseconds: Int64)] = [
-        ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000),
-    ]
-
     private static let sizeUnits: [(name: String, bytes: Int64)] = [
         ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20),
     ]
 
     /// As it can be set: in the largest unit that fits.
     static func describe(duration milliseconds: Int64?) -> String {
-        guard let milliseconds else { return "forever" }
-        let unit = durationUnits.first { milliseconds % $0.milliseconds == 0 }
-        return unit.map { "\(milliseconds / $0.milliseconds)\($0.letter)" } ?? "\(milliseconds)ms"
+        milliseconds.map(DurationText.text) ?? "forever"
     }
 
     /// As it can be set: in the largest unit that fits.
@@ -256,11 +250,10 @@ extension Option {
     /// Milliseconds; `nil`: forever.
     private static func duration(_ text: String) throws(Disallowed) -> Int64? {
         if text == "forever" { return nil }
-        guard let last = text.last, let unit = durationUnits.first(where: { $0.letter == last }),
-            let number = Int64(text.dropLast()),
-            (1...1_000_000).contains(number)
-        else { throw Disallowed(allowed: "a number with m, h or d, such as 7d, or forever") }
-        return number * unit.milliseconds
+        guard let duration = DurationText.milliseconds(text), duration >= 60_000 else {
+            throw Disallowed(allowed: "at least 1m, a number with m, h or d, such as 7d, or forever")
+        }
+        return duration
     }
 
     /// Bytes; `nil`: without limit.

@@ -63,13 +63,33 @@ struct Settings {
         }
     }
 
-    /// Variables that others set: for the commands that ask a server, our scripts and tests, and Kubernetes for a service that is named `herald`.
+    /// Variables that others set: for the commands that ask a server, our scripts and tests, and Kubernetes.
     private static func isForeign(_ variable: String) -> Bool {
         [
-            "HERALD_BINARY", "HERALD_VENV", "HERALD_NEW_MASTER_KEY", "HERALD_KILL_CYCLES", "HERALD_PORT",
-            "HERALD_SERVER", "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP",
-        ].contains(variable)
-            || variable.hasPrefix("HERALD_PORT_") || variable.hasPrefix("HERALD_SERVICE_")
+            "HERALD_BINARY", "HERALD_VENV", "HERALD_NEW_MASTER_KEY", "HERALD_KILL_CYCLES", "HERALD_SERVER",
+            "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP",
+        ].contains(variable) || isOfKubernetes(variable)
+    }
+
+    /// Whether Kubernetes sets the variable in each container for a service called `herald` or `herald-…`, whatever follows.
+    static func isOfKubernetes(_ variable: String) -> Bool {
+        // Of the service herald-master, with ports that may be named: HERALD_MASTER_SERVICE_HOST,
+        // HERALD_MASTER_SERVICE_PORT, HERALD_MASTER_SERVICE_PORT_HTTP, HERALD_MASTER_PORT, HERALD_MASTER_PORT_8080_TCP,
+        // HERALD_MASTER_PORT_8080_TCP_ADDR.
+        let words = variable.split(separator: "_").dropFirst()
+        if words.suffix(2) == ["SERVICE", "HOST"] { return true }
+        return words.indices.contains { index in
+            guard words[index] == "PORT" else { return false }
+            if index > words.startIndex, words[index - 1] == "SERVICE" { return true }
+            let rest = words[(index + 1)...].map(String.init)
+            switch rest.count {
+            case 0: return true
+            case 2, 3:
+                return UInt16(rest[0]) != nil && ["TCP", "UDP", "SCTP"].contains(rest[1])
+                    && (rest.count == 2 || ["PROTO", "PORT", "ADDR"].contains(rest[2]))
+            default: return false
+            }
+        }
     }
 
     /// `nil`: plain HTTP.

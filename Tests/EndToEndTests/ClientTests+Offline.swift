@@ -65,6 +65,45 @@ struct ClientOfflineTests {
         #expect(result.lines.count == 1)
     }
 
+    @Test("every flag that takes a time takes a duration, and says so in its help")
+    func times() {
+        let flags = Self.leaves.flatMap { $0.last?.flags ?? [] }
+        let times = flags.filter { $0.placeholder?.contains("TIME") == true }
+        #expect(times.count >= 8)
+        for flag in times { #expect(flag.time != nil, "--\(flag.name)") }
+    }
+
+    @Test(
+        "lines fit on the screen, and no column takes the room of all others",
+        arguments: [(80, "order.paid  custome…  {\"amount\":…"), (120, ""), (200, "")])
+    func tables(_ width: Int, _ end: String) throws {
+        let id = "evt_01M7ZBVP6SEA9SZZ2NGM4EGXYC"
+        let subject = "customer:" + String(repeating: "7", count: 60)
+        let data = "{\"amount\": " + String(repeating: "1", count: 60) + "}"
+        func cells(_ texts: String...) -> [Table.Cell] { texts.map { Table.Cell($0) } }
+        var table = EventRow.table
+        let first = table.lines([cells("17:21:12.123", id, "order.paid", "", "1")], width: width, usesColor: false)
+        #expect(
+            first == [
+                "TIME          ID                              TYPE        SUBJECT  DATA",
+                "17:21:12.123  \(id)  order.paid           1",
+            ])
+        let row = try #require(
+            table.lines([cells("17:21:12.123", id, "order.paid", subject, data)], width: width, usesColor: false).first)
+        #expect(row.count == min(width, 12 + 30 + 10 + subject.count + data.count + 8))
+        #expect(row.hasPrefix("17:21:12.123  \(id)  order.paid  customer"), "\(row)")
+        #expect(row.contains("{\"amount"), "\(row)")
+        #expect(end.isEmpty || row.hasSuffix(end), "\(row)")
+        // Wide enough for all: nothing is cut.
+        #expect((width == 200) == !row.contains("…"), "\(row)")
+        // The room that one needs less of is for the others.
+        let wide = try #require(
+            table.lines([cells("17:21:12.123", id, "order.paid", "s", data)], width: width, usesColor: false).first)
+        #expect(wide.count <= width)
+        var plain = EventRow.table
+        #expect(plain.lines([cells("t", id, "a", subject, data)], width: nil, usesColor: false)[1].hasSuffix(data))
+    }
+
     @Test("openapi prints what the server answers")
     func openapi() async throws {
         let json = try await Client.run(["openapi"])

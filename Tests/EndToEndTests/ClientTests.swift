@@ -1,6 +1,8 @@
 import Glibc
+import HeraldServer
 import JSON
 import Receiver
+import Runtime
 import TestSupport
 import Testing
 
@@ -55,7 +57,7 @@ struct ClientTests {
 
         #expect(try await client.run("delegates", "remove", id).text == "Removed \(id).")
         #expect(try await client.run("delegates", "list", "--kind=webhook").text == "No delegates.")
-        #expect(try await client.run("delegates", "remove", "--all").text == "Removed 0.")
+        #expect(try await client.run("delegates", "remove", "--all", "--yes").text == "Removed 0.")
         #expect(try await client.run("delegates", "remove").end == .exited(64))
     }
 
@@ -149,15 +151,153 @@ struct ClientTests {
         let client = Client(try await HeraldProcess.start())
         let add = try await client.run("delegates", "add", "ftp://x", "--max-in-flight", "0", "--format", "xml")
         #expect(add.end == .exited(1))
-        #expect(add.lines[0].hasPrefix("herald: Some fields are not valid"), "\(add.text)")
-        for field in ["/url", "/max_in_flight", "/format"] {
-            #expect(
-                add.lines.contains { $0.hasPrefix("  \(field) must be") || $0.hasPrefix("  \(field) ") }, "\(add.text)")
+        #expect(add.lines[0] == "herald: Nothing was done:", "\(add.text)")
+        for given in ["URL", "--max-in-flight", "--format"] {
+            #expect(add.lines.contains { $0.hasPrefix("  \(given) must ") && $0.hasSuffix(".") }, "\(add.text)")
         }
         let none = try await client.run("events", "show", "evt_none")
         #expect(none.end == .exited(1))
         #expect(none.text == "herald: Not found: There is no event with the id evt_none.")
         #expect(try await client.run("delegates", "remove", "..").end == .exited(1))
+    }
+
+    @Test("remove --all wants --yes where nobody can be asked")
+    func removalOfAll() async throws {
+        let client = Client(try await HeraldProcess.start())
+        for port in 1...2 { _ = try await client.herald.register("http://127.0.0.1:\(port)/") }
+        let refused = try await client.run("delegates", "remove", "--all")
+        #expect(refused.end == .exited(64))
+        #expect(refused.text.contains("Remove all 2 webhooks of http://127.0.0.1:"), "\(refused.text)")
+        #expect(refused.text.hasSuffix("--yes does it."), "\(refused.text)")
+        #expect(try await client.run("delegates", "list", "--kind=webhook").lines.count == 3)
+        #expect(try await client.run("delegates", "remove", "--all", "--yes").text == "Removed 2.")
+    }
+
+    @Test("a time may be given as a duration: 1h is an hour ago, or in an hour for what is to come")
+    func durations() async throws {
+        let receiver = try Receiver()
+        let client = Client(try await HeraldProcess.start())
+        for (type, time) in [("a.old", "3h"), ("a.young", "30m")] {
+            let posted = try await client.run("publish", type, "--time", time)
+            #expect(posted.end == .exited(0), "\(posted.text)")
+        }
+        let times = try await client.run("events", "list", "--type=a.*", "--json").json.map {
+            try #require($0["time"]?.timestamp).milliseconds
+        }
+        // The second was posted after the first, and 150 minutes younger.
+        try #require(times.count == 2)
+        #expect((0..<600_000).contains(times[0] - times[1] - 150 * 60_000), "\(times)")
+
+        for (flag, type) in [("--since", "a.young"), ("--until", "a.old")] {
+            let list = try await client.run("events", "list", "--type=a.*", flag, "1h", "--json")
+            #expect(list.json.map { $0.text("type") } == [type], "\(list.text)")
+        }
+        #expect(try await client.run("delegates", "add", receiver.url(), "--start", "1d").end == .exited(0))
+        #expect(await receiver.requests(2).count == 2)
+        let id = try #require(
+            try await client.run("delegates", "list", "--kind=webhook", "--json").document()["id"]?.string)
+        let replayed = try await client.run("delegates", "replay", id, "--from", "1d", "--until", "1s", "--json")
+        #expect(replayed.end == .exited(0), "\(replayed.text)")
+
+        let listening = try await ListenTests.start(["listen", "--after", "1d", "--json"], at: client.herald)
+        try await eventually("both are shown") { listening.lines.count { $0.contains(#""type":"a."#) } == 2 }
+        listening.signal(SIGTERM)
+        _ = try await listening.ended()
+
+        let key = try await client.run("keys", "create", "x", "--scope=admin", "--expires-at", "90d", "--json")
+        let ends = try #require(try key.document()["expires_at"]?.timestamp).milliseconds
+        #expect((89 * 86_400_000..<91 * 86_400_000).contains(ends - Clock.system.wall()), "\(key.text)")
+    }
+
+    @Test("openapi prints the description of the server that is named")
+    func openapi() async throws {
+        let description = #"{"openapi": "3.1.0", "info": {"title": "Another Herald"}}"#
+        let other = try Receiver { request in
+            request.path.hasSuffix("/openapi.yaml")
+                ? .status(200, body: "# Of another version\nopenapi: 3.1.0\n")
+                : request.path.hasSuffix("/openapi.json") ? .status(200, body: description) : .status(404)
+        }
+        let json = try await Client.run(["openapi", "--server", other.url()])
+        #expect(json.end == .exited(0) && json.text == description, "\(json.text)")
+        #expect(try await Client.run(["openapi"], server: other.url()).text == description)
+        let yaml = try await Client.run(["openapi", "--yaml", "--server=\(other.url())"])
+        #expect(yaml.text.hasPrefix("# Of another version"), "\(yaml.text)")
+        let none = try await Client.run(["openapi", "--server=\(other.url())/nothing-here"])
+        #expect(none.end == .exited(0), "the path before it is kept: \(none.text)")
+        let herald = try await HeraldProcess.start()
+        let own = try await Client.run(["openapi", "--server", "127.0.0.1:\(herald.port)"])
+        #expect(own.text == (try await Client.run(["openapi"]).text))
+
+        let silent = try Receiver { _ in .status(200, body: "{}") }
+        #expect(try await Client.run(["openapi", "--server", silent.url()]).end == .exited(69))
+        #expect(try await Client.run(["openapi", "--yaml", "--server", silent.url()]).end == .exited(69))
+    }
+
+    @Test("every problem is told in words of the command line, not of HTTP")
+    func words() async throws {
+        let problems = Self.problems
+        #expect(problems.count > 20)
+        // The delegate's id says which of them is answered.
+        let receiver = try Receiver { request in
+            let name = request.path.split(separator: "/").last.map(String.init) ?? ""
+            return problems[name].map {
+                .status(
+                    Int($0["status"]?.integer ?? 400), headers: [("Content-Type", "application/problem+json")],
+                    body: $0.compactText)
+            } ?? .status(500)
+        }
+        for name in problems.keys.sorted() {
+            let result = try await Client.run(
+                ["delegates", "change", name, "--lease", "5", "--server", receiver.url()])
+            #expect([.exited(1), .exited(70), .exited(75)].contains(result.end), "\(name): \(result.text)")
+            #expect(result.text.count > 20)
+            let ofHTTP =
+                #/\b(GET|POST|PUT|PATCH|DELETE|HTTP|Authorization|Bearer|Accept|If-Match|Content-Type|Idempotency-Key|[Hh]eader|[Bb]ody|[Rr]equest|parameter|pointer)\b|/v1/|lease_seconds|max_stored_bytes/#
+            #expect(result.text.firstMatch(of: ofHTTP) == nil, "\(name): \(result.text)")
+        }
+    }
+
+    /// Those that openapi.yaml shows, by the last segment of their type.
+    private static var problems: [String: JSONValue] {
+        func below(_ value: JSONValue) -> [JSONValue] {
+            if value.kind == .array { return value.elements.flatMap(below) }
+            guard value.kind == .object else { return [] }
+            return (value["type"]?.string?.hasPrefix("/problems/") == true ? [value] : [])
+                + value.members.flatMap { below($0.value) }
+        }
+        guard let root = try? JSONDocument(parsing: APIDescription.json, limits: JSONLimits(values: 200_000)).root
+        else { return [:] }
+        return Dictionary(
+            below(root).map { ($0.text("type").split(separator: "/").last.map(String.init) ?? "", $0) },
+            uniquingKeysWith: { one, _ in one })
+    }
+
+    @Test("refusals name commands and flags that help")
+    func help() async throws {
+        let client = Client(try await HeraldProcess.start())
+        let id = try await client.herald.register("http://127.0.0.1:9/").id
+        let other = try await client.run("delegates", "add", "http://127.0.0.1:9/", "--rate-limit=5")
+        #expect(other.text.contains("`herald delegates change \(id)` changes"), "\(other.text)")
+        let lease = try await client.run("delegates", "renew", id)
+        #expect(lease.text.contains("`herald delegates change \(id) --lease SECONDS`"), "\(lease.text)")
+        let start = try await client.run("listen", "--after", "evt_none")
+        #expect(start.text.hasPrefix("herald: --after "), "\(start.text)")
+        let overlap = try await client.run("delegates", "add", "http://127.0.0.1:9/x", "--lease", "1")
+        #expect(overlap.text.hasPrefix("herald: --lease must "), "\(overlap.text)")
+        let filter = try await client.run(
+            "delegates", "add", "http://127.0.0.1:9/x", "--filter", #"{"data": {"a": [{"nope": 1}]}}"#)
+        #expect(filter.text.hasPrefix("herald: --filter, at /data/a"), "\(filter.text)")
+        let since = try await client.run("events", "list", "--since", "yesterday")
+        #expect(since.end == .exited(64) && since.text.hasSuffix("or 1h for an hour ago."), "\(since.text)")
+        let empty = try await client.run("delegates", "show", "")
+        #expect(empty.end == .exited(64) && empty.text.hasPrefix("herald: ID is empty"), "\(empty.text)")
+
+        let key = try await client.run("keys", "create", "x", "--scope=admin", "--json")
+        #expect(key.end == .exited(0))
+        let none = try await client.run("delegates", "list")
+        #expect(
+            none.text.hasSuffix("needs an access key. Give one with --key-file FILE, or in HERALD_KEY."), "\(none.text)"
+        )
     }
 
     @Test("where no server is, or another one, that is said: exit code 69")

@@ -89,6 +89,36 @@ struct CommandTests {
         }
     }
 
+    @Test("variables that Kubernetes makes of a service called herald or herald-… are no settings")
+    func kubernetes() async throws {
+        var environment: [String: String] = [:]
+        for service in ["HERALD", "HERALD_MASTER", "HERALD_SERVER", "HERALD_LISTEN", "HERALD_PORT", "HERALD_2"] {
+            environment["\(service)_SERVICE_HOST"] = "10.0.0.11"
+            environment["\(service)_SERVICE_PORT"] = "8080"
+            environment["\(service)_SERVICE_PORT_HTTP"] = "8080"
+            environment["\(service)_SERVICE_PORT_ADMIN_UI"] = "8081"
+            environment["\(service)_PORT"] = "tcp://10.0.0.11:8080"
+            for scheme in ["TCP", "UDP", "SCTP"] {
+                environment["\(service)_PORT_8080_\(scheme)"] = "\(scheme.lowercased())://10.0.0.11:8080"
+                environment["\(service)_PORT_8080_\(scheme)_PROTO"] = scheme.lowercased()
+                environment["\(service)_PORT_8080_\(scheme)_PORT"] = "8080"
+                environment["\(service)_PORT_8080_\(scheme)_ADDR"] = "10.0.0.11"
+            }
+        }
+        let herald = try await HeraldProcess.start(environment: environment)
+        #expect(try await herald.get("/healthz").status == 200)
+        // Neither is one taken for the server to ask.
+        environment["HERALD_SERVER"] = "127.0.0.1:\(herald.port)"
+        let result = try await Binary.run(["health"], environment: environment)
+        #expect(result.end == .exited(0), "\(result.text)")
+
+        // No setting may get such a name.
+        for option in Option.all { #expect(!Settings.isOfKubernetes(option.variable), "\(option.variable)") }
+        for variable in ["HERALD_PORT_X", "HERALD_MASTER_PORT_80", "HERALD_HOST", "HERALD_MASTER_PORT_8080_TCP_X"] {
+            #expect(!Settings.isOfKubernetes(variable), "\(variable)")
+        }
+    }
+
     @Test("a flag wins over the environment")
     func precedence() async throws {
         let herald = try await HeraldProcess.start(
@@ -121,6 +151,24 @@ struct CommandTests {
         try await eventually("herald listens") { human.text.contains("info  listening  address=http://127.0.0.1:") }
         human.signal(15)
         #expect(try await human.ended() == .exited(0))
+    }
+
+    @Test("health asks the server of --server, or of HERALD_SERVER where nothing says that there is one here")
+    func healthElsewhere() async throws {
+        let herald = try await HeraldProcess.start()
+        let server = "http://127.0.0.1:\(herald.port)"
+        let good = try await Binary.run(["health", "--server", server], environment: ["HERALD_LISTEN": "127.0.0.1:1"])
+        #expect(good.end == .exited(0) && good.text == "ok", "\(good.text)")
+        #expect(try await Binary.run(["health"], environment: ["HERALD_SERVER": server]).end == .exited(0))
+        // A container's own health doesn't depend on whom its commands ask.
+        let local = ["HERALD_SERVER": "http://127.0.0.1:1", "HERALD_LISTEN": "0.0.0.0:\(herald.port)"]
+        #expect(try await Binary.run(["health"], environment: local).end == .exited(0))
+        try await herald.stop()
+        let bad = try await Binary.run(["health", "--server", server])
+        #expect(bad.end == .exited(1))
+        #expect(bad.text.contains("127.0.0.1:\(herald.port) was not reached"), "\(bad.text)")
+        let wrong = try await Binary.run(["health", "--server", "ftp://x"])
+        #expect(wrong.end == .exited(64), "\(wrong.text)")
     }
 
     @Test("health says whether a server answers")

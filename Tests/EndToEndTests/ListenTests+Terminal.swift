@@ -84,6 +84,30 @@ struct ListenTerminalTests {
         #expect(types == ["n4", "n5", "n6"], "\(lines)")
     }
 
+    @Test("events tail shows all columns on a narrow screen, whatever a subject needs")
+    func narrow() async throws {
+        let herald = try await HeraldProcess.start()
+        let id = try await herald.publish(
+            "order.paid", #""subject": "customer:\#(String(repeating: "7", count: 90))", "data": {"a": "x"}"#)
+        let screen = try await Screen(Self.herald("events tail", at: herald))
+        let lines = try await screen.lines(with: "Listening")
+        let row = try #require(lines.first { $0.contains(id) })
+        #expect(row.contains("order.paid  customer") && row.contains("…  {\"a\": \"x\"}"), "\(row)")
+        #expect(row.count <= 80)
+    }
+
+    @Test("remove --all asks on a terminal, and says how many")
+    func removalOfAll() async throws {
+        let herald = try await HeraldProcess.start()
+        _ = try await herald.register("http://127.0.0.1:9/")
+        let screen = try await Screen(Self.herald("delegates remove --all", at: herald))
+        _ = try await screen.lines(with: "Remove the only webhook of http://127.0.0.1:")
+        try await screen.type("n", "Enter")
+        let lines = try await screen.lines(with: "END 1")
+        #expect(lines.contains("herald: Nothing was done."), "\(lines)")
+        #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
+    }
+
     @Test("what can't be undone is asked for; no is no, and a script has to say --yes")
     func confirmation() async throws {
         let herald = try await HeraldProcess.start()

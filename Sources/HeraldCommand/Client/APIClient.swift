@@ -13,6 +13,9 @@ final class APIClient {
 
     /// Without a slash at its end.
     let server: String
+    /// The command that asks, for words about what went wrong.
+    private(set) var command: Command?
+    var hasKey: Bool { credentials.contains { $0.name == "Authorization" } }
     private let client: HTTPClient
     private let credentials: [(name: String, value: String)]
 
@@ -24,10 +27,16 @@ final class APIClient {
     convenience init(_ invocation: Invocation) throws(CommandError) {
         let environment = Environment.current
         try self.init(
-            server: invocation["server"] ?? environment["HERALD_SERVER"] ?? Self.defaultServer,
+            server: Self.namedServer(invocation) ?? Self.defaultServer,
             key: try Self.key(invocation["key-file"], environment),
             app: invocation["app"] ?? environment["HERALD_APP"],
             authorities: invocation["certificate-authorities"] ?? environment["HERALD_CERTIFICATE_AUTHORITIES"])
+        command = invocation.command
+    }
+
+    /// The server that the flags or the environment name.
+    static func namedServer(_ invocation: Invocation) -> String? {
+        invocation["server"] ?? Environment.current["HERALD_SERVER"]
     }
 
     /// A flag wins, and in the environment the key itself: it needs no file that could be another one's.
@@ -69,7 +78,7 @@ final class APIClient {
         headers: [(name: String, value: String)] = []
     ) throws(CommandError) -> Answer {
         let answer = try ask(method, path, query: query, body: body, headers: headers)
-        guard (200..<300).contains(answer.status) else { throw Problem(answer, from: server).error }
+        guard (200..<300).contains(answer.status) else { throw Problem(answer, to: self).error }
         let isEmpty = answer.status == 204 && answer.body.isEmpty
         return Answer(
             status: answer.status, body: answer.body,

@@ -78,7 +78,7 @@ private enum AppCommands {
     static func list(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "apps"], none: "No apps.",
-            Table("ID", "NAME", "MAX DELEGATES", "EVENTS PER SECOND", "STORED BYTES", "MAX", "CREATED")
+            Table("ID", .text("NAME"), "MAX DELEGATES", "EVENTS PER SECOND", "STORED BYTES", "MAX", "CREATED")
         ) { app in
             [
                 .init(app.text("id")), .init(app.text("name")), .init(app.text("max_delegates")),
@@ -103,7 +103,7 @@ private enum AppCommands {
     static func audit(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "audit"], none: "Nothing was changed.",
-            Table("TIME", "ACTOR", "ADDRESS", "ACTION", "TARGET", "APP")
+            Table("TIME", .text("ACTOR"), "ADDRESS", "ACTION", .text("TARGET"), "APP")
         ) { entry in
             [
                 .init(entry.text("time"), .faint), .init(entry.text("actor")), .init(entry.text("address")),

@@ -101,7 +101,7 @@ struct BatchPublisher {
         var tries = 1
         while true {
             let answer = try client.ask("POST", ["v1", "events"], body: body)
-            let problem = Problem(answer, from: client.server)
+            let problem = Problem(answer, to: client)
             guard problem.isTemporary, tries < Self.maxTries else { return answer }
             tries += 1
             sleep(UInt32(min(max(problem.retryAfter ?? 1, 1), Self.maxPauseSeconds)))
@@ -110,12 +110,12 @@ struct BatchPublisher {
 
     /// With lines of the input in place of places in the request.
     private func refusal(_ answer: HTTPAnswer, _ lines: [Int]) -> CommandError {
-        var problem = Problem(answer, from: client.server)
+        var problem = Problem(answer, to: client)
         problem.errors = problem.errors.map { place, detail in
             let parts = place.split(separator: "/", maxSplits: 1)
             guard place.hasPrefix("/"), let first = parts.first, let index = Int(first), lines.indices.contains(index)
             else { return (place, detail) }
-            return ("line \(lines[index])" + (parts.count == 2 ? " /\(parts[1])" : ""), detail)
+            return ("Line \(lines[index])" + (parts.count == 2 ? ": \(parts[1])" : ""), detail)
         }
         return problem.error
     }

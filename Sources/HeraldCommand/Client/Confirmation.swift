@@ -5,12 +5,15 @@ enum Confirmation {
     static let flag = Command.Flag(name: "yes", help: "Do not ask.")
 
     /// - Throws: where the answer is no, or where nobody can be asked.
-    static func ask(_ call: Invocation, _ question: String) throws(CommandError) {
+    static func ask(
+        _ call: Invocation, _ question: () throws(CommandError) -> String
+    ) throws(CommandError) {
         if call.has(flag.name) { return }
+        let question = try question().printable()
         guard isatty(0) == 1, isatty(2) == 1 else {
             throw CommandError(description: "\(question) There is nobody to ask: --yes does it.")
         }
-        Output.note("\(question.printable()) [y/N] ")
+        Output.note("\(question) [y/N] ")
         let answer = readLine()?.lowercased()
         guard answer == "y" || answer == "yes" else {
             throw CommandError(description: "Nothing was done.", exitCode: ExitCode.refused)

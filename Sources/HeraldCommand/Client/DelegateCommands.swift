@@ -43,7 +43,8 @@ extension Command {
                 name: "remove", summary: "unregister delegates",
                 details: "Deliveries stop at once; one that is in flight may still arrive.",
                 arguments: [Argument(name: "ID", help: "Which delegates.", isOptional: true, repeats: true)],
-                flags: [Flag(name: "all", help: "All webhooks, instead of naming them.")] + Flags.client,
+                flags: [Flag(name: "all", help: "All webhooks, instead of naming them."), Confirmation.flag]
+                    + Flags.client,
                 action: .run(DelegateCommands.remove)),
             Command(
                 name: "pause", summary: "stop telling a delegate; nothing is lost meanwhile", arguments: [id],
@@ -64,9 +65,9 @@ extension Command {
                 flags: [
                     Flag(
                         name: "from", placeholder: "ID|TIME|earliest",
-                        help: "The first event, by its id or time. Must be given."),
+                        help: "The first event, by its id or time; 1d: a day ago. Must be given.", time: .past),
                     Flag(
-                        name: "until", placeholder: "ID|TIME|now", help: "The last event. Default: now."),
+                        name: "until", placeholder: "ID|TIME|now", help: "The last event. Default: now.", time: .past),
                     Flag(
                         name: "only", placeholder: "WHICH", help: "all, the default, or failed: what was given up.",
                         values: ["all", "failed"]),
@@ -104,7 +105,7 @@ private enum DelegateCommands {
         try Listing.print(
             call, ["v1", "delegates"],
             query: [("kind", call["kind"]), ("status", call["status"]), ("event", call["event"])],
-            none: "No delegates.", Table("ID", "KIND", "STATUS", "LAG", "EVENTS", "URL")
+            none: "No delegates.", Table("ID", "KIND", "STATUS", "LAG", .text("EVENTS"), .text("URL"))
         ) { delegate in
             [
                 .init(delegate.text("id")), .init(delegate.text("kind")), .init(state: delegate.text("status")),
@@ -140,11 +141,22 @@ private enum DelegateCommands {
             throw CommandError(description: "Name the delegates to remove, or say --all for all webhooks.")
         }
         if call.has("all") {
+            try confirmRemovalOfAll(call, client)
             let answer = try client.send("DELETE", ["v1", "delegates"], query: [("all", "true")])
             return try listing.print(answer, "Removed \(answer.json.text("deleted")).")
         }
         for id in call.arguments {
             try listing.print(try client.send("DELETE", ["v1", "delegates", id]), "Removed \(id).")
+        }
+    }
+
+    /// Says how many there are, since a command may be meant for another server.
+    private static func confirmRemovalOfAll(_ call: Invocation, _ client: APIClient) throws(CommandError) {
+        try Confirmation.ask(call) { () throws(CommandError) in
+            var count = 0
+            try client.pages(["v1", "delegates"], query: [("kind", "webhook")], limit: nil) { count += $0.count }
+            let what = count == 1 ? "the only webhook" : "all \(count) webhooks"
+            return "Remove \(what) of \(client.server), with what is still to be delivered?"
         }
     }
 
@@ -218,7 +230,9 @@ private enum DelegateCommands {
 /// One attempt in a table.
 enum AttemptRow {
     /// - Parameter about: what the second column is.
-    static func table(_ about: String) -> Table { Table("STARTED", about, "TRY", "OUTCOME", "STATUS", "MS", "DETAIL") }
+    static func table(_ about: Table.Column) -> Table {
+        Table("STARTED", about, "TRY", "OUTCOME", "STATUS", "MS", .text("DETAIL"))
+    }
 
     static func cells(_ attempt: JSONValue, about: String) -> [Table.Cell] {
         [

@@ -25,9 +25,10 @@ struct DelegateField: Sendable {
     private init(
         _ name: String, _ placeholder: String?, _ help: String, _ form: Form, member: String? = nil,
         only use: Use? = nil,
-        values: [String] = []
+        values: [String] = [], time: TimeDirection? = nil
     ) {
-        flag = Command.Flag(name: name, placeholder: placeholder, help: help, values: values)
+        flag = Command.Flag(
+            name: name, placeholder: placeholder, help: help, values: values, time: time, member: member)
         self.member = member ?? name.replacing("-", with: "_")
         self.form = form
         self.use = use
@@ -67,8 +68,8 @@ struct DelegateField: Sendable {
             values: ["none", "challenge", "cloudevents"]),
         DelegateField("http-version", "1.1|2", "The version of HTTP to speak.", .text, values: ["1.1", "2"]),
         DelegateField(
-            "start", "PLACE", "Begin at: now, earliest, an event's id, or a time.", .text, only: .registration,
-            values: ["now", "earliest"]),
+            "start", "ID|TIME|now|earliest", "Where to begin: an event, a time, 1h ago, ... Default: now.", .text,
+            only: .registration, values: ["now", "earliest"], time: .past),
         DelegateField(
             "replay-current-state", nil, "Tell the current state first.", .yes, only: .registration),
         signature,

@@ -40,7 +40,8 @@ private enum DeliveryCommands {
     static func list(_ call: Invocation) throws(CommandError) {
         try Listing.print(
             call, ["v1", "deliveries"], query: filters(call), none: "No such deliveries.",
-            Table("EVENT", "TYPE", "DELEGATE", "STATE", "ATTEMPTS", "NEXT ATTEMPT", "URL", "REASON")
+            Table(
+                "EVENT", .text("TYPE"), "DELEGATE", "STATE", "ATTEMPTS", "NEXT ATTEMPT", .text("URL"), .text("REASON"))
         ) { delivery in
             [
                 .init(delivery.text("event")), .init(delivery.text("type")), .init(delivery.text("delegate")),

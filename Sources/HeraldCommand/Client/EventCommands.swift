@@ -9,9 +9,16 @@ extension Command {
                 flags: [
                     Flag(name: "type", placeholder: "TYPE", help: "An exact type, or a prefix such as auth.*"),
                     Flag(name: "subject", placeholder: "SUBJECT", help: "Only events about this subject."),
-                    Flag(name: "since", placeholder: "TIME", help: "Not before: 2026-11-21T11:50:00Z."),
-                    Flag(name: "until", placeholder: "TIME", help: "Before."), Flags.limit, Flags.everything,
-                ] + Flags.client, examples: ["herald events list --type 'auth.*' --json | jq .data.user"],
+                    Flag(
+                        name: "since", placeholder: "TIME",
+                        help: "Not before: 2026-11-21T11:50:00Z, or 1h for an hour ago.", time: .past),
+                    Flag(name: "until", placeholder: "TIME", help: "Before, likewise.", time: .past), Flags.limit,
+                    Flags.everything,
+                ] + Flags.client,
+                examples: [
+                    "herald events list --type 'auth.*' --json | jq .data.user",
+                    "herald events list --since 36h --until 12h",
+                ],
                 action: .run(EventCommands.list)),
             Command(
                 name: "show", summary: "tell the story of one event: who was told, how often tried, how it went",
@@ -43,7 +50,7 @@ private enum EventCommands {
         try Output.line("data  " + (answer.json["data"]?.compactText ?? "").printable() + "\n")
         let deliveries = answer.json["deliveries"].map { Array($0.elements) } ?? []
         guard !deliveries.isEmpty else { return try Output.line("Nobody was told.") }
-        var told = Table("DELEGATE", "STATE", "ATTEMPTS", "NEXT ATTEMPT", "URL", "REASON")
+        var told = Table("DELEGATE", "STATE", "ATTEMPTS", "NEXT ATTEMPT", .text("URL"), .text("REASON"))
         try told.print(
             deliveries.map { delivery in
                 [
@@ -75,7 +82,7 @@ private enum EventCommands {
 
 /// One event in a table.
 enum EventRow {
-    static let table = Table("TIME", "ID", "TYPE", "SUBJECT", "DATA")
+    static let table = Table("TIME", "ID", .text("TYPE"), .text("SUBJECT"), .text("DATA"))
 
     static func cells(_ event: JSONValue) -> [Table.Cell] { cells(event, time: event.text("time")) }
 

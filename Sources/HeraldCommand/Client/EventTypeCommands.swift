@@ -10,7 +10,7 @@ extension Command {
                 action: .run { call throws(CommandError) in
                     try Listing.print(
                         call, ["v1", "event-types"], none: "No types are described.",
-                        Table("TYPE", "CHECK", "SCHEMA", "UPDATED", "DESCRIPTION")
+                        Table(.text("TYPE"), "CHECK", "SCHEMA", "UPDATED", .text("DESCRIPTION"))
                     ) { type in
                         [
                             .init(type.text("type")), .init(type.text("check")),

@@ -18,7 +18,9 @@ extension Command {
                     Flag(
                         name: "requests-per-second", placeholder: "NUMBER",
                         help: "Requests that it may make in a second. Default: what the server allows each key."),
-                    Flag(name: "expires-at", placeholder: "TIME", help: "When it ends: 2027-11-21T00:00:00Z."),
+                    Flag(
+                        name: "expires-at", placeholder: "TIME",
+                        help: "When it ends: 2027-11-21T00:00:00Z, or 90d for in 90 days.", time: .future),
                 ] + Flags.client, examples: ["herald keys create 'The shop' --scope publish"],
                 action: .run(KeyCommands.create)),
             Command(
@@ -60,7 +62,8 @@ private enum KeyCommands {
 
     static func list(_ call: Invocation) throws(CommandError) {
         try Listing.print(
-            call, ["v1", "keys"], none: "No keys.", Table("ID", "NAME", "SCOPES", "CREATED", "EXPIRES", "LAST USED")
+            call, ["v1", "keys"], none: "No keys.",
+            Table("ID", .text("NAME"), .text("SCOPES"), "CREATED", "EXPIRES", "LAST USED")
         ) { key in
             [
                 .init(key.text("id")), .init(key.text("name")), .init(key.text("scopes")),

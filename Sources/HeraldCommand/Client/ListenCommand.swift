@@ -1,4 +1,5 @@
 import JSON
+import Runtime
 
 extension Command {
     static let listen = Command(
@@ -18,7 +19,8 @@ extension Command {
             Flag(name: "subjects", placeholder: "LIST", help: "Only events about these subjects."),
             Flag(
                 name: "after", placeholder: "ID|TIME|earliest",
-                help: "Begin in the past: after this event, at this time, or with the oldest one."),
+                help: "Begin in the past: after this event, at this time, 1h ago, or with the oldest one.", time: .past,
+                member: "last_event_id"),
             Flag(
                 name: "forward-to", placeholder: "URL",
                 help: "Send each event there: localhost:3000/hooks"),
@@ -57,7 +59,7 @@ private enum ListenCommand {
             if let flag = ["secret", "secret-file"].first(where: call.has) {
                 throw CommandError(description: "--\(flag) signs what is forwarded: --forward-to is missing.")
             }
-            let printer = EventPrinter(call, try Interruption(), showsDate: call.has("after"))
+            let printer = EventPrinter(call, try Interruption())
             return try follow(call, try APIClient(call), after: call["after"]) { event throws(CommandError) in
                 try printer.print([event])
             }
@@ -77,7 +79,7 @@ private enum ListenCommand {
         if call["subject"]?.contains(",") == true {
             throw CommandError(description: "Events about a subject with a comma can't be followed, only listed.")
         }
-        let printer = EventPrinter(call, try Interruption(), showsDate: true)
+        let printer = EventPrinter(call, try Interruption())
         let client = try APIClient(call)
         // The newest of all, for a beginning without a gap where none of those asked for is there.
         var newest: [JSONValue] = []
@@ -111,14 +113,11 @@ private enum ListenCommand {
 /// Events as they come: rows for people, JSON for scripts.
 private final class EventPrinter {
     private let isJSON: Bool
-    private let showsDate: Bool
     private let interruption: Interruption
-    private var table = EventRow.table.growing
+    private var table = EventRow.table
 
-    /// - Parameter showsDate: where it is not that of today.
-    init(_ call: Invocation, _ interruption: Interruption, showsDate: Bool) {
+    init(_ call: Invocation, _ interruption: Interruption) {
         isJSON = call.has("json")
-        self.showsDate = showsDate
         self.interruption = interruption
     }
 
@@ -131,7 +130,9 @@ private final class EventPrinter {
     }
 
     private func row(_ event: JSONValue) -> [Table.Cell] {
+        // The date of today says nothing, and leaves no room on a narrow screen.
         let time = event.text("time")
-        return EventRow.cells(event, time: showsDate ? time : String(time.dropFirst(11).prefix(12)))
+        let today = Timestamp(milliseconds: Clock.system.wall()).description.prefix(11)
+        return EventRow.cells(event, time: time.hasPrefix(today) ? String(time.dropFirst(11).prefix(12)) : time)
     }
 }

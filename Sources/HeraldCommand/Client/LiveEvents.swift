@@ -79,9 +79,9 @@ struct LiveEvents {
         if let failure { throw failure }
         if isUnread { return nil }
         guard (200..<300).contains(answer.status) else {
-            let problem = Problem(answer, from: client.server)
+            let problem = Problem(answer, to: client)
             guard state != .first, problem.isTemporary || answer.status >= 500 else { throw problem.error }
-            return "\(client.server) answered \(answer.status)."
+            return problem.words
         }
         if state == .first { throw client.notHerald("its answer is no stream of events") }
         return "\(client.server) ended the stream."

@@ -1,24 +1,32 @@
 import HTTPClient
 import JSON
 
-/// An answer that is no success, in words (RFC 9457).
+/// A response that is no success (RFC 9457).
 struct Problem {
     let status: Int
+    /// The last segment of its type; `nil` when the response is no problem document.
+    let name: String?
     let title: String
     let detail: String?
     /// What is wrong with which field or parameter.
     var errors: [(place: String, detail: String)]
     /// Seconds.
     let retryAfter: Int?
-    private let server: String
+    let server: String
+    let hasKey: Bool
+    /// The command that got it.
+    let command: Command?
 
-    init(_ answer: HTTPAnswer, from server: String) {
+    init(_ answer: HTTPAnswer, to client: APIClient) {
         status = answer.status
-        self.server = server
+        server = client.server
+        hasKey = client.hasKey
+        command = client.command
         retryAfter = answer.header("retry-after").flatMap { Int($0) }
         let isProblem = answer.header("content-type")?.hasPrefix("application/problem+json") == true
         let json = isProblem ? try? JSONDocument(parsing: answer.body) : nil
-        title = json?["title"]?.string ?? "\(server) answered \(answer.status)"
+        name = json?["type"]?.string?.split(separator: "/").last.map(String.init)
+        title = json?["title"]?.string ?? ""
         detail = json?["detail"]?.string
         errors = (json?["errors"].map { Array($0.elements) } ?? []).map {
             ($0["pointer"]?.string ?? $0["parameter"]?.string ?? "", $0["detail"]?.string ?? "")
@@ -29,10 +37,10 @@ struct Problem {
     var isTemporary: Bool { status == 429 || status == 503 }
 
     var error: CommandError {
-        var lines = [title.printable() + (detail.map { ": " + $0.printable() } ?? ".")]
-        lines += errors.map { "  \($0.place.isEmpty ? "the whole" : $0.place) \($0.detail)".printable() }
+        var lines = [words]
         if let retryAfter { lines.append("Try again in \(retryAfter) s.") }
-        return CommandError(description: lines.joined(separator: "\n"), exitCode: exitCode)
+        return CommandError(
+            description: lines.joined(separator: "\n").printable(keepsLines: true), exitCode: exitCode)
     }
 
     private var exitCode: Int32 {

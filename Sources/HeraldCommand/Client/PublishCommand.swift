@@ -15,7 +15,9 @@ extension Command {
                 help: "The data: as it stands, of a file, or - for the standard input."),
             Flag(name: "subject", placeholder: "SUBJECT", help: "What it is about: order:1001."),
             Flag(name: "id", placeholder: "ID", help: "An id of your own: the same one again tells nobody twice."),
-            Flag(name: "time", placeholder: "TIME", help: "When it happened. Default: now."),
+            Flag(
+                name: "time", placeholder: "TIME", help: "When it happened; 5m: five minutes ago. Default: now.",
+                time: .past),
             Flag(name: "wait", placeholder: "SECONDS", help: "Wait until everyone was told, and say how that went."),
             Flag(name: "dry-run", help: "Post nothing; say who would be told and why the others would not."),
             Flag(name: "ndjson", help: "Read events from the standard input, one on each line."),
@@ -66,7 +68,7 @@ private enum PublishCommand {
             if wait != nil && !isOld { Output.note("Not everyone was told in time.\n") }
             return
         }
-        var table = Table("DELEGATE", "STATE", "STATUS", "MS", "ERROR")
+        var table = Table("DELEGATE", "STATE", "STATUS", "MS", .text("ERROR"))
         try table.print(
             deliveries.elements.map {
                 [
@@ -83,7 +85,7 @@ private enum PublishCommand {
     }
 
     private static func explain(_ answer: JSONValue) throws(CommandError) {
-        var table = Table("DELEGATE", "TOLD", "URL", "BECAUSE")
+        var table = Table("DELEGATE", "TOLD", .text("URL"), .text("BECAUSE"))
         try table.print(
             (answer["delegates"].map { Array($0.elements) } ?? []).map {
                 let isTold = $0["told"]?.bool == true

@@ -14,7 +14,7 @@ extension Command {
                 action: .run { call throws(CommandError) in
                     let subject = call.arguments[0]
                     let client = try APIClient(call)
-                    try Confirmation.ask(call, "Erase all that is known of \(subject), for ever?")
+                    try Confirmation.ask(call) { "Erase all that is known of \(subject), for ever?" }
                     // A path can't carry all subjects.
                     let answer = try client.send("DELETE", ["v1", "subjects"], query: [("subject", subject)])
                     try Listing(call).print(answer)

@@ -49,6 +49,10 @@ struct Command: Sendable {
         var values: [String] = []
         /// Of a flag that is typed often, with one dash.
         var letter: Character?
+        /// Of a flag that takes a time.
+        var time: TimeDirection?
+        /// What the API calls it, where that is not the name of the flag or close to it.
+        var member: String?
 
         /// Whether a word of the command line is this flag.
         func isWritten(_ word: some StringProtocol) -> Bool {
@@ -61,6 +65,7 @@ struct Command: Sendable {
 
 /// A command line that was understood.
 struct Invocation: Sendable {
+    let command: Command
     let arguments: [String]
     /// By the name of the flag, in order; those without a value have an empty one.
     let flags: [String: [String]]

@@ -76,11 +76,11 @@ enum CommandParser {
                 guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
                     throw CommandError(description: "--\(flag.name) needs a value: \(flag.usage)")
                 }
-                flags[flag.name, default: []].append(value)
+                flags[flag.name, default: []].append(try flag.time?.value(value, of: flag) ?? value)
             }
         }
         try check(arguments, of: command, herald)
-        return Invocation(arguments: arguments, flags: flags)
+        return Invocation(command: command, arguments: arguments, flags: flags)
     }
 
     private static func check(_ given: [String], of command: Command, _ herald: String) throws(CommandError) {
@@ -88,6 +88,10 @@ enum CommandParser {
         let wanted = command.arguments.filter { !$0.isOptional }
         if given.count < wanted.count {
             throw CommandError(description: "\(wanted[given.count].name) is missing: \(usage)")
+        }
+        if let empty = given.firstIndex(of: "") {
+            let argument = command.arguments.indices.contains(empty) ? command.arguments[empty] : command.arguments.last
+            throw CommandError(description: "\(argument?.name ?? "An argument") is empty: \(usage)")
         }
         if given.count > command.arguments.count, command.arguments.last?.repeats != true {
             throw CommandError(description: "\"\(given[command.arguments.count])\" is too much: \(usage)")

@@ -18,11 +18,7 @@ extension Command {
                 name: "rewrap", summary: "seal the secrets in the database under another master key",
                 flags: [Flag(name: "data", placeholder: "FOLDER", help: "Where the database lies.")],
                 action: .own(help: { Help.rewrap }, run: HeraldCommand.rewrap)),
-            Command(
-                name: "health", summary: "say whether a server is healthy: exits 0 when it is, 1 when not",
-                flags: [Flag(name: "listen", placeholder: "HOST:PORT", help: "Where the server listens.")],
-                action: .own(help: { Help.health }, run: HeraldCommand.health)),
-            completion, man,
+            health, completion, man,
             Command(
                 name: "version", summary: "print the version",
                 action: .run { _ throws(CommandError) in try Output.line("herald \(HeraldCommand.version)") }),

@@ -37,7 +37,7 @@ extension Help {
         if !command.examples.isEmpty {
             parts.append("Examples:\n" + command.examples.map { "  \($0)" }.joined(separator: "\n"))
         }
-        if command.flags.contains(where: { $0.name == Flags.server.name }) {
+        if command.flags.contains(where: { $0.name == Flags.keyFile.name }) {
             parts.append("Exit codes:\n" + entries(ExitCode.ofClients.map { ("\($0.code)", $0.meaning) }))
         }
         return parts.joined(separator: "\n\n")

@@ -1,0 +1,86 @@
+// A problem for someone who has typed a command: flags and arguments in place of fields, commands in place of requests.
+
+extension Problem {
+    var words: String {
+        switch name {
+        case nil:
+            "\(server) failed, or is no Herald server: it answered with the status \(status)."
+        case "validation" where !errors.isEmpty: validation
+        case "unauthorized":
+            (hasKey
+                ? "\(server) does not know the access key, or it has expired or was revoked. Give another one"
+                : "\(server) needs an access key. Give one") + " with --key-file FILE, or in HERALD_KEY."
+        case "conflict":
+            "The URL is registered already, with other settings: \(delegate). `herald delegates change \(delegate)` changes "
+                + "them, `herald delegates remove \(delegate)` removes it."
+        case "no-lease":
+            "There is no lease to renew. `herald delegates change \(delegate) --lease SECONDS` gives one."
+        case "unverified":
+            "The receiver has not agreed to be called. `herald delegates show \(delegate)` says how far that is."
+        case "no-admin-key", "last-admin-key":
+            "There would be keys, and none with the scope admin. `herald keys create NAME --scope admin` makes one."
+        case "too-much-stored", "quota-exceeded":
+            "The app stores as much as it may. Nothing was posted. There is room again when its oldest events have left the "
+                + "log, or after `herald apps change APP --max-stored-bytes NUMBER`."
+        case "too-many-requests": "The access key is used too often. Nothing was done."
+        case "malformed-json": "The server can't read the JSON\(reason)."
+        case "body-too-large": "This is more than \(server) takes at once\(limit)."
+        case "malformed-request":
+            "An argument can't be sent as it is: an id or a name is not . or .., has no slash, and is text."
+        case "misdirected-request":
+            "\(server) is reached, but does not answer to this name: `herald serve --allowed-hosts` allows names."
+        case "not-found" where detail?.contains("GET /") == true, "bad-request", "method-not-allowed", "method-unknown",
+            "not-acceptable", "unsupported-media-type", "precondition-failed", "idempotency-key-reused",
+            "expectation-failed", "header-fields-too-large", "foreign-origin":
+            "\(server) does not understand this command of herald \(HeraldCommand.version): it may be of another version."
+        default: title + (detail.map { ": " + $0 } ?? ".")
+        }
+    }
+
+    /// One sentence for each field.
+    private var validation: String {
+        let sentences = errors.map { "\(subject($0.place)) \($0.detail)." }
+        return sentences.count == 1
+            ? sentences[0] : "Nothing was done:\n" + sentences.map { "  " + $0 }.joined(separator: "\n")
+    }
+
+    /// The flag or the argument that a field or parameter was made of.
+    private func subject(_ place: String) -> String {
+        guard !place.isEmpty else { return "What was given" }
+        guard let member = place.split(separator: "/").first.map(String.init) else { return place }
+        let inside = place.hasPrefix("/") ? place.dropFirst(member.utf8.count + 1) : ""
+        let name =
+            command?.flags.first { $0.stands(for: member) }.map { "--\($0.name)" }
+            ?? command?.arguments.first { $0.name.lowercased() == member }?.name ?? member
+        return inside.isEmpty ? name : "\(name), at \(inside),"
+    }
+
+    /// The delegate that it is about.
+    private var delegate: String {
+        let texts = errors.map(\.detail) + [detail ?? ""]
+        let words = texts.flatMap { $0.split { !$0.isLetter && !$0.isNumber && $0 != "_" } }
+        return words.first { $0.hasPrefix("dlg_") }.map(String.init) ?? "ID"
+    }
+
+    /// What the detail says after its first colon.
+    private var reason: String {
+        let parts = (detail ?? "").split(separator: ": ", maxSplits: 1)
+        return parts.count == 2 ? ": " + parts[1].trimmingFullStop : ""
+    }
+
+    private var limit: String {
+        (detail ?? "").split { !$0.isNumber }.first.map { ": \($0) bytes" } ?? ""
+    }
+}
+
+extension Command.Flag {
+    /// Whether its value becomes this member of a request.
+    fileprivate func stands(for member: String) -> Bool {
+        let plain = name.replacing("-", with: "_")
+        return member == self.member ?? plain || member == plain + "s" || member == plain + "_seconds"
+    }
+}
+
+extension Substring {
+    fileprivate var trimmingFullStop: Substring { hasSuffix(".") ? dropLast() : self }
+}
