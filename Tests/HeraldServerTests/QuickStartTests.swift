@@ -10,7 +10,7 @@ import Testing
 /// lines of an output may come in another order, since callbacks do.
 @Suite("The quick start of README.md", .enabled(if: Shell.herald != nil))
 struct QuickStartTests {
-    @Test("runs as it is written", .timeLimit(.minutes(5)))
+    @Test("runs as it is written, and a second time after that", .timeLimit(.minutes(5)))
     func quickStart() async throws {
         let section = String(try #require(try Repository.text("README.md").section("Quick start")))
         let ports = [(8080, try freePort(8080)), (9000, try freePort(9000))]
@@ -20,12 +20,37 @@ struct QuickStartTests {
 
         let folder = TemporaryFolder()
         try prepare(folder.path)
+        // What a visitor who started the server before leaves behind: nothing of it may matter.
+        try FileManager.default.createDirectory(atPath: folder.path + "/herald-data", withIntermediateDirectories: true)
+        for _ in 1...2 { try await run(steps, in: folder.path, port: ports[0].1) }
+    }
+
+    @Test("what it waits for in vain is told, and the waiting ends", .timeLimit(.minutes(5)))
+    func failures() async throws {
+        let section = String(try #require(try Repository.text("README.md").section("Quick start")))
+        let loops = Step.all(in: CodeBlock.all(in: section)).map(\.script).filter { $0.contains("until ") }
+        #expect(loops.count == 4)
+        let folder = TemporaryFolder()
+        try prepare(folder.path, program: "/bin/false")
+        // No output of an earlier run, no delegate, and nobody who sleeps: so no loop takes longer than it must.
+        let answer = try await Shell.run(
+            "sleep() { command sleep 0.01; }; touch delegate.json\n" + loops.joined(), in: folder.path)
+        #expect(answer.status == 0, "\(answer.errors)")
+        #expect(
+            answer.output.split(separator: "\n") == [
+                "The server has ended: herald.log says why.", "The receiver has ended: see above.",
+                "They have not arrived in 10 seconds: herald.log may say why.",
+                "Not all have arrived in 30 seconds: herald.log may say why.",
+            ], "\(answer.errors)")
+    }
+
+    private func run(_ steps: [Step], in folder: String, port: UInt16) async throws {
         // A line that no output has, after each step.
         let mark = "--- \(UUID())"
         let answer = try await Shell.run(
-            steps.map { $0.script + "echo '\(mark)'\n" }.joined(), in: folder.path,
-            environment: ["HERALD_LISTEN": "127.0.0.1:\(ports[0].1)"])
-        let log = (try? String(contentsOfFile: folder.path + "/herald.log", encoding: .utf8)) ?? ""
+            steps.map { $0.script + "echo '\(mark)'\n" }.joined(), in: folder,
+            environment: ["HERALD_LISTEN": "127.0.0.1:\(port)"])
+        let log = (try? String(contentsOfFile: folder + "/herald.log", encoding: .utf8)) ?? ""
         #expect(answer.status == 0, "\(answer.errors)\(log)")
 
         let outputs = answer.output.components(separatedBy: mark + "\n")
@@ -53,12 +78,12 @@ struct QuickStartTests {
         }
     }
 
-    private func prepare(_ folder: String) throws {
+    private func prepare(_ folder: String, program: String = Shell.herald ?? "") throws {
         let files = FileManager.default
         try files.createDirectory(atPath: folder + "/script", withIntermediateDirectories: true)
         for (script, command) in [("server", "serve"), ("receiver", "receiver")] {
             let path = folder + "/script/" + script
-            let text = "#!/bin/sh\nexec '\(Shell.herald ?? "")' \(command) \"$@\"\n"
+            let text = "#!/bin/sh\nexec '\(program)' \(command) \"$@\"\n"
             try text.write(toFile: path, atomically: true, encoding: .utf8)
             try files.setAttributes([.posixPermissions: 0o755], ofItemAtPath: path)
         }
