@@ -110,6 +110,19 @@ extension JSONNumber {
     /// Whether the number is whole: `1.0` and `1e3` are.
     public var isInteger: Bool { exponent >= 0 }
 
+    /// The number, if it is whole and fits.
+    public var integer: Int64? {
+        guard isInteger, allDigits.isEmpty, exponent < Self.maxShortDigits else { return nil }
+        var value = significand
+        for _ in 0..<exponent {
+            let (product, isTooLarge) = value.multipliedReportingOverflow(by: 10)
+            if isTooLarge { return nil }
+            value = product
+        }
+        if isNegative { return value <= Int64.min.magnitude ? Int64(truncatingIfNeeded: 0 &- value) : nil }
+        return Int64(exactly: value)
+    }
+
     public var isPositive: Bool { !isNegative && digitCount > 0 }
 
     /// The most significant digits that a divisor of ``isMultiple(of:)`` may have.

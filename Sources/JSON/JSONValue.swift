@@ -62,9 +62,9 @@ extension JSONValue {
 // MARK: - Numbers
 
 extension JSONValue {
-    /// The number, if it is written without fraction and exponent and fits: neither `1.0` nor `1e3` is an integer here.
+    /// The number, if it is whole and fits, however it is written: `1.0` and `1e3` are integers, as in JSON Schema.
     public var integer: Int64? {
-        guard node.flags.contains(.integer) else { return nil }
+        guard node.flags.contains(.integer) else { return number?.integer }
         return withBytes { text in
             // Counts down, because the smallest number has no positive counterpart.
             var value: Int64 = 0

@@ -45,11 +45,15 @@ struct ValueTests {
     }
 
     @Test(
-        "integers are exact or nothing",
+        "integers are exact or nothing, however they are written",
         arguments: [
             ("0", 0), ("-0", 0), ("42", 42), ("-7", -7), ("9223372036854775807", Int64.max),
             ("-9223372036854775808", .min), ("9223372036854775808", nil), ("-9223372036854775809", nil),
-            ("99999999999999999999999", nil), ("1.0", nil), ("1e3", nil), ("\"1\"", nil), ("true", nil), ("[1]", nil),
+            ("99999999999999999999999", nil), ("14462.0", 14462), ("1e3", 1000),
+            ("-2.50e1", -25), ("0.0", 0), ("0e99", 0), ("9223372036854775807.0", .max),
+            ("-9.223372036854775808e18", .min),
+            ("9223372036854775808.0", nil), ("1e19", nil), ("1e999999", nil), ("1.5", nil), ("1e-1", nil),
+            ("\"1\"", nil), ("true", nil), ("[1]", nil),
         ] as [(String, Int64?)])
     func integers(_ text: String, _ expected: Int64?) throws {
         #expect(try JSONDocument(parsing: text).root.integer == expected)
