@@ -245,6 +245,20 @@ struct ConventionTests {
     }
 
     @Test(
+        "an escape that can't be decoded is said to be what it is",
+        arguments: [
+            ("/v1/delegates/a%00b", "The path has %00, the character NUL"),
+            ("/v1/events?type=a%00b", "The query has %00, the character NUL"),
+            ("/v1/delegates/a%zz", "The path has a % without two hexadecimal digits"),
+            ("/v1/events?type=%ff", "The query is not UTF-8"),
+        ])
+    func escapes(path: String, detail: String) async throws {
+        let answer = try await HeraldProcess.start().get(path)
+        #expect(answer.status == 400)
+        #expect(answer.string("detail")?.hasPrefix(detail) == true)
+    }
+
+    @Test(
         "a path that only looks like one that is there is a 404",
         arguments: ["/v1/events/", "//v1/events", "/V1/events", "/v1/delegates//pause", "/v1/%65vents", "//", "/v1"])
     func otherPaths(path: String) async throws {

@@ -10,9 +10,14 @@ struct Query {
         var wrong: [Problem.Item] = []
         for pair in (text ?? "").split(separator: "&") {
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = PercentEncoding.decode(parts[0], plusIsSpace: true),
-                let value = PercentEncoding.decode(parts.count > 1 ? parts[1] : "", plusIsSpace: true)
-            else { throw .malformedPath("The query has an escape that is not % and two hexadecimal digits of UTF-8.") }
+            let name: String
+            let value: String
+            do throws(PercentEncoding.Failure) {
+                name = try PercentEncoding.decode(parts[0], plusIsSpace: true)
+                value = try PercentEncoding.decode(parts.count > 1 ? parts[1] : "", plusIsSpace: true)
+            } catch {
+                throw .malformedPath("The query \(error.rawValue).")
+            }
             if !known.contains(name) {
                 let list = known.isEmpty ? "none" : known.joined(separator: ", ")
                 wrong.append(.init(place: .parameter(name), detail: "is not a parameter here; known: \(list)"))
@@ -63,24 +68,31 @@ struct Query {
 
 /// RFC 3986.
 enum PercentEncoding {
-    /// `nil` for an incomplete escape, NUL, or what is not UTF-8 once decoded.
-    static func decode(_ text: some StringProtocol, plusIsSpace: Bool = false) -> String? {
+    /// What is wrong, behind "The path" or "The query".
+    enum Failure: String, Error {
+        case escape = "has a % without two hexadecimal digits behind it"
+        case nul = "has %00, the character NUL, which nothing here contains"
+        case encoding = "is not UTF-8 once its escapes are decoded"
+    }
+
+    static func decode(_ text: some StringProtocol, plusIsSpace: Bool = false) throws(Failure) -> String {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]
         while let byte = rest.popFirst() {
             switch byte {
             case UInt8(ascii: "%"):
                 guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
-                    return nil
+                    throw .escape
                 }
                 let decoded = high << 4 | low
-                guard decoded != 0 else { return nil }
+                guard decoded != 0 else { throw .nul }
                 bytes.append(decoded)
             case UInt8(ascii: "+") where plusIsSpace: bytes.append(UInt8(ascii: " "))
             default: bytes.append(byte)
             }
         }
-        return String(validating: bytes, as: UTF8.self)
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw .encoding }
+        return text
     }
 
     static func encode(_ text: String) -> String {

@@ -101,9 +101,11 @@ struct RouteTable: Sendable {
         let raw = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         var decoded: [String] = []
         for segment in raw {
-            guard let text = PercentEncoding.decode(segment) else {
-                throw .malformedPath(
-                    "The path has an escape that is not % and two hexadecimal digits of UTF-8, or %00.")
+            let text: String
+            do throws(PercentEncoding.Failure) {
+                text = try PercentEncoding.decode(segment)
+            } catch {
+                throw .malformedPath("The path \(error.rawValue).")
             }
             guard text != ".", text != "..", !text.contains("/"), !text.contains("\\") else {
                 throw .malformedPath("The path must not contain . or .. segments, %2F or %5C.")
