@@ -44,6 +44,9 @@ func onHeader(
         if line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8) {
             // What an interim answer asked for is forgotten.
             transfer.answer = AnswerHeaders()
+            transfer.isHeadComplete = false
+        } else if line.first == UInt8(ascii: "\r") || line.first == UInt8(ascii: "\n") {
+            transfer.isHeadComplete = true
         } else {
             transfer.answer.take(line)
         }

@@ -21,7 +21,10 @@ enum CurlResult {
         case HERALD_CURL_HTTP2, HERALD_CURL_HTTP2_STREAM:
             return .failed(.protocolError, detail: "HTTP/2 broke off: \(text)")
         case HERALD_CURL_WRITE where transfer.headerCount > 0:
-            return .failed(.protocolError, detail: "no final status line in 64 KiB of headers")
+            return .failed(.protocolError, detail: "the answer's headers did not end within 64 KiB")
+        case HERALD_CURL_OK where status >= 200:
+            return .failed(
+                .protocolError, detail: "the connection was closed before the headers of the answer \(status) ended")
         case HERALD_CURL_OK:
             return .failed(.protocolError, detail: "the answer ended with the interim status \(status)")
         default: return .failed(.protocolError, detail: text)

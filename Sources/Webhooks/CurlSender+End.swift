@@ -73,11 +73,11 @@ extension CurlSender {
         let duration = (now - transfer.startedAt) / 1000
         let transport = transfer.transport(
             isSecure: target.url.scheme == .https, isComplete: status >= 200, end: now)
-        guard status >= 200 else {
+        guard status >= 200, transfer.isHeadComplete else {
             let verdict = CurlResult.verdict(code, status: status, transfer)
             return CallbackOutcome(verdict: verdict, duration: duration, transport: transport)
         }
-        // The status line is the verdict, whatever became of the rest.
+        // The status is the verdict, whatever became of the body.
         let answer = transfer.answer
         let retryAfter = answer.retryAfter.flatMap { RetryAfter.parse($0, now: clock.wall() / 1000) }
         var outcome = CallbackOutcome(

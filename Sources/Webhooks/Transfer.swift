@@ -42,6 +42,8 @@ final class Transfer {
     var bodyCount = 0
     var excerpt: [UInt8] = []
     var answer = AnswerHeaders()
+    /// Whether the last answer's headers have ended, with an empty line.
+    var isHeadComplete = false
     /// When the first line came, in nanoseconds of the monotonic clock.
     var answeredAt: Int64 = 0
     /// `address:port` that it talks to, once there is one.
@@ -115,6 +117,7 @@ final class Transfer {
         headerCount = 0
         bodyCount = 0
         answer = AnswerHeaders()
+        isHeadComplete = false
         answeredAt = 0
         peer = ""
         hasDialled = false

@@ -76,9 +76,20 @@ import Webhooks
             #expect(!outcome.detail.isEmpty)
             #expect(outcome.duration < 3_000_000)
         }
-        // The status line has come: it is the verdict.
-        let flood = try await outcome(.flood("HTTP/1.1 200 x\r\n", of: "x-more: 1\r\n"), timeout: 1)
-        #expect(flood.status == 200)
+    }
+
+    @Test(
+        "an answer whose headers never end is no success",
+        arguments: [
+            .flood("HTTP/1.1 200 x\r\n", of: "x-more: 1\r\n"), .drip("HTTP/1.1 200 OK\r\nx-more: ", milliseconds: 50),
+            .thenClose(.raw("HTTP/1.1 200 OK\r\nx-more: 1\r\n")), .thenClose(.raw("HTTP/1.1 204 No Content\r\n")),
+            .thenClose(.raw("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")),
+        ] as [ReceiverReply])
+    func endlessHead(_ reply: ReceiverReply) async throws {
+        let outcome = try await outcome(reply, timeout: 1)
+        #expect(!outcome.isSuccess)
+        #expect(outcome.failure != nil)
+        #expect(!outcome.detail.isEmpty)
     }
 
     @Test(
