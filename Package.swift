@@ -59,7 +59,7 @@ let package = Package(
         // CallbackSender on libcurl: HTTP callbacks, signing, the address guard. Knows no store.
         module("Webhooks", ["Herald", "Runtime", "Crypto", "CCurl"]),
         // A small Swift face of libmicrohttpd. Knows nothing of Herald.
-        module("HTTPServer", ["Runtime", "CMicrohttpd", "CGnuTLS"]),
+        module("HTTPServer", ["Runtime", "CMicrohttpd", "CMicrohttpdErrors", "CGnuTLS"]),
         // The REST contract: routes, JSON, problems, metrics. Knows the hub and HTTP, no C library.
         module(
             "HeraldServer", ["Herald", "HTTPServer", "JSON", "JSONSchema", "Crypto", "Runtime"],
@@ -82,6 +82,8 @@ let package = Package(
         // The C libraries, each imported by the one target above it; CCurl by Webhooks and HTTPClient, with a header for each.
         cLibrary("CLinux"),
         cLibrary("CMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
+        // What libmicrohttpd would answer by itself.
+        .target(name: "CMicrohttpdErrors", dependencies: ["CMicrohttpd"]),
         cLibrary("CGnuTLS", "gnutls", "libgnutls28-dev"),
         cLibrary("CCurl", "libcurl", "libcurl4-openssl-dev"),
         cLibrary("COpenSSL", "libcrypto", "libssl-dev"),

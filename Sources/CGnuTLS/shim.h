@@ -52,4 +52,17 @@ static inline int herald_tls_show(void *session, gnutls_certificate_credentials_
     return gnutls_credentials_set((gnutls_session_t)session, GNUTLS_CRD_CERTIFICATE, credentials) == GNUTLS_E_SUCCESS;
 }
 
+// Sends all there is to say, as far as the socket takes it at once, and that nothing follows.
+static inline void herald_tls_send_last(void *session, const void *bytes, size_t size) {
+    const char *rest = bytes;
+    while (size > 0) {
+        ssize_t sent = gnutls_record_send((gnutls_session_t)session, rest, size);
+        if (sent == GNUTLS_E_INTERRUPTED) continue;
+        if (sent <= 0) break;
+        rest += sent;
+        size -= (size_t)sent;
+    }
+    (void)gnutls_bye((gnutls_session_t)session, GNUTLS_SHUT_WR);
+}
+
 #endif

@@ -7,6 +7,7 @@
 #include <microhttpd.h>
 #include <stdint.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -64,11 +65,19 @@ static void herald_mhd_on_connection(void *cls, struct MHD_Connection *connectio
     }
 }
 
+// Nobody asks for the query's items. The library would take 64 bytes for each, and when it has no more it answers by itself.
+// It takes the target apart in place, from where it is, right after this.
+static void herald_mhd_hide_query(char *target) {
+    char *query = strchr(target, '?');
+    if (query) query[1] = 0;
+}
+
 // What this returns is what `herald_mhd_on_request` finds in *context.
 static void *herald_mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection) {
     const struct herald_mhd *mhd = cls;
     void *context = herald_mhd_context(connection);
     if (context) mhd->began(mhd->owner, context, target);
+    if (HERALD_MHD_TELLS_LAYOUT) herald_mhd_hide_query((char *)target);
     return context;
 }
 
@@ -117,7 +126,10 @@ static inline struct MHD_Daemon *herald_mhd_start(struct herald_mhd *mhd) {
         {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
         {MHD_OPTION_END, 0, NULL},
     };
-    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (mhd->chain ? MHD_USE_TLS : 0);
+    // With "turbo" a socket is not shut down before `closed` is called, which may still have an answer for it. It also reads
+    // from a new connection before it puts it into its epoll set, which then reports what it has missed: also that the
+    // client has closed. Over TLS the library needs to end the session, and does so only without.
+    unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (mhd->chain ? MHD_USE_TLS : MHD_USE_TURBO);
     return MHD_start_daemon(flags, 0, herald_mhd_on_accept, mhd, herald_mhd_on_request, mhd, MHD_OPTION_ARRAY, options,
                             MHD_OPTION_ARRAY, mhd->chain ? tls : tls + 3, MHD_OPTION_END);
 }
@@ -132,8 +144,6 @@ static inline int herald_mhd_is_ready(struct MHD_Daemon *daemon) {
     MHD_UNSIGNED_LONG_LONG milliseconds;
     return MHD_get_timeout(daemon, &milliseconds) == MHD_YES && milliseconds == 0;
 }
-
-static inline void herald_mhd_run(struct MHD_Daemon *daemon) { (void)MHD_run(daemon); }
 
 static inline int herald_mhd_descriptor(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -188,6 +198,39 @@ static inline size_t herald_mhd_head_size(struct MHD_Connection *connection) {
     return info ? info->header_size : 0;
 }
 
+static enum MHD_Result herald_mhd_on_cookies(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_length,
+                                             const char *value, size_t value_length) {
+    (void)kind;
+    (void)value;
+    if (name_length == 6 && strncasecmp(name, "cookie", 6) == 0) *(size_t *)cls += value_length + 1;
+    return MHD_YES;
+}
+
+// What a complete head takes of the connection's memory: itself, a copy of its cookies, and a record for each item.
+static inline size_t herald_mhd_head_memory(struct MHD_Connection *connection) {
+    size_t cookies = 0;
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, herald_mhd_on_cookies, &cookies);
+    int items = MHD_get_connection_values(connection, MHD_HEADER_KIND | MHD_COOKIE_KIND | MHD_GET_ARGUMENT_KIND, NULL, NULL);
+    return herald_mhd_head_size(connection) + cookies + 64 * (size_t)items;
+}
+
+static enum MHD_Result herald_mhd_on_length(void *cls, enum MHD_ValueKind kind, const char *name, size_t name_length,
+                                            const char *value, size_t value_length) {
+    (void)kind;
+    if (name_length != 14 || strncasecmp(name, "content-length", 14) != 0) return MHD_YES;
+    size_t digits = 0;
+    while (digits < value_length && value[digits] >= '0' && value[digits] <= '9') digits++;
+    if (digits < value_length || digits == 0) *(int *)cls = 1;
+    return MHD_YES;
+}
+
+// Whether there is a Content-Length that is no number, in a head that may not be complete.
+static inline int herald_mhd_has_bad_length(struct MHD_Connection *connection) {
+    int result = 0;
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, herald_mhd_on_length, &result);
+    return result;
+}
+
 // A response with a copy of `body`; NULL without memory.
 static inline struct MHD_Response *herald_mhd_response(const void *body, size_t size) {
     return MHD_create_response_from_buffer(size, (void *)body, MHD_RESPMEM_MUST_COPY);
@@ -217,13 +260,6 @@ static inline void *herald_mhd_tls_session(struct MHD_Connection *connection) {
 
 static inline void herald_mhd_add_field(struct MHD_Response *response, const char *name, const char *value) {
     (void)MHD_add_response_header(response, name, value);
-}
-
-// Queues the response and gives it up; 0 if it was not taken.
-static inline int herald_mhd_queue(struct MHD_Connection *connection, unsigned status, struct MHD_Response *response) {
-    enum MHD_Result result = MHD_queue_response(connection, status, response);
-    MHD_destroy_response(response);
-    return result == MHD_YES;
 }
 
 #endif

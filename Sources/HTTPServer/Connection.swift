@@ -15,8 +15,6 @@ final class Connection: @unchecked Sendable {
         case body
         /// Refused, without body: until the library calls again for the end of the request.
         case refused
-        /// The body is refused and thrown away: until its end, or until there is too much of it.
-        case discarding
         /// `handle` is being called: until it returns.
         case handling
         /// There is no answer yet, and the library asks for it in each of its runs: until there is one, or it has asked
@@ -29,7 +27,9 @@ final class Connection: @unchecked Sendable {
         /// The answer goes on. The socket belongs to a stream: until the library has let the rest go. Over TLS: until the
         /// stream ends.
         case detached
-        /// Closed. Never left.
+        /// The last answer is given, and the client taken from the library: until it has let the rest go.
+        case left
+        /// The end.
         case closed
     }
 
@@ -42,10 +42,16 @@ final class Connection: @unchecked Sendable {
     var phase = Phase.idle
     /// When the phase ends by force, on the monotonic clock.
     var deadline: Int64
+    /// Since when it is idle, or its request is on the way, on the monotonic clock.
+    var since: Int64
+    /// Whether its socket is still to be asked if the client closed together with its last request.
+    var isUnseen = false
     /// Whether the connection's first request is still to come or coming: its time runs from the connection's start.
     var isFresh = true
     /// Whether a stream has taken the socket over, and with it the place among those of its address.
     var isDetached = false
+    /// The run of the library in which a request ended last.
+    var finishedIn: UInt64 = 0
     /// Whether nothing may follow the request on its connection.
     var isLast = false
     /// How often the library may ask for the answer before the connection is suspended.
@@ -60,9 +66,6 @@ final class Connection: @unchecked Sendable {
     /// Takes the request when it is complete.
     var admitted: (any AdmittedRequest)?
     var body: [UInt8] = []
-    var discarded = 0
-    /// Why the body is thrown away.
-    var bodyFailure = RequestFailure.bodyTooLarge
     /// Of a body in chunks, with a library that must be watched.
     var chunks: ChunkLayout?
     /// Shown in the connection's TLS session, which needs it to the end.
@@ -77,6 +80,7 @@ final class Connection: @unchecked Sendable {
         self.peer = peer
         self.handle = handle
         self.deadline = deadline
+        since = loop.now
     }
 
     /// Whether there is a request without an answer.
@@ -88,8 +92,6 @@ final class Connection: @unchecked Sendable {
         head = nil
         admitted = nil
         body = []
-        discarded = 0
-        bodyFailure = .bodyTooLarge
         chunks = nil
         isLast = false
         immediate = nil

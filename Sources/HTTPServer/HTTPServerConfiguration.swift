@@ -12,7 +12,8 @@ public struct HTTPServerConfiguration: Sendable {
     /// query item; half of it is what a body is read by. From 4,096 to 65,535. The library clears all of it for each
     /// request: with 32 KiB, and 64 connections that no longer fit into the processor's cache, that takes 1 µs.
     public var maxHeadBytes = 16_384
-    /// In total. Past it, new connections wait in the system's queue.
+    /// In total. When all places are taken, those go that are idle longest, then those whose request is incomplete longest;
+    /// new ones wait in the system's queue only while all others have a request that is being answered.
     public var maxConnections = 2000
     /// Answers that go on (`Responder.stream`), beside the connections. Each costs a descriptor and less than 1 KiB.
     public var maxStreams = 2000

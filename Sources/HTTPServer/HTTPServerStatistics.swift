@@ -15,7 +15,8 @@ public struct HTTPServerStatistics: Sendable, Hashable {
     public var answers3xx = 0
     public var answers4xx = 0
     public var answers5xx = 0
-    /// Connections closed because a request, or the next one, or the reading of an answer took too long.
+    /// Connections closed because a request, or the next one, or the reading of an answer took too long, or too long for
+    /// a server whose places were all taken.
     public var expiredConnections = 0
 }
 

@@ -4,16 +4,22 @@ public enum RequestFailure: Error, Sendable, Hashable {
     case malformed(Rule)
     /// 413
     case bodyTooLarge
+    /// 414
+    case targetTooLong
     /// 417: an expectation other than `100-continue`.
     case unknownExpectation
     /// 421: a `Host` that is not ours.
     case misdirected
     /// 431: more header fields than `RawHead.maxFields`.
     case tooManyFields
+    /// 431: more than `HTTPServerConfiguration.maxHeadBytes`.
+    case headTooLarge
     /// 500: the application dropped the request's responder.
     case unanswered
     /// 501: a method outside `RequestMethod`.
     case unknownMethod
+    /// 505
+    case unsupportedVersion
     /// 503: too many requests wait already.
     case overloaded
     /// 503: the application did not answer in time.
@@ -22,10 +28,12 @@ public enum RequestFailure: Error, Sendable, Hashable {
     case stopping
 
     public enum Rule: String, Sendable {
+        case requestLine =
+            "the request line is not a method, a target and a version of HTTP/1, with a space between them"
         case method = "the method is not made of capital letters"
         case target = "the target does not start with a slash, or has a byte that must be escaped"
         case version = "the version is neither HTTP/1.0 nor HTTP/1.1"
-        case line = "a line does not end with CR LF, is folded, has no name or has a NUL"
+        case line = "a header line does not end with CR LF, is folded, has no name, no colon, or a NUL"
         case fieldName = "a header name is not a token"
         case fieldValue = "a header value has a control character"
         case repeatedField = "a header that must be unique is repeated"
@@ -33,19 +41,21 @@ public enum RequestFailure: Error, Sendable, Hashable {
         case contentLength = "Content-Length is not a number"
         case lengthAndEncoding = "Content-Length and Transfer-Encoding exclude each other"
         case transferEncoding = "Transfer-Encoding must be exactly chunked, in HTTP/1.1"
-        case chunk = "a chunk, or the line with its size, does not end with CR LF"
+        case chunk = "a chunk has no size in hexadecimal, or it or the line with its size does not end with CR LF"
     }
 
     public var status: Int {
         switch self {
         case .malformed: 400
         case .bodyTooLarge: 413
+        case .targetTooLong: 414
         case .unknownExpectation: 417
         case .misdirected: 421
-        case .tooManyFields: 431
+        case .tooManyFields, .headTooLarge: 431
         case .unanswered: 500
         case .unknownMethod: 501
         case .overloaded, .timedOut, .stopping: 503
+        case .unsupportedVersion: 505
         }
     }
 
@@ -54,14 +64,17 @@ public enum RequestFailure: Error, Sendable, Hashable {
         switch self {
         case .malformed(let rule): rule.rawValue
         case .bodyTooLarge: "the body is too large"
+        case .targetTooLong: "the target is too long"
         case .unknownExpectation: "only 100-continue can be expected"
         case .misdirected: "this server does not answer for that host"
         case .tooManyFields: "there are too many header fields"
+        case .headTooLarge: "the request line and the header fields are too large together"
         case .unanswered: "the request was given up"
         case .unknownMethod: "the method is unknown"
         case .overloaded: "too many requests are waiting"
         case .timedOut: "the request could not be answered in time"
         case .stopping: "the server is stopping"
+        case .unsupportedVersion: "this server speaks HTTP/1.1 and HTTP/1.0"
         }
     }
 

@@ -1,4 +1,5 @@
 internal import CMicrohttpd
+internal import CMicrohttpdErrors
 internal import Synchronization
 
 // How a request gets its answer.

@@ -1,4 +1,5 @@
 internal import CMicrohttpd
+internal import CMicrohttpdErrors
 
 // What libmicrohttpd calls, on the loop's thread, from within `MHD_run` and `MHD_stop_daemon`.
 
@@ -6,13 +7,28 @@ extension herald_mhd {
     static func calling(
         _ loop: ServerLoop, _ configuration: HTTPServerConfiguration, _ socket: ListeningSocket
     ) -> herald_mhd {
-        let share = (configuration.maxConnections + configuration.loops - 1) / configuration.loops
         return herald_mhd(
             owner: Unmanaged.passUnretained(loop).toOpaque(), listen_descriptor: socket.descriptor,
-            connection_limit: UInt32(clamping: share), memory_limit: configuration.maxHeadBytes,
+            connection_limit: UInt32(clamping: loop.maxConnections),
+            memory_limit: configuration.maxHeadBytes + answerHeadBytes,
             chain: configuration.certificate?.chainText, key: configuration.certificate?.keyText,
             accepts: mhdAccepts, opened: mhdOpened, closed: mhdClosed, began: mhdBegan, advanced: mhdAdvanced,
             completed: mhdCompleted)
+    }
+}
+
+/// Memory of a connection beside that for a request's head.
+private let answerHeadBytes = 4096
+
+/// A run of the library.
+func runLibrary(_ daemon: OpaquePointer, for loop: ServerLoop) {
+    herald_mhd_run(daemon, Unmanaged.passUnretained(loop).toOpaque(), mhdErred)
+}
+
+private func mhdErred(_ owner: UnsafeMutableRawPointer?, _ handle: OpaquePointer?, _ status: UInt32) {
+    guard let handle else { return }
+    lend(owner, herald_mhd_context(handle), otherwise: ()) { loop, connection in
+        loop.refuse(connection, libraryStatus: status)
     }
 }
 

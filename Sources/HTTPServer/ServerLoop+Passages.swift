@@ -1,4 +1,5 @@
 internal import CMicrohttpd
+internal import CMicrohttpdErrors
 import Glibc
 internal import Runtime
 internal import Synchronization
@@ -25,6 +26,7 @@ extension ServerLoop {
         _ = herald_mhd_queue(connection.handle, 200, response)
         MHD_resume_connection(connection.handle)
         connection.isDetached = true
+        streams.boundUnread(herald_mhd_descriptor(connection.handle))
         streams.open(start, far, connection.peer, writesHead: false)
     }
 

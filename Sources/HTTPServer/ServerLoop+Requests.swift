@@ -16,6 +16,7 @@ extension ServerLoop {
     }
 
     func remove(_ connection: Connection) {
+        refuseFirstLine(of: connection)
         connection.phase = .closed
         connection.reset()
         // The last one takes the place that becomes free.
@@ -24,7 +25,7 @@ extension ServerLoop {
             last.index = connection.index
             connections[connection.index] = last
         }
-        hasRoomAgain = true
+        mustRunAgain = true
         counters.openConnections.addFromOneThread(-1)
         if !connection.isDetached { addresses.closed(connection.peer) }
     }
@@ -40,7 +41,10 @@ extension ServerLoop {
         hasAdvanced = true
         connection.phase = .head
         connection.target.append(contentsOf: target)
-        if !connection.isFresh { setDeadline(connection, seconds: configuration.requestDeadlineSeconds) }
+        if !connection.isFresh {
+            connection.since = now
+            setDeadline(connection, seconds: configuration.requestDeadlineSeconds)
+        }
         connection.isFresh = false
     }
 
@@ -52,14 +56,11 @@ extension ServerLoop {
         do {
             head = try rules.judge(try rawHead(connection, method, version, layout))
         } catch {
-            return queue(connection, failure(error))
+            return leave(connection, failure(error), isToHead: method.elementsEqual("HEAD".utf8))
         }
         switch handler.judge(head) {
-        case .refused(var refusal):
-            if head.hasBody {
-                refusal.closesConnection = true
-                return queue(connection, refusal)
-            }
+        case .refused(let refusal):
+            if head.hasBody { return leave(connection, refusal, isToHead: head.method == .head) }
             // An answer at this point would close the connection; the end of the request follows at once.
             connection.immediate = refusal
             connection.phase = .refused
@@ -81,13 +82,20 @@ extension ServerLoop {
         _ connection: Connection, _ method: RawHead.Bytes, _ version: RawHead.Bytes, _ layout: HeadLayout
     ) throws(RequestFailure) -> RawHead {
         let count = Int(herald_mhd_read_fields(connection.handle, fields.baseAddress, UInt32(fields.count)))
+        let size = herald_mhd_head_size(connection.handle)
+        // What is left of the connection's memory is for the answer's head.
+        if size > configuration.maxHeadBytes / 32,
+            herald_mhd_head_memory(connection.handle) > configuration.maxHeadBytes
+        {
+            throw .headTooLarge
+        }
         if herald_mhd_tells_layout != 0, count <= RawHead.maxFields {
             var layout = layout
             for field in fields[..<count] { layout.add(field) }
-            guard layout.isWhole(herald_mhd_head_size(connection.handle)) else { throw .malformed(.line) }
+            guard layout.isWhole(size) else { throw .malformed(.line) }
         }
         let parts = fields[..<count].lazy.map { field in
-            (name: bytes(field.name, field.name_length), value: bytes(field.value, field.value_length))
+            (name: bytes(field.name, field.name_length), value: trimmed(bytes(field.value, field.value_length)))
         }
         let head = connection.target.withUnsafeBufferPointer { target in
             RawHead(method: method, target: target, version: version, fields: parts)
@@ -102,18 +110,12 @@ extension ServerLoop {
         if let chunks = connection.chunks, connection.phase == .body,
             !(data.baseAddress.map(chunks.isSound(before:)) ?? true)
         {
-            connection.bodyFailure = .malformed(.chunk)
-            connection.phase = .discarding
+            return leave(connection, failure(.malformed(.chunk)))
         }
         switch connection.phase {
         case .body where connection.body.count + data.count <= configuration.maxBodyBytes:
             connection.body.append(contentsOf: data)
-        case .body, .discarding:
-            // A response can't be queued in the middle of a body: throw the rest away, but not without end.
-            connection.phase = .discarding
-            connection.body = []
-            connection.discarded += data.count
-            return connection.discarded <= 4 * configuration.maxBodyBytes + 65_536
+        case .body: return leave(connection, failure(.bodyTooLarge))
         default: break
         }
         return true
@@ -125,7 +127,6 @@ extension ServerLoop {
         case .body: hasAdvanced = true
         case .waiting: return goOnWaiting(connection)
         case .refused: return connection.immediate.map { queue(connection, $0) } ?? false
-        case .discarding: return queue(connection, failure(connection.bodyFailure))
         default: return false
         }
         guard let head = connection.head.take(), let admitted = connection.admitted.take() else { return false }
@@ -152,13 +153,24 @@ extension ServerLoop {
     /// The answer is written, or the request was broken off.
     func finish(_ connection: Connection) {
         hasAdvanced = true
+        connection.finishedIn = round
+        if connection.phase == .left { return }
         if connection.isWaiting { endWait(of: connection) }
         connection.phase = .idle
         connection.reset()
-        setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
+        connection.since = now
+        connection.isUnseen = true
+        setDeadline(connection, now + Self.unseenNanoseconds)
     }
 }
 
 private func bytes(_ start: UnsafePointer<CChar>?, _ count: Int) -> RawHead.Bytes {
     RawHead.Bytes(start: UnsafeRawPointer(start)?.assumingMemoryBound(to: UInt8.self), count: count)
+}
+
+/// Without the white space at the end, which is no part of a value. The library leaves out that at the start.
+private func trimmed(_ value: RawHead.Bytes) -> RawHead.Bytes {
+    var count = value.count
+    while count > 0, value[count - 1] == 0x20 || value[count - 1] == 0x09 { count -= 1 }
+    return RawHead.Bytes(start: value.baseAddress, count: count)
 }

@@ -49,12 +49,20 @@ final class ServerLoop: @unchecked Sendable {
     var connections: [Connection] = []
     /// Of this round.
     var now: Int64
+    /// Of this loop.
+    let maxConnections: Int
+    /// Room is not made before this.
+    var nextRoom: Int64 = 0
     /// No deadline is before this.
     var nextExpiry = Int64.max
+    /// Counts the runs of the library.
+    var round: UInt64 = 0
+    /// Clients that have had their last answer.
+    var leaving: LeavingClients
     var isStopping = false
-    /// A connection has ended in the last run. At its limit the library notices only in another run that there is
-    /// room, and so does not hear of the clients that wait to be accepted.
-    var hasRoomAgain = false
+    /// A connection has ended in the last run: at its limit the library notices only in another run that there is
+    /// room, and so does not hear of the clients that wait to be accepted. Or one was resumed in it.
+    var mustRunAgain = false
     /// Connections in the phase `waiting`.
     var asked = 0
     /// The library has called in the last run for anything else than an answer.
@@ -75,11 +83,13 @@ final class ServerLoop: @unchecked Sendable {
         certificate = Mutex(configuration.certificate)
         rules = HeadRules(allowedHosts: configuration.allowedHosts, maxBodyBytes: configuration.maxBodyBytes)
         now = clock.monotonic()
+        maxConnections = (configuration.maxConnections + configuration.loops - 1) / configuration.loops
         fields = .allocate(capacity: RawHead.maxFields + 1)
         callbacks = .allocate(capacity: 1)
         do {
             wakeup = try Wakeup()
             passageEpoll = configuration.certificate == nil ? nil : try Epoll()
+            leaving = try LeavingClients(addresses: addresses, maxBytes: 4 * configuration.maxBodyBytes + 65_536)
         } catch {
             close(socket.descriptor)
             fields.deallocate()
@@ -107,14 +117,15 @@ final class ServerLoop: @unchecked Sendable {
         var descriptors = [
             pollfd(fd: herald_mhd_epoll_descriptor(daemon), events: Int16(POLLIN), revents: 0),
             pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: leaving.descriptor, events: Int16(POLLIN), revents: 0),
         ]
         if let passageEpoll {
             descriptors.append(pollfd(fd: passageEpoll.descriptor, events: Int16(POLLIN), revents: 0))
         }
         while !(isStopping && hasFlushed) {
-            let isReady = hasRoomAgain || herald_mhd_is_ready(daemon) != 0
-            let wait = isReady ? (asked == 0 || hasAdvanced || hasRoomAgain ? 0 : 1) : milliseconds(until: nextExpiry)
-            hasRoomAgain = false
+            let isReady = mustRunAgain || herald_mhd_is_ready(daemon) != 0
+            let wait = isReady ? (asked == 0 || hasAdvanced || mustRunAgain ? 0 : 1) : milliseconds(until: nextExpiry)
+            mustRunAgain = false
             hasAdvanced = false
             if wait != 0 { _ = poll(&descriptors, nfds_t(descriptors.count), wait) }
             now = clock.monotonic()
@@ -125,12 +136,16 @@ final class ServerLoop: @unchecked Sendable {
             // Before the run: a resumption wakes nobody, and nothing else would make the library look at it.
             for mail in mailbox.takeAll() { read(mail) }
             if !passages.isEmpty { lookAtPassages() }
+            if !leaving.isEmpty { leaving.look() }
             if now >= nextExpiry { expire() }
-            herald_mhd_run(daemon)
+            round += 1
+            runLibrary(daemon, for: self)
+            makeRoom()
             if hasAdvanced { handler.roundEnded() }
         }
         MHD_stop_daemon(daemon)
         self.daemon = nil
+        leaving.endAll()
         isOver.store(true, ordering: .sequentiallyConsistent)
         _ = mailbox.takeAll()
     }
@@ -150,6 +165,9 @@ final class ServerLoop: @unchecked Sendable {
 
     /// Any thread: looks at the clock again.
     func wake() { wakeup.signal() }
+
+    /// Milliseconds since 1970.
+    var wall: Int64 { clock.wall() }
 
     var isOwnThread: Bool { thread.load(ordering: .acquiring) == UInt(pthread_self()) }
 

@@ -98,6 +98,18 @@ public final class StreamLoop: @unchecked Sendable {
         }
     }
 
+    /// What the system holds of a stream that its client doesn't read, of all of them together first of all: a few may have
+    /// much, so that a burst doesn't make them fall behind. The system takes twice as much, for its own needs included.
+    private static let unreadBytes = 16 << 20
+    private static let unreadBytesOfOne = (16 << 10)...(128 << 10)
+
+    /// Bounds what the system holds of a socket's stream, which has its place already.
+    func boundUnread(_ descriptor: Int32) {
+        let share = Self.unreadBytes / max(count, 1)
+        var bytes = Int32(min(max(share, Self.unreadBytesOfOne.lowerBound), Self.unreadBytesOfOne.upperBound))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, 4)
+    }
+
     // MARK: The streams' thread
 
     /// The thread's body: returns after `stop`, when all streams are closed.
@@ -129,7 +141,7 @@ public final class StreamLoop: @unchecked Sendable {
     }
 
     private func begin(_ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress, _ writesHead: Bool) {
-        Self.prepare(descriptor)
+        prepare(descriptor)
         do throws(SystemError) {
             try epoll.add(descriptor, .hangUp)
         } catch {
@@ -148,14 +160,14 @@ public final class StreamLoop: @unchecked Sendable {
 
     /// Small pieces go out at once; what a client doesn't read is bounded; a client whose machine has vanished is noticed
     /// by its not acknowledging a heartbeat.
-    private static func prepare(_ descriptor: Int32) {
+    private func prepare(_ descriptor: Int32) {
         func set(_ level: Int32, _ option: Int32, _ value: Int32) {
             var value = value
             setsockopt(descriptor, level, option, &value, 4)
         }
         set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, 60_000)
-        set(SOL_SOCKET, SO_SNDBUF, 128 << 10)
+        boundUnread(descriptor)
     }
 
     private func look(at stream: ResponseStream, _ interest: Epoll.Interest) {

@@ -1,4 +1,3 @@
-import Glibc
 internal import Runtime
 internal import Synchronization
 
@@ -39,24 +38,5 @@ final class StreamStart: Sendable {
     func open() { isOpened.store(true, ordering: .relaxed) }
 
     /// The head as it goes over the network.
-    func headBytes(wall: Int64) -> [UInt8] {
-        var text = "HTTP/1.1 200 OK\r\nDate: \(Self.date(wall))\r\nConnection: close\r\n"
-        for field in headers where field.isSafe && !field.isServersBusiness {
-            text += "\(field.name): \(field.value)\r\n"
-        }
-        return Array((text + "\r\n").utf8)
-    }
-
-    /// RFC 9110: `Sun, 06 Nov 1994 08:49:37 GMT`.
-    private static func date(_ wall: Int64) -> String {
-        var seconds = time_t(wall / 1000)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
-        let date = "\(two(parts.tm_mday)) \(months[Int(parts.tm_mon)]) \(parts.tm_year + 1900)"
-        return
-            "\(days[Int(parts.tm_wday)]), \(date) \(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT"
-    }
+    func headBytes(wall: Int64) -> [UInt8] { Response.streamHead(headers, wall: wall) }
 }

@@ -112,19 +112,102 @@ struct LimitTests {
         }
     }
 
-    @Test("past the limit of connections a new one waits until another ends")
+    @Test("past the limit of connections a new one waits while all others are being answered")
     func inTotal() async throws {
         try await Fixture.run(with(\.maxConnections, 2)) { fixture in
-            let first = try fixture.client()
-            var second: RawHTTPClient? = try fixture.client()
-            try fixture.settle(first)
-            try fixture.settle(try #require(second))
+            let held = [try fixture.client(), try fixture.client()]
+            for client in held { client.send(get("/hold")) }
+            while fixture.application.heldCount < 2 { briefPause() }
             let third = try fixture.client()
             third.send(get("/third"))
-            try fixture.settle(first)
-            #expect(fixture.application.seen.allSatisfy { $0.path == "/settled" })
-            second = nil
+            fixture.advance(seconds: 1)
+            #expect(!fixture.application.seen.contains { $0.path == "/third" })
+            for responder in fixture.application.takeHeld() { responder.send(.text(200, "done")) }
             #expect(try third.readResponse()?.text == "/third")
+            for client in held { #expect(try client.readResponse()?.text == "done") }
+        }
+    }
+
+    @Test("when all places are taken, connections that are idle or hold back a request make room for one that asks")
+    func room() async throws {
+        try await Fixture.run(with(\.maxConnections, 64)) { fixture in
+            for start in [
+                "", "GET /slow HTTP/1.1\r\nHost:", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n1",
+            ] {
+                var clients: [RawHTTPClient] = []
+                for _ in 0..<100 {
+                    let client = try fixture.client()
+                    client.send(start)
+                    clients.append(client)
+                }
+                // Time stands still: nobody's own time is over.
+                fixture.advance(seconds: 1)
+                let asking = try RawHTTPClient(port: fixture.server.port, timeoutSeconds: 20)
+                asking.send(get("/asking"))
+                #expect(try asking.readResponse()?.text == "/asking")
+                clients = []
+            }
+        }
+    }
+
+    @Test("a request that came together with the end of its connection is answered, and the connection closed")
+    func requestWithEnd() async throws {
+        try await Fixture.run(with(\.maxConnectionsPerAddress, 200)) { fixture in
+            var clients: [RawHTTPClient] = []
+            for number in 0..<400 {
+                let client = try RawHTTPClient(port: fixture.server.port, timeoutSeconds: 20)
+                client.sendLast(get("/\(number)"))
+                #expect(try client.readResponse()?.text == "/\(number)")
+                #expect(try client.readToEnd().isEmpty)
+                clients.append(client)
+            }
+        }
+    }
+
+    @Test("so is a later request of a connection, within a second of its answer")
+    func laterRequestWithEnd() async throws {
+        try await Fixture.run { fixture in
+            let client = try RawHTTPClient(port: fixture.server.port, timeoutSeconds: 20)
+            client.send(get("/1"))
+            #expect(try client.readResponse()?.text == "/1")
+            fixture.advance(seconds: 5)
+            client.sendLast(get("/2") + get("/3"))
+            #expect(try client.readResponse()?.text == "/2")
+            #expect(try client.readResponse()?.text == "/3")
+            try fixture.settle(try fixture.client())
+            fixture.advance(seconds: 1)
+            #expect(try client.readToEnd().isEmpty)
+            #expect(fixture.server.statistics.expiredConnections == 0)
+        }
+    }
+
+    @Test("a head of any size up to the limit and past it gets an answer")
+    func everyHeadSize() async throws {
+        try await Fixture.run { fixture in
+            var statuses: Set<Int> = []
+            for size in stride(from: 14_000, to: 24_000, by: 61) {
+                let client = try fixture.client()
+                client.send(get("/x", "X-Long: \(String(repeating: "x", count: size))\r\n"))
+                let status = try #require(try client.readResponse()).status
+                #expect(status == (size < 16_200 ? 200 : 431) || (16_200...16_384).contains(size), "\(size)")
+                statuses.insert(status)
+            }
+            #expect(statuses == [200, 431])
+        }
+    }
+
+    @Test("neither many cookies nor a query of many items take the memory that the answer needs")
+    func items() async throws {
+        try await Fixture.run { fixture in
+            for count in stride(from: 10, to: 2000, by: 97) {
+                let client = try fixture.client()
+                client.send(get("/x", "Cookie: \(String(repeating: "a=b; ", count: count))\r\n"))
+                #expect([200, 431].contains(try #require(try client.readResponse()).status), "\(count)")
+            }
+            let client = try fixture.client()
+            client.send(get("/x?" + String(repeating: "a&", count: 5000)))
+            #expect(try client.readResponse()?.text == "/x")
+            #expect(fixture.application.seen.last?.query?.count == 10_000)
         }
     }
 

@@ -52,6 +52,7 @@ struct StrictnessCase: CustomTestStringConvertible, Sendable {
         .refused("empty length", post("Content-Length:\r\n", "abc")),
         .refused("length of 2^64+3", post("Content-Length: 18446744073709551619\r\n", "abc"), 413),
         .served("length of zero", post("Content-Length: 0\r\n", "")),
+        .served("white space behind a length", post("Content-Length: 3 \t\r\n", "abc")),
         .served("leading zeros", post("Content-Length: 003\r\n", "abc")),
     ]
 
@@ -65,7 +66,8 @@ struct StrictnessCase: CustomTestStringConvertible, Sendable {
             "POST /echo HTTP/1.0\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         .refused("xchunked", post("Transfer-Encoding: xchunked\r\n", "0\r\n\r\n")),
         .refused("gzip, chunked", post("Transfer-Encoding: gzip, chunked\r\n", "0\r\n\r\n")),
-        .refused("chunked with a space behind it", post("Transfer-Encoding: chunked \r\n", "0\r\n\r\n")),
+        .last("chunked with white space behind it", post("Transfer-Encoding: chunked \t\r\n", "3\r\nabc\r\n" + end)),
+        .refused("xchunked with a space behind it", post("Transfer-Encoding: xchunked \r\n", "0\r\n\r\n")),
         .refused(
             "two encodings", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")),
         .last("chunked", chunked("3\r\nabc\r\n0\r\n\r\n")),
@@ -130,6 +132,7 @@ struct StrictnessCase: CustomTestStringConvertible, Sendable {
         .refused("foreign Host", "GET /x HTTP/1.1\r\nHost: evil.example\r\n\r\n", 421),
         .refused("foreign Host that starts like ours", "GET /x HTTP/1.1\r\nHost: localhost.evil.example\r\n\r\n", 421),
         .served("our Host with port in capitals", "GET /x HTTP/1.1\r\nHost: LOCALHOST:8080\r\n\r\n"),
+        .served("our Host with white space behind it", "GET /x HTTP/1.1\r\nHost: localhost \t \r\n\r\n"),
         .served("our Host as an address", "GET /x HTTP/1.1\r\nHost: [::1]:8080\r\n\r\n"),
     ]
 
@@ -142,6 +145,13 @@ struct StrictnessCase: CustomTestStringConvertible, Sendable {
         .refused("UTF-8 in the target", line("GET /ü HTTP/1.1")),
         .refused("control character in the target", line("GET /\u{1} HTTP/1.1")),
         .refused("space in the target", line("GET /x y HTTP/1.1")),
+        .refused("no space in the request line", line("GARBAGE")),
+        .refused("space before the method", line(" GET /x HTTP/1.1")),
+        .refused("no target", line("GET ")),
+        .refused("no version", line("GET /x")),
+        .refused("no colon in the first field", "GET /x HTTP/1.1\r\nX\r\nHost: localhost\r\n\r\n"),
+        .refused("no colon in a later field", get("X\r\n")),
+        .refused("no colon in a trailer", chunked("0\r\nX\r\n\r\n")),
         .refused("method in small letters", line("get /x HTTP/1.1")),
         .refused("method with an at sign", line("G@T /x HTTP/1.1")),
         .refused("unknown method", line("BREW /x HTTP/1.1"), 501),

@@ -88,6 +88,17 @@ struct TLSTests {
         }
     }
 
+    @Test("a malformed request gets one answer, which is ours, and the end of the session")
+    func malformed() async throws {
+        let fixture = try fixture()
+        for (field, status) in [("Content-Length: x", 400), ("X: \(String(repeating: "x", count: 40_000))", 431)] {
+            let answer = try await curl(
+                fixture, "-i", "-X", "POST", "-H", field, "-H", "Expect:", "-w", "%{http_code} %{exitcode}", "/echo")
+            #expect(answer.ranges(of: "HTTP/1.1").count == 1, "\(answer)")
+            #expect(answer.contains("failure: ") && answer.hasSuffix("\(status) 0"), "\(answer)")
+        }
+    }
+
     @Test("another certificate is for new connections; those that are open go on with theirs")
     func replaced() async throws {
         let fixture = try fixture()

@@ -66,6 +66,14 @@ public final class RawHTTPClient {
     @discardableResult
     public func send(_ text: String) -> Bool { send(Array(text.utf8)) }
 
+    /// Sends this and a FIN in one segment.
+    public func sendLast(_ text: String) {
+        var on: Int32 = 1
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_CORK, &on, 4)
+        send(text)
+        shutdown(descriptor, Int32(SHUT_WR))
+    }
+
     /// Sends no FIN but a RST: how a client dies.
     public func reset() {
         var option = linger(l_onoff: 1, l_linger: 0)

@@ -282,11 +282,13 @@ extension Problem {
     }
 
     private static let names: [Int: (String, String)] = [
+        414: ("target-too-long", "The address is too long"),
         417: ("expectation-failed", "The expectation can't be met"),
         421: ("misdirected-request", "The host is not served here"),
         431: ("header-fields-too-large", "The header is too large"),
         500: ("internal", "Something went wrong here"),
         501: ("method-unknown", "The method is unknown"),
+        505: ("version-not-supported", "The version of HTTP is not supported"),
     ]
 
     private static func sentence(_ reason: String) -> String {
