@@ -122,10 +122,9 @@ def delegate(server, identity):
 
 def reason(seen):
     """What the server says of a delegate that holds it up."""
+    flow = seen.get("flow") or {}
     words = [f"status {seen['status']}"]
-    for name in ("limited_by", "flow"):
-        if seen.get(name):
-            words.append(f"{name} {json.dumps(seen[name])}")
+    words += [f"{name.replace('_', ' ')} {value}" for name, value in flow.items() if value is not None]
     lag = seen["lag"]
     words.append(f"{lag['events']:,} events without an attempt, {lag['in_flight']} in flight, {lag['retrying']:,} to be retried")
     return "; ".join(words)
