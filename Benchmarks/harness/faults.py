@@ -297,7 +297,9 @@ def judge_outage(result):
             taken = second - first + 1
             break
     pairs = zip(useful[first:], useful[first + 1:])
-    growth = max((after / max(before, 10) for before, after in pairs if 2 * before <= 10_000), default=0)
+    # The first success comes within its second. After less than a minute it may begin with a quarter of the rate before.
+    begins = 10 if result["seconds"] >= 60 else RATE / 4
+    growth = max((after / max(before, begins) for before, after in pairs if 2 * before <= 10_000), default=0)
     # The count of a second may hold parts of two windows, each twice as fast as the one before.
     return [
         Row(name, "first success ≤ 60 s after its return", f"{first} s", first <= 60, "" if first <= 60 else why),
