@@ -14,6 +14,10 @@ struct CheckpointBuilder {
     static let retryInterval: Int64 = 1_000_000_000
     /// Attempts gathered; past it no new ones are started until the writer has taken them.
     static let maxAttempts = 50_000
+    /// Attempts that go to the writer at once, unless there are far more of them: what is published meanwhile waits for its
+    /// transaction, and a thousand attempts take it several milliseconds.
+    static let partSize = 256
+    private static let maxParts = 16
 
     private var attempts: [AttemptRecord] = []
     private var waiting: [DeliveryKey: WaitingDelivery] = [:]
@@ -29,6 +33,8 @@ struct CheckpointBuilder {
     private var routed: Sequence
     private var writing: Checkpoint?
     private var failed: Checkpoint?
+    /// Of what is being handed over, since the last whole checkpoint.
+    private var parts = 0
     /// When the next one is to be handed over; `nil`: nothing has changed, or one is on its way.
     private(set) var due: Int64?
 
@@ -127,6 +133,23 @@ struct CheckpointBuilder {
         notices.removeAll { $0.delegate == key }
     }
 
+    /// Makes a checkpoint of the oldest attempts alone, when there are too many to be written at once. They may be on disk
+    /// before the positions that they lead to: a restart looks for successes behind those. `nil`: the rest is to be taken.
+    mutating func takePart() -> Checkpoint? {
+        guard attempts.count > Self.partSize, parts < Self.maxParts else {
+            parts = 0
+            return nil
+        }
+        parts += 1
+        let count = max(Self.partSize, attempts.count / Self.maxParts)
+        var checkpoint = Checkpoint()
+        checkpoint.attempts = Array(attempts[..<count])
+        attempts.removeFirst(count)
+        writing = checkpoint
+        due = nil
+        return checkpoint
+    }
+
     /// Makes the checkpoint of what was gathered.
     /// - Parameters:
     ///   - settled: the position of all lanes that have no row.
@@ -183,7 +206,7 @@ struct CheckpointBuilder {
         guard let checkpoint = writing else { return nil }
         writing = nil
         if succeeded {
-            if hasChanges { due = now + Self.interval }
+            if hasChanges { due = parts > 0 ? now : now + Self.interval }
             return checkpoint.settled
         }
         failed = checkpoint

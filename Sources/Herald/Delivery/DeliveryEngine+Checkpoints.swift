@@ -22,6 +22,7 @@ extension DeliveryEngine {
             ports.submit(again)
             return
         }
+        if let part = checkpoints.takePart() { return ports.submit(part) }
         var places: [(DelegateKey, CheckpointBuilder.Place)] = []
         places.reserveCapacity(touchedLanes.count)
         for index in touchedLanes where lanes[index]?.isTouched == true {
