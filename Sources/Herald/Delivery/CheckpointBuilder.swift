@@ -17,7 +17,7 @@ struct CheckpointBuilder {
     /// Attempts that go to the writer at once, unless there are far more of them: what is published meanwhile waits for its
     /// transaction, and a thousand attempts take it several milliseconds.
     static let partSize = 256
-    private static let maxParts = 16
+    private static let maxParts = 64
 
     private var attempts: [AttemptRecord] = []
     private var waiting: [DeliveryKey: WaitingDelivery] = [:]
@@ -136,12 +136,14 @@ struct CheckpointBuilder {
     /// Makes a checkpoint of the oldest attempts alone, when there are too many to be written at once. They may be on disk
     /// before the positions that they lead to: a restart looks for successes behind those. `nil`: the rest is to be taken.
     mutating func takePart() -> Checkpoint? {
-        guard attempts.count > Self.partSize, parts < Self.maxParts else {
+        // Nothing was published since the last checkpoint: nobody waits, and one commit is cheaper than many.
+        let somebodyWaits = parts > 0 || routed != settled
+        guard somebodyWaits, attempts.count > Self.partSize, parts < Self.maxParts else {
             parts = 0
             return nil
         }
         parts += 1
-        let count = max(Self.partSize, attempts.count / Self.maxParts)
+        let count = max(Self.partSize, attempts.count / 16)
         var checkpoint = Checkpoint()
         checkpoint.attempts = Array(attempts[..<count])
         attempts.removeFirst(count)
