@@ -27,7 +27,7 @@ final class Writer {
 
     /// 16 MiB of log: a checkpoint costs milliseconds inside a commit, and at 4000 pages it is rare enough not to show
     /// in the 99th percentile (at 1000 it does).
-    private static let checkpointPages = 4000
+    private static let checkpointPages = 1000
     /// While a reader or a full disk holds the log back, another try after this many more.
     private static let retryPages = 1000
     /// 64 MiB: longer than this, the log is cut as soon as no reader needs it.
