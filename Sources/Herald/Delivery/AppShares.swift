@@ -3,17 +3,36 @@
 /// Every app has a router of its own, so that its events cost nothing for the delegates of others, and a line of its own: of
 /// the apps that wait, the one with the fewest open requests comes next. So an app with many delegates, or with receivers
 /// that never answer, takes from the others no more than their equal share. Choosing costs the number of apps.
+///
+/// In each app, lanes whose receivers work get three of four turns while there are both: a thousand that have to be tried
+/// don't hold up the one that answers.
 struct AppShares {
     private struct Share {
         let app: AppKey
         var router = Router()
         /// Lanes that have work and may start some of it, in the order of their turns.
-        var line = RoundRobin()
+        var proven = RoundRobin()
+        var unproven = RoundRobin()
+        var turnsOfProven = 0
         var lanes = 0
         /// Requests, those of lanes that are gone included.
         var open = 0
         var lastTurn = 0
+
+        var hasLane: Bool { !proven.isEmpty || !unproven.isEmpty }
+
+        mutating func nextLane() -> Int? {
+            if unproven.isEmpty || turnsOfProven < AppShares.provenInARow, let lane = proven.next() {
+                turnsOfProven += 1
+                return lane
+            }
+            turnsOfProven = 0
+            return unproven.next()
+        }
     }
+
+    /// Turns of proven lanes in a row, while unproven ones wait.
+    private static let provenInARow = 3
 
     private var shares: [Share?] = []
     private var indices: [AppKey: Int] = [:]
@@ -36,7 +55,8 @@ struct AppShares {
 
     /// A lane of the app at this place goes.
     mutating func leave(_ lane: Int, _ index: Int) {
-        if shares[index]?.line.remove(lane) == true { count -= 1 }
+        if shares[index]?.proven.remove(lane) == true { count -= 1 }
+        if shares[index]?.unproven.remove(lane) == true { count -= 1 }
         shares[index]?.lanes -= 1
         forgetIfUnused(index)
     }
@@ -74,15 +94,22 @@ struct AppShares {
 
     // MARK: Turns
 
-    mutating func append(_ lane: Int, _ index: Int) {
-        if shares[index]?.line.append(lane) == true { count += 1 }
+    /// - Parameter isProven: its receiver has answered, and has not failed since.
+    mutating func append(_ lane: Int, _ index: Int, isProven: Bool) {
+        if shares[index]?.proven.contains(lane) == true { return }
+        if isProven {
+            if shares[index]?.unproven.remove(lane) == true { count -= 1 }
+            if shares[index]?.proven.append(lane) == true { count += 1 }
+        } else if shares[index]?.unproven.append(lane) == true {
+            count += 1
+        }
     }
 
     /// The lane whose turn it is.
     mutating func next() -> Int? {
         guard count > 0 else { return nil }
         var chosen: (index: Int, open: Int, lastTurn: Int)?
-        for index in shares.indices where shares[index]?.line.isEmpty == false {
+        for index in shares.indices where shares[index]?.hasLane == true {
             guard let open = shares[index]?.open, let lastTurn = shares[index]?.lastTurn else { continue }
             if let chosen, (chosen.open, chosen.lastTurn) <= (open, lastTurn) { continue }
             chosen = (index, open, lastTurn)
@@ -91,7 +118,7 @@ struct AppShares {
         turns += 1
         count -= 1
         shares[chosen.index]?.lastTurn = turns
-        return shares[chosen.index]?.line.next()
+        return shares[chosen.index]?.nextLane()
     }
 
     /// A request of the app begins.

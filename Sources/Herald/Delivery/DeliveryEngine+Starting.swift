@@ -13,7 +13,8 @@ extension DeliveryEngine {
     }
 
     private func standInLine(_ index: Int) {
-        if let share = lanes[index]?.share { apps.append(index, share) }
+        guard let share = lanes[index]?.share else { return }
+        apps.append(index, share, isProven: lanes[index]?.ask { $0.flow.breaker.isProven } == true)
     }
 
     // MARK: Slots

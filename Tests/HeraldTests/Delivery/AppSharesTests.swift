@@ -11,10 +11,10 @@ import Testing
         let (one, two) = (apps.join(.default), apps.join(Self.other))
         for lane in [1, 2, 3] {
             if lane > 1 { #expect(apps.join(.default) == one) }
-            apps.append(lane, one)
-            apps.append(lane, one)
+            apps.append(lane, one, isProven: true)
+            apps.append(lane, one, isProven: true)
         }
-        apps.append(9, two)
+        apps.append(9, two, isProven: true)
         #expect(apps.count == 4)
         apps.began(two)
         #expect(apps.next() == 1)
@@ -24,6 +24,22 @@ import Testing
         #expect(apps.next() == 2)
         apps.leave(3, one)
         #expect(apps.isEmpty && apps.next() == nil)
+    }
+
+    @Test("lanes whose receivers work get three of four turns while others have to be tried")
+    func proven() {
+        var apps = AppShares()
+        let app = apps.join(.default)
+        for lane in 0..<6 {
+            apps.append(lane, app, isProven: true)
+            apps.append(10 + lane, app, isProven: false)
+        }
+        #expect((0..<8).map { _ in apps.next() } == [0, 1, 2, 10, 3, 4, 5, 11])
+        // One that has come to work is served once, by its new place.
+        apps.append(12, app, isProven: true)
+        #expect(apps.count == 4)
+        #expect((0..<5).map { _ in apps.next() } == [12, 13, 14, 15, nil])
+        #expect(apps.isEmpty)
     }
 
     @Test("an app's place is given away once its lanes and its requests are gone")
