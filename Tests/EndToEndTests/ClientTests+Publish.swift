@@ -76,7 +76,7 @@ struct ClientPublishTests {
         let refused = try await client.run(
             "publish", "--ndjson", input: "\n{\"type\": \"c\"}\n{\"type\": \"Not this\"}\n")
         #expect(refused.end == .exited(1))
-        #expect(refused.lines.contains { $0.hasPrefix("  line 3 /type must be") }, "\(refused.text)")
+        #expect(refused.lines.contains { $0.hasPrefix("herald: Line 3: type must be") }, "\(refused.text)")
         #expect(refused.lines.last == "Stopped. 0 events are on disk.")
         #expect(
             try await client.run("publish", "--ndjson", input: "[1]").lines[0] == "herald: Line 1 is no JSON object.")

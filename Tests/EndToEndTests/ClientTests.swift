@@ -280,8 +280,10 @@ struct ClientTests {
         #expect(other.text.contains("`herald delegates change \(id)` changes"), "\(other.text)")
         let lease = try await client.run("delegates", "renew", id)
         #expect(lease.text.contains("`herald delegates change \(id) --lease SECONDS`"), "\(lease.text)")
-        let start = try await client.run("listen", "--after", "evt_none")
-        #expect(start.text.hasPrefix("herald: --after "), "\(start.text)")
+        let listening = try await ListenTests.start(["listen", "--after", "evt_none"], at: client.herald)
+        try await eventually("that is told") { listening.text.contains("`herald events list` lists those") }
+        listening.signal(SIGTERM)
+        _ = try await listening.ended()
         let overlap = try await client.run("delegates", "add", "http://127.0.0.1:9/x", "--lease", "1")
         #expect(overlap.text.hasPrefix("herald: --lease must "), "\(overlap.text)")
         let filter = try await client.run(

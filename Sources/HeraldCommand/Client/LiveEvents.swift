@@ -116,7 +116,9 @@ struct LiveEvents {
         case "ready": tellThatItListens()
         case "reset":
             tellThatItListens()
-            Output.note("Events may be missing. \(json.text("detail"))\n".printable(keepsLines: true))
+            Output.note(
+                "Events may be missing. The log does not have \((place ?? "the event").printable()), to go on after: it never "
+                    + "was there, or is too old. New events follow; `herald events list` lists those that are left.\n")
         default: break
         }
         place = message.id ?? place
