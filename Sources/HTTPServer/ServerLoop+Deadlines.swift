@@ -47,6 +47,18 @@ extension ServerLoop {
         }
     }
 
+    /// Most clients that close together with a request do so with their first one. They don't keep their place until the
+    /// connection is looked at anyway.
+    func lookAtFirst() {
+        if answeredFirst.isEmpty { return }
+        for connection in answeredFirst where connection.phase == .idle {
+            guard hasEnded(herald_mhd_descriptor(connection.handle)) else { continue }
+            cut(connection, isLate: false)
+            mustRunAgain = true
+        }
+        answeredFirst.removeAll(keepingCapacity: answeredFirst.capacity <= 1024)
+    }
+
     /// The library sees the end of the stream in its next round and closes the connection.
     private func cut(_ connection: Connection, isLate: Bool) {
         connection.deadline = .max

@@ -160,6 +160,7 @@ extension ServerLoop {
         connection.reset()
         connection.since = now
         connection.isUnseen = true
+        if connection.request == 1 { answeredFirst.append(connection) }
         setDeadline(connection, now + Self.unseenNanoseconds)
     }
 }

@@ -57,6 +57,8 @@ final class ServerLoop: @unchecked Sendable {
     var nextExpiry = Int64.max
     /// Counts the runs of the library.
     var round: UInt64 = 0
+    /// Connections whose first request was answered in this round.
+    var answeredFirst: [Connection] = []
     /// Clients that have had their last answer.
     var leaving: LeavingClients
     var isStopping = false
@@ -140,6 +142,7 @@ final class ServerLoop: @unchecked Sendable {
             if now >= nextExpiry { expire() }
             round += 1
             runLibrary(daemon, for: self)
+            lookAtFirst()
             makeRoom()
             if hasAdvanced { handler.roundEnded() }
         }
