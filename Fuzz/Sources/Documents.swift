@@ -17,9 +17,15 @@ func fuzzSchema(_ bytes: [UInt8]) {
     let (first, second) = bytes.twoParts
     guard let text = try? JSONDocument(parsing: first), let value = try? JSONDocument(parsing: second) else { return }
     do throws(SchemaError) {
-        let schema = try JSONSchema(text.root)
-        let violations = schema.violations(of: value.root)
-        precondition(violations.count <= 20 && violations == schema.violations(of: value.root))
+        var budget = WorkBudget()
+        let schema = try JSONSchema(text.root, within: &budget)
+        func check() -> [Violation]? {
+            var budget = WorkBudget()
+            let violations = schema.violations(of: value.root, within: &budget)
+            return budget.isSpent ? nil : violations
+        }
+        let violations = check()
+        precondition(violations?.count ?? 0 <= 20 && violations == check())
     } catch {
         precondition(!error.problems.isEmpty, "refused without a reason")
     }

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 
 // Enumerators arrive in Swift as closed enums; plain integers are what epoll_event.events takes.
 static inline unsigned herald_epollin(void) { return EPOLLIN; }
@@ -18,5 +19,7 @@ static inline int herald_eventfd(int semaphore) {
 static inline int herald_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 // prctl is variadic. Names the calling thread; the kernel cuts the name to 15 bytes.
 static inline void herald_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
+// Of the calling thread: on Linux a thread has a priority of its own.
+static inline void herald_lower_priority(void) { setpriority(PRIO_PROCESS, 0, 10); }
 
 #endif

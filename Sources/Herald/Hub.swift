@@ -1,4 +1,5 @@
 import Delegation
+public import JSON
 public import Runtime
 import Synchronization
 
@@ -219,9 +220,17 @@ public final class Hub: Sendable {
 
     /// Who would be told of an event, and why the others would not; those in the process included. Looks at every
     /// delegate: not for a loop's thread.
-    public func explain(_ event: Event) -> [DeliveryExplanation] {
-        let view = EventView(event)
-        return registry.list(event.app).map { DeliveryExplanation($0, view) }
+    /// - Parameter budget: for all filters together. When it is spent, the answer means nothing.
+    public func explain(_ event: Event, within budget: inout WorkBudget) -> [DeliveryExplanation] {
+        let view = EventView(event, within: budget)
+        defer { budget = view.budget }
+        var explanations: [DeliveryExplanation] = []
+        for delegate in registry.list(event.app) {
+            view.spend(20 + 4 * delegate.settings.subjects.count)
+            if view.budget.isSpent { break }
+            explanations.append(DeliveryExplanation(delegate, view))
+        }
+        return explanations
     }
 
     /// What has been counted of a delegate's attempts and is not in the store yet.

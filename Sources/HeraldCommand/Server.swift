@@ -15,6 +15,7 @@ struct Server {
     private let log: Log
     private let http: HTTPServer
     private let hub: Hub
+    private let service: HeraldService
     private let resolver: Resolver
     private let delegateLog: DelegateLog
     /// The text of the admin key that was made at this start, if one was.
@@ -85,14 +86,15 @@ struct Server {
             hub.registry.delegates.addDelegate(delegateLog)
             let needsKey = !settings.listen.isLoopback && !settings.allowAnonymous
             firstKey = needsKey && settings.adminKey == nil && hub.keys.isEmpty ? try FirstKey.make(hub) : nil
-            var service = HeraldService.Configuration()
-            service.operatorKey = settings.adminKey
-            service.requestsPerSecond = settings.requestsPerSecond
-            service.version = HeraldCommand.version
-            service.maxBodyBytes = settings.maxBody
-            service.checkURL = { CallbackURLCheck.check($0, guardian) }
-            service.httpStatistics = { [http] in http.statistics }
-            gate.open(HeraldService(hub: hub, configuration: service))
+            var serving = HeraldService.Configuration()
+            serving.operatorKey = settings.adminKey
+            serving.requestsPerSecond = settings.requestsPerSecond
+            serving.version = HeraldCommand.version
+            serving.maxBodyBytes = settings.maxBody
+            serving.checkURL = { CallbackURLCheck.check($0, guardian) }
+            serving.httpStatistics = { [http] in http.statistics }
+            service = HeraldService(hub: hub, configuration: serving)
+            gate.open(service)
         } catch {
             http.stop()
             throw error
@@ -151,6 +153,7 @@ struct Server {
     private func stop() {
         hub.refusePublications()
         http.stopAccepting()
+        service.stop()
         do throws(SystemError) {
             try hub.drain()
         } catch {

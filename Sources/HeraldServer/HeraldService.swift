@@ -28,6 +28,7 @@ public final class HeraldService: RequestHandler {
     private let hub: Hub
     private let maxBodyBytes: Int
     let seal: NumberSeal
+    private let pool = WorkPool()
 
     public init(hub: Hub, configuration: Configuration = Configuration()) {
         self.hub = hub
@@ -37,7 +38,7 @@ public final class HeraldService: RequestHandler {
         self.access = access
         let seal = NumberSeal(hub.secret)
         self.seal = seal
-        let checks = SchemaChecks(hub.catalogue)
+        let checks = SchemaChecks(hub.catalogue, pool)
         let streams = Streams(hub, seal)
         let metrics = Metrics(
             hub: hub, checks: checks, streams: streams, version: configuration.version,
@@ -53,13 +54,17 @@ public final class HeraldService: RequestHandler {
                     hub: hub, checks: checks, publish: configuration.publish ?? { [hub] in hub.gather($0) }
                 ).routes
                 + DeliveryEndpoints(hub: hub).routes
-                + EventTypeEndpoints(hub: hub).routes + SubjectEndpoints(hub: hub).routes
+                + EventTypeEndpoints(hub: hub, pool: pool).routes + SubjectEndpoints(hub: hub).routes
                 + StateEndpoints(hub: hub, checks: checks, watch: watch).routes
                 + AuditEndpoints(hub: hub).routes + PortalEndpoints(hub: hub, access: access).routes
                 + AppEndpoints(hub: hub, access: access).routes
                 + KeyEndpoints(hub: hub, access: access).routes + SessionEndpoints(hub: hub, access: access).routes
                 + SystemEndpoints(hub: hub, metrics: metrics).routes + DashboardEndpoints().routes)
     }
+
+    /// Refuses what waits to be checked, and returns when no check is under way any more. To be called when no posts are
+    /// taken any more.
+    public func stop() { pool.stop() }
 
     // MARK: RequestHandler
 

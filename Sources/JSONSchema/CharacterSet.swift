@@ -4,6 +4,7 @@ struct CharacterSet: Sendable {
     private var categories: [Unicode.GeneralCategory] = []
     /// Sets that are inverted, inside this one.
     private var others: [CharacterSet] = []
+    private var costOfOthers = 0
     private var isInverted = false
 
     init() {}
@@ -26,7 +27,7 @@ struct CharacterSet: Sendable {
     }
 
     /// How long `contains` takes, in units of the simplest set.
-    var cost: Int { 1 + ranges.count / 8 + categories.count + others.reduce(0) { $0 + $1.cost } }
+    var cost: Int { 1 + ranges.count / 8 + categories.count + costOfOthers }
 
     var inverted: CharacterSet {
         var copy = self
@@ -37,10 +38,12 @@ struct CharacterSet: Sendable {
     mutating func formUnion(_ other: CharacterSet) {
         if other.isInverted {
             others.append(other)
+            costOfOthers += 1 + other.cost
         } else {
             ranges += other.ranges
             categories += other.categories
             others += other.others
+            costOfOthers += other.costOfOthers
         }
     }
 

@@ -19,29 +19,37 @@ public import JSON
 public struct JSONSchema: Sendable {
     /// Of the schema's text.
     public static let maxBytes = 65_536
-    /// Steps that one validation may take: a value against a keyword, or a character against a pattern. A few dozen
-    /// milliseconds.
-    public static let maxWork = 4_000_000
     /// Schemas inside each other that one validation may be in, by nesting and by reference.
     public static let maxDepth = 256
 
     /// The first is the whole schema.
     let nodes: [SchemaNode]
+    /// Those that several ways lead to.
+    let isShared: [Bool]
+    /// How much memory it takes, in units of a node or an instruction of a pattern: 100 bytes or so.
+    public let size: Int
 
+    /// - Parameter budget: what reading it may cost. When it is spent, the schema is refused.
     /// - Throws: all that is wrong with the schema.
-    public init(_ value: JSONValue) throws(SchemaError) {
+    public init(_ value: JSONValue, within budget: inout WorkBudget) throws(SchemaError) {
         guard value.byteRange.count <= Self.maxBytes else {
             throw SchemaError([.init("", "must have at most \(Self.maxBytes) bytes, not \(value.byteRange.count)")])
         }
-        var compiler = SchemaCompiler(value)
+        var compiler = SchemaCompiler(value, budget)
+        defer { budget = compiler.budget }
         nodes = try compiler.compile()
+        isShared = SchemaCompiler.shared(nodes)
+        size = nodes.count + compiler.patternSize + value.byteRange.count / 16
     }
 
     /// What of a value doesn't fit the schema.
-    /// - Parameter limit: how many to name.
-    /// - Returns: nothing, when the value is valid. A value that would take too much work is not.
-    public func violations(of value: JSONValue, limit: Int = 20) -> [Violation] {
-        var validation = Validation(nodes: nodes, limit: limit)
+    /// - Parameters:
+    ///   - limit: how many to name.
+    ///   - budget: what the check may cost. When it is spent, the answer means nothing.
+    /// - Returns: nothing, when the value is valid.
+    public func violations(of value: JSONValue, limit: Int = 20, within budget: inout WorkBudget) -> [Violation] {
+        var validation = Validation(self, limit: limit, budget)
+        defer { budget = validation.budget }
         return validation.run(value)
     }
 }

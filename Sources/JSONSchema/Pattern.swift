@@ -1,3 +1,5 @@
+import JSON
+
 /// A regular expression of ECMA-262 (in its Unicode mode, a character being a scalar), without what can't be matched in
 /// linear time: backreferences and lookaround are refused. As in ECMA-262, it matches anywhere in the text unless it is
 /// anchored.
@@ -5,8 +7,8 @@
 /// Compiled to a program that is run by "Pike's VM" (Russ Cox, "Regular Expression Matching: the Virtual Machine Approach",
 /// https://swtch.com/~rsc/regexp/regexp2.html): all ways through the program at once, character by character.
 struct Pattern: Sendable {
-    /// As it was written.
-    let text: String
+    /// As it was written, for people: its beginning when it is long.
+    let words: String
     private let program: [Instruction]
 
     enum Instruction: Sendable {
@@ -29,32 +31,32 @@ struct Pattern: Sendable {
     var size: Int { program.count }
 
     init(_ text: String) throws(PatternError) {
-        self.text = text
+        words = text.beginning
         var parser = PatternParser(text)
         program = PatternProgram.make(try parser.parse())
         if program.count > Self.maxSize { throw PatternError("it is too large") }
     }
 
-    /// - Parameter work: loses a step for each character and each way through the program; below zero the answer is false.
-    func matches(_ text: String, work: inout Int) -> Bool {
-        work -= program.count / 16
+    /// - Parameter budget: spends steps for each character and each way through the program; when it is spent, the answer is
+    ///   false.
+    func matches(_ text: String, _ budget: inout WorkBudget) -> Bool {
+        guard budget.spend(10 + program.count / 16) else { return false }
         var now = Threads(capacity: program.count)
         var next = Threads(capacity: program.count)
         var before: Unicode.Scalar?
         var scalars = text.unicodeScalars.makeIterator()
         var character = scalars.next()
         while true {
-            work -= 1
-            guard work > 0 else { return false }
-            if add(0, to: &now, before, character, &work) { return true }
+            guard budget.spend(1) else { return false }
+            if add(0, to: &now, before, character, &budget) { return true }
             guard let current = character else { return false }
             let after = scalars.next()
             next.removeAll()
             for index in now.places {
                 guard case .character(let set, let cost) = program[index] else { continue }
-                work -= cost
+                budget.spend(cost)
                 guard set.contains(current) else { continue }
-                if add(index + 1, to: &next, current, after, &work) { return true }
+                if add(index + 1, to: &next, current, after, &budget) { return true }
             }
             swap(&now, &next)
             before = current
@@ -65,12 +67,13 @@ struct Pattern: Sendable {
     /// Follows everything that takes no character.
     /// - Returns: whether that ends in a match.
     private func add(
-        _ start: Int, to threads: inout Threads, _ before: Unicode.Scalar?, _ after: Unicode.Scalar?, _ work: inout Int
+        _ start: Int, to threads: inout Threads, _ before: Unicode.Scalar?, _ after: Unicode.Scalar?,
+        _ budget: inout WorkBudget
     ) -> Bool {
         threads.stack.append(start)
         while let index = threads.stack.popLast() {
             guard threads.insert(index) else { continue }
-            work -= 1
+            budget.spend(1)
             switch program[index] {
             case .match:
                 threads.stack.removeAll(keepingCapacity: true)
@@ -99,6 +102,13 @@ extension Pattern.Assertion {
     }
 
     private func isWord(_ scalar: Unicode.Scalar?) -> Bool { scalar.map(CharacterSet.word.contains) ?? false }
+}
+
+extension String {
+    /// So much of it as a sentence can hold.
+    var beginning: String {
+        unicodeScalars.count <= 200 ? self : String(String.UnicodeScalarView(unicodeScalars.prefix(200))) + "…"
+    }
 }
 
 /// The places in the program where the match may be.

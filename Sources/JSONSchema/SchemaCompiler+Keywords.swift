@@ -134,7 +134,9 @@ extension SchemaCompiler {
             fail(place, "must be more than 0 and have at most \(JSONNumber.maxDivisorDigits) digits")
             return nil
         }
-        return NumberLimit(kind: kind, number: number, text: String(decoding: value.bytes, as: UTF8.self))
+        return NumberLimit(
+            kind: kind, number: number, text: String(decoding: value.bytes, as: UTF8.self).beginning,
+            cost: value.cost)
     }
 
     private mutating func format(_ value: JSONValue, _ place: String) -> Format? {
@@ -148,7 +150,9 @@ extension SchemaCompiler {
         var isThere = false
         if let value = schema["properties"] {
             isThere = true
-            for (key, node) in subschemas(byKey: value, place + "/properties") ?? [] { rules.named[key] = node }
+            for (key, node) in subschemas(byKey: value, place + "/properties") ?? [] {
+                rules.named[MemberName(key)] = node
+            }
         }
         if let value = schema["patternProperties"] {
             isThere = true

@@ -9,30 +9,49 @@ struct SchemaCompiler {
     private var pointers: [String] = []
     private var queue: [(index: Int, value: JSONValue)] = []
     /// Instructions of all patterns together.
-    private var patternSize = 0
+    private(set) var patternSize = 0
+    private(set) var budget: WorkBudget
 
     private static let maxPatternSize = 50_000
     private static let maxProblems = 50
 
-    init(_ root: JSONValue) { self.root = root }
+    init(_ root: JSONValue, _ budget: WorkBudget) {
+        self.root = root
+        self.budget = budget
+    }
 
     mutating func compile() throws(SchemaError) -> [SchemaNode] {
         _ = node(root, at: "")
         var next = 0
-        while next < queue.count, problems.count < Self.maxProblems {
+        while next < queue.count, problems.count < Self.maxProblems, !budget.isSpent {
             let (index, value) = queue[next]
             nodes[index] = read(value, at: pointers[index])
             next += 1
         }
+        if budget.isSpent { fail("", "takes too much work to read") }
         if problems.isEmpty { refuseEndlessReferences() }
         guard problems.isEmpty else { throw SchemaError(problems) }
         return nodes
     }
 
-    mutating func fail(_ pointer: String, _ detail: String) { problems.append(.init(pointer, detail)) }
+    mutating func fail(_ pointer: String, _ detail: String) {
+        budget.spend(20 + (pointer.utf8.count + detail.utf8.count) / 4)
+        if problems.count < Self.maxProblems { problems.append(.init(pointer, detail)) }
+    }
+
+    /// Which nodes are subschemas of several, or several times of one.
+    static func shared(_ nodes: [SchemaNode]) -> [Bool] {
+        var uses = [Int](repeating: 0, count: nodes.count)
+        for node in nodes { for subschema in node.subschemas { uses[subschema] += 1 } }
+        // Something leads to the root already: whoever asks.
+        if !uses.isEmpty { uses[0] += 1 }
+        return uses.map { $0 > 1 }
+    }
 
     /// The node of a subschema, which is read later.
     mutating func node(_ value: JSONValue, at pointer: String) -> Int {
+        // Deep down pointers are long, and there may be thousands. What is read when nothing is left doesn't count.
+        guard budget.spend(10 + pointer.utf8.count / 4) else { return 0 }
         if let index = indices[pointer] { return index }
         let index = nodes.count
         indices[pointer] = index
@@ -52,6 +71,7 @@ struct SchemaCompiler {
         }
         var node = SchemaNode()
         for (keyword, value) in schema.members {
+            guard budget.spend(10 + (place.utf8.count + keyword.utf8.count) / 4) else { break }
             let at = pointer(place, keyword)
             if Self.annotations.contains(keyword) { continue }
             guard Self.keywords.contains(keyword) else {
@@ -81,8 +101,10 @@ struct SchemaCompiler {
             fail(place, "is not looked at: the patterns before it are too much by themselves")
             return nil
         }
+        budget.spend(2 * text.utf8.count)
         do throws(PatternError) {
             let pattern = try Pattern(text)
+            budget.spend(4 * pattern.size)
             patternSize += pattern.size
             return pattern
         } catch {
@@ -103,7 +125,9 @@ struct SchemaCompiler {
             return nil
         }
         var found = root
+        budget.spend(text.utf8.count)
         for part in fragment.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
+            budget.spend(4 + found.count / 8)
             guard let key = unescaped(part), let child = found.kind == .array ? found.element(key) : found[key] else {
                 fail(place, "names \(text), which is not there")
                 return nil

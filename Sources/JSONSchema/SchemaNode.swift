@@ -4,6 +4,19 @@ import JSON
 struct SchemaNode: Sendable {
     var assertions: [Assertion] = []
 
+    /// All subschemas.
+    var subschemas: [Int] {
+        assertions.flatMap { assertion -> [Int] in
+            switch assertion {
+            case .properties(let rules):
+                Array(rules.named.values) + rules.patterns.map(\.node) + [rules.others].compactMap { $0 }
+            case .propertyNames(let node), .items(_, let node), .contains(let node, _, _): [node]
+            case .prefixItems(let nodes): nodes
+            default: []
+            }
+        } + inPlace
+    }
+
     /// Subschemas that are applied to the same value: a cycle of these would never end.
     var inPlace: [Int] {
         assertions.flatMap { assertion -> [Int] in
@@ -81,8 +94,10 @@ struct NumberLimit: Sendable {
     }
     let kind: Kind
     let number: JSONNumber
-    /// As the schema writes it.
+    /// As the schema writes it, if that isn't long.
     let text: String
+    /// What it takes to compare with it, in steps.
+    let cost: Int
 
     func allows(_ value: JSONNumber) -> Bool {
         switch kind {
@@ -107,7 +122,7 @@ struct NumberLimit: Sendable {
 
 /// The three keywords that share out an object's members between them.
 struct PropertyRules: Sendable {
-    var named: [String: Int] = [:]
+    var named: [MemberName: Int] = [:]
     var patterns: [(pattern: Pattern, node: Int)] = []
     /// For members that neither a name nor a pattern means.
     var others: Int?

@@ -3,16 +3,17 @@ import JSON
 /// Strings, objects and arrays. Each function is only asked about values of its kind.
 extension Validation {
     mutating func stringHolds(_ assertion: Assertion, _ value: JSONValue) -> Bool {
+        guard spend(4 + value.cost) else { return false }
         let text = value.string ?? ""
-        guard spend(text.utf8.count / 16) else { return false }
         switch assertion {
         case .minLength(let count):
             return text.unicodeScalars.count >= count || violation("must have at least \(count) characters")
         case .maxLength(let count):
             return text.unicodeScalars.count <= count || violation("must have at most \(count) characters")
         case .pattern(let pattern):
-            return spending { pattern.matches(text, work: &$0) } || violation("must match the pattern \(pattern.text)")
-        case .format(let format): return format.accepts(text) || violation("must be \(format.words)")
+            return spending { pattern.matches(text, &$0) } || violation("must match the pattern \(pattern.words)")
+        case .format(let format):
+            return (spend(8 + text.utf8.count) && format.accepts(text)) || violation("must be \(format.words)")
         default: return true
         }
     }
@@ -30,14 +31,18 @@ extension Validation {
             return object.count <= count || violation("must have at most \(count) members, not \(object.count)")
         case .dependentRequired(let entries):
             var isValid = true
-            for entry in entries where object[entry.key] != nil {
+            for entry in entries {
+                guard spend(object.lookUpCost) else { return false }
+                guard object[entry.key] != nil else { continue }
                 if !has(entry.required, object, because: entry.key) { isValid = false }
                 if !isValid && isEnough { break }
             }
             return isValid
         case .dependentSchemas(let entries):
             var isValid = true
-            for entry in entries where object[entry.key] != nil {
+            for entry in entries {
+                guard spend(object.lookUpCost) else { return false }
+                guard object[entry.key] != nil else { continue }
                 if !check(entry.node, object) { isValid = false }
                 if !isValid && isEnough { break }
             }
@@ -49,7 +54,7 @@ extension Validation {
     private mutating func has(_ keys: [String], _ object: JSONValue, because other: String? = nil) -> Bool {
         var isValid = true
         for key in keys {
-            guard spend(1 + object.count / 16) else { return false }
+            guard spend(object.lookUpCost) else { return false }
             guard object[key] == nil else { continue }
             isValid = violation(
                 "must have the member \"\(key)\"" + (other.map { ", since it has \"\($0)\"" } ?? ""))
@@ -61,13 +66,13 @@ extension Validation {
     private mutating func membersFit(_ rules: PropertyRules, _ object: JSONValue) -> Bool {
         var isValid = true
         for (key, value) in object.members {
-            guard spend(1) else { return false }
+            guard spend(key.memberCost) else { return false }
             var isMeant = false
-            if let node = rules.named[key] {
+            if let node = rules.named[MemberName(key)] {
                 isMeant = true
                 if !check(node, value, at: .key(key)) { isValid = false }
             }
-            for (pattern, node) in rules.patterns where spending({ pattern.matches(key, work: &$0) }) {
+            for (pattern, node) in rules.patterns where spending({ pattern.matches(key, &$0) }) {
                 isMeant = true
                 if !check(node, value, at: .key(key)) { isValid = false }
             }
@@ -80,10 +85,7 @@ extension Validation {
     private mutating func namesFit(_ node: Int, _ object: JSONValue) -> Bool {
         var isValid = true
         for (key, _) in object.members {
-            var json = JSONWriter()
-            json.string(key)
-            guard spend(16), let name = try? JSONDocument(parsing: json.bytes).root else { return false }
-            if !accepts(node, name) {
+            if !accepts(node, name: key) {
                 isValid = violation("has a name that the schema doesn't allow", at: .key(key))
                 if isEnough { break }
             }
@@ -111,7 +113,7 @@ extension Validation {
     private mutating func elements(of array: JSONValue, _ node: (Int) -> Int?) -> Bool {
         var isValid = true
         for (index, element) in array.elements.enumerated() {
-            guard spend(1) else { return false }
+            guard spend(2) else { return false }
             guard let node = node(index) else { continue }
             if !check(node, element, at: .index(index)) { isValid = false }
             if !isValid && isEnough { break }
@@ -122,7 +124,7 @@ extension Validation {
     private mutating func contains(_ node: Int, _ min: Int, _ max: Int?, _ array: JSONValue) -> Bool {
         var fitting = 0
         for element in array.elements {
-            guard spend(1) else { return false }
+            guard spend(2) else { return false }
             if accepts(node, element) { fitting += 1 }
         }
         if fitting < min { return violation("must have at least \(min) elements of a certain kind, not \(fitting)") }
@@ -136,6 +138,7 @@ extension Validation {
         var seen: [Int: [(index: Int, value: JSONValue)]] = [:]
         for (index, element) in array.elements.enumerated() {
             let hash = spending { element.valueHash(&$0) }
+            guard spend(8) else { return false }
             for other in seen[hash] ?? [] where equal(other.value, element) {
                 return violation("must differ from the element \(other.index)", at: .index(index))
             }

@@ -2,34 +2,57 @@ import JSON
 
 /// One value held against a schema: what was found, and how much more may be done.
 struct Validation {
-    let nodes: [SchemaNode]
-    let limit: Int
+    private let schema: JSONSchema
+    private var nodes: [SchemaNode] { schema.nodes }
+    private let limit: Int
+    private(set) var budget: WorkBudget
     private var violations: [Violation] = []
     /// Where in the value we are.
     private var path: [Step] = []
     /// Schemas whose verdict is asked for, not their reasons: these may be inside each other.
     private var silence = 0
     private var depth = 0
-    private var work = JSONSchema.maxWork
-    /// The verdict will be no, whatever is found out now.
-    private var gaveUp: String?
+    /// The schema is nested too deep for the value: the verdict will be no, whatever is found out now.
+    private var isTooDeep = false
+    /// What is known of schemas that may be asked about one value more than once: without it, definitions that refer to each
+    /// other twice would take time that doubles with each of them.
+    private var verdicts: [Place: Verdict] = [:]
+    /// Memory for the names of members.
+    private lazy var parser = JSONParser()
 
-    var hasGivenUp: Bool { gaveUp != nil }
+    private struct Place: Hashable {
+        let node: Int
+        /// Where the value begins in its text.
+        let value: Int
+    }
+
+    private enum Verdict {
+        case fits, fails
+        /// It fails, and why has been reported.
+        case reported
+    }
+
+    /// Nothing that is found out from now on counts.
+    var hasGivenUp: Bool { isTooDeep || budget.isSpent }
 
     enum Step {
         case key(String)
         case index(Int)
     }
 
-    init(nodes: [SchemaNode], limit: Int) {
-        self.nodes = nodes
+    init(_ schema: JSONSchema, limit: Int, _ budget: WorkBudget) {
+        self.schema = schema
         self.limit = max(1, limit)
+        self.budget = budget
     }
 
     mutating func run(_ value: JSONValue) -> [Violation] {
         let isValid = check(0, value)
-        if let gaveUp { return violations.prefix(limit - 1) + [Violation(pointer: "", detail: gaveUp)] }
-        assert(isValid == violations.isEmpty)
+        if isTooDeep {
+            let detail = "can't be checked: the schema is nested too deep for it"
+            return violations.prefix(limit - 1) + [Violation(pointer: "", detail: detail)]
+        }
+        assert(hasGivenUp || isValid == violations.isEmpty)
         return violations
     }
 
@@ -37,14 +60,32 @@ struct Validation {
 
     /// Whether the value fits. Goes on after a violation only to find more of them to report.
     mutating func check(_ node: Int, _ value: JSONValue) -> Bool {
-        guard depth < JSONSchema.maxDepth else {
-            return giveUp("can't be checked: the schema is nested too deep for it")
+        guard schema.isShared[node] else { return evaluate(node, value) }
+        let place = Place(node: node, value: value.byteRange.lowerBound)
+        guard spend(10) else { return false }
+        switch verdicts[place] {
+        case .fits: return true
+        case .reported: return false
+        // Asked for reasons, it has to be looked at again: once.
+        case .fails: if silence > 0 { return false }
+        case nil: break
         }
+        let isValid = evaluate(node, value)
+        if !hasGivenUp { verdicts[place] = isValid ? .fits : silence > 0 ? .fails : .reported }
+        return isValid
+    }
+
+    private mutating func evaluate(_ node: Int, _ value: JSONValue) -> Bool {
+        guard depth < JSONSchema.maxDepth else {
+            isTooDeep = true
+            return false
+        }
+        guard spend(1) else { return false }
         depth += 1
         defer { depth -= 1 }
         var isValid = true
         for assertion in nodes[node].assertions {
-            guard spend(1) else { return false }
+            guard spend(2) else { return false }
             if !holds(assertion, value) {
                 isValid = false
                 if isEnough { break }
@@ -67,25 +108,25 @@ struct Validation {
         return check(node, value)
     }
 
-    /// Whether a failure that was found is all that is wanted.
-    var isEnough: Bool { silence > 0 || violations.count >= limit || gaveUp != nil }
-
-    mutating func spend(_ steps: Int) -> Bool {
-        work -= steps
-        return work > 0 || giveUp("can't be checked: it would take too much work")
+    /// The same of the name of a member, which is a string that the value doesn't hold.
+    mutating func accepts(_ node: Int, name: String) -> Bool {
+        var json = JSONWriter(capacity: name.utf8.count + 16)
+        json.string(name)
+        guard spend(60 + name.utf8.count / 2), let value = try? parser.parse(json.bytes) else { return false }
+        var others: [Place: Verdict] = [:]
+        swap(&others, &verdicts)
+        defer { swap(&others, &verdicts) }
+        return accepts(node, value)
     }
+
+    /// Whether a failure that was found is all that is wanted.
+    var isEnough: Bool { silence > 0 || violations.count >= limit || hasGivenUp }
+
+    /// - Returns: false when there is nothing left to spend.
+    mutating func spend(_ steps: Int) -> Bool { budget.spend(steps) }
 
     /// Does work that counts for itself.
-    mutating func spending<Result>(_ body: (inout Int) -> Result) -> Result {
-        let result = body(&work)
-        _ = spend(0)
-        return result
-    }
-
-    private mutating func giveUp(_ reason: String) -> Bool {
-        if gaveUp == nil { gaveUp = reason }
-        return false
-    }
+    mutating func spending<Result>(_ body: (inout WorkBudget) -> Result) -> Result { body(&budget) }
 
     /// Always false.
     mutating func violation(_ detail: @autoclosure () -> String, at step: Step? = nil) -> Bool {
@@ -96,7 +137,10 @@ struct Validation {
             case .index(let index): "\(parent)/\(index)"
             }
         }
-        violations.append(Violation(pointer: place, detail: detail()))
+        let violation = Violation(pointer: place, detail: detail())
+        // What is said is work, too: of a thousand values, with long names, it is more than what came.
+        budget.spend(20 + 4 * path.count + (violation.pointer.utf8.count + violation.detail.utf8.count) / 2)
+        violations.append(violation)
         return false
     }
 
@@ -107,7 +151,7 @@ struct Validation {
         case .never: violation("is not allowed here")
         case .type(let types): type(value, isOneOf: types)
         case .oneOfValues(let values): values.contains { equal($0, value) } || violation(Self.words(values))
-        case .number(let limit): value.number.map { limit.allows($0) } != false || violation(limit.words)
+        case .number(let limit): numberHolds(limit, value)
         case .minLength, .maxLength, .pattern, .format: value.kind != .string || stringHolds(assertion, value)
         case .properties, .propertyNames, .required, .minProperties, .maxProperties, .dependentRequired,
             .dependentSchemas:
@@ -125,7 +169,16 @@ struct Validation {
         }
     }
 
+    private mutating func numberHolds(_ limit: NumberLimit, _ value: JSONValue) -> Bool {
+        guard value.kind == .number else { return true }
+        // To divide takes three steps for each digit.
+        let steps = limit.kind == .multipleOf ? 8 + 3 * value.byteRange.count : value.cost + limit.cost
+        guard spend(steps), let number = value.number else { return false }
+        return limit.allows(number) || violation(limit.words)
+    }
+
     private mutating func type(_ value: JSONValue, isOneOf types: TypeSet) -> Bool {
+        guard spend(value.cost) else { return false }
         let (type, words): (TypeSet, String) =
             switch value.kind {
             case .null: (.null, "null")
@@ -159,7 +212,7 @@ struct Validation {
     }
 
     mutating func equal(_ one: JSONValue, _ two: JSONValue) -> Bool {
-        spending { work in one.equals(two, &work) }
+        one.equals(two, &budget)
     }
 
     private static func words(_ values: [JSONValue]) -> String {

@@ -33,6 +33,14 @@ public final class Thread: Sendable {
         pthread_join(handle, nil)
     }
 
+    /// Lets the thread end by itself. To be called once, in place of `join`.
+    public func detach() {
+        pthread_detach(handle)
+    }
+
+    /// From now on the calling thread gets little of a processor that others want too.
+    public static func letOthersGoFirst() { herald_lower_priority() }
+
     fileprivate static func run(_ argument: UnsafeMutableRawPointer) {
         let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
         herald_name_thread(start.name)

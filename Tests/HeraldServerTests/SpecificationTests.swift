@@ -82,7 +82,7 @@ struct SpecificationTests {
             let form: CloudEventInput.Form? =
                 first?["specversion"] == nil ? nil : example.kind == .array ? .batch : .structured
             #expect(throws: Never.self, "\(name)") {
-                _ = try PostInput(example, as: form, context, SchemaChecks(hub.catalogue))
+                _ = try PostInput(example, as: form, context, SchemaChecks(hub.catalogue, WorkPool()))
             }
         }
     }
@@ -137,7 +137,8 @@ struct SpecificationTests {
         }
         for (name, example) in try examples(of: "/v1/event-types/{type}", "put") {
             let document = try JSONDocument(parsing: example.bytes)
-            #expect(throws: Never.self, "\(name)") { _ = try EventTypeInput.read(document) }
+            var budget = WorkBudget()
+            #expect(throws: Never.self, "\(name)") { _ = try EventTypeInput.read(document, within: &budget) }
             #expect(example.members.allSatisfy { EventTypeInput.fields.contains($0.key) }, "\(name)")
         }
     }

@@ -14,12 +14,16 @@ struct OracleTests {
         var cases: [(schema: String, value: String)] = []
         var ours: [Bool] = []
         while cases.count < 3000 {
-            let schema = randomSchema(3, &random)
+            // What several places refer to is looked at once for each value, and remembered.
+            let schema =
+                ##"{"$defs":{"a":\##(randomSchema(2, &random)),"b":\##(randomSchema(2, &random))},"##
+                + ##""allOf":[\##(randomSchema(3, &random, mayRefer: true))]}"##
             guard let compiled = try? JSONSchemaTests.schema(schema) else { continue }
             for _ in 0..<3 {
                 let value = randomValue(3, &random)
                 cases.append((schema, value))
-                ours.append(compiled.violations(of: try JSONDocument(parsing: value).root).isEmpty)
+                var budget = WorkBudget()
+                ours.append(compiled.violations(of: try JSONDocument(parsing: value).root, within: &budget).isEmpty)
             }
         }
         let script = """
@@ -40,23 +44,31 @@ struct OracleTests {
         #expect((500...2500).contains(ours.filter { $0 }.count))
     }
 
-    private func randomSchema(_ depth: Int, _ random: inout SeededRandom) -> String {
+    private func randomSchema(_ depth: Int, _ random: inout SeededRandom, mayRefer: Bool = false) -> String {
+        if mayRefer, random.below(3) == 0 {
+            return random.pick([##"{"$ref":"#/$defs/a"}"##, ##"{"$ref":"#/$defs/b"}"##])
+        }
         if random.below(10) == 0 || depth == 0 {
             return random.pick(["true", "false", "{}", #"{"type":"integer"}"#, #"{"type":"string"}"#])
         }
         var keywords: [String: String] = [:]
         for _ in 0...random.below(3) {
-            let (keyword, value) = randomKeyword(depth - 1, &random)
+            let (keyword, value) = randomKeyword(depth - 1, &random, mayRefer)
             keywords[keyword] = value
         }
         // What has no effect by itself is refused.
         if keywords["contains"] == nil { keywords["minContains"] = nil }
-        if keywords["if"] != nil { keywords["then"] = randomSchema(depth - 1, &random) }
+        if keywords["if"] != nil { keywords["then"] = randomSchema(depth - 1, &random, mayRefer: mayRefer) }
         return "{" + keywords.sorted { $0.key < $1.key }.map { "\"\($0.key)\":\($0.value)" }.joined(separator: ",")
             + "}"
     }
 
-    private func randomKeyword(_ depth: Int, _ random: inout SeededRandom) -> (String, String) {
+    private func randomKeyword(
+        _ depth: Int, _ random: inout SeededRandom, _ mayRefer: Bool
+    ) -> (String, String) {
+        func randomSchema(_ depth: Int, _ random: inout SeededRandom) -> String {
+            self.randomSchema(depth, &random, mayRefer: mayRefer)
+        }
         func schemas(_ count: Int) -> String {
             "[" + (0..<count).map { _ in randomSchema(depth, &random) }.joined(separator: ",") + "]"
         }

@@ -65,16 +65,8 @@ struct SchemaErrorTests {
         #expect(try problems(json(65_537)) == [""])
     }
 
-    @Test("a value that takes too much work is not valid, soon")
-    func work() throws {
-        let long = String(repeating: "a", count: 200_000)
-        #expect(try violations(#"{"pattern": "^(([a-z])+.)+[A-Z]([a-z])+$"}"#, "\"\(long)\"").count == 1)
-        // Each level of the value doubles the work.
-        let twice =
-            ##"{"$defs": {"a": {"anyOf": [{"items": {"$ref": "#/$defs/a"}}, {"items": {"$ref": "#/$defs/a"}}], "not": {"const": 1}}}, "$ref": "#/$defs/a"}"##
-        let deep = String(repeating: "[", count: 40) + "1" + String(repeating: "]", count: 40)
-        #expect(try violations(twice, deep) == [": can't be checked: it would take too much work"])
-        // A deep chain of references is refused when it is walked, not walked into the end of the stack.
+    @Test("a deep chain of references is refused when it is walked, not walked into the end of the stack")
+    func chain() throws {
         let links = (0..<1000).map { ##""d\##($0)": {"$ref": "#/$defs/d\##($0 + 1)"}"## }.joined(separator: ",")
         let chain = ##"{"$defs": {\##(links), "d1000": {}}, "$ref": "#/$defs/d0"}"##
         #expect(try violations(chain, "1") == [": can't be checked: the schema is nested too deep for it"])

@@ -65,7 +65,7 @@ public enum EventInput {
             case "id": id = readID(member, &found)
             case "time": time = readTime(member, &found)
             default:
-                if form == .native {
+                if form == .native, found.count < FieldError.maxReported {
                     found.append(FieldError(JSONPointer.child("", key), "is not a field of an event"))
                 }
             }

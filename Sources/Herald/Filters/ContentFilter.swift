@@ -21,6 +21,8 @@ public final class ContentFilter: Sendable {
     public static let maxLeaves = 256
     /// Of ``text``.
     public static let maxBytes = 8_192
+    /// Steps that it may take to hold one event against the filter: 5 ms at most, where some dozen steps are usual.
+    public static let maxSteps = 200_000
 
     /// The filter as compact JSON, members in their order: what is stored and shown.
     public let text: [UInt8]
@@ -68,28 +70,38 @@ public final class ContentFilter: Sendable {
         self.init(document.root, at: "", &errors)
     }
 
+    /// Whether the event matches. One that can't be held against the filter in ``maxSteps`` does: better to be told once too
+    /// often than to miss an event.
     public func matches(_ event: EventView) -> Bool {
-        fields.allSatisfy { field in
+        var budget = WorkBudget(steps: Self.maxSteps)
+        let matches = fields.allSatisfy { field in
             switch field.name {
-            case .id: field.clause.accepts(event.event.id)
-            case .type: field.clause.accepts(event.event.type)
-            case .subject: field.clause.accepts(event.event.subject)
-            case .time: field.clause.accepts(event.time)
-            case .data: field.clause.accepts(event.data)
+            case .id: field.clause.accepts(event.event.id, &budget)
+            case .type: field.clause.accepts(event.event.type, &budget)
+            case .subject: field.clause.accepts(event.event.subject, &budget)
+            case .time: field.clause.accepts(event.time, &budget)
+            case .data: field.clause.accepts(event.data, &budget)
             }
         }
+        event.spend(Self.maxSteps - budget.left)
+        return matches
     }
 
-    /// Why the event doesn't match: the first clause that says no. `nil` when all agree.
+    /// Why the event doesn't match: the first clause that says no. `nil` when it matches.
     public func mismatch(_ event: EventView) -> FilterMismatch? {
+        if matches(event) { return nil }
+        // It was decided, and so it is again at each depth.
+        let steps = Self.maxSteps * (Self.maxDepth + 1)
+        var budget = WorkBudget(steps: steps)
+        defer { event.spend(steps - budget.left) }
         for field in fields {
             let mismatch =
                 switch field.name {
-                case .id: field.clause.mismatch(event.event.id)
-                case .type: field.clause.mismatch(event.event.type)
-                case .subject: field.clause.mismatch(event.event.subject)
-                case .time: field.clause.mismatch(event.time)
-                case .data: field.clause.mismatch(event.data)
+                case .id: field.clause.mismatch(event.event.id, &budget)
+                case .type: field.clause.mismatch(event.event.type, &budget)
+                case .subject: field.clause.mismatch(event.event.subject, &budget)
+                case .time: field.clause.mismatch(event.time, &budget)
+                case .data: field.clause.mismatch(event.data, &budget)
                 }
             if let mismatch { return mismatch }
         }

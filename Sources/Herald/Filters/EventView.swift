@@ -1,4 +1,4 @@
-import JSON
+public import JSON
 
 /// One event as filters see it. Parses `data` when a filter first asks for it, once for all filters.
 ///
@@ -6,15 +6,27 @@ import JSON
 public final class EventView {
     public let event: Event
     private let parser: EventDataParser
+    /// For all filters that look at the event. When it is spent, their answers mean nothing.
+    public private(set) var budget: WorkBudget
 
-    /// - Parameter parser: keeps its memory from event to event; one for each thread that makes many views.
-    public init(_ event: Event, _ parser: EventDataParser = EventDataParser()) {
+    /// - Parameters:
+    ///   - parser: keeps its memory from event to event; one for each thread that makes many views.
+    ///   - budget: for all filters together; each has a bound of its own beside it.
+    public init(
+        _ event: Event, _ parser: EventDataParser = EventDataParser(), within budget: WorkBudget = .unlimited
+    ) {
         self.event = event
         self.parser = parser
+        self.budget = budget
     }
 
+    func spend(_ steps: Int) { budget.spend(steps) }
+
     /// `nil` when the event was made of something that is no JSON.
-    private(set) lazy var data: JSONValue? = parser.parse(event.data)
+    private(set) lazy var data: JSONValue? = {
+        spend(event.data.count / 8)
+        return parser.parse(event.data)
+    }()
 
     /// As the callback's body says it.
     private(set) lazy var time: String = Timestamp(milliseconds: event.time).description

@@ -14,26 +14,40 @@ struct FilterClause: Sendable {
     let pointer: String
     let rule: Rule
 
-    func accepts(_ value: JSONValue?) -> Bool {
+    /// - Parameter budget: when it is spent, everything is accepted.
+    func accepts(_ value: JSONValue?, _ budget: inout WorkBudget) -> Bool {
         switch rule {
-        case .values(let values): values.accept(value)
-        case .members(let clauses): Self.all(clauses, accept: value)
+        case .values(let values): values.accept(value, &budget)
+        case .members(let clauses): Self.all(clauses, accept: value, &budget)
         }
     }
 
     /// The same for a member that is not part of the event's data.
-    func accepts(_ text: String?) -> Bool {
+    func accepts(_ text: String?, _ budget: inout WorkBudget) -> Bool {
         guard case .values(let values) = rule else { return false }
-        return values.accept(text)
+        return values.accept(text, &budget)
     }
 
-    private static func all(_ clauses: [FilterClause], accept value: JSONValue?) -> Bool {
-        if let value, value.kind == .object { return clauses.allSatisfy { $0.accepts(value[$0.key]) } }
-        guard let value, value.kind == .array, value.hasObjects else {
+    private static func all(
+        _ clauses: [FilterClause], accept value: JSONValue?, _ budget: inout WorkBudget
+    ) -> Bool {
+        guard let value, value.kind == .object || (value.kind == .array && value.hasObjects(&budget)) else {
             // As if there were an object without members.
-            return clauses.allSatisfy { $0.accepts(JSONValue?.none) }
+            return clauses.allSatisfy { $0.accepts(JSONValue?.none, &budget) }
         }
-        return value.containsObject { object in clauses.allSatisfy { $0.accepts(object[$0.key]) } }
+        if value.kind == .object { return all(clauses, agreeWith: value, &budget) }
+        return value.containsObject(&budget) { all(clauses, agreeWith: $0, &$1) }
+    }
+
+    private static func all(
+        _ clauses: [FilterClause], agreeWith object: JSONValue, _ budget: inout WorkBudget
+    ) -> Bool {
+        for clause in clauses {
+            // To find a member takes a look at those before it.
+            guard budget.spend(2 + object.count / 2) else { return true }
+            if !clause.accepts(object[clause.key], &budget) { return false }
+        }
+        return true
     }
 }
 
@@ -43,31 +57,36 @@ struct FilterValues: Sendable {
     /// Whether it is enough that there is nothing, or that there is something.
     private let acceptsAbsence: Bool
     private let acceptsPresence: Bool
+    /// Steps that it takes to look at a scalar.
+    private let cost: Int
 
     init(_ conditions: [FilterCondition]) {
         self.conditions = conditions
         acceptsAbsence = conditions.contains { $0.test == .exists(false) }
         acceptsPresence = conditions.contains { $0.test == .exists(true) }
+        cost = 1 + conditions.reduce(0) { $0 + $1.test.cost }
     }
 
-    func accept(_ value: JSONValue?) -> Bool {
+    func accept(_ value: JSONValue?, _ budget: inout WorkBudget) -> Bool {
         guard let value else { return acceptsAbsence }
-        return acceptsPresence || acceptsScalar(in: value)
+        return acceptsPresence || acceptsScalar(in: value, &budget)
     }
 
-    func accept(_ text: String?) -> Bool {
+    func accept(_ text: String?, _ budget: inout WorkBudget) -> Bool {
         guard var text else { return acceptsAbsence }
-        return acceptsPresence || text.withUTF8 { accept(.string($0)) }
+        return acceptsPresence || !budget.spend(cost) || text.withUTF8 { accept(.string($0)) }
     }
 
-    private func acceptsScalar(in value: JSONValue) -> Bool {
+    private func acceptsScalar(in value: JSONValue, _ budget: inout WorkBudget) -> Bool {
+        let isContainer = value.kind == .array || value.kind == .object
+        guard budget.spend(isContainer ? 2 : cost + value.byteRange.count / 8) else { return true }
         switch value.kind {
-        case .array: value.elements.contains { acceptsScalar(in: $0) }
-        case .object: false
-        case .string: value.withUTF8 { accept(.string($0)) } ?? false
-        case .number: value.number.map { accept(.number($0)) } ?? false
-        case .bool: accept(.bool(value.bool == true))
-        case .null: accept(.null)
+        case .array: return value.elements.contains { acceptsScalar(in: $0, &budget) }
+        case .object: return false
+        case .string: return value.withUTF8 { accept(.string($0)) } ?? false
+        case .number: return value.number.map { accept(.number($0)) } ?? false
+        case .bool: return accept(.bool(value.bool == true))
+        case .null: return accept(.null)
         }
     }
 
@@ -75,14 +94,17 @@ struct FilterValues: Sendable {
 }
 
 extension JSONValue {
-    var hasObjects: Bool { containsObject { _ in true } }
+    func hasObjects(_ budget: inout WorkBudget) -> Bool { containsObject(&budget) { _, _ in true } }
 
     /// Whether one of the objects in an array, or in arrays in it, fulfils the condition.
-    func containsObject(where condition: (JSONValue) -> Bool) -> Bool {
+    func containsObject(
+        _ budget: inout WorkBudget, where condition: (JSONValue, inout WorkBudget) -> Bool
+    ) -> Bool {
         elements.contains { element in
-            switch element.kind {
-            case .object: condition(element)
-            case .array: element.containsObject(where: condition)
+            guard budget.spend(2) else { return true }
+            return switch element.kind {
+            case .object: condition(element, &budget)
+            case .array: element.containsObject(&budget, where: condition)
             default: false
             }
         }

@@ -29,6 +29,17 @@ struct FilterCondition: Sendable {
 }
 
 extension FilterCondition.Test {
+    /// Steps that it takes, at most: the text that is looked for bounds them.
+    var cost: Int {
+        switch self {
+        case .number, .bool, .null, .exists: 1
+        case .string(let text), .prefix(let text), .suffix(let text): 1 + text.count / 16
+        case .equalsIgnoringCase(let text): text.cost
+        case .numeric: 2
+        case .anythingBut(let excluded): excluded.reduce(1) { $0 + $1.cost }
+        }
+    }
+
     func matches(_ scalar: FilterScalar) -> Bool {
         switch (self, scalar) {
         case (.string(let wanted), .string(let text)): text.count == wanted.count && text.elementsEqual(wanted)
@@ -52,7 +63,12 @@ struct CaseFolded: Equatable, Sendable {
 
     init(_ text: String) { folded = Array(text.lowercased().utf8) }
 
+    /// In steps.
+    var cost: Int { 2 + 4 * folded.count }
+
     func equals(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+        // No character takes more than three times the bytes in its other case.
+        guard text.count <= 3 * folded.count else { return false }
         for (index, byte) in text.enumerated() {
             // Beyond ASCII even the length may change: the slow way.
             guard byte < 0x80 else {

@@ -16,37 +16,39 @@ public struct FilterMismatch: Equatable, Sendable {
 extension FilterMismatch: CustomStringConvertible {}
 
 extension FilterClause {
-    /// Why ``accepts(_:)`` is false; `nil` when it isn't.
-    func mismatch(_ value: JSONValue?) -> FilterMismatch? {
-        guard !accepts(value) else { return nil }
+    /// Why ``accepts(_:_:)`` is false; `nil` when it isn't.
+    func mismatch(_ value: JSONValue?, _ budget: inout WorkBudget) -> FilterMismatch? {
+        guard !accepts(value, &budget) else { return nil }
         guard case .members(let clauses) = rule else { return mismatch(found: value.map(describe) ?? "nothing") }
-        guard let value else { return Self.first(of: clauses, in: nil) }
+        guard let value else { return Self.first(of: clauses, in: nil, &budget) }
         switch value.kind {
-        case .object: return Self.first(of: clauses, in: value)
+        case .object: return Self.first(of: clauses, in: value, &budget)
         case .array:
             var objects: [JSONValue] = []
-            _ = value.containsObject { object in
+            _ = value.containsObject(&budget) { object, _ in
                 objects.append(object)
                 return objects.count > 1
             }
             // Which one was meant is only known when there is one.
-            if objects.count == 1 { return Self.first(of: clauses, in: objects[0]) }
+            if objects.count == 1 { return Self.first(of: clauses, in: objects[0], &budget) }
             return mismatch(found: objects.isEmpty ? describe(value) : "an array in which no object does")
         default: return mismatch(found: describe(value))
         }
     }
 
-    func mismatch(_ text: String?) -> FilterMismatch? {
-        guard !accepts(text) else { return nil }
+    func mismatch(_ text: String?, _ budget: inout WorkBudget) -> FilterMismatch? {
+        guard !accepts(text, &budget) else { return nil }
         guard let text else { return mismatch(found: "nothing") }
         var json = JSONWriter()
         json.value(text)
         return mismatch(found: excerpt(String(decoding: json.bytes, as: UTF8.self), maxFound))
     }
 
-    private static func first(of clauses: [FilterClause], in object: JSONValue?) -> FilterMismatch? {
+    private static func first(
+        of clauses: [FilterClause], in object: JSONValue?, _ budget: inout WorkBudget
+    ) -> FilterMismatch? {
         for clause in clauses {
-            if let mismatch = clause.mismatch(object?[clause.key]) { return mismatch }
+            if let mismatch = clause.mismatch(object?[clause.key], &budget) { return mismatch }
         }
         return nil
     }

@@ -202,13 +202,24 @@ extension Problem {
     }
 
     static func validation(_ items: [Item]) -> Problem {
-        Problem(
+        // Who reads the fields stops there.
+        let isCut = items.count >= FieldError.maxReported
+        return Problem(
             status: 422, name: "validation", title: "Some fields are not valid",
             detail: items.count == 1
                 ? "One field is not valid; nothing was changed."
-                : "\(items.count) fields are not valid; nothing was changed.",
-            items: items)
+                : isCut
+                    ? "Many fields are not valid, of which the first are named; nothing was changed."
+                    : "\(items.count) fields are not valid; nothing was changed.",
+            items: Array(items.prefix(FieldError.maxReported)))
     }
+
+    static let budgetExceeded = Problem(
+        status: 422, name: "budget-exceeded", title: "This takes too much work",
+        detail:
+            "To read this and to check it takes more than the budget of a request: \(WorkBudget.stepsPerRequest) steps, "
+            + "50 ms at most. Nothing was done. Send fewer events at once, or less data; or make the schema, the pattern or "
+            + "the filter simpler.")
 
     static let idempotencyKeyReused = Problem(
         status: 422, name: "idempotency-key-reused", title: "The idempotency key belongs to another request",
@@ -223,6 +234,9 @@ extension Problem {
 
     static let noRandomness = unavailable(
         "no-randomness", "No secret could be made", "The system gave no random bytes. Nothing was done; try again.")
+
+    static let tooManyChecks = unavailable(
+        "busy", "Too much is waiting", "Too many requests wait to be checked. Nothing was done; try again in a second.")
 
     static let tooManyReads = unavailable(
         "busy", "Too much is waiting", "Too many reads wait for the store. Nothing was done; try again in a second.")

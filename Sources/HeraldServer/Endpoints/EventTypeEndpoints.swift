@@ -5,6 +5,7 @@ import JSON
 /// The catalogue of event types: what each means, and how its data looks.
 struct EventTypeEndpoints: Sendable {
     let hub: Hub
+    let pool: WorkPool
 
     var routes: [Route] {
         [
@@ -48,8 +49,12 @@ struct EventTypeEndpoints: Sendable {
         guard EventType.isValid(type), EventType.Family(of: type) != .service else {
             throw .notFound("\(type) is not a type that can be posted.")
         }
-        let description = try EventTypeInput.read(call.json(limits: EventTypeInput.limits))
-        try write(call, type, .set(description))
+        let document = try call.json(limits: EventTypeInput.limits)
+        try pool.run(call) { budget throws(Problem) in
+            try EventTypeInput.read(document, within: &budget)
+        } then: { description throws(Problem) in
+            try write(call, type, .set(description))
+        }
     }
 
     private func remove(_ call: Call) throws(Problem) {

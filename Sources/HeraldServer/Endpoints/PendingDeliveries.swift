@@ -42,12 +42,14 @@ struct PendingDeliveries: Sendable {
     /// - Parameter key: only delegates with a larger one.
     private func rows(of logged: LoggedEvent, _ reader: any StoreReader, after key: DelegateKey) throws -> [DeliveryRow]
     {
-        let view = EventView(logged.event)
+        let view = EventView(logged.event, within: WorkBudget())
         let told = try toldDelegates(of: logged.sequence, reader)
-        return hub.registry.list(logged.event.app) { delegate in
+        let pending = hub.registry.list(logged.event.app) { delegate in
             delegate.key > key && filter.delegate.map { $0.key == delegate.key } ?? true
                 && !told.contains(delegate.key) && DeliveryStory.isPending(logged, view, delegate, hub)
-        }.sorted { $0.key < $1.key }.map { DeliveryRow(pending: logged.event, $0, hub.lane(of: $0.key)) }
+        }
+        if view.budget.isSpent { throw Problem.budgetExceeded }
+        return pending.sorted { $0.key < $1.key }.map { DeliveryRow(pending: logged.event, $0, hub.lane(of: $0.key)) }
     }
 
     /// Those of one delegate, in the order in which they will be sent.
@@ -62,6 +64,7 @@ struct PendingDeliveries: Sendable {
         var position = max(cursor, sequence)
         var rows: [DeliveryRow] = []
         var (own, all) = (0, 0)
+        var budget = WorkBudget()
         for stretch in hub.usage.stretches(of: filter.app, before: .max).reversed()
         where stretch.upperBound > position {
             position = max(position, stretch.lowerBound - 1)
@@ -72,11 +75,13 @@ struct PendingDeliveries: Sendable {
                     position = batch.first + Sequence(index)
                     guard event.app == filter.app else { continue }
                     own += 1
-                    guard position > delegate.start, delegate.wants(EventView(event)),
-                        !(try toldDelegates(of: position, reader).contains(delegate.key))
-                    else { continue }
-                    rows.append(DeliveryRow(pending: event, delegate, lane))
-                    if rows.count == limit { return (rows, position) }
+                    let view = EventView(event, within: budget)
+                    let isWanted = position > delegate.start && delegate.wants(view)
+                    budget = view.budget
+                    if isWanted, !(try toldDelegates(of: position, reader).contains(delegate.key)) {
+                        rows.append(DeliveryRow(pending: event, delegate, lane))
+                    }
+                    if rows.count == limit || budget.isSpent { return (rows, position) }
                 }
                 all += batch.events.count
                 if own >= Self.maxEvents || all >= Self.maxEventsOfAll { return (rows, position) }

@@ -28,11 +28,34 @@ final class PostEndpoint: Sendable {
         }
         let waiting = Preference.wait(head).map(WaitingPost.init)
         let (input, body) = try read(call, head, waiting)
+        guard input.needsCheck else { return try publish(input, body, call, waiting) }
+        try check(call, input) { [self] input throws(Problem) in
+            try publish(input, body, call, waiting)
+            // No round of a loop ends here.
+            hub.flush()
+        }
+    }
+
+    /// Goes on with the input once its data was held against the schemas, on another thread.
+    private func check(
+        _ call: Call, _ input: PostInput, then finish: @escaping @Sendable (PostInput) throws(Problem) -> Void
+    ) throws(Problem) {
+        try checks.pool.run(call) { [checks] budget throws(Problem) in
+            input.check(checks, within: &budget)
+        } then: { [checks] checked throws(Problem) in
+            var input = input
+            try input.note(checked, checks)
+            try finish(input)
+        }
+    }
+
+    private func publish(_ input: PostInput, _ body: [UInt8], _ call: Call, _ waiting: WaitingPost?) throws(Problem) {
         let posting = Posting(call, input, waiting)
         if input.drafts.isEmpty { return posting.accept() }
         // Most posts have no key: no closure is made for them.
         let idempotency: Idempotency<[PostedEvent]>? =
-            head.has("Idempotency-Key") ? try call.idempotency(of: body) { posting.answer.response($0) } : nil
+            call.request.head.has("Idempotency-Key")
+            ? try call.idempotency(of: body) { posting.answer.response($0) } : nil
         waiting?.answer { reports in
             if let reports { posting.accept(input.drafts, reports) } else { posting.accept() }
         }
@@ -68,24 +91,33 @@ final class PostEndpoint: Sendable {
     /// Posts nothing: who would be told, and what says no for every other one.
     private func explain(_ call: Call) throws(Problem) {
         let (input, _) = try read(call, call.request.head, nil)
-        guard let event = input.drafts.first?.event, !input.isArray else {
+        guard input.drafts.count == 1, !input.isArray, let event = input.drafts.first?.event else {
             throw .invalid([FieldError("", "must be one event: a dry run takes no array")])
         }
-        try call.answer(from: hub) { [hub] _ in
-            let explanations = hub.explain(event)
-            let told = explanations.filter { $0.refusal == nil }
-            let shown = told + explanations.filter { $0.refusal != nil }
-            call.send { json in
-                json.object("event") { $0.head(of: event) }
-                json.member("told", told.count)
-                json.member("not_told", explanations.count - told.count)
-                json.array("delegates") { list in
-                    for explanation in shown.prefix(Self.maxExplanations) {
-                        list.object { $0.members(of: explanation) }
-                    }
+        try checks.pool.run(call) { [hub, checks] budget throws(Problem) in
+            (input.check(checks, within: &budget), hub.explain(event, within: &budget))
+        } then: { [checks] checked, explanations throws(Problem) in
+            var input = input
+            try input.note(checked, checks)
+            Self.answer(call, event, explanations, warnings: input.warnings.first)
+        }
+    }
+
+    private static func answer(
+        _ call: Call, _ event: Event, _ explanations: [DeliveryExplanation], warnings: [FieldError]?
+    ) {
+        let told = explanations.filter { $0.refusal == nil }
+        let shown = told + explanations.filter { $0.refusal != nil }
+        call.send { json in
+            json.object("event") { $0.head(of: event) }
+            json.member("told", told.count)
+            json.member("not_told", explanations.count - told.count)
+            json.array("delegates") { list in
+                for explanation in shown.prefix(maxExplanations) {
+                    list.object { $0.members(of: explanation) }
                 }
-                json.member(warnings: input.warnings.first)
             }
+            json.member(warnings: warnings)
         }
     }
 

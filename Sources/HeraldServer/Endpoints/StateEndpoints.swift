@@ -50,25 +50,26 @@ struct StateEndpoints: Sendable {
         if type == nil { errors.append(FieldError("/status", "must be \"logged_in\" or \"logged_out\"")) }
         guard let type, errors.isEmpty else { throw .invalid(errors) }
         // The same as posting the event: one place checks both.
-        let event = try posted(call, type, subject: AuthFamily.subject(ofUser: userID)) { data in
+        try posted(call, type, subject: AuthFamily.subject(ofUser: userID)) { data in
             if let user = document["user"], !user.isNull {
                 data.member("user", user)
             } else if type == "auth.logged_in" {
                 data.object("user") { $0.member("id", userID) }
             }
-        }
-        guard case .auth(let told, let isLoggedIn, let user, _) = event.family, told == userID else {
-            throw .invalid([FieldError("/user/id", "must be the user of the path, \(userID)")])
-        }
-        let ifMatch = try call.ifMatch()
-        let draft = EventDraft(
-            event: event.event, mayExist: false,
-            family: .auth(userID: userID, isLoggedIn: isLoggedIn, user: user, ifMatch: ifMatch))
-        publish(call, draft) {
-            guard let status = hub.auth.status(call.app, userID: userID) else { return nil }
-            return (status.version, { $0.members(of: status) })
-        } otherwise: { () throws(Problem) in
-            try showAuthFromStore(call, userID)
+        } then: { event throws(Problem) in
+            guard case .auth(let told, let isLoggedIn, let user, _) = event.family, told == userID else {
+                throw .invalid([FieldError("/user/id", "must be the user of the path, \(userID)")])
+            }
+            let ifMatch = try call.ifMatch()
+            let draft = EventDraft(
+                event: event.event, mayExist: false,
+                family: .auth(userID: userID, isLoggedIn: isLoggedIn, user: user, ifMatch: ifMatch))
+            publish(call, draft) {
+                guard let status = hub.auth.status(call.app, userID: userID) else { return nil }
+                return (status.version, { $0.members(of: status) })
+            } otherwise: { () throws(Problem) in
+                try showAuthFromStore(call, userID)
+            }
         }
     }
 
@@ -136,25 +137,30 @@ struct StateEndpoints: Sendable {
             errors.append(FieldError("/state", "is required, such as {\"data_retrieval\": \"success\"} or \"idle\""))
         }
         guard let state = document["state"], errors.isEmpty else { throw .invalid(errors) }
-        let event = try posted(call, "app_state.changed") { $0.member("state", state) }
-        let ifMatch = try call.ifMatch()
-        let draft = EventDraft(
-            event: event.event, mayExist: false,
-            family: .appState(state: state.bytes, onlyIfChanged: onlyIfChanged, ifMatch: ifMatch))
-        publish(call, draft) {
-            guard let state = hub.appState.state(call.app) else { return nil }
-            return (state.eventID, { $0.members(of: state) })
-        } otherwise: { () throws(Problem) in
-            sendAppState(call)
+        try posted(call, "app_state.changed") {
+            $0.member("state", state)
+        } then: { event throws(Problem) in
+            let ifMatch = try call.ifMatch()
+            let draft = EventDraft(
+                event: event.event, mayExist: false,
+                family: .appState(state: state.bytes, onlyIfChanged: onlyIfChanged, ifMatch: ifMatch))
+            publish(call, draft) {
+                guard let state = hub.appState.state(call.app) else { return nil }
+                return (state.eventID, { $0.members(of: state) })
+            } otherwise: { () throws(Problem) in
+                sendAppState(call)
+            }
         }
     }
 
     // MARK: Both
 
-    /// The event that a PUT stands for, checked as if it had been posted.
+    /// Goes on with the event that a PUT stands for, checked as if it had been posted: on another thread, when its type has
+    /// a schema.
     private func posted(
-        _ call: Call, _ type: String, subject: String? = nil, _ data: (inout JSONObjectWriter) -> Void
-    ) throws(Problem) -> EventDraft {
+        _ call: Call, _ type: String, subject: String? = nil, _ data: (inout JSONObjectWriter) -> Void,
+        then finish: @escaping @Sendable (EventDraft) throws(Problem) -> Void
+    ) throws(Problem) {
         var json = JSONWriter()
         json.object {
             $0.member("type", type)
@@ -170,17 +176,25 @@ struct StateEndpoints: Sendable {
         var errors: [FieldError] = []
         let context = EventInput.Context(app: call.app, now: hub.clock.wall(), ids: hub.ids)
         let draft = EventInput.read(document.root, context, &errors)
-        if let draft, case .refuses(let reasons) = checks.check(draft.event, data: document["data"], at: "/data") {
-            errors += reasons
+        guard let draft, errors.isEmpty else { throw Self.invalid(errors) }
+        guard let record = checks.record(for: draft.event) else { return try finish(draft) }
+        try checks.pool.run(call) { [checks] budget throws(Problem) in
+            checks.violations(of: document["data"], at: "/data", record, within: &budget)
+        } then: { [checks] violations throws(Problem) in
+            if !violations.isEmpty {
+                checks.count(record.check)
+                if record.check == .enforce { throw Self.invalid(violations) }
+            }
+            try finish(draft)
         }
-        guard let draft, errors.isEmpty else {
-            // The client sent what became the data.
-            throw .invalid(
-                errors.map {
-                    FieldError($0.pointer.hasPrefix("/data") ? String($0.pointer.dropFirst(5)) : $0.pointer, $0.detail)
-                })
-        }
-        return draft
+    }
+
+    private static func invalid(_ errors: [FieldError]) -> Problem {
+        // The client sent what became the data.
+        .invalid(
+            errors.map {
+                FieldError($0.pointer.hasPrefix("/data") ? String($0.pointer.dropFirst(5)) : $0.pointer, $0.detail)
+            })
     }
 
     /// Posts the event and answers with the value that it made, with its `ETag`.

@@ -85,7 +85,9 @@ enum CloudEventInput {
         _ event: JSONValue, at pointer: String, _ errors: inout [FieldError]
     ) -> [KeyValue] {
         var attributes: [KeyValue] = []
+        let before = errors.count
         func fail(_ name: String, _ detail: String) {
+            guard errors.count - before < FieldError.maxReported else { return }
             errors.append(FieldError(JSONPointer.child(pointer, name), detail))
         }
         if event["specversion"]?.isString("1.0") != true { fail("specversion", "must be \"1.0\"") }

@@ -9,8 +9,12 @@ enum EventTypeInput {
     /// As much as fits into a body; the size bounds it.
     static let limits = JSONLimits(values: 50_000, keyBytes: 1_024)
 
+    /// Not for a loop's thread.
+    /// - Parameter budget: what the schema and the example may cost.
     /// - Throws: 422 with every wrong field.
-    static func read(_ document: JSONDocument) throws(Problem) -> EventTypeWrite.Description {
+    static func read(
+        _ document: JSONDocument, within budget: inout WorkBudget
+    ) throws(Problem) -> EventTypeWrite.Description {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: fields))
         var description = EventTypeWrite.Description()
@@ -22,7 +26,7 @@ enum EventTypeInput {
         }
         var schema: JSONSchema?
         if let value = document["schema"], !value.isNull {
-            schema = compile(value, &reader)
+            schema = compile(value, &reader, &budget)
             description.schema = value.bytes
         } else if description.check != .off {
             reader.wrong("/check", "must be off as long as there is no schema")
@@ -32,15 +36,22 @@ enum EventTypeInput {
             if value.bytes.count > maxExampleBytes {
                 reader.wrong("/example", "must have at most \(maxExampleBytes) bytes")
             }
-            reader.wrong(schema?.violations(of: value).map { FieldError("/example" + $0.pointer, $0.detail) } ?? [])
+            if let schema {
+                reader.wrong(
+                    schema.violations(of: value, within: &budget).map {
+                        FieldError("/example" + $0.pointer, $0.detail)
+                    })
+            }
         }
         try reader.check()
         return description
     }
 
-    private static func compile(_ value: JSONValue, _ reader: inout FieldReader) -> JSONSchema? {
+    private static func compile(
+        _ value: JSONValue, _ reader: inout FieldReader, _ budget: inout WorkBudget
+    ) -> JSONSchema? {
         do throws(SchemaError) {
-            return try JSONSchema(value)
+            return try JSONSchema(value, within: &budget)
         } catch {
             reader.wrong(error.problems.map { FieldError("/schema" + $0.pointer, $0.detail) })
             return nil

@@ -74,6 +74,8 @@ struct FieldReader {
             return
         }
         guard value.kind == .object else { return wrong(pointer, "must be an object of strings") }
+        // What is removed counts, too. Each is compared with all: of thousands that would take seconds.
+        guard value.count <= 2 * maxPairs else { return wrong(pointer, "must have at most \(maxPairs) members") }
         var given: Set<String> = []
         for (key, member) in value.members {
             let place = JSONPointer.child(pointer, key)

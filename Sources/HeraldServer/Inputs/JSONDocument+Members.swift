@@ -6,8 +6,11 @@ extension JSONDocument {
     func errors(unlessObjectOf known: [String]) -> [FieldError] {
         guard root.kind == .object else { return [FieldError("", "must be an object")] }
         let list = known.isEmpty ? "none" : known.joined(separator: ", ")
-        return root.members.filter { !known.contains($0.key) }.map {
-            FieldError(JSONPointer.child("", $0.key), "is not a field here; known: \(list)")
+        var errors: [FieldError] = []
+        for (key, _) in root.members where !known.contains(key) {
+            errors.append(FieldError(JSONPointer.child("", key), "is not a field here; known: \(list)"))
+            if errors.count == FieldError.maxReported { break }
         }
+        return errors
     }
 }

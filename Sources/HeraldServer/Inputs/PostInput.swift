@@ -8,7 +8,20 @@ struct PostInput: Sendable {
     let drafts: [EventDraft]
     let isArray: Bool
     /// What the catalogue's schemas say against each event without refusing it; empty when they say nothing at all.
-    let warnings: [[FieldError]]
+    private(set) var warnings: [[FieldError]] = []
+    private let form: CloudEventInput.Form?
+    /// What is wrong already, when something else is still to be looked at.
+    private let errors: [FieldError]
+    /// Data that is to be held against a schema.
+    private let unchecked: [UncheckedData]
+
+    private struct UncheckedData {
+        /// Of the draft.
+        let index: Int
+        let record: EventTypeRecord
+        let data: JSONValue?
+        let pointer: String
+    }
 
     /// How many events a body has; 1 when it is no array.
     static func count(_ posted: JSONValue) -> Int { posted.kind == .array ? posted.count : 1 }
@@ -26,17 +39,57 @@ struct PostInput: Sendable {
                 throw .invalid([FieldError("", Self.words(form))])
             }
             reading.drafts.reserveCapacity(posted.count)
-            for (index, element) in posted.elements.enumerated() {
+            for (index, element) in posted.elements.enumerated() where reading.errors.count < FieldError.maxReported {
                 reading.read(element, at: "/\(index)", form, context, checks)
             }
         } else {
             reading.read(posted, at: "", form, context, checks)
         }
-        guard reading.errors.isEmpty else {
-            throw form == .binary ? CloudEventInput.inHeaders(reading.errors) : .invalid(reading.errors)
-        }
+        self.form = form
         drafts = reading.drafts
-        warnings = reading.warnings.isEmpty ? [] : drafts.indices.map { reading.warnings[$0] ?? [] }
+        errors = reading.errors
+        unchecked = reading.unchecked
+        if unchecked.isEmpty { try refuseErrors(errors) }
+    }
+
+    private func refuseErrors(_ errors: [FieldError]) throws(Problem) {
+        guard errors.isEmpty else {
+            throw form == .binary ? CloudEventInput.inHeaders(errors) : .invalid(errors)
+        }
+    }
+
+    // MARK: Schemas
+
+    /// Whether it may only be posted after `check`.
+    var needsCheck: Bool { !unchecked.isEmpty }
+
+    /// What did not fit a schema.
+    struct Checked {
+        fileprivate var reasons: [(index: Int, check: EventTypeRecord.Check, errors: [FieldError])] = []
+    }
+
+    /// Holds the data of events against the schemas of their types. Not for a loop's thread.
+    /// - Parameter budget: for all events together. When it is spent, the answer means nothing.
+    func check(_ checks: SchemaChecks, within budget: inout WorkBudget) -> Checked {
+        var checked = Checked()
+        for entry in unchecked where !budget.isSpent {
+            let reasons = checks.violations(of: entry.data, at: entry.pointer, entry.record, within: &budget)
+            if !reasons.isEmpty { checked.reasons.append((entry.index, entry.record.check, reasons)) }
+        }
+        return checked
+    }
+
+    /// Notes what the schemas say.
+    /// - Throws: 422 with every wrong field.
+    mutating func note(_ checked: Checked, _ checks: SchemaChecks) throws(Problem) {
+        var refused = errors
+        var warned: [Int: [FieldError]] = [:]
+        for (index, check, reasons) in checked.reasons {
+            checks.count(check)
+            if check == .report { warned[index] = reasons } else { refused += reasons }
+        }
+        try refuseErrors(refused)
+        if !warned.isEmpty { warnings = drafts.indices.map { warned[$0] ?? [] } }
     }
 
     private static func words(_ form: CloudEventInput.Form?) -> String {
@@ -48,8 +101,7 @@ struct PostInput: Sendable {
     private struct Reading {
         var drafts: [EventDraft] = []
         var errors: [FieldError] = []
-        /// By the index of the draft.
-        var warnings: [Int: [FieldError]] = [:]
+        var unchecked: [UncheckedData] = []
 
         mutating func read(
             _ value: JSONValue, at pointer: String, _ form: CloudEventInput.Form?, _ context: EventInput.Context,
@@ -60,10 +112,10 @@ struct PostInput: Sendable {
                 ? EventInput.read(value, at: pointer, context, &errors)
                 : CloudEventInput.read(value, at: pointer, context, &errors)
             guard let draft else { return }
-            switch checks.check(draft.event, data: value["data"], at: pointer + "/data") {
-            case .fits: break
-            case .warns(let warnings): self.warnings[drafts.count] = warnings
-            case .refuses(let reasons): errors += reasons
+            if let record = checks.record(for: draft.event) {
+                unchecked.append(
+                    UncheckedData(
+                        index: drafts.count, record: record, data: value["data"], pointer: pointer + "/data"))
             }
             drafts.append(draft)
         }

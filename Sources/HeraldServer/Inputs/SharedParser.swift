@@ -6,7 +6,7 @@ final class SharedParser: Sendable {
     /// A thousand events may hold more values than the parser takes by itself; the size of a body bounds them too.
     private let parser = Mutex(JSONParser(limits: JSONLimits(values: 200_000)))
 
-    /// - Parameter read: must not keep the value, whose memory serves the next body.
+    /// - Parameter read: should not keep the value, whose memory serves the next body: who does costs that one new memory.
     func parse<Result: Sendable>(
         _ body: [UInt8], _ read: (JSONValue) throws(Problem) -> Result
     ) throws(Problem) -> Result {

@@ -38,8 +38,9 @@ struct DeliveryStory: Sendable {
     /// All deliveries of an event, in the order of their delegates' registration. A reader's thread.
     static func all(of logged: LoggedEvent, _ hub: Hub, _ reader: any StoreReader) throws -> [DeliveryStory] {
         // Before the store is read: what is settled meanwhile is found there.
-        let view = EventView(logged.event)
+        let view = EventView(logged.event, within: WorkBudget())
         var keys = Set(hub.registry.list(logged.event.app, where: { isPending(logged, view, $0, hub) }).map(\.key))
+        if view.budget.isSpent { throw Problem.budgetExceeded }
         let (stored, waitingRows) = try rows(of: logged.sequence, reader)
         let attempts = Dictionary(grouping: stored, by: \.record.delegate)
         let waiting = Dictionary(waitingRows.map { ($0.delegate, $0) }, uniquingKeysWith: { $1 })
@@ -76,7 +77,8 @@ struct DeliveryStory: Sendable {
     /// checkpoint that says so is not.
     static func isPending(_ logged: LoggedEvent, _ view: EventView, _ delegate: WebhookDelegate, _ hub: Hub) -> Bool {
         // What is posted while a delegate is gone is not kept for it.
-        guard delegate.status != .gone, logged.sequence > delegate.start, delegate.wants(view) else { return false }
+        guard delegate.status != .gone, logged.sequence > delegate.start, !view.budget.isSpent, delegate.wants(view)
+        else { return false }
         if let cursor = hub.lane(of: delegate.key)?.cursor, logged.sequence > cursor { return true }
         return hub.isOnItsWay(logged.sequence, to: delegate.key)
     }

@@ -8,7 +8,7 @@ enum MetricsFixture {
     static func page() async throws -> String {
         let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
         let metrics = Metrics(
-            hub: hub, checks: SchemaChecks(hub.catalogue), streams: Streams(hub, NumberSeal(hub.secret)),
+            hub: hub, checks: SchemaChecks(hub.catalogue, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
             version: "1.2.3",
             http: { HTTPServerStatistics() })
         let text = await withCheckedContinuation { continuation in

@@ -91,7 +91,8 @@ struct MetricsTests {
     func withoutStore() throws {
         let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
         let metrics = Metrics(
-            hub: hub, checks: SchemaChecks(hub.catalogue), streams: Streams(hub, NumberSeal(hub.secret)), version: "1",
+            hub: hub, checks: SchemaChecks(hub.catalogue, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
+            version: "1",
             http: { nil })
         let page = String(decoding: metrics.text(nil), as: UTF8.self)
         hub.stop(grace: 0)

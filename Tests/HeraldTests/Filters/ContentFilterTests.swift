@@ -177,4 +177,30 @@ struct ContentFilterTests {
         #expect(compileFilter(#"{"type": ["a"]}"#).filter != spaced)
         for text in ["", "{", "[]", #"{"x": [1]}"#] { #expect(ContentFilter(text: Array(text.utf8)) == nil, "\(text)") }
     }
+
+    @Test("an event that can't be held against a filter within its budget matches it")
+    func budget() throws {
+        let texts = (0..<200).map { "{\"suffix\": \"\($0)x\"}" }.joined(separator: ",")
+        let filter = try #require(compileFilter(#"{"data": {"kind": ["a"], "list": [\#(texts)]}}"#).filter)
+        func view(_ kind: String, _ count: Int) -> EventView {
+            let list = (0..<count).map { "\"\($0)\"" }.joined(separator: ",")
+            return EventView(Event("order.paid", data: #"{"kind": "\#(kind)", "list": [\#(list)]}"#))
+        }
+        #expect(!filter.matches(view("a", 100)))
+        #expect(filter.mismatch(view("a", 100))?.pointer == "/data/list")
+        #expect(filter.matches(view("a", 10_000)))
+        #expect(filter.mismatch(view("a", 10_000)) == nil)
+        // What was decided before stays so.
+        #expect(!filter.matches(view("b", 10_000)))
+    }
+
+    @Test("filters share the budget of the one who asks, and each spends what it takes")
+    func sharedBudget() throws {
+        let filter = try #require(compileFilter(#"{"data": {"a": [1]}}"#).filter)
+        let view = EventView(Event("order.paid", data: #"{"a": 2}"#), within: WorkBudget(steps: 20))
+        #expect(!filter.matches(view))
+        #expect(!view.budget.isSpent)
+        for _ in 0..<10 { #expect(!filter.matches(view)) }
+        #expect(view.budget.isSpent)
+    }
 }
