@@ -247,6 +247,15 @@ public final class Hub: Sendable {
     /// Whether events can be accepted. Any thread; cheap.
     public func health() throws(StoreError) { try store.health() }
 
+    /// The log after a position, as far as memory has it; `nil`: the store does. Any thread.
+    public func recentEvents(after sequence: Sequence, limit: Int) -> EventBatch? {
+        switch tail.slice(after: sequence, limit: limit) {
+        case .events(let batch): batch
+        case .end: EventBatch(first: sequence + 1, events: [])
+        case .gone: nil
+        }
+    }
+
     /// The last event of the log.
     public var head: Sequence { tail.head }
 

@@ -4,7 +4,7 @@ import Herald
 struct ProgressTables {
     private let connection: Connection
     private let setLane, removeLane, setSettled, behind: Statement
-    private let addReplay, moveReplay, endReplay, countReplays: Statement
+    private let addReplay, moveReplay, endReplay, removeReplay, countReplays: Statement
     private let findStatistics, setStatistics, removeStatistics: Statement
 
     init(_ connection: Connection) throws(StoreError) {
@@ -17,10 +17,12 @@ struct ProgressTables {
         behind = try prepare(ProgressTables.behind)
         addReplay = try prepare(
             """
-            INSERT INTO replays (delegate, cursor, until, created_at) SELECT ?1, ?2, ?3, ?4 WHERE \(delegateLives)
+            INSERT INTO replays (delegate, start, cursor, until, created_at)
+            SELECT ?1, ?2, ?2, ?3, ?4 WHERE \(delegateLives)
             """)
         moveReplay = try prepare("UPDATE replays SET cursor = ?2 WHERE id = ?1")
         endReplay = try prepare("DELETE FROM replays WHERE id = ?1")
+        removeReplay = try prepare("DELETE FROM replays WHERE id = ?1 AND delegate = ?2")
         countReplays = try prepare("SELECT count(*) FROM replays WHERE delegate = ?1")
         findStatistics = try prepare(
             "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start = ?2")
@@ -83,6 +85,14 @@ struct ProgressTables {
     func endReplay(_ id: Int64) throws(StoreError) {
         endReplay.bind(1, id)
         try endReplay.run()
+    }
+
+    /// - Returns: whether there was one.
+    func removeReplay(_ id: Int64, of delegate: DelegateKey) throws(StoreError) -> Bool {
+        removeReplay.bind(1, id)
+        removeReplay.bind(2, delegate)
+        try removeReplay.run()
+        return connection.changes > 0
     }
 
     func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int {

@@ -68,11 +68,12 @@ extension WaitingDelivery {
 }
 
 extension Replay {
-    static let columns = "id, delegate, cursor, until, created_at"
+    static let columns = "id, delegate, cursor, until, created_at, start"
 
     init(_ row: Statement) {
         self.init(
-            id: row.integer(0), delegate: row.integer(1), cursor: row.integer(2), until: row.integer(3),
+            id: row.integer(0), delegate: row.integer(1), start: row.optionalInteger(5), cursor: row.integer(2),
+            until: row.integer(3),
             createdAt: row.integer(4))
     }
 }

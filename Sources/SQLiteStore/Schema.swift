@@ -284,5 +284,9 @@ enum Schema {
         INSERT INTO attempt_heads SELECT delegate, max(id) FROM attempts
             WHERE delegate IN (SELECT key FROM delegates WHERE deleted_at IS NULL) GROUP BY delegate;
         """,
+        """
+        -- Where a replay began. NULL: of before there was this.
+        ALTER TABLE replays ADD COLUMN start INTEGER;
+        """,
     ]
 }

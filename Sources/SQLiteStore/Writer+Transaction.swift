@@ -92,6 +92,10 @@ extension Writer: StoreTransaction {
         try progress.addReplay(delegate: delegate, after: cursor, until: until, at: time)
     }
 
+    func removeReplay(_ id: Int64, of delegate: DelegateKey) throws(StoreError) -> Bool {
+        try progress.removeReplay(id, of: delegate)
+    }
+
     func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int { try progress.countReplays(delegate) }
 
     // MARK: Retention and erasure

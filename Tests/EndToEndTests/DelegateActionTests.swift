@@ -179,4 +179,80 @@ struct DelegateActionTests {
         #expect(statistics["last_day"]?["latency_ms"]?["p99"]?.double ?? 0 > 0)
         #expect(statistics["pending"]?["exhausted"]?.integer == 0)
     }
+
+    @Test("a replay is counted before by what matches, is listed while it is under way, and can be ended")
+    func endReplay() async throws {
+        let herald = try await HeraldProcess.start()
+        let gate = ReceiverGate()
+        let receiver = try Receiver { $0.header("herald-replay") == "true" ? .held(gate) : .status(200) }
+        defer { receiver.close() }
+        defer { gate.open() }
+        let id = try await herald.register(receiver.url(), #""events": ["a.*"], "max_in_flight": 1"#).id
+        for _ in 0..<10 {
+            try await herald.publish("a.b")
+            try await herald.publish("b.c")
+        }
+        _ = await receiver.requests(10)
+        let path = "/v1/delegates/\(id)/replay"
+        let dry = try await herald.post(path + "?dry_run=true", #"{"from": "earliest"}"#)
+        #expect(dry.status == 200 && dry["dry_run"]?.bool == true && dry["id"]?.isNull == true)
+        #expect(dry.integer("events") == 10 && dry["estimated"]?.bool == false)
+        #expect(try await herald.get(path + "s").data.isEmpty)
+        let begun = try await herald.post(path, #"{"from": "earliest"}"#)
+        #expect(begun.status == 202 && begun.integer("events") == 10)
+        let replay = try #require(begun.string("id"))
+        _ = await receiver.requests(11)
+        let listed = try await herald.get(path + "s").data
+        #expect(listed.map { $0["id"]?.string } == [replay])
+        #expect(listed.first?["events"]?.integer == 10 && listed.first?["progress"]?.double == 0)
+        #expect(try await herald.send("DELETE", path + "s/\(replay)").status == 204)
+        let audit = try #require(try await herald.get("/v1/audit").data.first)
+        #expect(audit["action"]?.string == "DELETE /v1/delegates/{id}/replays/{replay}")
+        #expect(audit["target"]?.string == id)
+        #expect(try await herald.send("DELETE", path + "s/\(replay)").status == 404)
+        #expect(try await herald.send("DELETE", path + "s/none").status == 404)
+        #expect(try await herald.get(path + "s").data.isEmpty)
+        gate.open()
+        let last = try await herald.publish("a.b")
+        _ = try await herald.deliveries(of: last, "delivered")
+        #expect(receiver.requests.count == 12)
+    }
+
+    @Test("a lag counts what will be sent, in every place that shows one")
+    func lag() async throws {
+        let herald = try await HeraldProcess.start()
+        let id = try await herald.register(
+            "http://127.0.0.1:9/", #""events": ["a.*"], "subjects": ["s"], "filter": {"data": {"n": [1]}}"#,
+            #""retry_schedule": [3600]"#
+        ).id
+        let path = "/v1/delegates/\(id)"
+        #expect(try await herald.send("POST", path + "/pause").status == 200)
+        var wanted: [String] = []
+        for _ in 0..<3 {
+            wanted.append(try await herald.publish("a.b", #""subject": "s", "data": {"n": 1}"#))
+            try await herald.publish("a.b", #""subject": "s", "data": {"n": 2}"#)
+            try await herald.publish("a.b", #""subject": "t", "data": {"n": 1}"#)
+            try await herald.publish("b.c", #""subject": "s", "data": {"n": 1}"#)
+        }
+        _ = try await herald.get(path) { isCounted($0["lag"], 3) }
+        let listed = try await herald.get("/v1/delegates").data.first { $0["id"]?.string == id }
+        #expect(isCounted(listed?["lag"], 3))
+        let statistics = try await herald.get(path + "/stats")
+        #expect(isCounted(statistics["pending"], 3))
+        let metrics = try await herald.get("/metrics").text
+        #expect(metrics.contains("\nherald_lane_lag_events{status=\"paused\"} 3\n"))
+        #expect(metrics.contains("\nherald_lane_lag_estimated_events{status=\"paused\"} 0\n"))
+        // What has a row is sent by that.
+        let again = try await herald.post("/v1/events/\(wanted[1])/redeliver", #"{"delegate": "\#(id)"}"#)
+        #expect(again.status == 202)
+        _ = try await herald.get(path) { isCounted($0["lag"], 2, retrying: 1) }
+        // The answer to a change looks at no event.
+        let changed = try await herald.send("PATCH", path, #"{"description": "x"}"#)
+        #expect(changed["lag"]?["events"]?.integer == 12 && changed["lag"]?["estimated"]?.bool == true)
+    }
+}
+
+/// Whether a lag says so many events, for certain.
+private func isCounted(_ lag: JSONValue?, _ events: Int64, retrying: Int64 = 0) -> Bool {
+    lag?["events"]?.integer == events && lag?["estimated"]?.bool == false && lag?["retrying"]?.integer == retrying
 }

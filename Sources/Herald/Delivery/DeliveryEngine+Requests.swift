@@ -42,6 +42,19 @@ extension DeliveryEngine {
         enqueue(index)
     }
 
+    /// A replay is to start nothing more; the store has no row for it any longer.
+    func endReplay(_ id: Int64, of key: DelegateKey) {
+        guard let index = indices[key], let place = lanes[index]?.replays.firstIndex(where: { $0.id == id }) else {
+            return
+        }
+        lanes[index]?.replays[place].end()
+        // Only the first has anything open; that one goes when it has ended.
+        if place > 0 { lanes[index]?.replays.remove(at: place) }
+        touched(index)
+        endReplays(index)
+        enqueue(index)
+    }
+
     /// What these events say is to be told to nobody any more. One that is on its way arrives.
     func erase(_ events: Set<Sequence>) {
         erased.insert(events)

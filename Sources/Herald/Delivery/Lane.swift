@@ -147,6 +147,12 @@ struct Lane {
     /// - Precondition: not `isSettled`: then it is the common position.
     var cursor: Sequence { min(inFlight.first ?? .max, next ?? .max) - 1 }
 
+    /// Events that it has not come to, and starts nothing for when it does: settled before a restart, or with a row.
+    var ahead: Set<Sequence> {
+        guard let next, !(decided.isEmpty && waiting.isEmpty) else { return [] }
+        return decided.filter { $0 >= next }.union(waiting.keys.filter { $0 >= next })
+    }
+
     // MARK: Deciding
 
     /// Asks where the lane lies. Of an element of an array, Swift copies the whole lane for each question that doesn't

@@ -12,6 +12,10 @@ public final class LaneBoard: Sendable {
         /// Replays that have not ended.
         public let replays: Int
         public let flow: FlowStatus
+        /// The first event that it has not come to; `nil`: it has come to all.
+        public internal(set) var next: Sequence? = nil
+        /// Events from there on that it starts nothing for: they are settled, or have a row of their own.
+        public internal(set) var ahead: Set<Sequence> = []
 
         /// The delegate fails as a whole: nothing is sent but probes.
         public var isFailing: Bool { flow.circuit == .open }
@@ -103,6 +107,6 @@ extension LaneBoard.Entry {
             replays: lane.replays.count,
             flow: lane.flow.status(
                 open: lane.open, lane.limits, hasWork: lane.isActive && lane.hasWork, isParked: isParked, now: now,
-                wallOffset: wallOffset))
+                wallOffset: wallOffset), next: lane.next, ahead: lane.ahead)
     }
 }

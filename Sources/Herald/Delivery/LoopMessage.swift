@@ -9,6 +9,8 @@ enum LoopMessage: Sendable {
     /// A delivery is not to be tried again.
     case drop(DeliveryKey)
     case replay(Replay)
+    /// A replay is to start nothing more.
+    case endReplay(Int64, DelegateKey)
     /// What these events say is to be told to nobody any more.
     case erase(Set<Sequence>)
     /// The log begins here now. `gone`: what was cut off, as far as a lane had still to come to it.
@@ -33,6 +35,7 @@ extension DeliveryEngine {
         case .redeliver(let delivery): redeliver(delivery)
         case .drop(let key): drop(key)
         case .replay(let replay): self.replay(replay)
+        case .endReplay(let id, let delegate): endReplay(id, of: delegate)
         case .erase(let events): erase(events)
         case .trim(let first, let gone): trim(first: first, gone: gone)
         case .page(let after, let page): pageArrived(after: after, page)

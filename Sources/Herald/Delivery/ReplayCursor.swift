@@ -21,6 +21,9 @@ struct ReplayCursor: Equatable {
     /// It has looked at this event, and at all before it.
     mutating func pass(_ sequence: Sequence) { next = max(next, sequence + 1) }
 
+    /// It is to start nothing more.
+    mutating func end() { pass(until) }
+
     mutating func started(_ sequence: Sequence) { inFlight.append(sequence) }
 
     mutating func ended(_ sequence: Sequence) {

@@ -9,6 +9,8 @@ public struct DeliveryWrite: Sendable {
         case cancel(DeliveryQuery)
         /// Tells a delegate again of the events after one and up to another; `nil`: up to the last one of now.
         case replay(delegateID: String, after: Sequence, until: Sequence?)
+        /// Ends a replay: nothing more is started for it. What was started goes on.
+        case endReplay(delegateID: String, replay: Int64)
         /// Erases events, and what is kept of the subject outside the log.
         case erase([Sequence], subject: String?)
     }

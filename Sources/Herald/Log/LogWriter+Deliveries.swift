@@ -29,7 +29,7 @@ extension LogWriter {
         case .redeliver(let query), .cancel(let query):
             query.delegate.flatMap { registry.delegate(key: $0)?.id }
         case .redeliverEvent(let id, _): id
-        case .replay(let delegateID, _, _): delegateID
+        case .replay(let delegateID, _, _), .endReplay(let delegateID, _): delegateID
         case .erase: nil
         }
     }
@@ -62,6 +62,15 @@ extension LogWriter {
                 delegate: delegate.key, after: after, until: min(until ?? plan.head, plan.head), at: now)
             plan.effects.append(.replay(replay))
             return .replay(replay)
+        case .endReplay(let delegateID, let id):
+            guard let delegate = registry.delegate(write.app, id: delegateID) else {
+                return .notFound("There is no webhook with the id \(delegateID).")
+            }
+            guard try transaction.removeReplay(id, of: delegate.key) else {
+                return .notFound("There is no such replay under way: it has ended, or was never begun.")
+            }
+            plan.effects.append(.endReplay(id, delegate.key))
+            return .count(1)
         case .erase(let events, let subject):
             var erasure = events.isEmpty ? Erasure() : try transaction.erase(events)
             if let subject {

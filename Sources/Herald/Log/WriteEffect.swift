@@ -7,6 +7,8 @@ enum WriteEffect: Sendable {
     /// Deliveries have ended by request.
     case dropped([DeliveryKey])
     case replay(Replay)
+    /// A replay has ended by request.
+    case endReplay(Int64, DelegateKey)
     /// The contents of these events are gone.
     case erased(Set<Sequence>)
     /// What is remembered of a subject is to be forgotten.

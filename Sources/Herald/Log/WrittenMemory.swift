@@ -28,6 +28,7 @@ struct WrittenMemory: Sendable {
         case .dropped(let deliveries):
             for delivery in deliveries { tell(delivery.delegate, .drop(delivery)) }
         case .replay(let replay): tell(replay.delegate, .replay(replay))
+        case .endReplay(let id, let delegate): tell(delegate, .endReplay(id, delegate))
         case .erased(let events):
             tail.erase(events)
             for loop in 0..<loops { tell(loop, .erase(events)) }

@@ -150,6 +150,14 @@ final class MemoryTransaction: StoreTransaction {
         return added
     }
 
+    func removeReplay(_ id: Int64, of delegate: DelegateKey) -> Bool {
+        change { contents in
+            guard contents.replays[id]?.delegate == delegate else { return false }
+            contents.replays[id] = nil
+            return true
+        }
+    }
+
     func countReplays(_ delegate: DelegateKey) -> Int {
         preview().replays.values.count { $0.delegate == delegate }
     }

@@ -111,6 +111,8 @@ public struct Replay: Equatable, Sendable {
     /// Increasing, never reused.
     public let id: Int64
     public let delegate: DelegateKey
+    /// It began after this one.
+    public let start: Sequence
     /// Everything up to here is settled or has a row of its own.
     public var cursor: Sequence
     /// The last event of it.
@@ -118,9 +120,13 @@ public struct Replay: Equatable, Sendable {
     /// Milliseconds since 1970 UTC.
     public let createdAt: Int64
 
-    public init(id: Int64, delegate: DelegateKey, cursor: Sequence, until: Sequence, createdAt: Int64) {
+    /// - Parameter start: `nil`: it stands where it began.
+    public init(
+        id: Int64, delegate: DelegateKey, start: Sequence? = nil, cursor: Sequence, until: Sequence, createdAt: Int64
+    ) {
         self.id = id
         self.delegate = delegate
+        self.start = start ?? cursor
         self.cursor = cursor
         self.until = until
         self.createdAt = createdAt

@@ -67,6 +67,10 @@ public protocol StoreTransaction: AnyObject {
         delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
     ) throws(StoreError) -> Replay
 
+    /// Ends a replay.
+    /// - Returns: whether the delegate had one with this id.
+    func removeReplay(_ id: Int64, of delegate: DelegateKey) throws(StoreError) -> Bool
+
     /// How many replays of a delegate have not ended.
     func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int
 

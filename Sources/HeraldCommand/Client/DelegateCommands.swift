@@ -71,9 +71,19 @@ extension Command {
                     Flag(
                         name: "only", placeholder: "WHICH", help: "all, the default, or failed: what was given up.",
                         values: ["all", "failed"]),
+                    Flags.dryRun,
                 ] + Flags.client,
                 examples: ["herald delegates replay dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --from 2026-11-21T11:50:00Z"],
                 action: .run(DelegateCommands.replay)),
+            Command(
+                name: "replays", summary: "list the replays of a delegate that have not ended, oldest first",
+                arguments: [id], flags: [Flags.limit, Flags.everything] + Flags.client,
+                action: .run(DelegateCommands.replays)),
+            Command(
+                name: "end-replay", summary: "end a replay",
+                details: "Nothing more is started for it. What was started goes on, with its retries.",
+                arguments: [id, Argument(name: "REPLAY", help: "The replay, as `herald delegates replays` lists it.")],
+                flags: Flags.client, action: .run(DelegateCommands.endReplay)),
             Command(
                 name: "rotate", summary: "replace the secret of a delegate",
                 details: "Prints the new one. The old one goes on signing beside it for a while.", arguments: [id],
@@ -109,7 +119,7 @@ private enum DelegateCommands {
         ) { delegate in
             [
                 .init(delegate.text("id")), .init(delegate.text("kind")), .init(state: delegate.text("status")),
-                .init(delegate["lag"]?.text("events") ?? ""), .init(delegate.text("events")),
+                .init(delegate["lag"].map(events) ?? ""), .init(delegate.text("events")),
                 .init(delegate["url"] == nil ? delegate.text("description") : delegate.text("url")),
             ]
         }
@@ -191,12 +201,33 @@ private enum DelegateCommands {
             $0.member("until", ifPresent: call["until"])
             $0.member("only", ifPresent: call["only"])
         }
-        let answer = try APIClient(call).send("POST", path(call, "replay"), body: json.bytes)
-        let events = answer.json.text("events")
-        try Listing(call).print(
-            answer,
-            call["only"] == "failed"
-                ? "Deliveries to be made again: \(events)." : "Events to be sent again, where they match: \(events).")
+        let isDry = call.has("dry-run")
+        let answer = try APIClient(call).send(
+            "POST", path(call, "replay"), query: [("dry_run", isDry ? "true" : nil)], body: json.bytes)
+        let words = call["only"] == "failed" ? "Deliveries to be made again" : "Events to be sent again"
+        try Listing(call).print(answer, "\(words): \(events(answer.json))\(isDry ? " (nothing was done)" : "").")
+    }
+
+    static func replays(_ call: Invocation) throws(CommandError) {
+        try Listing.print(
+            call, path(call, "replays"), none: "No replays.", Table("ID", "BEGAN", "PROGRESS", "EVENTS")
+        ) { replay in
+            let percent = Int(((replay["progress"]?.double ?? 0) * 100).rounded(.down))
+            return [
+                .init(replay.text("id")), .init(replay.text("created_at"), .faint), .init("\(percent) %"),
+                .init(events(replay)),
+            ]
+        }
+    }
+
+    static func endReplay(_ call: Invocation) throws(CommandError) {
+        let answer = try APIClient(call).send("DELETE", path(call, "replays", call.arguments[1]))
+        try Listing(call).print(answer, "Ended \(call.arguments[1]).")
+    }
+
+    /// How many events are still to be sent: `~` stands before an estimate.
+    private static func events(_ lag: JSONValue) -> String {
+        (lag["estimated"]?.bool == true ? "~" : "") + lag.text("events")
     }
 
     static func rotate(_ call: Invocation) throws(CommandError) {

@@ -15,6 +15,8 @@ struct DelegateActionEndpoints: Sendable {
             Route(.post, "/v1/delegates/{id}/secret/rotate", needs: .manage, rotateSecret),
             Route(.post, "/v1/delegates/{id}/test", needs: .manage, test),
             Route(.post, "/v1/delegates/{id}/replay", needs: .manage, replay),
+            Route(.get, "/v1/delegates/{id}/replays", needs: .read, replays),
+            Route(.delete, "/v1/delegates/{id}/replays/{replay}", needs: .manage, endReplay),
         ]
     }
 
@@ -114,19 +116,50 @@ struct DelegateActionEndpoints: Sendable {
     // MARK: Replays
 
     private func replay(_ call: Call) throws(Problem) {
-        _ = try call.query()
+        let isDryRun = try call.query("dry_run").flag("dry_run")
         let input = try ReplayInput(call.json())
         let delegate = try webhook(call)
-        let answer = input.answer(to: call, delegate, hub.usage)
-        let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer)
         try call.answer(from: hub) { reader in
-            guard let action = try input.action(for: delegate, reader, head: hub.head) else {
-                return call.send(answer(.count(0)))
-            }
+            let plan = try input.plan(for: delegate, hub, reader)
+            if isDryRun { return call.send(input.response(plan.backlog, isDryRun: true)) }
+            let answer = input.answer(to: call, delegate, plan.backlog)
+            let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer)
+            guard let action = plan.action else { return call.send(answer(.count(0))) }
             hub.manage(
                 DeliveryWrite(
                     app: call.app, action: action, provenance: call.provenance, idempotency: idempotency
                 ) { call.send($0, answer) })
         }
+    }
+
+    /// Those that have not ended, oldest first.
+    private func replays(_ call: Call) throws(Problem) {
+        let query = try call.query("limit", "cursor")
+        let limit = try query.limit()
+        let cursor = try call.cursor(query, .replay) ?? 0
+        let delegate = try webhook(call)
+        try call.answer(from: hub) { reader in
+            let counter = BacklogCounter(hub, reader)
+            let found = try reader.replays(delegate.key).filter { $0.id > cursor }.prefix(limit + 1)
+            let progress = try found.map { try ReplayProgress($0, delegate, hub, counter) }
+            call.send(page: progress, query, limit: limit, cursor: { call.sealed($0.replay.id, .replay) }) {
+                $1.members(of: $0, call.seal, call.app)
+            }
+        }
+    }
+
+    private func endReplay(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        try call.noBody()
+        let delegate = try webhook(call)
+        guard let id = call.seal.number(call.parameters[1], .replay, of: call.app) else {
+            throw .notFound("There is no replay with the id \(call.parameters[1]).")
+        }
+        hub.manage(
+            DeliveryWrite(
+                app: call.app, action: .endReplay(delegateID: delegate.id, replay: id), provenance: call.provenance
+            ) { result in
+                call.send(result) { outcome in call.response(to: outcome) { _ in Response(status: 204) } }
+            })
     }
 }

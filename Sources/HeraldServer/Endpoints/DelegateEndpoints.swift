@@ -76,11 +76,17 @@ struct DelegateEndpoints: Sendable {
             throw .noCursor
         }
         // Not on the loop's thread, although nothing is read from the store: a filter may look at every delegate.
-        try call.answer(from: hub) { _ in
+        try call.answer(from: hub) { reader in
             let entries = entries(call.app, filter, before: before, limit: limit + 1)
+            let lanes = entries.prefix(limit).compactMap { entry -> BacklogCounter.Lane? in
+                guard case .webhook(let delegate) = entry else { return nil }
+                return hub.lane(of: delegate.key).map { (delegate, $0) }
+            }
+            let backlogs = try BacklogCounter(hub, reader).count(lanes)
             call.send(page: entries, query, limit: limit, cursor: \.id) { entry, json in
                 switch entry {
-                case .webhook(let delegate): json.members(of: delegate, in: hub)
+                case .webhook(let delegate):
+                    json.members(of: delegate, in: hub, backlogs[delegate.key] ?? Backlog())
                 case .inMemory(let delegate): json.members(of: delegate)
                 case .eventStream(let stream): json.members(of: stream, lag: streams.events.lag(stream))
                 case .attemptStream(let stream): json.members(of: stream, lag: streams.attempts.lag(stream))
@@ -133,7 +139,14 @@ struct DelegateEndpoints: Sendable {
         _ = try call.query()
         let id = call.parameters[0]
         if let delegate = hub.registry.delegate(call.app, id: id) {
-            return call.send(etag: String(delegate.version)) { $0.members(of: delegate, in: hub) }
+            let version = String(delegate.version)
+            guard hub.lane(of: delegate.key)?.next != nil else {
+                return call.send(etag: version) { $0.members(of: delegate, in: hub, Backlog()) }
+            }
+            return try call.answer(from: hub) { reader in
+                let backlog = try BacklogCounter(hub, reader).count(delegate)
+                call.send(etag: version) { $0.members(of: delegate, in: hub, backlog) }
+            }
         }
         if let stream = streams.events.stream(id), stream.interest.app == call.app {
             return call.send { $0.members(of: stream, lag: streams.events.lag(stream)) }

@@ -39,7 +39,7 @@ struct DelegateRecordEndpoints: Sendable {
         let delegate = try webhook(call)
         try call.answer(from: hub) { reader in
             let statistics = try DelegateStatistics(delegate, hub, reader)
-            call.send { $0.members(of: statistics, hub, call.seal) }
+            call.send { $0.members(of: statistics, call.seal) }
         }
     }
 

@@ -37,60 +37,60 @@ struct ReplayInput: Sendable {
         try reader.check()
     }
 
-    /// What is to be done; `nil`: there is no event in this part of the log. A reader's thread.
-    func action(
-        for delegate: WebhookDelegate, _ reader: any StoreReader, head: Sequence
-    ) throws -> DeliveryWrite.Action? {
+    /// What is to be done (`nil`: there is no event in this part of the log), and how many events will be sent. A reader's
+    /// thread.
+    func plan(
+        for delegate: WebhookDelegate, _ hub: Hub, _ reader: any StoreReader
+    ) throws -> (action: DeliveryWrite.Action?, backlog: Backlog) {
+        let head = hub.head
         let first = try from.first(in: reader, app: delegate.app, head: head, pointer: "/from")
         let last = try until.last(in: reader, app: delegate.app, head: head, pointer: "/until")
         if last + 1 < first { throw Problem.invalid([FieldError("/until", "is before from")]) }
-        guard first <= last else { return nil }
+        guard first <= last else { return (nil, Backlog()) }
         switch only {
-        case .all: return .replay(delegateID: delegate.id, after: first - 1, until: last)
+        case .all:
+            let backlog = try BacklogCounter(hub, reader).count(delegate, after: first - 1, through: last)
+            return (.replay(delegateID: delegate.id, after: first - 1, until: last), backlog)
         case .failed:
             var query = DeliveryQuery(WaitingDelivery.State.ended)
             query.app = delegate.app
             query.delegate = delegate.key
             query.events = first...last
             query.limit = DeliveryWrite.maxDeliveries
-            return .redeliver(query)
+            var backlog = Backlog()
+            backlog.events = Int64(min(try reader.countDeliveries(query), query.limit))
+            return (.redeliver(query), backlog)
         }
     }
 
-    /// 202, since it has only begun.
-    func answer(to call: Call, _ delegate: WebhookDelegate, _ usage: LogUsage)
+    /// - Parameter backlog: what will be sent, as it was counted.
+    func answer(to call: Call, _ delegate: WebhookDelegate, _ backlog: Backlog)
         -> @Sendable (DeliveryWrite.Outcome) -> Response
     {
         { outcome in
             if case .replay(let replay) = outcome {
-                let id = call.seal.id(of: replay, app: delegate.app)
-                let events = usage.events(of: delegate.app, in: replay)
-                return response {
-                    $0.member("id", id)
-                    $0.member("only", only.rawValue)
-                    $0.member("events", events)
-                }
+                return response(backlog, id: call.seal.id(of: replay, app: delegate.app))
             }
             return call.response(to: outcome) { count in
-                response {
-                    $0.member("id", JSONNull())
-                    $0.member("only", only.rawValue)
-                    $0.member("events", count)
-                }
+                var backlog = Backlog()
+                backlog.events = Int64(count)
+                return response(backlog)
             }
         }
     }
 
-    private func response(_ body: (inout JSONObjectWriter) -> Void) -> Response {
+    /// 202, since it has only begun; or 200, when nothing was.
+    /// - Parameter id: `nil`: there is nothing to follow.
+    func response(_ backlog: Backlog, id: String? = nil, isDryRun: Bool = false) -> Response {
         var json = JSONWriter()
-        json.object(body)
-        return Response(status: 202, headers: [.init("Content-Type", "application/json")], body: json.bytes)
-    }
-}
-
-extension LogUsage {
-    /// Events of the app that a replay has still to come to.
-    func events(of app: AppKey, in replay: Replay) -> Int64 {
-        max(0, events(of: app, after: replay.cursor) - events(of: app, after: replay.until))
+        json.object {
+            $0.member("id", id)
+            $0.member("only", only.rawValue)
+            $0.member("events", backlog.events)
+            $0.member("estimated", backlog.isEstimate)
+            $0.member("dry_run", isDryRun)
+        }
+        return Response(
+            status: isDryRun ? 200 : 202, headers: [.init("Content-Type", "application/json")], body: json.bytes)
     }
 }

@@ -4,11 +4,13 @@ import Herald
 struct LaneSurvey {
     struct Group {
         var delegates = 0
-        /// Events that they have still to come to.
+        /// Events that they will still be sent.
         var lag: Int64 = 0
+        /// How many of these are estimated.
+        var estimated: Int64 = 0
         var greatestLag: Int64 = 0
-        /// The place of the one that is furthest behind; `nil`: none is.
-        var cursor: Sequence?
+        /// When the oldest of them was, in milliseconds since 1970 UTC; `nil`: there is none.
+        var oldest: Int64?
     }
 
     private var groups: [ShownStatus: Group] = [:]
@@ -21,8 +23,10 @@ struct LaneSurvey {
 
     /// - Parameters:
     ///   - lanes: those that have something to tell.
-    ///   - head: the last event of the log.
-    init(_ delegates: [WebhookDelegate], _ lanes: [DelegateKey: LaneBoard.Entry], head: Sequence) {
+    ///   - backlogs: of those that are behind.
+    init(
+        _ delegates: [WebhookDelegate], _ lanes: [DelegateKey: LaneBoard.Entry], _ backlogs: [DelegateKey: Backlog]
+    ) {
         for delegate in delegates {
             let lane = lanes[delegate.key]
             let status = delegate.shownStatus(lane)
@@ -34,11 +38,12 @@ struct LaneSurvey {
                 retrying += lane.retrying
                 if let reason = lane.flow.limitedBy { limited[reason, default: 0] += 1 }
                 if lane.flow.circuit != .closed { circuits[lane.flow.circuit, default: 0] += 1 }
-                if let cursor = lane.cursor, cursor < head {
-                    group.lag += head - cursor
-                    group.greatestLag = max(group.greatestLag, head - cursor)
-                    group.cursor = min(group.cursor ?? cursor, cursor)
-                }
+            }
+            if let backlog = backlogs[delegate.key] {
+                group.lag += backlog.events
+                if backlog.isEstimate { group.estimated += backlog.events }
+                group.greatestLag = max(group.greatestLag, backlog.events)
+                if let oldest = backlog.oldest { group.oldest = min(group.oldest ?? oldest, oldest) }
             }
             groups[status] = group
         }

@@ -39,7 +39,12 @@ extension Metrics {
         let entries = boards.reduce(into: [:]) { $0.merge($1.allEntries) { $1 } }
         // After the boards, so that no lane is ahead of it.
         let head = hub.head
-        let survey = LaneSurvey(hub.registry.all, entries, head: head)
+        let delegates = hub.registry.all
+        let lanes = delegates.compactMap { delegate -> BacklogCounter.Lane? in
+            entries[delegate.key].map { (delegate, $0) }
+        }
+        let counted = try? BacklogCounter(hub, reader).count(lanes)
+        let survey = LaneSurvey(delegates, entries, counted ?? [:])
         page.gauge("herald_log_last_sequence", "The number of the last event.", .init(value: head))
         page.gauge(
             "herald_routing_lag_events", "Events that a delivery loop has not taken up and recorded yet.",
@@ -68,24 +73,21 @@ extension Metrics {
                 .init(("state", $0.rawValue), value: survey.circuits[$0] ?? 0)
             })
         page.gauge(
-            "herald_lane_lag_events", "Events that delegates have still to come to, all together, by their status.",
+            "herald_lane_lag_events",
+            "Events that delegates will still be sent, all together, by their status; what waits for a retry is not meant.",
             survey.byStatus { .init(("status", $0), value: $1.lag) })
         page.gauge(
+            "herald_lane_lag_estimated_events",
+            "How many of these are estimated, since more is behind than is looked at.",
+            survey.byStatus { .init(("status", $0), value: $1.estimated) })
+        page.gauge(
             "herald_lane_lag_max_events",
-            "Events that the delegate that is furthest behind has still to come to, by its status.",
+            "Events that the delegate that is furthest behind will still be sent, by its status.",
             survey.byStatus { .init(("status", $0), value: $1.greatestLag) })
-        guard let reader else { return }
+        let now = hub.clock.wall()
         page.gauge(
             "herald_oldest_undelivered_age_seconds",
-            "Age of the oldest event that a delegate has still to come to, by its status; retries are not meant.",
-            survey.byStatus { .init(("status", $0), value: age(after: $1.cursor, reader)) })
-    }
-
-    /// Of the first event after a position, in seconds; 0 when there is none.
-    private func age(after cursor: Sequence?, _ reader: any StoreReader) -> Double {
-        guard let cursor, let event = try? reader.events(after: cursor, limit: 1, maxBytes: 0).events.first else {
-            return 0
-        }
-        return Double(max(0, hub.clock.wall() - event.time)) / 1000
+            "Age of the oldest event that a delegate will still be sent, by its status; retries are not meant.",
+            survey.byStatus { .init(("status", $0), value: $1.oldest.map { Double(max(0, now - $0)) / 1000 } ?? 0) })
     }
 }

@@ -6,10 +6,11 @@ import Runtime
 struct DelegateStatistics {
     private let delegate: WebhookDelegate
     private let lane: LaneBoard.Entry?
-    /// Age of the oldest event that it has not got past, in milliseconds; `nil`: it is up to date.
+    private let backlog: Backlog
+    /// Age of the oldest event of the backlog, in milliseconds; `nil`: it is up to date.
     private let behind: Int64?
     private let exhausted: Int
-    private let replays: [Replay]
+    private let replays: [ReplayProgress]
     private let hour: DeliveryStatistics
     private let day: DeliveryStatistics
 
@@ -18,13 +19,14 @@ struct DelegateStatistics {
         let now = hub.clock.wall()
         self.delegate = delegate
         lane = hub.lane(of: delegate.key)
-        let oldest = try lane?.cursor.flatMap { try hub.usage.next(of: delegate.app, after: $0, reader) }
-        behind = oldest.map { max(0, now - $0.time) }
+        let counter = BacklogCounter(hub, reader)
+        backlog = try counter.count(delegate)
+        behind = backlog.oldest.map { max(0, now - $0) }
         var exhausted = DeliveryQuery([.exhausted])
         exhausted.app = delegate.app
         exhausted.delegate = delegate.key
         self.exhausted = try reader.countDeliveries(exhausted)
-        replays = try reader.replays(delegate.key)
+        replays = try reader.replays(delegate.key).map { try ReplayProgress($0, delegate, hub, counter) }
         // The slot that has begun, and those before it.
         let slot = DeliveryStatistics.slot
         let present = now / slot * slot
@@ -42,10 +44,10 @@ struct DelegateStatistics {
         }
     }
 
-    fileprivate func write(to json: inout JSONObjectWriter, _ hub: Hub, _ seal: NumberSeal) {
+    fileprivate func write(to json: inout JSONObjectWriter, _ seal: NumberSeal) {
         json.member("delegate", delegate.id)
         json.object("pending") {
-            $0.lag(lane, of: delegate.app, in: hub)
+            $0.lag(backlog, lane)
             $0.member("seconds", behind.map { Double($0) / 1000 } ?? 0)
             $0.member("exhausted", exhausted)
         }
@@ -53,19 +55,15 @@ struct DelegateStatistics {
         json.object("last_day") { $0.members(of: day) }
         json.array("replays") { list in
             for replay in replays {
-                list.object {
-                    $0.member("id", seal.id(of: replay, app: delegate.app))
-                    $0.member("events", hub.usage.events(of: delegate.app, in: replay))
-                    $0.member("created_at", .timestamp(replay.createdAt))
-                }
+                list.object { $0.members(of: replay, seal, delegate.app) }
             }
         }
     }
 }
 
 extension JSONObjectWriter {
-    mutating func members(of statistics: DelegateStatistics, _ hub: Hub, _ seal: NumberSeal) {
-        statistics.write(to: &self, hub, seal)
+    mutating func members(of statistics: DelegateStatistics, _ seal: NumberSeal) {
+        statistics.write(to: &self, seal)
     }
 
     fileprivate mutating func members(of slots: DeliveryStatistics) {
@@ -76,22 +74,5 @@ extension JSONObjectWriter {
                 $0.member(name, slots.latencies.percentile(share).map { Double($0) / 1000 })
             }
         }
-    }
-}
-
-extension LogUsage {
-    /// The first event of an app after a place. A reader's thread.
-    fileprivate func next(of app: AppKey, after place: Sequence, _ reader: any StoreReader) throws(StoreError) -> Event?
-    {
-        for stretch in stretches(of: app, before: .max).reversed() where stretch.upperBound > place {
-            var place = max(place, stretch.lowerBound - 1)
-            while place < stretch.upperBound {
-                let batch = try reader.events(after: place, limit: 256, maxBytes: 1 << 20)
-                if batch.events.isEmpty { return nil }
-                if let event = batch.events.first(where: { $0.app == app }) { return event }
-                place = batch.last
-            }
-        }
-        return nil
     }
 }

@@ -42,8 +42,12 @@ extension WebhookDelegate {
 }
 
 extension JSONObjectWriter {
-    /// - Parameter secret: shown once, in the answer to the registration.
-    mutating func members(of delegate: WebhookDelegate, in hub: Hub, secret: String? = nil) {
+    /// - Parameters:
+    ///   - backlog: `nil`: nothing could be looked at.
+    ///   - secret: shown once, in the answer to the registration.
+    mutating func members(
+        of delegate: WebhookDelegate, in hub: Hub, _ backlog: Backlog? = nil, secret: String? = nil
+    ) {
         let lane = hub.lane(of: delegate.key)
         let state = delegate.state
         member("id", delegate.id)
@@ -54,7 +58,8 @@ extension JSONObjectWriter {
         member("signature", delegate.newestSecret?.scheme.rawValue)
         member("public_key", delegate.newestSecret?.publicKey?.text)
         member("secret", ifPresent: secret)
-        object("lag") { $0.lag(lane, of: delegate.app, in: hub) }
+        let lag = backlog ?? Backlog(unseen: lane, of: delegate.app, in: hub)
+        object("lag") { $0.lag(lag, lane) }
         object("flow") { $0.members(of: lane?.flow ?? FlowStatus(concurrency: delegate.settings.maxInFlight)) }
         member("failing_since", state.failingSince.map { Timestamp(milliseconds: $0) })
         member("expires_at", state.expiresAt.map { Timestamp(milliseconds: $0) })
@@ -89,9 +94,10 @@ extension JSONObjectWriter {
         member("client_certificate", tls.clientCertificate)
     }
 
-    /// How far a lane is behind, in events of its app.
-    mutating func lag(_ lane: LaneBoard.Entry?, of app: AppKey, in hub: Hub) {
-        member("events", lane?.cursor.map { hub.usage.events(of: app, after: $0) } ?? 0)
+    /// What a lane has still to send.
+    mutating func lag(_ backlog: Backlog, _ lane: LaneBoard.Entry?) {
+        member("events", backlog.events)
+        member("estimated", backlog.isEstimate)
         member("in_flight", lane?.inFlight ?? 0)
         member("retrying", lane?.retrying ?? 0)
     }

@@ -61,12 +61,18 @@ struct MetricsTests {
                 cursor: cursor, inFlight: 1, retrying: retrying, replays: 0,
                 flow: FlowStatus(limitedBy: isFailing ? .circuitOpen : nil, circuit: isFailing ? .open : .closed))
         }
+        func backlog(_ events: Int64, oldest: Int64? = 90, isEstimate: Bool = false) -> Backlog {
+            var backlog = Backlog()
+            (backlog.events, backlog.oldest, backlog.isEstimate) = (events, oldest, isEstimate)
+            return backlog
+        }
         let survey = LaneSurvey(
             [
                 delegate(1, .active), delegate(2, .active), delegate(3, .active), delegate(4, .active),
                 delegate(5, .paused),
             ],
-            [2: lane(90), 3: lane(70, retrying: 2), 4: lane(nil, retrying: 5, isFailing: true), 5: lane(10)], head: 100)
+            [2: lane(90), 3: lane(70, retrying: 2), 4: lane(nil, retrying: 5, isFailing: true), 5: lane(10)],
+            [2: backlog(10), 3: backlog(30, oldest: 70, isEstimate: true), 5: backlog(90, oldest: 10)])
         #expect(survey.activeLanes == 4)
         #expect(survey.inFlight == 4)
         #expect(survey.retrying == 7)
@@ -84,7 +90,8 @@ struct MetricsTests {
             ])
         #expect(values(\.lag).filter { $0.value > 0 } == ["active": 40, "paused": 90])
         #expect(values(\.greatestLag).filter { $0.value > 0 } == ["active": 30, "paused": 90])
-        #expect(values { $0.cursor ?? none }.filter { $0.value != none } == ["active": 70, "paused": 10])
+        #expect(values(\.estimated).filter { $0.value > 0 } == ["active": 30])
+        #expect(values { $0.oldest ?? none }.filter { $0.value != none } == ["active": 70, "paused": 10])
     }
 
     @Test("without the store, all but what only it knows is told")

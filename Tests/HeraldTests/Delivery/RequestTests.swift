@@ -219,6 +219,46 @@ struct RequestTests {
         #expect(world.contents.lanes.isEmpty)
     }
 
+    @Test("a replay that is ended starts nothing more, what it has started goes on, and so does the next one")
+    func endReplay() throws {
+        let world = try World()
+        world.publish(20)
+        let key = world.register {
+            $0.maxInFlight = 2
+            $0.retrySchedule = [10]
+        }
+        let id = try #require(world.delegate(key)?.id)
+        world.answer = { _ in nil }
+        var replays: [Int64] = []
+        for (after, until) in [(0, 10), (10, 15), (15, 18)] as [(Sequence, Sequence)] {
+            guard case .replay(let replay) = world.manage(.replay(delegateID: id, after: after, until: until)) else {
+                Issue.record("no replay")
+                return
+            }
+            #expect(replay.start == after)
+            replays.append(replay.id)
+        }
+        #expect(world.arrivals(key) == ["e1", "e2"])
+        for replay in replays.prefix(2) {
+            guard case .count(1) = world.manage(.endReplay(delegateID: id, replay: replay)) else {
+                Issue.record("it was not ended")
+                return
+            }
+        }
+        guard case .notFound = world.manage(.endReplay(delegateID: id, replay: replays[0])) else {
+            Issue.record("it was ended twice")
+            return
+        }
+        #expect(world.contents.replays.keys.sorted() == [replays[2]])
+        world.answer = { $0.event.id == "e1" && $0.attempt == 1 ? .failure : .success }
+        world.advance(seconds: 60)
+        #expect(world.arrivals(key).sorted() == ["e1", "e1", "e16", "e17", "e18", "e2"])
+        #expect(world.contents.replays.isEmpty && world.rows(key).isEmpty)
+        try world.crash()
+        world.settle()
+        #expect(world.arrivals(key).count == 6)
+    }
+
     @Test("late retries get their turn beside a long replay")
     func replayAndRetries() throws {
         let world = try World()

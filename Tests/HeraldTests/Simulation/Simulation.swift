@@ -182,7 +182,7 @@ final class Simulation: @unchecked Sendable {
         var query = DeliveryQuery(random.chance(0.5) ? [.retrying] : [.retrying, .exhausted, .dropped])
         query.limit = random.number(1...20)
         if random.chance(0.5) { query.delegate = delegate.key }
-        switch random.number(0...5) {
+        switch random.number(0...6) {
         case 0: process.manage(.redeliver(query))
         case 1:
             let id = "e\(random.number(1...max(1, published)))"
@@ -192,6 +192,12 @@ final class Simulation: @unchecked Sendable {
             let after = event() - 1
             process.manage(
                 .replay(delegateID: delegate.id, after: after, until: after + Sequence(random.number(0...20))))
+        case 5:
+            let replays = store.memory.read { $0.replays.values.sorted { $0.id < $1.id } }
+            guard let replay = replays.randomElement(using: &random),
+                let owner = process.registry.delegate(key: replay.delegate)
+            else { return }
+            process.manage(.endReplay(delegateID: owner.id, replay: replay.id))
         default: process.manage(.erase((0..<random.number(1...4)).map { _ in event() }, subject: nil))
         }
     }

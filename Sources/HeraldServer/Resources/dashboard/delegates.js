@@ -57,7 +57,7 @@ export function delegates(root, { parameter, signal }) {
         each.url && h("div", { class: "sub" }, address(each.url, 36))),
       h("td", { class: "mono clip", title: each.events?.join(", ") }, each.events?.join(", ")),
       h("td", null, state(each.status)),
-      h("td", { class: "number", "data-label": "behind" }, each.lag ? count(lag(each)) : "–"),
+      h("td", { class: "number", "data-label": "behind" }, each.lag ? (each.lag.estimated ? "~" : "") + count(lag(each)) : "–"),
       h("td", { class: "number", "data-label": "last hour" }, attempts > 0 ? `${count((100 * numbers.delivered) / attempts)} % of ${count(attempts)}` : "–"),
       h("td", { class: "number", "data-label": "p95" }, duration(numbers?.latency_ms.p95)));
   }

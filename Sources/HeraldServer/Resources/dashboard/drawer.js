@@ -3,7 +3,7 @@
 import { api, matches } from "./api.js";
 import { h, show, notice, confirm } from "./dom.js";
 import { follow, keep } from "./live.js";
-import { state, name, address, moment, duration, count, plural, sentence } from "./format.js";
+import { state, name, address, moment, duration, count, plural, backlog, sentence } from "./format.js";
 import { Fields } from "./fields.js";
 import { secret } from "./secret.js";
 import { attempt } from "./attempt.js";
@@ -94,7 +94,7 @@ export function drawer(id, changed, signal) {
     show(head, h("h2", null, name(delegate)), delegate.url && h("p", null, address(delegate.url, 80)),
       h("p", { class: "row" }, state(delegate.status), delegate.status_reason && h("span", null, sentence(delegate.status_reason))),
       numbers && h("dl", { class: "numbers" }, [
-        ["Behind", plural(delegate.lag.events, "event")], ["Retrying", count(delegate.lag.retrying)],
+        ["Behind", backlog(delegate.lag)], ["Retrying", count(delegate.lag.retrying)],
         ["Delivered, last hour", count(numbers.last_hour.delivered)], ["Failed, last hour", count(numbers.last_hour.failed)],
         ["p50", duration(numbers.last_hour.latency_ms.p50)], ["p95", duration(numbers.last_hour.latency_ms.p95)],
       ].map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),

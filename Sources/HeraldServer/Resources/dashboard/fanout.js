@@ -2,7 +2,7 @@
 
 import { h, s, show } from "./dom.js";
 import { curve, ribbon } from "./svg.js";
-import { state, tone, name, host, rate, plural } from "./format.js";
+import { state, tone, name, host, rate, plural, backlog } from "./format.js";
 
 const most = 12;
 
@@ -40,7 +40,7 @@ function delegate(each) {
     s("rect", { width: 100, height: 4, class: "track" }), s("rect", { width: behind, height: 4, class: tone(each.status) }));
   return h("li", null, h("a", { href: `#/delegates/${each.id}`, "data-key": each.id },
     h("span", { class: "clip", title: each.url }, each.description ? name(each) : host(each.url)), state(each.status), bar,
-    h("span", { class: "muted" }, each.lag.events > 0 ? `${plural(each.lag.events, "event")} behind` : "up to date")));
+    h("span", { class: "muted" }, each.lag.events > 0 ? `${backlog(each.lag)} behind` : "up to date")));
 }
 
 const hub = (seats, delegates, total) => h("div", { class: "hub" },

@@ -23,6 +23,9 @@ export const count = (value) => number.format(value);
 export const rate = (value) => (value >= 100 ? number.format(Math.round(value)) : number.format(value));
 export const plural = (value, one, many = one + "s") => `${count(value)} ${value === 1 ? one : many}`;
 
+/// How many events a delegate will still be sent.
+export const backlog = ({ events, estimated }) => (estimated ? "about " : "") + plural(events, "event");
+
 /// A duration from milliseconds: 0.8 ms, 340 ms, 12 s, 5 min, 3 h, 2 d.
 export function duration(milliseconds) {
   if (milliseconds === null || milliseconds === undefined) return "–";

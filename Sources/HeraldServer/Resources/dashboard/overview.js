@@ -3,7 +3,7 @@
 import { api, matches } from "./api.js";
 import { h, show, empty, notice } from "./dom.js";
 import { keep } from "./live.js";
-import { state, name, address, duration, sentence, plural } from "./format.js";
+import { state, name, address, duration, sentence, plural, backlog } from "./format.js";
 import { fanout } from "./fanout.js";
 import { Charts } from "./charts.js";
 import { History } from "./history.js";
@@ -71,7 +71,7 @@ function needs(webhooks, act) {
       address(each.url, 32)),
     h("p", null, sentence(each.status_reason)),
     h("p", { class: "muted" }, each.failing_since ? `For ${duration(Date.now() - Date.parse(each.failing_since))}. ` : "",
-      `${plural(each.lag.events, "event")} behind, ${plural(each.lag.retrying, "retry", "retries")} waiting.`),
+      `${backlog(each.lag)} behind, ${plural(each.lag.retrying, "retry", "retries")} waiting.`),
     h("div", { class: "actions" },
       h("button", { type: "button", "data-key": "try" + each.id, onclick: () => act(each.id, each.status === "failing" ? "Probing now." : "Resumed.") },
         each.status === "failing" ? "Probe now" : "Resume"),
