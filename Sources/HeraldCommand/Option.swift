@@ -1,6 +1,7 @@
 import Crypto
 import Glibc
 import Herald
+import HeraldServer
 import Webhooks
 
 /// One setting: a flag of `herald serve`, and a variable of the environment. The flag wins.
@@ -71,6 +72,19 @@ extension Option {
                 throw Disallowed(allowed: "host names without port, separated by commas")
             }
             settings.allowedHosts = hosts
+        },
+        Option(
+            name: "cors-origins", placeholder: "LIST", defaultText: "none",
+            help:
+                "Origins of other sites whose pages may use the API from a browser: https://shop.example, http://localhost:3000, ..."
+        ) { text, settings throws(Disallowed) in
+            let origins = list(text)
+            if let wrong = origins.first(where: { !OriginRules.isOrigin($0) }) {
+                throw Disallowed(
+                    allowed: "origins as browsers write them, separated by commas, such as https://shop.example or "
+                        + "http://localhost:3000: no path, no *, no standard port (\"\(wrong)\" is none)")
+            }
+            settings.corsOrigins = origins
         },
         Option(
             name: "allow-anonymous", placeholder: "true|false", defaultText: "false",

@@ -91,6 +91,7 @@ struct Server {
             serving.requestsPerSecond = settings.requestsPerSecond
             serving.version = HeraldCommand.version
             serving.maxBodyBytes = settings.maxBody
+            serving.corsOrigins = settings.corsOrigins
             serving.checkURL = { CallbackURLCheck.check($0, guardian) }
             serving.httpStatistics = { [http] in http.statistics }
             service = HeraldService(hub: hub, configuration: serving)

@@ -13,6 +13,7 @@ struct Settings {
     var denyHosts: [HostRule] = []
     /// `nil`: what suits the address.
     var allowedHosts: [String]?
+    var corsOrigins: [String] = []
     var allowAnonymous = false
     var adminKey: String?
     /// `nil`: any number.

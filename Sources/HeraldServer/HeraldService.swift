@@ -18,6 +18,8 @@ public final class HeraldService: RequestHandler {
         public var operatorKey: String?
         /// Requests that each key may make in a second which does not say so itself, ≥ 1; `nil`: any number.
         public var requestsPerSecond: Int?
+        /// Origins of other sites whose pages may use the API; each with `OriginRules.isOrigin`.
+        public var corsOrigins: [String] = []
         /// Takes what is posted in place of the hub: for benchmarks of all that comes before the log. Any thread.
         package var publish: (@Sendable (Publication) -> Void)?
         public init() {}
@@ -29,10 +31,12 @@ public final class HeraldService: RequestHandler {
     private let maxBodyBytes: Int
     let seal: NumberSeal
     private let pool = WorkPool()
+    let origins: OriginRules
 
     public init(hub: Hub, configuration: Configuration = Configuration()) {
         self.hub = hub
         maxBodyBytes = configuration.maxBodyBytes
+        origins = OriginRules(configuration.corsOrigins)
         let access = AccessControl(
             hub: hub, operatorKey: configuration.operatorKey, requestsPerSecond: configuration.requestsPerSecond)
         self.access = access
@@ -72,7 +76,9 @@ public final class HeraldService: RequestHandler {
         do throws(Problem) {
             return .admitted(try admit(head))
         } catch {
-            return .refused(answer(error))
+            var response = answer(error)
+            response.headers += origins.fields(for: head)
+            return .refused(response)
         }
     }
 
@@ -89,11 +95,14 @@ public final class HeraldService: RequestHandler {
         "There is nothing at this address. GET /openapi.yaml describes what there is.")
 
     private func admit(_ head: RequestHead) throws(Problem) -> any AdmittedRequest {
+        try origins.check(head)
         switch try table.match(head.method, head.pathBytes) {
         case .unknownPath: throw Self.unknownPath
         case .otherMethods(let allowed):
             guard head.method == .options else { throw .methodNotAllowed(allowed) }
-            return AdmittedOptions(allowed: allowed, requestID: newRequestID())
+            return AdmittedOptions(
+                [.init("Allow", allowed), .init("Request-Id", newRequestID())]
+                    + origins.preflightFields(for: head, allowed: allowed))
         case .found(let route, let parameters):
             let principal = try access.admit(head, to: route)
             if head.hasBody { try checkContentType(head, route) }

@@ -76,6 +76,12 @@ struct DashboardTests {
         try await drive("healing.py", try Binary.path(), receiver.url("/"))
     }
 
+    @Test(
+        "a page on another address changes nothing, and uses the API when it was named", .enabled(if: Self.hasBrowser))
+    func foreign() async throws {
+        try await drive("foreign.py", try Binary.path())
+    }
+
     /// The steps are in Tests/Dashboard: Selenium and axe-core come from PyPI.
     private func drive(_ script: String, _ arguments: String...) async throws {
         let venv = try #require(getenv("HERALD_VENV").map { String(cString: $0) })

@@ -47,10 +47,12 @@ struct SessionTests {
         let event = #"{"type": "order.paid"}"#
         let cases: [(headers: [String: String], get: Int, post: Int)] = [
             (["Sec-Fetch-Site": "same-origin"], 200, 202), (["Origin": own], 200, 202),
-            (["Sec-Fetch-Site": "same-site"], 401, 401), (["Sec-Fetch-Site": "cross-site"], 401, 401),
-            (["Sec-Fetch-Site": "cross-site", "Origin": own], 401, 401),
-            (["Origin": "http://127.0.0.1:1"], 401, 401), (["Origin": "null"], 401, 401),
-            (["Origin": "https://evil.example"], 401, 401),
+            (["Sec-Fetch-Site": "same-site"], 401, 403), (["Sec-Fetch-Site": "cross-site"], 401, 403),
+            (["Sec-Fetch-Site": "cross-site", "Origin": own], 401, 403),
+            (["Origin": "http://127.0.0.1:1"], 401, 403), (["Origin": "null"], 401, 403),
+            (["Origin": "https://evil.example"], 401, 403),
+            // The person, and not the dashboard.
+            (["Sec-Fetch-Site": "none"], 401, 401),
             // No browser: what changes something needs to be known to come from here.
             ([:], 200, 401),
         ]

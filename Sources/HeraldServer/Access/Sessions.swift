@@ -17,13 +17,13 @@ enum Sessions {
         return nil
     }
 
-    /// Whether the dashboard itself asks, and not a page from elsewhere, be it from another port of this machine. Browsers
-    /// say so by `Sec-Fetch-Site`, or, where the address is not one that they trust, by `Origin` for whatever is no GET.
+    /// Whether the dashboard itself asks. Browsers that send no `Sec-Fetch-Site` send no `Origin` with a GET, either.
     static func isSameOrigin(_ head: RequestHead) -> Bool {
-        if let site = head.bytes(of: "Sec-Fetch-Site") { return site.elementsEqual("same-origin".utf8) }
-        guard let origin = head.value(of: "Origin") else { return head.method == .get || head.method == .head }
-        guard let host = head.value(of: "Host") else { return false }
-        return ["http://", "https://"].contains { origin.lowercased() == $0 + host.lowercased() }
+        switch RequestSource(head) {
+        case .ownPage: true
+        case .otherPage, .person: false
+        case .program: head.method == .get || head.method == .head
+        }
     }
 
     /// - Parameter head: of the request; a page that came by https gets a cookie that goes no other way.

@@ -124,8 +124,11 @@ extension Problem {
     }
 
     static let foreignOrigin = Problem(
-        status: 403, name: "foreign-origin", title: "Another site asks",
-        detail: "A browser signs in from the dashboard of this server only.")
+        status: 403, name: "foreign-origin", title: "A page of another site asks",
+        detail:
+            "A browser sent this from a page of another site (Origin, Sec-Fetch-Site), which may change nothing here. "
+            + "The operator can name its origin with --cors-origins; only signing in stays with the dashboard's own page."
+    )
 
     static func notFound(_ what: String) -> Problem {
         Problem(status: 404, name: "not-found", title: "Not found", detail: what)

@@ -36,10 +36,9 @@ struct SessionEndpoints: Sendable {
     /// Takes a key, or what a link has, and gives a cookie for it.
     private func open(_ call: Call) throws(Problem) {
         _ = try call.query()
-        // From elsewhere nobody is to be signed in: not even with a key of their own.
-        guard Sessions.isSameOrigin(call.request.head) || !Self.isFromBrowser(call.request.head) else {
-            throw .foreignOrigin
-        }
+        // From elsewhere nobody is to be signed in: not even with a key of their own, and not from a page that the operator
+        // has named.
+        guard [.ownPage, .program].contains(RequestSource(call.request.head)) else { throw .foreignOrigin }
         let document = try call.json()
         let errors = document.errors(unlessObjectOf: ["key", "portal_link"])
         guard errors.isEmpty else { throw .invalid(errors) }
@@ -85,9 +84,5 @@ struct SessionEndpoints: Sendable {
             return call.send(answer)
         }
         access.close(id) { call.send(answer) }
-    }
-
-    private static func isFromBrowser(_ head: RequestHead) -> Bool {
-        head.bytes(of: "Origin") != nil || head.bytes(of: "Sec-Fetch-Site") != nil
     }
 }

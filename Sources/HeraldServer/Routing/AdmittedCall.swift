@@ -32,15 +32,13 @@ final class AdmittedCall: AdmittedRequest {
 
 /// `OPTIONS` of a path that there is.
 final class AdmittedOptions: AdmittedRequest {
-    private let allowed: String
-    private let requestID: String
+    private let headers: [Response.Field]
 
-    init(allowed: String, requestID: String) {
-        self.allowed = allowed
-        self.requestID = requestID
+    init(_ headers: [Response.Field]) {
+        self.headers = headers
     }
 
     func handle(_ request: Request, _ responder: Responder) {
-        responder.send(Response(status: 204, headers: [.init("Allow", allowed), .init("Request-Id", requestID)]))
+        responder.send(Response(status: 204, headers: headers))
     }
 }

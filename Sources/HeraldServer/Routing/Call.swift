@@ -42,6 +42,7 @@ final class Call: Sendable {
     /// The response with the headers that every answer has.
     func completed(_ response: consuming Response, caching: String = "no-store") -> Response {
         response.headers.append(.init("Request-Id", requestID))
+        response.headers += admitted.service.origins.fields(for: request.head)
         // What answers other methods is neither cached nor opened in a browser; each field costs 0.3 µs.
         if request.head.method == .get || request.head.method == .head {
             response.headers.append(.init("Cache-Control", caching))
