@@ -220,6 +220,35 @@ struct KeyTests {
         #expect(try await herald.post("/v1/keys/key_unknown/rotate", "{}", newest.headers).status == 404)
     }
 
+    @Test("whoever makes keys for an app reads, replaces and revokes them by their ids")
+    func othersKeys() async throws {
+        let herald = try await HeraldProcess.start()
+        let admin = try await herald.makeKey("admin")
+        #expect(try await herald.post("/v1/apps", #"{"name": "shop"}"#, admin.headers).status == 201)
+        let made = try await herald.post("/v1/keys", #"{"app": "shop", "scopes": ["read"]}"#, admin.headers)
+        let key = try MadeKey(made)
+        let shown = try await herald.get("/v1/keys/\(key.id)", admin.headers)
+        #expect(shown.status == 200 && shown.string("app") == made.string("app"))
+        let new = try await MadeKey(
+            herald.post("/v1/keys/\(key.id)/rotate", #"{"overlap_seconds": 600}"#, admin.headers))
+        #expect(try await herald.get("/v1/keys/\(new.id)", admin.headers).string("app") == made.string("app"))
+        for each in [key, new] {
+            #expect(try await herald.get("/v1/events", each.headers).status == 200)
+            #expect(try await herald.send("DELETE", "/v1/keys/\(each.id)", nil, admin.headers).status == 204)
+            #expect(try await herald.get("/v1/events", each.headers).status == 401)
+            #expect(try await herald.send("DELETE", "/v1/keys/\(each.id)", nil, admin.headers).status == 404)
+        }
+        // The other way round, too: what is named is the key.
+        let reader = try await herald.makeKey("read", by: admin)
+        let inShop = admin.headers.merging(["Herald-App": "shop"]) { $1 }
+        #expect(try await herald.send("DELETE", "/v1/keys/\(reader.id)", nil, inShop).status == 204)
+        #expect(try await herald.get("/v1/events", reader.headers).status == 401)
+        // A key of the app itself opens no door to keys.
+        let own = try MadeKey(
+            try await herald.post("/v1/keys", #"{"app": "shop", "scopes": ["manage"]}"#, admin.headers))
+        #expect(try await herald.send("DELETE", "/v1/keys/\(admin.id)", nil, own.headers).status == 403)
+    }
+
     @Test("a key's text is in no file; when it was used last outlives the process")
     func storage() async throws {
         let herald = try await HeraldProcess.start()

@@ -38,7 +38,7 @@ struct KeyEndpoints: Sendable {
     private func show(_ call: Call) throws(Problem) {
         _ = try call.query()
         let id = call.parameters[0]
-        guard let entry = hub.keys.entry(id: id), entry.key.app == call.app else { throw .noKey(id) }
+        guard let entry = hub.keys.entry(id: id) else { throw .noKey(id) }
         call.send { $0.members(of: entry.key, in: hub.apps, lastUsedAt: entry.lastUsedAt) }
     }
 
@@ -49,7 +49,7 @@ struct KeyEndpoints: Sendable {
         let now = hub.clock.wall()
         let text = try newText(now)
         let key = try KeyInput.read(call.json(), app: call.app, hub.apps, text, now: now)
-        try write(call, .addKey(key), showing: text)
+        try write(call, .addKey(key), app: call.app, showing: text)
     }
 
     private func rotate(_ call: Call) throws(Problem) {
@@ -58,13 +58,18 @@ struct KeyEndpoints: Sendable {
         let text = try newText(hub.clock.wall())
         let replacement = AccessWrite.NewKey(id: text.id, digest: text.digest)
         try write(
-            call, .rotateKey(id: call.parameters[0], replacement: replacement, overlap: overlap), showing: text)
+            call, .rotateKey(id: call.parameters[0], replacement: replacement, overlap: overlap), app: owner(call),
+            showing: text)
     }
 
     private func revoke(_ call: Call) throws(Problem) {
         _ = try call.query()
-        try write(call, .revokeKey(id: call.parameters[0]))
+        try write(call, .revokeKey(id: call.parameters[0]), app: owner(call))
     }
+
+    /// The app of the key that the path names. Its id is enough: the scope `admin`, without which nobody gets here, opens
+    /// every app, and makes keys for each of them.
+    private func owner(_ call: Call) -> AppKey { hub.keys.entry(id: call.parameters[0])?.key.app ?? call.app }
 
     private func newText(_ now: Int64) throws(Problem) -> KeyText {
         do throws(CryptoError) {
@@ -75,12 +80,14 @@ struct KeyEndpoints: Sendable {
     }
 
     /// - Parameter text: of the new key; what is remembered for an idempotency key leaves it out, since no text is kept.
-    private func write(_ call: Call, _ action: AccessWrite.Action, showing text: KeyText? = nil) throws(Problem) {
+    private func write(
+        _ call: Call, _ action: AccessWrite.Action, app: AppKey, showing text: KeyText? = nil
+    ) throws(Problem) {
         let idempotency: Idempotency<AccessWrite.Outcome>? =
             call.request.head.method == .post ? try call.idempotency { answer(to: call, $0, nil) } : nil
         hub.administer(
             AccessWrite(
-                app: call.app, hasOperatorKey: access.hasOperatorKey, action: action, provenance: call.provenance,
+                app: app, hasOperatorKey: access.hasOperatorKey, action: action, provenance: call.provenance,
                 idempotency: idempotency
             ) { result in
                 if case .done(.revoked(let key)) = result { access.streams.end { $0.key == key.id } }
