@@ -35,7 +35,7 @@ COPY --from=build /herald/.build/release/herald /usr/local/bin/
 
 USER 10001:10001
 WORKDIR /data
-# A container is reached from outside only: without HERALD_ADMIN_KEY the first start makes an admin key and logs it.
+# A container is reached from outside only: without HERALD_ADMIN_KEY the first start makes an admin key: /data/admin-key.
 ENV HERALD_DATA=/data HERALD_LISTEN=0.0.0.0:8080
 VOLUME /data
 EXPOSE 8080

@@ -86,6 +86,8 @@ static inline int herald_easy_configure(CURL *easy, const struct herald_easy_set
     HERALD_SET(CURLOPT_MAXLIFETIME_CONN, 300L);
     // Whom it trusts.
     HERALD_SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    // Of TLS 1.2: forward secrecy and AEAD alone. OpenSSL would also offer key exchange by RSA, and CBC.
+    HERALD_SET(CURLOPT_SSL_CIPHER_LIST, "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20");
     HERALD_SET(CURLOPT_SSL_VERIFYPEER, 1L);
     HERALD_SET(CURLOPT_SSL_VERIFYHOST, 2L);
     if (settings->ca_file) {

@@ -123,7 +123,11 @@ static inline struct MHD_Daemon *herald_mhd_start(struct herald_mhd *mhd) {
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)mhd->chain},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)mhd->key},
-        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"},
+        // TLS 1.3; and of 1.2 what keeps old conversations secret when the key is lost (ECDHE), and authenticates what it
+        // encrypts (AEAD): no key exchange by RSA, no CBC.
+        {MHD_OPTION_HTTPS_PRIORITIES, 0,
+         (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"
+                 "-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:-MAC-ALL:+AEAD"},
         {MHD_OPTION_END, 0, NULL},
     };
     // With "turbo" a socket is not shut down before `closed` is called, which may still have an answer for it. It also reads

@@ -119,8 +119,10 @@ static inline int herald_choose_protocol(
     return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
-// TLS 1.2 and later. With a `client_authority`, clients must show a certificate of it. NULL when something failed.
-static inline SSL_CTX *herald_tls_context(X509 *certificate, EVP_PKEY *key, X509 *client_authority, int http2) {
+// TLS 1.2 and later; with `ciphers`, TLS 1.2 alone, with these. With a `client_authority`, clients must show a certificate
+// of it. NULL when something failed.
+static inline SSL_CTX *herald_tls_context(X509 *certificate, EVP_PKEY *key, X509 *client_authority, int http2,
+                                          const char *ciphers) {
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     if (!context) return NULL;
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
@@ -131,6 +133,11 @@ static inline SSL_CTX *herald_tls_context(X509 *certificate, EVP_PKEY *key, X509
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
         X509_STORE_add_cert(SSL_CTX_get_cert_store(context), client_authority);
         SSL_CTX_set_session_id_context(context, (const unsigned char *)"herald", 6); // else resumed sessions fail
+    }
+    if (ciphers && (SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION) != 1
+                    || SSL_CTX_set_cipher_list(context, ciphers) != 1)) {
+        SSL_CTX_free(context);
+        return NULL;
     }
     if (SSL_CTX_use_certificate(context, certificate) != 1 || SSL_CTX_use_PrivateKey(context, key) != 1) {
         SSL_CTX_free(context);

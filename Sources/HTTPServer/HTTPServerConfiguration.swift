@@ -32,6 +32,9 @@ public struct HTTPServerConfiguration: Sendable {
 
     /// What is shown over TLS, 1.2 or newer; `nil`: plain HTTP. See `HTTPServer.replaceCertificate`.
     public var certificate: ServerCertificate?
+    /// With a certificate: for how long browsers are told to ask for `https` only, under this host's name and at whatever
+    /// port (`Strict-Transport-Security`); 0: they are not told.
+    public var strictTransportSeconds = 0
 
     public init(host: String = "127.0.0.1", port: UInt16 = 0) {
         self.host = host
@@ -45,7 +48,9 @@ extension HTTPServerConfiguration {
         if loops < 1 || loops > 256 { return "loops must be from 1 to 256" }
         if maxHeadBytes < 4096 || maxHeadBytes > 65_535 { return "maxHeadBytes must be from 4096 to 65535" }
         if maxConnections < loops { return "maxConnections must be at least the number of loops" }
-        if maxBodyBytes < 0 || maxConnectionsPerAddress < 0 || maxWaiting < 0 || maxStreams < 0 {
+        if maxBodyBytes < 0 || maxConnectionsPerAddress < 0 || maxWaiting < 0 || maxStreams < 0
+            || strictTransportSeconds < 0
+        {
             return "limits must not be negative"
         }
         if idleTimeoutSeconds < 1 || requestDeadlineSeconds < 1 || answerDeadlineSeconds < 1 {

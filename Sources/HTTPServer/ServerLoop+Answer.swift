@@ -50,6 +50,7 @@ extension ServerLoop {
     }
 
     func add(_ fields: [Response.Field], to response: OpaquePointer) {
+        if let strictTransport { herald_mhd_add_field(response, "Strict-Transport-Security", strictTransport) }
         for field in fields where field.isSafe && !field.isServersBusiness {
             field.name.withUTF8Buffer { name in
                 name.withMemoryRebound(to: CChar.self) { name in

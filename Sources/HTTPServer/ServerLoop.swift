@@ -39,6 +39,8 @@ final class ServerLoop: @unchecked Sendable {
     let certificate: Mutex<ServerCertificate?>
     /// What watches streams over TLS between two pieces; `nil` without TLS.
     let passageEpoll: Epoll?
+    /// What every answer says about https; `nil`: nothing.
+    let strictTransport: String?
     /// By both descriptors of each that is watched.
     var passages: [Int32: StreamPassage] = [:]
 
@@ -83,6 +85,8 @@ final class ServerLoop: @unchecked Sendable {
         self.streams = streams
         self.clock = clock
         certificate = Mutex(configuration.certificate)
+        let seconds = configuration.certificate == nil ? 0 : configuration.strictTransportSeconds
+        strictTransport = seconds == 0 ? nil : "max-age=\(seconds)"
         rules = HeadRules(allowedHosts: configuration.allowedHosts, maxBodyBytes: configuration.maxBodyBytes)
         now = clock.monotonic()
         maxConnections = (configuration.maxConnections + configuration.loops - 1) / configuration.loops

@@ -188,6 +188,16 @@ extension Option {
             isSecret: true
         ) { text, settings throws(Disallowed) in settings.masterKey = try key(text) },
         Option(
+            name: "master-key-file", placeholder: "FILE", defaultText: "none",
+            help: "A file whose only line is the master key."
+        ) { text, settings throws(Disallowed) in
+            guard let line = try? KeyFile.read(text), let masterKey = try? MasterKey(text: line) else {
+                throw Disallowed(
+                    allowed: "a file with one line, 32 bytes in base64, as `openssl rand -base64 32` prints them")
+            }
+            settings.masterKey = masterKey
+        },
+        Option(
             name: "log-format", placeholder: "human|json", defaultText: "human on a terminal, else json",
             help: "How log lines look. They go to the standard error."
         ) { text, settings throws(Disallowed) in

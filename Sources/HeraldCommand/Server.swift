@@ -18,8 +18,8 @@ struct Server {
     private let service: HeraldService
     private let resolver: Resolver
     private let delegateLog: DelegateLog
-    /// The text of the admin key that was made at this start, if one was.
-    private let firstKey: String?
+    /// The admin key that was made at this start, if one was.
+    private let firstKey: FirstKey?
 
     /// - Returns: the exit code.
     static func run(_ settings: Settings) throws(CommandError) -> Int32 {
@@ -85,7 +85,9 @@ struct Server {
             hub.addDelegate(delegateLog, description: "Log: what becomes of the delegates")
             hub.registry.delegates.addDelegate(delegateLog)
             let needsKey = !settings.listen.isLoopback && !settings.allowAnonymous
-            firstKey = needsKey && settings.adminKey == nil && hub.keys.isEmpty ? try FirstKey.make(hub) : nil
+            firstKey =
+                needsKey && settings.adminKey == nil && hub.keys.isEmpty
+                ? try FirstKey(hub, folder: settings.data, isOnTerminal: isatty(STDERR_FILENO) == 1) : nil
             var serving = HeraldService.Configuration()
             serving.operatorKey = settings.adminKey
             serving.requestsPerSecond = settings.requestsPerSecond
@@ -107,9 +109,10 @@ struct Server {
         if let risk = settings.tls?.risk { log.warning("the private key is not private", ["risk": risk]) }
         if let firstKey {
             // Whatever level is logged: there is no second chance.
-            log.insist(.warning, "made an admin key, since others can reach this address; it is shown this once") {
-                ["key": firstKey]
+            log.insist(.warning, "made an admin key, since others can reach this address") {
+                ["file": firstKey.file, "then": firstKey.file.map { _ in "delete the file" }]
             }
+            if let text = firstKey.text { Output.note("\n    The admin key, shown this once: \(text)\n\n") }
         }
         if isOpen && !settings.listen.isLoopback {
             log.warning("anyone who reaches this address can do everything", ["listen": settings.listen.description])
@@ -184,6 +187,8 @@ struct Server {
         http.maxBodyBytes = settings.maxBody
         http.maxConnections = descriptors.connections
         http.maxStreams = descriptors.streams
+        // A year. Not for loopback: it would hold for everything else that is served under the name `localhost`.
+        if !settings.listen.isLoopback { http.strictTransportSeconds = 31_536_000 }
         // Everything on one machine, or behind one proxy, comes from one address.
         if settings.listen.isLoopback { http.maxConnectionsPerAddress = 0 }
         http.allowedHosts =
@@ -216,6 +221,7 @@ struct Server {
             case .full, .inputOutput, .syncFailed: (ExitCode.inputOutput, error.description)
             case .failed: (ExitCode.software, error.description)
             }
+        case let error as CommandError: (error.exitCode, error.description)
         case let error as TLSFilesError: (ExitCode.noInput, error.description)
         case let error as HTTPServerError: (ExitCode.unavailable, error.description)
         default: (ExitCode.software, "\(error)")

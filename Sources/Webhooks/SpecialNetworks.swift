@@ -14,6 +14,10 @@ enum SpecialNetworks {
     /// Where clouds hand credentials to whoever asks from inside.
     static let metadata: Set<IPAddress> = [
         four(169, 254, 169, 254),
+        // Containers on ECS, pods on EKS.
+        four(169, 254, 170, 2),
+        four(169, 254, 170, 23),
+        IPAddress(high: 0xFD00_0EC2 << 32, low: 0x23),
         four(168, 63, 129, 16),
         four(192, 0, 0, 192),
         four(100, 100, 100, 200),

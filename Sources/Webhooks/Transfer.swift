@@ -172,9 +172,7 @@ final class Transfer {
         let event = callback.event
         var lines: [String] = []
         if case .delivery(isReplay: true) = callback.purpose { lines.append("herald-replay: true") }
-        if !event.attributes.isEmpty, let trace = event.attribute("traceparent"), HeaderRules.isValue(trace) {
-            lines.append("traceparent: \(trace)")
-        }
+        if let trace = event.traceParent { lines.append("\(TraceParent.name): \(trace)") }
         for header in payload.headers where HeaderRules.isValue(header.value) {
             lines.append("\(header.key): \(header.value)")
         }

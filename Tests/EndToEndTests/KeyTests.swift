@@ -1,3 +1,4 @@
+import Glibc
 import JSON
 import TestSupport
 import Testing
@@ -309,17 +310,30 @@ struct KeyTests {
         }
     }
 
-    @Test("a start where others can reach it makes a key and logs it once; with --allow-anonymous none is needed yet")
+    @Test(
+        "a start where others can reach it makes a key, in a file and not in the log; with --allow-anonymous none is needed"
+    )
     func firstStart() async throws {
         let herald = try await HeraldProcess.start(["--listen", "0.0.0.0:0", "--log-level", "info"])
-        let made = herald.log("made an admin key, since others can reach this address; it is shown this once").first
-        let text = try #require(made?["key"]?.string)
+        let made = herald.log("made an admin key, since others can reach this address").first
+        let file = try #require(made?["file"]?.string)
+        #expect(file == herald.folder.path + "/data/admin-key")
+        var status = stat()
+        #expect(stat(file, &status) == 0 && status.st_mode & 0o777 == 0o600)
+        let line = String(decoding: try Files.read(file), as: UTF8.self)
+        #expect(line.hasPrefix("hrld_") && line.hasSuffix("\n") && !herald.process.text.contains("hrld_"))
+        let key = ["Authorization": "Bearer \(line.dropLast())"]
         #expect(try await herald.get("/v1/keys").status == 401)
-        #expect(try await herald.get("/v1/keys", ["Authorization": "Bearer \(text)"]).data.count == 1)
+        #expect(try await herald.get("/v1/keys", key).data.count == 1)
+        // As the commands take it.
+        let list = try await Binary.run(
+            ["keys", "list", "--server", "http://127.0.0.1:\(herald.port)", "--key-file", file])
+        #expect(list.end == .exited(0), "\(list.text)")
         try await herald.stop()
+        unlink(file)
         let next = try await HeraldProcess.start(folder: herald.folder, ["--listen", "0.0.0.0:0"])
-        #expect(!next.process.text.contains("hrld_"))
-        #expect(try await next.get("/v1/keys", ["Authorization": "Bearer \(text)"]).status == 200)
+        #expect(!next.process.text.contains("hrld_") && access(file, F_OK) != 0)
+        #expect(try await next.get("/v1/keys", key).status == 200)
 
         let open = try await HeraldProcess.start(["--listen", "0.0.0.0:0", "--allow-anonymous", "true"])
         #expect(open.log("anyone who reaches this address can do everything").count == 1)

@@ -101,5 +101,15 @@ struct WaitingPostTests {
         #expect(try await herald.get("/v1/events/\(event)")["attributes"]?["traceparent"]?.string == trace)
         #expect(try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["traceparent": "00-xyz"]).status == 202)
         #expect(await receiver.requests(2).last?.header("traceparent") == nil)
+        // A CloudEvent may say anything in its attribute: it keeps it, and no header comes of it.
+        let structured = ["Content-Type": "application/cloudevents+json"]
+        for (id, value) in [("c1", "00-xyz"), ("c2", trace.uppercased()), ("c3", trace + "-more"), ("c4", trace)] {
+            let attributes = #""id": "\#(id)", "source": "/a", "type": "a.b", "traceparent": "\#(value)""#
+            let event = #"{"specversion": "1.0", \#(attributes)}"#
+            #expect(try await herald.post("/v1/events", event, structured).status == 202)
+        }
+        let told = await receiver.requests(6).suffix(4)
+        let headers = told.map { "\($0.header("webhook-id") ?? "") \($0.header("traceparent") ?? "-")" }
+        #expect(Set(headers) == ["c1 -", "c2 -", "c3 -", "c4 \(trace)"])
     }
 }

@@ -58,6 +58,72 @@ struct TLSTests {
         #expect(old.text.contains("Cipher is (NONE)"), "\(old.text)")
     }
 
+    @Test(
+        "of TLS 1.2 there is forward secrecy and authenticated encryption, and nothing else",
+        arguments: [
+            ("ECDHE-ECDSA-AES128-GCM-SHA256", true), ("ECDHE-ECDSA-AES256-GCM-SHA384", true),
+            ("ECDHE-ECDSA-CHACHA20-POLY1305", true), ("ECDHE-ECDSA-AES128-SHA", false),
+            ("ECDHE-ECDSA-AES256-SHA", false), ("ECDHE-ECDSA-AES128-SHA256", false),
+        ])
+    func suites(_ suite: String, _ isOffered: Bool) async throws {
+        let result = try await offer(suite, to: try fixture())
+        #expect(result.contains("Cipher is \(isOffered ? suite : "(NONE)")"), "\(result)")
+    }
+
+    @Test(
+        "with a key for RSA, no key exchange by RSA or finite fields, and no CBC",
+        .enabled(if: ChildProcess.exists("openssl")))
+    func suitesOfRSA() async throws {
+        let (key, certificate) = (folder.path + "/rsa.key", folder.path + "/rsa.pem")
+        let made = try await ChildProcess.run(
+            "openssl",
+            [
+                "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", certificate, "-days", "2",
+                "-subj", "/CN=localhost",
+            ])
+        #expect(made.end == .exited(0), "\(made.text)")
+        func bytes(_ file: String) async throws -> [UInt8] {
+            Array((try await ChildProcess.run("cat", [file]).text + "\n").utf8)
+        }
+        let shown = try ServerCertificate(chain: try await bytes(certificate), key: try await bytes(key))
+        let fixture = try Fixture { $0.certificate = shown }
+        for (suite, isOffered) in [
+            ("ECDHE-RSA-AES128-GCM-SHA256", true), ("ECDHE-RSA-CHACHA20-POLY1305", true), ("AES128-GCM-SHA256", false),
+            ("AES256-SHA", false), ("DHE-RSA-AES128-GCM-SHA256", false), ("ECDHE-RSA-AES256-SHA", false),
+        ] {
+            let result = try await offer(suite, to: fixture)
+            #expect(result.contains("Cipher is \(isOffered ? suite : "(NONE)")"), "\(suite): \(result)")
+        }
+    }
+
+    /// Offers this one suite of TLS 1.2.
+    private func offer(_ suite: String, to fixture: Fixture) async throws -> String {
+        try await ChildProcess.run(
+            "openssl",
+            ["s_client", "-connect", "localhost:\(fixture.server.port)", "-tls1_2", "-cipher", suite + "@SECLEVEL=0"]
+        ).text
+    }
+
+    @Test("every answer tells browsers to stay with https, when it is to")
+    func strictTransport() async throws {
+        let fixture = try fixture { $0.strictTransportSeconds = 60 }
+        for path in ["/a", "/refused", "/hold"] {
+            let asked = try ChildProcess("curl", arguments(fixture, ["-D", "-", path]))
+            if path == "/hold" {
+                try await eventually("it is there") { fixture.application.heldCount == 1 }
+                for responder in fixture.application.takeHeld() { responder.send(.text(200, "held")) }
+            }
+            _ = try await asked.ended()
+            #expect(asked.lines.contains("Strict-Transport-Security: max-age=60\r"), "\(path): \(asked.text)")
+        }
+        let client = try await listen(fixture)
+        try await eventually("the head") { client.lines.contains("< Strict-Transport-Security: max-age=60\r") }
+        client.signal(SIGKILL)
+        let plain = try Fixture { $0.strictTransportSeconds = 60 }
+        let answer = try await ChildProcess.run("curl", ["-sS", "-D", "-", "http://localhost:\(plain.server.port)/a"])
+        #expect(answer.end == .exited(0) && !answer.text.contains("Strict-Transport"))
+    }
+
     @Test("a body of many records goes both ways")
     func large() async throws {
         let fixture = try fixture()

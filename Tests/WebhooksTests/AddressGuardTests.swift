@@ -120,10 +120,20 @@ import Webhooks
         let wide = AddressGuard(
             allow: try rules("169.254.0.0/16", "0.0.0.0/0", "::/0", "fd00::/8", "192.0.0.0/24", "2002::/16"))
         for text in [
-            "169.254.169.254", "168.63.129.16", "192.0.0.192", "100.100.100.200", "fd00:ec2::254", "fd20:ce::254",
-            "::ffff:169.254.169.254", "2002:a9fe:a9fe::",
+            "169.254.169.254", "169.254.170.2", "169.254.170.23", "168.63.129.16", "192.0.0.192", "100.100.100.200",
+            "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "::ffff:169.254.169.254", "::ffff:169.254.170.2",
+            "64:ff9b::169.254.170.23", "2002:a9fe:a9fe::",
         ] {
             #expect(try verdict(wide, text) != .allowed, "\(text)")
+            // Nor behind a name that may reach private addresses, nor one bit wider than itself.
+            let named = AddressGuard(
+                allow: try rules("169.254.169.254/31", "169.254.170.2/31", "169.254.170.22/31", "fd00:ec2::22/127"),
+                allowHosts: [try #require(HostRule("hooks.internal"))])
+            let address = try #require(IPAddress(text))
+            #expect(named.judge(address: address, port: 80, host: "hooks.internal") != .allowed, "\(text)")
+        }
+        for text in ["169.254.170.2", "169.254.170.23", "fd00:ec2::23"] {
+            #expect(try verdict(AddressGuard(allow: try rules(text)), text) == .allowed, "\(text)")
         }
         #expect(try verdict(wide, "169.254.169.253") == .allowed)
         let exact = AddressGuard(allow: try rules("169.254.169.254/32:80", "fd00:ec2::254"))

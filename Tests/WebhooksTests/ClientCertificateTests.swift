@@ -38,6 +38,21 @@ struct ClientCertificateTests {
         #expect(await loop.send(delegate(usual.url(), key: 5)).isSuccess)
     }
 
+    @Test("of TLS 1.2 a receiver is spoken to with forward secrecy and authenticated encryption, or not at all")
+    func suites() async throws {
+        let old = try Receiver(tls: ReceiverTLS(authority, oldCiphers: "ECDHE-ECDSA-AES128-SHA:AES128-SHA"))
+        let good = try Receiver(tls: ReceiverTLS(authority, oldCiphers: "ECDHE-ECDSA-AES128-GCM-SHA256"))
+        let loop = try loop()
+        defer {
+            loop.stop()
+            old.close()
+            good.close()
+        }
+        #expect(await loop.send(delegate(old.url())).failure == .tls)
+        #expect(old.requests.isEmpty)
+        #expect(await loop.send(delegate(good.url(), key: 2)).isSuccess)
+    }
+
     @Test("a receiver with another key than the pinned one gets nothing, whoever vouches for it")
     func pin() async throws {
         let receiver = try Receiver(tls: ReceiverTLS(authority))

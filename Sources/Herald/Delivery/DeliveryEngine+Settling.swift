@@ -74,7 +74,7 @@ extension DeliveryEngine {
                     key.delegate,
                     .exhausted(
                         event: key.event, eventID: transfer.event.id, eventType: transfer.event.type,
-                        attempts: attempts, traceParent: transfer.event.attribute("traceparent"))), now: now)
+                        attempts: attempts, traceParent: transfer.event.traceParent)), now: now)
         case .held:
             if origin != .retry {
                 checkpoints.wait(key, attempts: transfer.attempts, dueAt: wall, isReplay: isReplay, now: now)

@@ -78,7 +78,8 @@ public final class CertificateAuthority: @unchecked Sendable {
         let pin = try Self.pin(of: serverKey)
         guard
             let context = herald_tls_context(
-                serverCertificate, serverKey, settings.clientAuthority?.certificate, settings.offersHTTP2 ? 1 : 0)
+                serverCertificate, serverKey, settings.clientAuthority?.certificate, settings.offersHTTP2 ? 1 : 0,
+                settings.oldCiphers)
         else { throw .tlsFailed("preparing TLS") }
         return TLSContext(context, pin: pin)
     }
@@ -110,15 +111,19 @@ public struct ReceiverTLS: Sendable {
     public var offersHTTP2: Bool
     /// Clients must show a certificate of this authority; `nil`: they need none.
     public var clientAuthority: CertificateAuthority?
+    /// Speaks TLS 1.2 only, with these suites, in OpenSSL's words; `nil`: what OpenSSL likes.
+    public var oldCiphers: String?
 
     public init(
         _ authority: CertificateAuthority, names: [String] = ["localhost", "127.0.0.1", "::1"],
-        isExpired: Bool = false, offersHTTP2: Bool = true, clientAuthority: CertificateAuthority? = nil
+        isExpired: Bool = false, offersHTTP2: Bool = true, clientAuthority: CertificateAuthority? = nil,
+        oldCiphers: String? = nil
     ) {
         self.authority = authority
         self.names = names
         self.isExpired = isExpired
         self.offersHTTP2 = offersHTTP2
         self.clientAuthority = clientAuthority
+        self.oldCiphers = oldCiphers
     }
 }

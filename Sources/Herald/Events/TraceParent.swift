@@ -1,0 +1,47 @@
+/// The header `traceparent` (https://www.w3.org/TR/trace-context/): `00-<trace id>-<parent id>-<flags>`.
+package enum TraceParent {
+    /// Of the header, and of the attribute of events.
+    package static let name = "traceparent"
+    private static let maxBytes = 128
+
+    /// Whether it is one that may be handed on. What is none is ignored, as the specification asks.
+    package static func isValid(_ text: String) -> Bool {
+        let bytes = text.utf8.span
+        // Version, trace id, parent id and flags; later versions may say more behind them.
+        guard bytes.count >= 55, bytes.count <= maxBytes,
+            isHexadecimal(bytes, 0..<2), !isAll(bytes, 0..<2, UInt8(ascii: "f")), bytes[2] == dash,
+            isHexadecimal(bytes, 3..<35), !isAll(bytes, 3..<35, UInt8(ascii: "0")), bytes[35] == dash,
+            isHexadecimal(bytes, 36..<52), !isAll(bytes, 36..<52, UInt8(ascii: "0")), bytes[52] == dash,
+            isHexadecimal(bytes, 53..<55)
+        else { return false }
+        if bytes.count == 55 { return true }
+        for index in 55..<bytes.count where !(0x21...0x7e).contains(bytes[index]) { return false }
+        return bytes[55] == dash && !isAll(bytes, 0..<2, UInt8(ascii: "0"))
+    }
+
+    private static let dash = UInt8(ascii: "-")
+
+    /// In lower case.
+    private static func isHexadecimal(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
+        for index in range {
+            switch bytes[index] {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): continue
+            default: return false
+            }
+        }
+        return true
+    }
+
+    private static func isAll(_ bytes: Span<UInt8>, _ range: Range<Int>, _ byte: UInt8) -> Bool {
+        for index in range where bytes[index] != byte { return false }
+        return true
+    }
+}
+
+extension Event {
+    /// What callbacks and the service's own events hand on. A CloudEvent may say anything in its attribute.
+    package var traceParent: String? {
+        if attributes.isEmpty { return nil }
+        return attribute(TraceParent.name).flatMap { TraceParent.isValid($0) ? $0 : nil }
+    }
+}
