@@ -22,4 +22,7 @@ static inline void herald_name_thread(const char *name) { prctl(PR_SET_NAME, nam
 // Of the calling thread: on Linux a thread has a priority of its own.
 static inline void herald_lower_priority(void) { setpriority(PRIO_PROCESS, 0, 10); }
 
+// The process's memory and environment become root's business alone, and there is no core file.
+static inline void herald_forbid_dumps(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
+
 #endif

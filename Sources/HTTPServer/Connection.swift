@@ -22,6 +22,8 @@ final class Connection: @unchecked Sendable {
         case waiting
         /// Waits without being asked: until there is an answer.
         case suspended
+        /// The answer is held back: until its deadline, which is when it is due.
+        case held
         /// The answer is queued: until it is written.
         case answered
         /// The answer goes on. The socket belongs to a stream: until the library has let the rest go. Over TLS: until the

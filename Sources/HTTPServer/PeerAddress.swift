@@ -15,7 +15,7 @@ public struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
     public var isIPv4: Bool { high == 0 && low >> 32 == 0xffff }
 
     /// Whom a limit counts as one client: an IPv4 address, or an IPv6 /64, which is what one subscriber is given.
-    var client: PeerAddress { isIPv4 ? self : PeerAddress(high: high, low: 0) }
+    public var client: PeerAddress { isIPv4 ? self : PeerAddress(high: high, low: 0) }
 
     public var description: String {
         var bytes = (high.bigEndian, low.bigEndian)

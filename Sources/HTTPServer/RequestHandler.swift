@@ -1,7 +1,7 @@
 /// The application behind the server. All functions are called on a loop's thread and must not block.
 public protocol RequestHandler: Sendable {
     /// Judges a valid head before the body is read. All that the head decides is decided here, once.
-    func judge(_ head: RequestHead) -> Judgement
+    func judge(_ head: RequestHead, from peer: PeerAddress) -> Judgement
 
     /// The response for what the server itself found wrong, so that all errors look alike. The server adds
     /// `Connection: close` and `Retry-After` where the failure asks for them.

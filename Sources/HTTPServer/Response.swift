@@ -17,6 +17,10 @@ public struct Response: Sendable {
     public var body: [UInt8]
     /// Closes the connection after this answer.
     public var closesConnection: Bool
+    /// Milliseconds that the answer is held back, and then the connection is closed: for those who guess. Meanwhile the
+    /// connection costs no more than one without a request. Holds for refusals by `judge`, and for what is answered within
+    /// `handle`; other answers are late already, and go out at once.
+    public var holdMilliseconds = 0
 
     public init(status: Int, headers: [Field] = [], body: [UInt8] = [], closesConnection: Bool = false) {
         self.status = status

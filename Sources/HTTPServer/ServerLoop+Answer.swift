@@ -33,6 +33,25 @@ extension ServerLoop {
         if isSuspended { MHD_resume_connection(connection.handle) }
     }
 
+    /// Puts the response off. The library lets the connection alone until `release`, and then asks again.
+    func hold(_ connection: Connection, _ response: Response) -> Bool {
+        var response = response
+        response.closesConnection = true
+        // What is suspended when the library stops would be its end.
+        if isStopping { return queue(connection, response) }
+        connection.immediate = response
+        connection.phase = .held
+        setDeadline(connection, milliseconds: response.holdMilliseconds)
+        MHD_suspend_connection(connection.handle)
+        return true
+    }
+
+    /// The response that was put off is due.
+    func release(_ connection: Connection) {
+        setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
+        MHD_resume_connection(connection.handle)
+    }
+
     /// Hands the response to the library. False: close the connection.
     func queue(_ connection: Connection, _ response: Response) -> Bool {
         connection.phase = .answered

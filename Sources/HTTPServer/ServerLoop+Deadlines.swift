@@ -14,7 +14,11 @@ extension ServerLoop {
     private static let pauseNanoseconds: Int64 = 100_000_000
 
     func setDeadline(_ connection: Connection, seconds: Int) {
-        setDeadline(connection, now + Int64(seconds) * 1_000_000_000)
+        setDeadline(connection, milliseconds: seconds * 1_000)
+    }
+
+    func setDeadline(_ connection: Connection, milliseconds: Int) {
+        setDeadline(connection, now + Int64(milliseconds) * 1_000_000)
     }
 
     func setDeadline(_ connection: Connection, _ deadline: Int64) {
@@ -42,6 +46,8 @@ extension ServerLoop {
             let isOver = hasEnded(herald_mhd_descriptor(connection.handle))
             connection.deadline = connection.since + Int64(configuration.idleTimeoutSeconds) * 1_000_000_000
             if isOver || connection.deadline <= now { cut(connection, isLate: !isOver) }
+        } else if connection.phase == .held {
+            release(connection)
         } else {
             cut(connection, isLate: true)
         }

@@ -58,7 +58,8 @@ extension ServerLoop {
         } catch {
             return leave(connection, failure(error), isToHead: method.elementsEqual("HEAD".utf8))
         }
-        switch handler.judge(head) {
+        switch handler.judge(head, from: connection.peer) {
+        case .refused(let refusal) where refusal.holdMilliseconds > 0: return hold(connection, refusal)
         case .refused(let refusal):
             if head.hasBody { return leave(connection, refusal, isToHead: head.method == .head) }
             // An answer at this point would close the connection; the end of the request follows at once.
@@ -126,7 +127,7 @@ extension ServerLoop {
         switch connection.phase {
         case .body: hasAdvanced = true
         case .waiting: return goOnWaiting(connection)
-        case .refused: return connection.immediate.map { queue(connection, $0) } ?? false
+        case .refused, .held: return connection.immediate.take().map { queue(connection, $0) } ?? false
         default: return false
         }
         guard let head = connection.head.take(), let admitted = connection.admitted.take() else { return false }
@@ -140,7 +141,7 @@ extension ServerLoop {
         admitted.handle(request, Responder(connection, request: connection.request))
         if let response = connection.immediate {
             connection.immediate = nil
-            return queue(connection, response)
+            return response.holdMilliseconds > 0 ? hold(connection, response) : queue(connection, response)
         }
         beginWait(of: connection)
         return true

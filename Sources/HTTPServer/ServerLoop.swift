@@ -200,6 +200,7 @@ final class ServerLoop: @unchecked Sendable {
             for connection in connections where connection.isWaiting {
                 resume(connection, failure(.stopping))
             }
+            for connection in connections where connection.phase == .held { release(connection) }
             for connection in connections { connection.passage?.resume(isOver: true) }
         }
     }

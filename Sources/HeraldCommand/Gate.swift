@@ -16,7 +16,9 @@ final class Gate: RequestHandler, @unchecked Sendable {
 
     private var opened: HeraldService? { isOpen.load(ordering: .acquiring) ? service : nil }
 
-    func judge(_ head: RequestHead) -> Judgement { opened?.judge(head) ?? .refused(Self.starting) }
+    func judge(_ head: RequestHead, from peer: PeerAddress) -> Judgement {
+        opened?.judge(head, from: peer) ?? .refused(Self.starting)
+    }
 
     func mayWait(_ head: RequestHead) -> Bool { opened?.mayWait(head) ?? false }
 

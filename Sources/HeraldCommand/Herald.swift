@@ -1,4 +1,5 @@
 import Glibc
+import Runtime
 
 /// The command `herald`.
 @main
@@ -6,6 +7,8 @@ struct HeraldCommand {
     static let version = "0.1.0"
 
     static func main() {
+        // Before anything secret is read: keys come by files and by the environment.
+        ProcessMemory.hide()
         let arguments = Array(CommandLine.arguments.dropFirst())
         do throws(CommandError) {
             try run(arguments)

@@ -94,6 +94,11 @@ struct Server {
             serving.version = HeraldCommand.version
             serving.maxBodyBytes = settings.maxBody
             serving.corsOrigins = settings.corsOrigins
+            serving.reportWrongKeys = { report in
+                log.write(.warning, "wrong access keys") {
+                    ["address": report.address?.description ?? "many others", "keys": String(report.count)]
+                }
+            }
             serving.checkURL = { CallbackURLCheck.check($0, guardian) }
             serving.httpStatistics = { [http] in http.statistics }
             service = HeraldService(hub: hub, configuration: serving)

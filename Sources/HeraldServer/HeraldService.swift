@@ -20,6 +20,8 @@ public final class HeraldService: RequestHandler {
         public var requestsPerSecond: Int?
         /// Origins of other sites whose pages may use the API; each with `OriginRules.isOrigin`.
         public var corsOrigins: [String] = []
+        /// Told when an address sends a wrong key, at most once a minute for each. On a loop's thread; must not wait.
+        public var reportWrongKeys: @Sendable (WrongKeys.Report) -> Void = { _ in }
         /// Takes what is posted in place of the hub: for benchmarks of all that comes before the log. Any thread.
         package var publish: (@Sendable (Publication) -> Void)?
         public init() {}
@@ -38,14 +40,15 @@ public final class HeraldService: RequestHandler {
         maxBodyBytes = configuration.maxBodyBytes
         origins = OriginRules(configuration.corsOrigins)
         let access = AccessControl(
-            hub: hub, operatorKey: configuration.operatorKey, requestsPerSecond: configuration.requestsPerSecond)
+            hub: hub, operatorKey: configuration.operatorKey, requestsPerSecond: configuration.requestsPerSecond,
+            reportWrongKeys: configuration.reportWrongKeys)
         self.access = access
         let seal = NumberSeal(hub.secret)
         self.seal = seal
         let checks = SchemaChecks(hub.catalogue, pool)
         let streams = Streams(hub, seal)
         let metrics = Metrics(
-            hub: hub, checks: checks, streams: streams, version: configuration.version,
+            hub: hub, checks: checks, streams: streams, wrongKeys: access.wrongKeys, version: configuration.version,
             http: configuration.httpStatistics)
         hub.addDelegate(metrics.events, description: "Metrics: events by family")
         let watch = AppStateWatch(hub: hub)
@@ -72,9 +75,9 @@ public final class HeraldService: RequestHandler {
 
     // MARK: RequestHandler
 
-    public func judge(_ head: RequestHead) -> Judgement {
+    public func judge(_ head: RequestHead, from peer: PeerAddress) -> Judgement {
         do throws(Problem) {
-            return .admitted(try admit(head))
+            return .admitted(try admit(head, peer))
         } catch {
             var response = answer(error)
             response.headers += origins.fields(for: head)
@@ -94,7 +97,7 @@ public final class HeraldService: RequestHandler {
     private static let unknownPath = Problem.notFound(
         "There is nothing at this address. GET /openapi.yaml describes what there is.")
 
-    private func admit(_ head: RequestHead) throws(Problem) -> any AdmittedRequest {
+    private func admit(_ head: RequestHead, _ peer: PeerAddress) throws(Problem) -> any AdmittedRequest {
         try origins.check(head)
         switch try table.match(head.method, head.pathBytes) {
         case .unknownPath: throw Self.unknownPath
@@ -104,7 +107,7 @@ public final class HeraldService: RequestHandler {
                 [.init("Allow", allowed), .init("Request-Id", newRequestID())]
                     + origins.preflightFields(for: head, allowed: allowed))
         case .found(let route, let parameters):
-            let principal = try access.admit(head, to: route)
+            let principal = try access.admit(head, to: route, from: peer)
             if head.hasBody { try checkContentType(head, route) }
             if let accept = head.value(of: "Accept"), route.template.hasPrefix("/v1/") {
                 try checkAccept(accept, route)

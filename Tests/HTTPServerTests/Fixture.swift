@@ -40,9 +40,19 @@ final class TestApplication: RequestHandler, AdmittedRequest {
         }
     }
 
-    func judge(_ head: RequestHead) -> Judgement {
-        head.path == "/refused" ? .refused(.text(405, "no")) : .admitted(self)
+    func judge(_ head: RequestHead, from peer: PeerAddress) -> Judgement {
+        switch head.path {
+        case "/refused": .refused(.text(405, "no"))
+        case "/late": .refused(Self.late)
+        default: .admitted(self)
+        }
     }
+
+    private static let late: Response = {
+        var response = Response.text(401, "late")
+        response.holdMilliseconds = 5_000
+        return response
+    }()
 
     func handle(_ request: Request, _ responder: Responder) {
         let head = request.head
@@ -62,6 +72,7 @@ final class TestApplication: RequestHandler, AdmittedRequest {
             if !responder.stream([.init("Content-Type", "text/plain")], rules, to: streams) {
                 responder.send(.text(503, "too many"))
             }
+        case "/late-answer": responder.send(Self.late)
         case "/drop": break
         case "/twice":
             responder.send(.text(200, "first"))

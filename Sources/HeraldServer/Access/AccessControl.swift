@@ -9,6 +9,7 @@ import Runtime
 final class AccessControl: Sendable {
     let hub: Hub
     let streams = AdmittedStreams()
+    let wrongKeys: WrongKeys
     /// SHA-256 of the operator's key; `nil`: there is none.
     private let operatorDigest: [UInt8]?
     /// For keys that have no number of their own; `nil`: any number.
@@ -18,8 +19,12 @@ final class AccessControl: Sendable {
     /// Names the operator's key where a session comes from it: another key, another name.
     let operatorName: String?
 
-    init(hub: Hub, operatorKey: String?, requestsPerSecond: Int? = nil) {
+    init(
+        hub: Hub, operatorKey: String?, requestsPerSecond: Int? = nil,
+        reportWrongKeys: @escaping @Sendable (WrongKeys.Report) -> Void = { _ in }
+    ) {
         self.hub = hub
+        wrongKeys = WrongKeys(report: reportWrongKeys)
         self.requestsPerSecond = requestsPerSecond
         operatorDigest = operatorKey.map { SHA256.hash(Array($0.utf8)) }
         operatorName = operatorDigest.map { "operator:" + Base64.encodeURLSafe(Array(SHA256.hash($0).prefix(12))) }
@@ -32,16 +37,16 @@ final class AccessControl: Sendable {
     var hasOperatorKey: Bool { operatorDigest != nil }
 
     /// - Throws: 401 when nobody known asks, 403 when what they may do is something else.
-    func admit(_ head: RequestHead, to route: Route) throws(Problem) -> Principal {
+    func admit(_ head: RequestHead, to route: Route, from peer: PeerAddress) throws(Problem) -> Principal {
         guard let scope = route.needs else { return .anyone }
-        let principal = try principal(of: head)
+        let principal = try principal(of: head, from: peer)
         guard principal.scopes.allow(scope) else { throw .forbidden(scope) }
         return principal
     }
 
     /// - Throws: 401, the same whatever is wrong with the key; 404 for an app that is not there or another's.
-    func principal(of head: RequestHead) throws(Problem) -> Principal {
-        let principal = try identified(head)
+    func principal(of head: RequestHead, from peer: PeerAddress) throws(Problem) -> Principal {
+        let principal = try identified(head, peer)
         guard let word = head.value(of: "Herald-App") else { return principal }
         guard let app = hub.apps.find(word), app.key == principal.app || principal.scopes.allow(.admin) else {
             throw .noApp(word)
@@ -49,14 +54,23 @@ final class AccessControl: Sendable {
         return principal.acting(on: app.key)
     }
 
-    private func identified(_ head: RequestHead) throws(Problem) -> Principal {
+    private func identified(_ head: RequestHead, _ peer: PeerAddress) throws(Problem) -> Principal {
         guard isRequired else { return Principal(identity: .anyone, app: .default, scopes: .all) }
         if let credentials = head.bytes(of: "Authorization") {
             if let token = Self.bearer(credentials), let principal = principal(token) { return principal }
+            throw wrongKey(from: peer)
         } else if let id = Sessions.id(in: head), Sessions.isSameOrigin(head), let principal = principal(session: id) {
             return principal
         }
         throw .unauthorized
+    }
+
+    /// Counts a key or a link that lets nobody in.
+    /// - Returns: 401, held back where too many came before.
+    func wrongKey(from peer: PeerAddress) -> Problem {
+        var problem = Problem.unauthorized
+        problem.holdMilliseconds = wrongKeys.note(peer, now: hub.clock.monotonic())
+        return problem
     }
 
     /// Whose text this is.

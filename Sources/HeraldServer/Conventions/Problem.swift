@@ -23,6 +23,8 @@ struct Problem: Error, Sendable {
     let detail: String
     var items: [Item] = []
     var headers: [Response.Field] = []
+    /// As `Response.holdMilliseconds`.
+    var holdMilliseconds = 0
 
     func response(requestID: String) -> Response {
         var json = JSONWriter(capacity: 256)
@@ -46,7 +48,9 @@ struct Problem: Error, Sendable {
             }
         }
         let fields = [Response.Field("Content-Type", "application/problem+json")] + headers
-        return Response(status: status, headers: fields, body: json.bytes)
+        var response = Response(status: status, headers: fields, body: json.bytes)
+        response.holdMilliseconds = holdMilliseconds
+        return response
     }
 }
 

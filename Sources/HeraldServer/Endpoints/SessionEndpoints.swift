@@ -20,8 +20,16 @@ struct SessionEndpoints: Sendable {
     /// Who asks, and whether a key is needed at all.
     private func show(_ call: Call) throws(Problem) {
         _ = try call.query()
-        let principal = try? access.principal(of: call.request.head)
-        call.send { answer in
+        let principal: Principal?
+        var holdMilliseconds = 0
+        do throws(Problem) {
+            principal = try access.principal(of: call.request.head, from: call.request.peer)
+        } catch {
+            principal = nil
+            holdMilliseconds = error.holdMilliseconds
+        }
+        var json = JSONWriter(capacity: 256)
+        json.object { answer in
             answer.member("key_required", access.isRequired)
             answer.member("app", principal.flatMap { hub.apps[$0.app]?.settings.name })
             answer.member("signed_in", principal.map { $0.identity != .anyone } ?? false)
@@ -31,6 +39,10 @@ struct SessionEndpoints: Sendable {
                 }
             }
         }
+        var response = Response(
+            status: 200, headers: [.init("Content-Type", "application/json")], body: json.bytes)
+        response.holdMilliseconds = holdMilliseconds
+        call.send(response)
     }
 
     /// Takes a key, or what a link has, and gives a cookie for it.
@@ -49,7 +61,7 @@ struct SessionEndpoints: Sendable {
         default:
             throw .invalid([FieldError("/key", "is required, an access key; or portal_link, the end of a link's url")])
         }
-        guard let principal else { throw .unauthorized }
+        guard let principal else { throw access.wrongKey(from: call.request.peer) }
         try access.count(principal)
         try start(principal, call)
     }

@@ -10,17 +10,19 @@ struct Metrics: Sendable {
     let hub: Hub
     let checks: SchemaChecks
     let streams: Streams
+    let wrongKeys: WrongKeys
     let version: String
     let http: @Sendable () -> HTTPServerStatistics?
     private let process: ProcessMetrics
 
     init(
-        hub: Hub, checks: SchemaChecks, streams: Streams, version: String,
+        hub: Hub, checks: SchemaChecks, streams: Streams, wrongKeys: WrongKeys, version: String,
         http: @escaping @Sendable () -> HTTPServerStatistics?
     ) {
         self.hub = hub
         self.checks = checks
         self.streams = streams
+        self.wrongKeys = wrongKeys
         self.version = version
         self.http = http
         process = ProcessMetrics(startedAt: hub.clock.wall())
@@ -37,6 +39,9 @@ struct Metrics: Sendable {
         writeDeliveries(&page)
         writeLanes(&page, reader)
         if let reader { writeStore(&page, reader) }
+        page.counter(
+            "herald_wrong_keys_total", "Access keys and links that came and let nobody in.",
+            .init(value: wrongKeys.count))
         if let http = http() { write(http, &page) }
         process.write(&page)
         return Array(page.text.utf8)

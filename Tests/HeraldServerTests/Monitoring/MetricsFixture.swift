@@ -9,6 +9,7 @@ enum MetricsFixture {
         let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
         let metrics = Metrics(
             hub: hub, checks: SchemaChecks(hub.catalogue, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
+            wrongKeys: WrongKeys(),
             version: "1.2.3",
             http: { HTTPServerStatistics() })
         let text = await withCheckedContinuation { continuation in

@@ -99,7 +99,7 @@ struct MetricsTests {
         let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
         let metrics = Metrics(
             hub: hub, checks: SchemaChecks(hub.catalogue, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
-            version: "1",
+            wrongKeys: WrongKeys(), version: "1",
             http: { nil })
         let page = String(decoding: metrics.text(nil), as: UTF8.self)
         hub.stop(grace: 0)
