@@ -14,7 +14,7 @@ func fuzzEvent(_ bytes: [UInt8]) {
     let draft = EventInput.read(document.root, at: "", context, &errors)
     precondition((draft == nil) == !errors.isEmpty)
     guard let draft else { return }
-    precondition(EventType.isValid(draft.event.type) && EventInput.isValidID(draft.event.id))
+    precondition(EventType.isValid(draft.event.type) && EventID.isKnowable(draft.event.id))
 }
 
 /// A head, an empty line, a body: as the server reads a CloudEvent of any of the three modes.
@@ -42,13 +42,7 @@ func fuzzCloudEvent(_ bytes: [UInt8]) {
 /// A registration or a merge patch of one. Both say what is wrong, or nothing is.
 func fuzzDelegate(_ bytes: [UInt8]) {
     guard let document = try? JSONDocument(parsing: bytes) else { return }
-    let check: DelegateInput.URLCheck = { text in
-        do throws(CallbackURLError) {
-            return .success(try CallbackURL(text).text)
-        } catch {
-            return .failure(FieldError("/url", error.description))
-        }
-    }
+    let check = WebhookRules { CallbackRules(AddressGuard()).problems(of: &$0) }
     if let registration = try? DelegateInput.registration(document, check) {
         precondition((1...64).contains(registration.settings.events.count))
         precondition(
@@ -79,7 +73,7 @@ private let table: RouteTable? = RouteTable(
 /// A place in the log, as in `Last-Event-ID`, or a cursor.
 func fuzzPlace(_ bytes: [UInt8]) {
     switch LogPlace(bytes.text) {
-    case .event(let id): precondition(EventInput.isValidID(id) && id == bytes.text)
+    case .event(let id): precondition(EventID.isKnowable(id) && id == bytes.text)
     case .time(let time): precondition(LogPlace(Timestamp(milliseconds: time).description) == .time(time))
     case .now, .earliest, nil: break
     }

@@ -20,6 +20,8 @@ public final class Hub: Sendable {
     public let usage: LogUsage
     public let auth = AuthProjection()
     public let appState: AppStateProjection
+    /// What settings of webhooks may be.
+    public let rules: WebhookRules
     private let store: any EventStore
     private let delegates = MulticastDelegate<any EventDelegate>()
     private let inMemory = Mutex<[InMemoryDelegate]>([])
@@ -31,7 +33,7 @@ public final class Hub: Sendable {
     private let retention: RetentionKeeper
     private let keyUse: KeyUseKeeper
     private let rates: EventRates
-    private let isStopped = Atomic<Bool>(false)
+    private let threads: HubThreads
 
     /// Recovers what the store holds and starts the threads.
     /// - Parameters:
@@ -43,7 +45,8 @@ public final class Hub: Sendable {
     ) throws {
         self.store = store
         self.clock = clock
-        let recovery = try store.recover()
+        var recovery = try store.recover()
+        recovery.delegates = recovery.delegates.map(\.repaired)
         secret = recovery.secret
         registry = Registry(recovery.delegates)
         catalogue = EventTypeCatalogue(recovery.eventTypes)
@@ -54,12 +57,16 @@ public final class Hub: Sendable {
         tail = Tail(head: recovery.head, maxEvents: configuration.tailEvents, maxBytes: configuration.tailBytes)
         usage = LogUsage(recovery, tail)
         intake = try Intake(maxEvents: configuration.maxWaitingEvents, maxBytes: configuration.maxWaitingBytes)
-        readers = try ReaderPool(store: store, threads: max(1, configuration.readers))
         var loops: [DeliveryLoop] = []
-        for _ in 0..<max(1, configuration.deliveryLoops) {
-            loops.append(try DeliveryLoop(sender: try makeSender(), tail: tail, clock: clock))
+        let firstSender = try makeSender()
+        rules = WebhookRules { firstSender.problems(of: &$0) }
+        for number in 0..<max(1, configuration.deliveryLoops) {
+            let sender = number == 0 ? firstSender : try makeSender()
+            loops.append(try DeliveryLoop(sender: sender, tail: tail, clock: clock))
         }
         self.loops = loops
+        // What has threads at once comes behind all that can fail.
+        readers = try ReaderPool(store: store, threads: max(1, configuration.readers))
         let memory = WrittenMemory(
             registry: registry, catalogue: catalogue, keys: keys, apps: apps, passes: passes, auth: auth, tail: tail,
             usage: usage,
@@ -73,11 +80,17 @@ public final class Hub: Sendable {
             configuration.retention, readers: readers, intake: intake, clock: clock)
         rates = EventRates(apps, clock: clock)
         keyUse = KeyUseKeeper(keys, intake: intake, clock: clock)
+        threads = HubThreads(
+            store: store, intake: intake, writer: writer, readers: readers, loops: loops, clock: clock)
         delegates.addDelegate(tail)
         addDelegate(auth, description: "Auth status: who is logged in")
         addDelegate(appState, description: "App state: the current one")
         try start(recovery)
     }
+
+    /// A hub that nobody has stopped is stopped when nobody has it any more: attempts in flight are cut off, and made again
+    /// by the next hub on the store.
+    deinit { threads.stop(grace: 0) }
 
     private func start(_ recovery: Recovery) throws {
         // In the registration order of the multicast the loops come last: what is in the process is up to date when a
@@ -149,23 +162,44 @@ public final class Hub: Sendable {
 
     /// Makes events durable and tells everyone. See `Publication` for who is answered when.
     public func publish(_ publication: Publication) {
-        let tooFast = rates.refusal(publication.app, events: publication.drafts.count)
-        if let refusal = tooFast ?? intake.submit(publication) { publication.completion(.refused(refusal)) }
+        if let refusal = submit(publication, { intake.submit($0) }) { publication.completion(.refused(refusal)) }
     }
 
     /// The same for one of several publications that are at hand: the writer may wait for the others until `flush`, which
     /// has to follow at once. What is committed together costs less.
     public func gather(_ publication: Publication) {
-        let tooFast = rates.refusal(publication.app, events: publication.drafts.count)
-        if let refusal = tooFast ?? intake.gather(publication) { publication.completion(.refused(refusal)) }
+        if let refusal = submit(publication, { intake.gather($0) }) { publication.completion(.refused(refusal)) }
+    }
+
+    private func submit(_ publication: Publication, _ take: (Publication) -> WriteRefusal?) -> WriteRefusal? {
+        do throws(WriteRefusal) {
+            let checked = try publication.checked()
+            return rates.refusal(checked.app, events: checked.drafts.count) ?? take(checked)
+        } catch {
+            return error
+        }
+    }
+
+    /// Replaces what repetitions of a request are answered, whose write has stored an answer that was not the last word.
+    /// - Parameter completion: called once, on the writer's thread or at once, with whether they are answered so from now on;
+    ///   must not wait.
+    public func replaceAnswer(
+        _ key: IdempotencyKey, app: AppKey = .default, with answer: StoredAnswer,
+        completion: @escaping @Sendable (Bool) -> Void
+    ) {
+        intake.submit(AnswerWrite(app: app, key: key, answer: answer, completion: completion))
     }
 
     /// All publications that were at hand are gathered.
     public func flush() { intake.flush() }
 
-    /// Registers, changes or removes webhooks.
+    /// Registers, changes or removes webhooks. What the rules don't allow comes to `Outcome.invalid`.
     public func change(_ write: RegistryWrite) {
-        if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
+        do throws(RegistryWrite.InvalidSettings) {
+            if let refusal = intake.submit(try rules.checked(write)) { write.completion(.refused(refusal)) }
+        } catch {
+            write.completion(.done(.invalid(error.errors)))
+        }
     }
 
     /// Makes deliveries again, ends or replays them, or erases events.
@@ -175,16 +209,24 @@ public final class Hub: Sendable {
 
     /// Describes an event type, or forgets its description.
     public func describe(_ write: EventTypeWrite) {
+        let problems = write.problems
+        if !problems.isEmpty { return write.completion(.refused(.invalid(problems))) }
         if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
     }
 
     /// Makes, replaces or revokes keys.
     public func administer(_ write: AccessWrite) {
+        if case .addKey(let key) = write.action, !key.problems.isEmpty {
+            return write.completion(.refused(.invalid(key.problems)))
+        }
         if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
     }
 
     /// Makes, changes or removes apps.
     public func change(_ write: AppWrite) {
+        if case .add(_, let settings) = write.action, !settings.problems.isEmpty {
+            return write.completion(.done(.invalid(settings.problems)))
+        }
         if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
     }
 
@@ -198,7 +240,8 @@ public final class Hub: Sendable {
         events: Int, seconds: Int, completion: @escaping @Sendable ([DeliveryWatch.Report]?) -> Void
     ) -> DeliveryWatch {
         let watch = DeliveryWatch(events: events, loops: loops.count, completion: completion)
-        let end = clock.monotonic() + Int64(seconds) * 1_000_000_000
+        // Ten years at most: more would be no number of nanoseconds.
+        let end = clock.monotonic() + Int64(min(max(seconds, 0), 315_360_000)) * 1_000_000_000
         for loop in loops { loop.post(.expire(watch, at: end)) }
         return watch
     }
@@ -283,26 +326,32 @@ public final class Hub: Sendable {
     }
 
     /// Returns when everything that was submitted before is committed and answered.
-    public func drain() throws(SystemError) {
-        let done = try Semaphore()
+    /// - Throws: `HubWaitError.onWriterThread` where it would wait for itself: in what the writer calls, which are delegates of
+    ///   the process and completions of writes.
+    public func drain() throws(HubWaitError) {
+        if writer.isCaller { throw .onWriterThread }
+        let done: Semaphore
+        do throws(SystemError) {
+            done = try Semaphore()
+        } catch {
+            throw .system(error)
+        }
         intake.barrier { done.signal() }
         done.wait()
     }
 
-    /// Finishes what is in flight, writes the last checkpoint, and closes the store. Waits; the last call.
+    /// Calls `body` once everything that was submitted before is committed and answered: on the writer's thread, or at once
+    /// after the end. It must not wait. Any thread.
+    public func afterDraining(_ body: @escaping @Sendable () -> Void) { intake.barrier(body) }
+
+    /// Finishes what is in flight, writes the last checkpoint, and closes the store. The last call.
+    ///
+    /// Waits until that is done; where one of the hub's own threads calls, which are those of delegates and completions, it
+    /// returns at once and the rest is done behind it.
     /// - Parameter grace: nanoseconds that attempts in flight get.
     public func stop(grace: Int64) {
-        if isStopped.exchange(true, ordering: .acquiringAndReleasing) { return }
         refusePublications()
-        let deadline = clock.monotonic() + grace
-        for loop in loops { loop.stop(deadline: deadline) }
-        for loop in loops { loop.waitUntilFlushed() }
-        intake.end()
-        writer.join()
-        readers.stop()
-        // Writer and readers wake loops: a sender is closed when both are gone.
-        for loop in loops { loop.close() }
-        store.close()
+        threads.stop(grace: grace)
     }
 }
 

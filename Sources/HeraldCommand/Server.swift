@@ -99,7 +99,6 @@ struct Server {
                     ["address": report.address?.description ?? "many others", "keys": String(report.count)]
                 }
             }
-            serving.checkURL = { CallbackURLCheck.check($0, guardian) }
             serving.httpStatistics = { [http] in http.statistics }
             service = HeraldService(hub: hub, configuration: serving)
             gate.open(service)
@@ -163,7 +162,7 @@ struct Server {
         hub.refusePublications()
         http.stopAccepting()
         service.stop()
-        do throws(SystemError) {
+        do throws(HubWaitError) {
             try hub.drain()
         } catch {
             log.warning("could not wait for the last commit", ["reason": error.description])

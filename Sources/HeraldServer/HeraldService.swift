@@ -10,8 +10,6 @@ public final class HeraldService: RequestHandler {
         /// As `--version` prints it.
         public var version = "0"
         public var maxBodyBytes = 262_144
-        /// Turns a callback URL into the form in which it is stored and compared, or says what is wrong with it.
-        public var checkURL: @Sendable (String) -> Result<String, FieldError> = { .success($0) }
         /// Numbers of the HTTP server, for `/metrics`.
         public var httpStatistics: @Sendable () -> HTTPServerStatistics? = { nil }
         /// A key that is not in the store and has the scope `admin`; at least 20 bytes.
@@ -54,7 +52,7 @@ public final class HeraldService: RequestHandler {
         let watch = AppStateWatch(hub: hub)
         hub.addDelegate(watch, description: "Long polls: who waits for the app state to change")
         table = RouteTable(
-            DelegateEndpoints(hub: hub, streams: streams, checkURL: configuration.checkURL).routes
+            DelegateEndpoints(hub: hub, streams: streams).routes
                 + DelegateActionEndpoints(hub: hub).routes + DelegateRecordEndpoints(hub: hub).routes
                 + StreamEndpoints(hub: hub, streams: streams, access: access).routes
                 + EventEndpoints(

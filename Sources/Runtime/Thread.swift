@@ -28,6 +28,9 @@ public final class Thread: Sendable {
         self.handle = handle
     }
 
+    /// Whether the caller runs on it.
+    public var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }
+
     /// Waits for the end of the body. To be called once.
     public func join() {
         pthread_join(handle, nil)

@@ -1,6 +1,7 @@
 import Glibc
 import Herald
 import Runtime
+import Synchronization
 
 /// `herald.lock`: held by the one process that may open the database, with its number inside.
 ///
@@ -8,6 +9,22 @@ import Runtime
 /// not, someone has removed the log, and with it acknowledged events.
 final class LockFile {
     private static let logInUse = "log in use"
+
+    /// A file, whatever it is called.
+    private struct FileID: Hashable {
+        let device: UInt64
+        let number: UInt64
+
+        init?(_ descriptor: Int32) {
+            var status = stat()
+            guard fstat(descriptor, &status) == 0 else { return nil }
+            device = UInt64(status.st_dev)
+            number = UInt64(status.st_ino)
+        }
+    }
+
+    /// Those that this process holds. The number in the file does not tell: in containers several processes are number 1.
+    private static let held = Mutex<Set<FileID>>([])
 
     let path: String
     private let descriptor: Int32
@@ -22,9 +39,13 @@ final class LockFile {
         }
         self.path = path
         guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            if let id = FileID(descriptor), LockFile.held.withLock({ $0.contains(id) }) {
+                throw .inUse(path: path, holder: StoreError.thisProcess)
+            }
             let holder = LockFile.lines(descriptor).first ?? ""
             throw .inUse(path: path, holder: holder.isEmpty ? "another process" : "process \(holder)")
         }
+        if let id = FileID(descriptor) { _ = LockFile.held.withLock { $0.insert(id) } }
         fchmod(descriptor, 0o600)
         try write(logInUse: logWasInUse)
     }
@@ -32,6 +53,7 @@ final class LockFile {
     /// Lets go of the lock, also when a child that is just being started still has a copy of the descriptor. The file
     /// stays: removing it would let two processes each hold "the" lock.
     deinit {
+        if let id = FileID(descriptor) { _ = LockFile.held.withLock { $0.remove(id) } }
         flock(descriptor, LOCK_UN)
         close(descriptor)
     }

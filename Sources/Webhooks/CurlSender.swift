@@ -10,7 +10,8 @@ public import Runtime
 /// handles, `Payload` what is sent.
 ///
 /// `@unchecked Sendable`: one thread uses it at a time, which is the contract of `CallbackSender`; `wake`, the only
-/// call from elsewhere, touches nothing but the `Wakeup`, which is `Sendable`.
+/// call from elsewhere but `problems`, touches nothing but the `Wakeup`, which is `Sendable`; `problems` reads the
+/// configuration, which never changes.
 public final class CurlSender: CallbackSender, @unchecked Sendable {
     public struct Configuration: Sendable {
         /// For `user-agent: Herald/<version>`.

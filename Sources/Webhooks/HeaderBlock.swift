@@ -28,7 +28,7 @@ final class HeaderBlock {
     private static let attemptName: StaticString = "\r\nherald-attempt: "
     private static let signatureName: StaticString = "\r\nwebhook-signature: "
     private static let lastName: StaticString = "\r\nherald-protocol:"
-    static let maxID = 128
+    static let maxID = EventID.maxHeaderBytes
     private static let maxDigits = 20
     /// Of what differs, without the signatures.
     private static let maxHeadCount =
@@ -79,7 +79,7 @@ final class HeaderBlock {
         makeRoom(signers: signers.count)
         let timestamp = now / 1000
         let idStart = constantCount + Self.idName.utf8CodeUnitCount
-        let idCount = try writeID(callback.event.id, at: idStart)
+        let idCount = try writeID(EventID.header(callback.event.id), at: idStart)
         signed[idCount] = UInt8(ascii: ".")
         let signedEnd = Self.put(timestamp, signed, idCount + 1)
         signed[signedEnd] = UInt8(ascii: ".")

@@ -72,7 +72,7 @@ final class Target {
         }
         block += names
         // After the handshake the specification wants it on each delivery.
-        if delegate.settings.verification == .cloudevents, HeaderRules.isValue(origin) {
+        if delegate.settings.verification == .cloudevents, HeaderText.isValue(origin) {
             block.append("webhook-request-origin: \(origin)")
         }
         headerBlock = block.flatMap { Array($0.utf8) + [0x0D, 0x0A] }
@@ -88,15 +88,16 @@ final class Target {
     /// Who calls, and for whom.
     private static func nameLines(_ delegate: WebhookDelegate, userAgent: String) -> [String] {
         var lines: [String] = []
-        if HeaderRules.isValue(userAgent) { lines.append("user-agent: \(userAgent)") }
-        if HeaderRules.isValue(delegate.id) { lines.append("herald-delegate: \(delegate.id)") }
+        if HeaderText.isValue(userAgent) { lines.append("user-agent: \(userAgent)") }
+        if HeaderText.isValue(delegate.id) { lines.append("herald-delegate: \(delegate.id)") }
         return lines
     }
 
     /// Those that its registration asks for.
     private static func ownLines(_ delegate: WebhookDelegate) -> [String] {
         var lines: [String] = []
-        for header in delegate.settings.headers where HeaderRules.permits((header.key, header.value)) {
+        for header in delegate.settings.headers where HeaderRules.problem(name: header.key, value: header.value) == nil
+        {
             // The form with a semicolon is libcurl's way to send an empty value.
             lines.append(header.value.allSatisfy { $0 == " " } ? "\(header.key);" : "\(header.key): \(header.value)")
         }
@@ -105,7 +106,7 @@ final class Target {
 
     private static func handshakeLines(_ delegate: WebhookDelegate, origin: String) -> [String] {
         var lines: [String] = []
-        if HeaderRules.isValue(origin) { lines.append("webhook-request-origin: \(origin)") }
+        if HeaderText.isValue(origin) { lines.append("webhook-request-origin: \(origin)") }
         if let rate = delegate.settings.rateLimit {
             // In requests a minute, at least one.
             lines.append("webhook-request-rate: \(Int(min(max(rate * 60, 1), 1_000_000)))")

@@ -173,7 +173,7 @@ final class Transfer {
         var lines: [String] = []
         if case .delivery(isReplay: true) = callback.purpose { lines.append("herald-replay: true") }
         if let trace = event.traceParent { lines.append("\(TraceParent.name): \(trace)") }
-        for header in payload.headers where HeaderRules.isValue(header.value) {
+        for header in payload.headers where HeaderText.isValue(header.value) {
             lines.append("\(header.key): \(header.value)")
         }
         // Without a value libcurl leaves it out, which it would else add to bodies of more than 1 MiB.

@@ -43,7 +43,7 @@ struct CloudEventTests {
         let posted = try await herald.post("/v1/events", "[\(event("e1")), \(event("e2"))]", Self.batch)
         #expect(posted.status == 202)
         #expect(posted.data.map { $0["id"]?.string } == ["e1", "e2"])
-        let wrong = try await herald.post("/v1/events", "[\(event("e3")), \(event("e.4", "7.5")), 1]", Self.batch)
+        let wrong = try await herald.post("/v1/events", "[\(event("e3")), \(event("e 4", "7.5")), 1]", Self.batch)
         #expect(wrong.status == 422)
         #expect(wrong.errors.sorted() == ["/1/id", "/1/source", "/2"])
         #expect(try await herald.get("/v1/events").data.count == 2)
@@ -52,6 +52,83 @@ struct CloudEventTests {
         #expect(empty.data.isEmpty)
         #expect(try await herald.post("/v1/events", event("e5"), Self.batch).errors == [""])
         #expect(try await herald.post("/v1/events", "[\(event("e5"))]", Self.structured).errors == [""])
+    }
+
+    @Test("events of two sources are two, also with one id; the same source and id is one")
+    func sources() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url("/standard"))
+        _ = try await herald.register(receiver.url("/cloudevents"), #""format": "cloudevents""#)
+        func event(_ source: String) -> String {
+            #"{"specversion": "1.0", "id": "1", "source": "\#(source)", "type": "a.b", "data": "\#(source)"}"#
+        }
+        let body = "[\(event("/a")), \(event("/b")), \(event("/a"))]"
+        let posted = try await herald.post("/v1/events", body, Self.batch)
+        #expect(posted.status == 202)
+        #expect(posted.data.map { $0["duplicate"]?.bool } == [false, false, true])
+        let ids = posted.data.compactMap { $0["id"]?.string }
+        try #require(ids.count == 3)
+        #expect(ids[0] == "1" && ids[2] == "1" && ids[1].hasPrefix("1~"))
+        let again = try await herald.post("/v1/events", body, Self.batch)
+        #expect(again.status == 200)
+        #expect(again.data.compactMap { $0["id"]?.string } == ids)
+        for (id, source) in zip(ids, ["/a", "/b"]) {
+            let read = try await herald.get("/v1/events/\(id)")
+            #expect(read["data"]?.string == source)
+            #expect(read["attributes"]?["source"]?.string == source)
+        }
+        #expect(try await herald.get("/v1/events/1?source=/b")["data"]?.string == "/b")
+        #expect(try await herald.get("/v1/events/1?source=/a")["data"]?.string == "/a")
+        #expect(try await herald.get("/v1/events/1?source=/c").status == 404)
+        let requests = await receiver.requests(4)
+        let standard = requests.filter { $0.path == "/standard" }.compactMap { $0.header("webhook-id") }
+        #expect(Set(standard) == Set(ids))
+        for request in requests where request.path == "/cloudevents" {
+            let told = try JSONDocument(parsing: request.body)
+            #expect(told["id"]?.string == "1")
+            #expect(told["source"]?.string == told["data"]?.string)
+        }
+        // An erased one is still the same event.
+        #expect(try await herald.post("/v1/events", #"{"type": "a", "id": "n", "subject": "s"}"#).status == 202)
+        let subject = #"{"specversion": "1.0", "id": "2", "source": "/a", "type": "a.b", "subject": "s"}"#
+        #expect(try await herald.post("/v1/events", subject, Self.structured).status == 202)
+        #expect(try await herald.send("DELETE", "/v1/subjects/s").status == 200)
+        #expect(try await herald.post("/v1/events", subject, Self.structured).status == 200)
+        let elsewhere = subject.replacing("/a", with: "/b")
+        #expect(try await herald.post("/v1/events", elsewhere, Self.structured).status == 202)
+        #expect(try await herald.get("/v1/events/2")["attributes"]?["herald.source"] == nil)
+    }
+
+    @Test("a number and a boolean stay what they are in structured mode, and are texts in binary mode")
+    func types() async throws {
+        let herald = try await HeraldProcess.start()
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url("/structured"), #""format": "cloudevents""#)
+        _ = try await herald.register(receiver.url("/binary"), #""format": "cloudevents_binary""#)
+        let posted = try await herald.post(
+            "/v1/events",
+            #"{"specversion": "1.0", "id": "t", "source": "/s", "type": "a.b", "count": 5, "urgent": true, "#
+                + #""name": "5", "low": -2147483648}"#, Self.structured)
+        #expect(posted.status == 202)
+        for request in await receiver.requests(2) {
+            if request.path == "/binary" {
+                #expect(request.header("ce-count") == "5" && request.header("ce-urgent") == "true")
+                continue
+            }
+            let event = try JSONDocument(parsing: request.body)
+            #expect(event["count"]?.integer == 5 && event["urgent"]?.bool == true)
+            #expect(event["name"]?.string == "5" && event["low"]?.integer == -2_147_483_648)
+        }
+        try await herald.kill()
+        let next = try await herald.restart()
+        let attributes = try await next.get("/v1/events/t")["attributes"]
+        #expect(attributes?["count"]?.integer == 5 && attributes?["urgent"]?.bool == true)
+        let wrong = #"{"specversion": "1.0", "id": "t", "source": 7, "type": "a.b", "dataschema": true}"#
+        #expect(
+            try await next.post("/v1/events", wrong, Self.structured).errors.sorted() == ["/dataschema", "/source"])
     }
 
     @Test("headers are the attributes, and the body is the data, byte for byte")
@@ -91,7 +168,7 @@ struct CloudEventTests {
     func errors() async throws {
         let herald = try await HeraldProcess.start()
         let document = """
-            {"specversion": "0.3", "id": null, "type": "Com.Example", "subject": "", "time": "now", "data_base64": "AA==",
+            {"specversion": "0.3", "id": null, "type": "Com/Example", "subject": "", "time": "now", "data_base64": "AA==",
              "datacontenttype": "text/plain", "my-ext": 1, "list": [], "half": 0.5, "nul": "\\u0000"}
             """
         #expect(

@@ -27,6 +27,37 @@ struct WaitingPostTests {
         #expect(several.data.map { $0["deliveries"]?.count } == [4, 3])
     }
 
+    @Test("the same request again gets the first answer again, also while the first one waits")
+    func repeated() async throws {
+        let herald = try await HeraldProcess.start()
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        defer { receiver.close() }
+        _ = try await herald.register(receiver.url())
+        let headers = ["Prefer": "wait=60", "Idempotency-Key": "k"]
+        let body = #"{"type": "a.b"}"#
+        async let first = herald.post("/v1/events", body, headers)
+        _ = await receiver.requests(1)
+        // The event is on disk and its delegate has been called, so that this one comes while the first one waits.
+        async let second = herald.post("/v1/events", body, headers)
+        async let third = herald.post("/v1/events", body, ["Idempotency-Key": "k"])
+        let probe = try await herald.post("/v1/events", #"{"type": "a.c"}"#, ["Idempotency-Key": "k"])
+        #expect(probe.status == 422)
+        gate.open()
+        let answers = try await [first, second, third, herald.post("/v1/events", body, headers)]
+        #expect(answers.map(\.status) == [200, 200, 200, 200])
+        #expect(Set(answers.map(\.text)).count == 1, "\(answers.map(\.text))")
+        #expect(answers[0]["deliveries"]?.elements.map { $0["state"]?.string } == ["delivered"])
+        #expect(answers.map { $0.header("preference-applied") } == Array(repeating: "wait=60", count: 4))
+        #expect(answers[0].header("idempotent-replayed") == nil)
+        #expect(answers[3].header("idempotent-replayed") == "true")
+        #expect(try await herald.get("/v1/events").data.count == 1)
+        // What was answered is on disk.
+        try await herald.kill()
+        let next = try await herald.restart()
+        #expect(try await next.post("/v1/events", body, headers).text == answers[0].text)
+    }
+
     @Test("when nobody has to be told, the answer comes at once")
     func nobody() async throws {
         let herald = try await HeraldProcess.start()
@@ -53,7 +84,7 @@ struct WaitingPostTests {
     func refused() async throws {
         let herald = try await HeraldProcess.start()
         let prefer = ["Prefer": "wait=60"]
-        #expect(try await herald.post("/v1/events", #"{"type": "A"}"#, prefer).status == 422)
+        #expect(try await herald.post("/v1/events", #"{"type": "a..b"}"#, prefer).status == 422)
         #expect(try await herald.post("/v1/events", "{", prefer).status == 400)
         #expect(try await herald.post("/v1/events", #"{"type": "a", "id": "x"}"#, prefer).status == 200)
         let again = try await herald.post("/v1/events", #"{"type": "a", "id": "x"}"#, prefer)

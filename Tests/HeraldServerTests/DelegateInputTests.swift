@@ -3,12 +3,13 @@ import Herald
 import JSON
 import TestSupport
 import Testing
+import Webhooks
 
 @testable import HeraldServer
 
 @Suite("What a client says of a webhook")
 struct DelegateInputTests {
-    private static let check: DelegateInput.URLCheck = { .success($0) }
+    private static let check = WebhookRules { CallbackRules(AddressGuard()).problems(of: &$0) }
 
     private func register(_ members: String...) throws -> DelegateInput.Registration {
         let text = "{" + ([#""url": "http://a/""#] + members).joined(separator: ", ") + "}"

@@ -47,10 +47,10 @@ struct RefusalTests {
         write(all, to: database)
     }
 
-    @Test("a database in use, naming the process")
+    @Test("a database that this process has open, saying so")
     func inUse() throws {
         let store = try SQLiteStore(folder: path)
-        #expect(refusal() == .inUse(path: path + "/herald.lock", holder: "process \(getpid())"))
+        #expect(refusal() == .inUse(path: path + "/herald.lock", holder: StoreError.thisProcess))
         try fill(store)
         store.close()
         try SQLiteStore(folder: path).close()

@@ -34,3 +34,33 @@ public struct APIKey: Equatable, Sendable {
 
     public func isValid(at time: Int64) -> Bool { expiresAt.map { time < $0 } ?? true }
 }
+
+extension APIKey {
+    public static let maxNameCharacters = 256
+    public static let requestsPerSecondRange: ClosedRange<Int> = 1...1_000_000
+
+    /// Everything that is wrong, by the names of the HTTP API.
+    public var problems: [FieldError] {
+        var errors: [FieldError] = []
+        if name.unicodeScalars.count > Self.maxNameCharacters {
+            errors.append(FieldError("/name", "must be a string of at most \(Self.maxNameCharacters) characters"))
+        }
+        if scopes.isEmpty || Set(scopes).count != scopes.count {
+            errors.append(FieldError("/scopes", "must be at least one, each once"))
+        }
+        if scopes.contains(.admin), app != .default {
+            errors.append(
+                FieldError(
+                    "/scopes",
+                    "must be without admin: that is for keys of the app default, which open every app"))
+        }
+        if let limit = requestsPerSecond, !Self.requestsPerSecondRange.contains(limit) {
+            let range = Self.requestsPerSecondRange
+            errors.append(
+                FieldError(
+                    "/requests_per_second", "must be an integer from \(range.lowerBound) to \(range.upperBound)"))
+        }
+        if digest.count != 32 { errors.append(FieldError("", "must have a digest of 32 bytes")) }
+        return errors
+    }
+}

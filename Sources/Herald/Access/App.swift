@@ -48,3 +48,33 @@ public struct App: Equatable, Sendable {
         key: .default, id: "app_00000000000000000000000000", settings: Settings(name: "default"), createdAt: 0,
         updatedAt: 0, version: 1)
 }
+
+extension App.Settings {
+    public static let maxDelegatesRange: ClosedRange<Int> = 0...1_000_000
+    public static let eventsPerSecondRange: ClosedRange<Int> = 1...1_000_000
+    public static let maxStoredBytesRange: ClosedRange<Int64> = 0...1_000_000_000_000_000
+
+    /// Everything that is wrong, by the names of the HTTP API.
+    public var problems: [FieldError] {
+        var errors: [FieldError] = []
+        func check<Number: Comparable>(_ number: Number?, _ range: ClosedRange<Number>, _ pointer: String) {
+            guard let number, !range.contains(number) else { return }
+            errors.append(FieldError(pointer, "must be an integer from \(range.lowerBound) to \(range.upperBound)"))
+        }
+        if !Self.isName(name) {
+            errors.append(FieldError("/name", "must be 1 to 64 of a-z, 0-9, _ and -, and not begin with app_"))
+        }
+        check(maxDelegates, Self.maxDelegatesRange, "/max_delegates")
+        check(eventsPerSecond, Self.eventsPerSecondRange, "/events_per_second")
+        check(maxStoredBytes, Self.maxStoredBytesRange, "/max_stored_bytes")
+        return errors
+    }
+
+    private static func isName(_ name: String) -> Bool {
+        (1...64).contains(name.utf8.count) && !name.hasPrefix("app_")
+            && name.utf8.allSatisfy { byte in
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+                    || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
+            }
+    }
+}

@@ -21,6 +21,8 @@ public struct AppWrite: Sendable {
         case tooMany
         /// `default` stays, and keeps its name.
         case isDefault
+        /// What would come out of it is not allowed.
+        case invalid([FieldError])
     }
 
     public static let maxApps = 1_000

@@ -24,7 +24,9 @@ final class EventRates: Sendable {
 
     /// Takes the events from the app's bucket, or says when it will have some again.
     func refusal(_ app: AppKey, events count: Int) -> WriteRefusal? {
-        guard apps.limitsEvents, let limit = apps[app]?.settings.eventsPerSecond else { return nil }
+        guard apps.limitsEvents, let stored = apps[app]?.settings.eventsPerSecond else { return nil }
+        // One that was stored before there was a rule may be less.
+        let limit = max(1, stored)
         let now = clock.monotonic()
         return buckets.withLock { buckets in
             // Those of apps that are gone go with the others: a full one is no gift.

@@ -11,12 +11,12 @@ public final class RequestMeter: Sendable {
 
     /// Counts a request.
     /// - Parameters:
-    ///   - limit: requests in a second, ≥ 1.
+    ///   - limit: requests in a second; less than 1 counts as 1.
     ///   - now: nanoseconds, monotonic.
     /// - Returns: the seconds after which the next one is let through, ≥ 1, when this one is not; it does not count then.
     public func refusal(limit: Int, now: Int64) -> Int? {
         let second: Int64 = 1_000_000_000
-        let cost = second / Int64(limit)
+        let cost = second / Int64(max(1, limit))
         var known = usedUntil.load(ordering: .relaxed)
         while true {
             let next = max(known, now) + cost

@@ -24,9 +24,7 @@ public struct DeliveryExplanation: Sendable {
     private static func refusal(_ delegate: WebhookDelegate, _ view: EventView) -> Refusal? {
         let settings = delegate.settings
         guard settings.events.contains(where: { $0.matches(view.event.type) }) else { return .events }
-        if !settings.subjects.isEmpty, !settings.subjects.contains(where: { $0 == view.event.subject }) {
-            return .subjects
-        }
+        guard SubjectSelection(settings.subjects).contains(view.event.subject) else { return .subjects }
         if let mismatch = settings.filter?.mismatch(view) { return .filter(mismatch) }
         return delegate.status == .active || delegate.status == .paused ? nil : .status
     }

@@ -12,7 +12,7 @@ public struct RegistryWrite: Sendable {
 
     /// What a new delegate brings.
     public struct Registration: Sendable {
-        public let settings: WebhookSettings
+        public internal(set) var settings: WebhookSettings
         public let secret: SigningSecret
         /// The client brought the secret, so that another one makes another registration.
         public var isOwnSecret = false
@@ -67,5 +67,11 @@ public struct RegistryWrite: Sendable {
         self.provenance = provenance
         self.idempotency = idempotency
         self.completion = completion
+    }
+
+    /// The same of another action.
+    func with(_ action: Action) -> RegistryWrite {
+        RegistryWrite(
+            app: app, action: action, provenance: provenance, idempotency: idempotency, completion: completion)
     }
 }

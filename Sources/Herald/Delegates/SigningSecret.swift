@@ -16,6 +16,14 @@ public struct SigningSecret: Equatable, Sendable, CustomStringConvertible, Custo
         self.bytes = bytes
     }
 
+    /// What is wrong with the key, in words.
+    var problem: String? {
+        switch scheme {
+        case .v1: (24...64).contains(bytes.count) ? nil : "must be 24 to 64 bytes, but is \(bytes.count)"
+        case .v1a: bytes.count == 32 ? nil : "must be a seed of 32 bytes, but is \(bytes.count)"
+        }
+    }
+
     public var description: String { "***" }
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

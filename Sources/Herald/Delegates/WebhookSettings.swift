@@ -1,4 +1,4 @@
-/// What the owner of a webhook chooses. Limits are those of the HTTP contract, checked where requests come in.
+/// What the owner of a webhook chooses. What is allowed, `WebhookRules` says.
 public struct WebhookSettings: Equatable, Sendable {
     /// What a callback's body looks like.
     public enum Format: String, Sendable, CaseIterable {
@@ -33,7 +33,7 @@ public struct WebhookSettings: Equatable, Sendable {
     /// As libcurl prints it back: `http://` or `https://`, ASCII, without user information and fragment.
     public var url: String
     public var events: [EventPattern]
-    /// Only events about these subjects; empty: any.
+    /// Only events about these subjects; empty: any. See ``SubjectSelection``.
     public var subjects: [String]
     /// Only events whose content matches.
     public var filter: ContentFilter?

@@ -68,6 +68,10 @@ final class DeliveryLoop: EventDelegate {
         unseen.store(0, ordering: .relaxed)
         wakeOnce.wake()
     }
+
+    /// Whether the caller is called by the loop.
+    var isCaller: Bool { thread.withLock { $0?.isCurrent ?? false } }
+
     func post(_ message: LoopMessage) { mailbox.post(message) }
 
     /// Ends the loop once what is in flight is finished, or the deadline (monotonic nanoseconds) has come, and its last
@@ -75,7 +79,10 @@ final class DeliveryLoop: EventDelegate {
     func stop(deadline: Int64) { mailbox.post(.stop(deadline: deadline)) }
 
     /// Waits for the last checkpoint. After `stop`; once.
-    func waitUntilFlushed() { hasFlushed.wait() }
+    func waitUntilFlushed() {
+        // One that was never started has nothing to write.
+        if thread.withLock({ $0 != nil }) { hasFlushed.wait() }
+    }
 
     /// Lets the loop close its sender, and waits for its end. To be called when nobody is left who could wake it.
     func close() {

@@ -84,7 +84,7 @@ struct Lane {
     private let floor: Sequence
     /// After a restart: events beyond the cursor that were settled before it.
     private var decided: Set<Sequence>
-    private var subjects: Set<String>
+    private var subjects: SubjectSelection
 
     /// - Parameters:
     ///   - next: where to read from, `nil` when the router's position is the lane's.
@@ -101,7 +101,7 @@ struct Lane {
         self.decided = decided
         floor = max(delegate.start, next.map { $0 - 1 } ?? 0)
         isGone = delegate.status == .gone
-        subjects = Set(delegate.settings.subjects)
+        subjects = SubjectSelection(delegate.settings.subjects)
         if let since = delegate.state.failingSince {
             flow = FlowControl(failingSince: since, now: now, nextProbe: nextProbe)
         }
@@ -114,7 +114,9 @@ struct Lane {
         // What the lane has found out holds until the registry has heard of it: a change may have crossed the news.
         if old.status == .gone || delegate.status == .gone { isGone = delegate.status == .gone }
         if old.status != .active || delegate.status != .active { isHalted = false }
-        if delegate.settings.subjects != old.settings.subjects { subjects = Set(delegate.settings.subjects) }
+        if delegate.settings.subjects != old.settings.subjects {
+            subjects = SubjectSelection(delegate.settings.subjects)
+        }
         expectRecovery(old)
         if delegate.settings.rateLimit != old.settings.rateLimit { flow.rateLimitChanged() }
         if delegate.settings.ordering != old.settings.ordering { reorder(was: old.settings.ordering) }
@@ -181,9 +183,7 @@ struct Lane {
     /// Whether app, subjects and filter agree.
     func accepts(_ event: Event, _ view: () -> EventView) -> Bool {
         guard event.app == delegate.app, !event.isErased else { return false }
-        if !subjects.isEmpty, event.audience == nil {
-            guard let subject = event.subject, subjects.contains(subject) else { return false }
-        }
+        guard event.audience != nil || subjects.contains(event.subject) else { return false }
         return delegate.settings.filter?.matches(view()) ?? true
     }
 

@@ -12,9 +12,9 @@ public typealias Sequence = Int64
 /// in the process.
 public final class Event: Sendable {
     public let app: AppKey
-    /// 1–64 of `[A-Za-z0-9_-]`; `evt_` and a ULID when the service made it.
+    /// Unique in its app: see ``EventID``. `evt_` and a ULID when the service made it.
     public let id: String
-    /// Segments of `[a-z0-9_]` joined by dots, 1–128 characters.
+    /// See ``EventType``.
     public let type: String
     /// Worked out once: the writer's thread asks several times.
     public let family: EventType.Family
@@ -23,7 +23,7 @@ public final class Event: Sendable {
     /// Milliseconds since 1970 UTC.
     public let time: Int64
     /// What came with the event and is no field of it, by name: `traceparent`, and of a CloudEvent its `source`,
-    /// `dataschema` and extensions. Names are lower case, values hold no control characters.
+    /// `dataschema` and extensions (see ``EventAttribute``). Names are lower case, values hold no control characters.
     public let attributes: [KeyValue]
     /// The one delegate that is told; `nil`: whoever wants it. An addressed event repeats the current state to a new
     /// delegate: nobody else is told, and lists leave it out.
@@ -88,8 +88,8 @@ public final class Event: Sendable {
     /// The event without what it says: what is left in the log after an erasure.
     public func erased() -> Event {
         Event(
-            app: app, id: id, type: type, subject: nil, time: time, attributes: [Self.erasedMark], audience: audience,
-            data: Array("null".utf8))
+            app: app, id: id, type: type, subject: nil, time: time, attributes: [Self.erasedMark, sourceDigest],
+            audience: audience, data: Array("null".utf8))
     }
 
     /// The publisher's bytes.

@@ -33,6 +33,8 @@ public enum EventInput {
     }
 
     public static let maxSubjectCharacters = 256
+    /// JSON values that the data of events may hold, of all that are posted together.
+    public static let maxValues = 200_000
 
     /// - Parameters:
     ///   - value: what was posted.
@@ -85,11 +87,11 @@ public enum EventInput {
                 app: context.app, id: name, type: type, subject: subject, time: time ?? context.now,
                 attributes: context.attributes, watch: context.watch, data: $0)
         }
-        return EventDraft(event: event, mayExist: id != nil, family: family)
+        return EventDraft(checked: event, mayExist: id != nil, family: family, bringsTime: time != nil)
     }
 
     /// The family's own checks; sets the subject that it defaults to.
-    private static func readFamily(
+    static func readFamily(
         _ type: String, _ subject: inout String?, _ data: JSONValue?, _ errors: inout [FieldError]
     ) -> EventDraft.Family {
         if type == AppStateFamily.changed {
@@ -110,33 +112,46 @@ public enum EventInput {
     }
 
     private static func readType(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {
-        guard let type = value.string, EventType.isValid(type) else {
-            errors.append(
-                FieldError("/type", "must be 1 to 128 characters: segments of a-z, 0-9 and _ joined by dots"))
+        guard let type = value.string else {
+            errors.append(FieldError("/type", "must be \(EventType.words)"))
             return nil
         }
-        guard EventType.Family(of: type) != .service else {
-            errors.append(FieldError("/type", "must not begin with \"herald.\": those are the service's own"))
+        if let problem = problem(ofType: type) {
+            errors.append(FieldError("/type", problem))
             return nil
         }
         return type
     }
 
+    /// What is wrong with the type of an event to be posted, in words.
+    static func problem(ofType type: String) -> String? {
+        if !EventType.isValid(type) { return "must be \(EventType.words)" }
+        return EventType.Family(of: type) == .service
+            ? "must not begin with \"herald.\": those are the service's own" : nil
+    }
+
     private static func readSubject(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {
         if value.isNull { return nil }
-        guard let subject = value.string, !subject.isEmpty,
-            // No text has more characters than bytes.
-            subject.utf8.count <= maxSubjectCharacters || subject.unicodeScalars.count <= maxSubjectCharacters
-        else {
-            errors.append(FieldError("/subject", "must be a string of 1 to \(maxSubjectCharacters) characters"))
+        guard let subject = value.string, problem(ofSubject: subject) == nil else {
+            errors.append(FieldError("/subject", Self.subjectWords))
             return nil
         }
         return subject
     }
 
+    /// What is wrong with a subject, in words.
+    static func problem(ofSubject subject: String) -> String? {
+        // No text has more characters than bytes.
+        !subject.isEmpty
+            && (subject.utf8.count <= maxSubjectCharacters || subject.unicodeScalars.count <= maxSubjectCharacters)
+            ? nil : subjectWords
+    }
+
+    private static let subjectWords = "must be a string of 1 to \(maxSubjectCharacters) characters"
+
     private static func readID(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {
-        guard let id = value.string, isValidID(id) else {
-            errors.append(FieldError("/id", "must be 1 to 64 of A-Z, a-z, 0-9, _ and -"))
+        guard let id = value.string, EventID.isValid(id) else {
+            errors.append(FieldError("/id", "must be \(EventID.words)"))
             return nil
         }
         return id
@@ -148,19 +163,6 @@ public enum EventInput {
             return nil
         }
         return time.milliseconds
-    }
-
-    /// No full stop: it would let a signature over `id.timestamp.body` be read in two ways.
-    public static func isValidID(_ id: String) -> Bool {
-        (1...64).contains(id.utf8.count)
-            && id.utf8.allSatisfy { byte in
-                switch byte {
-                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-                    UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
-                    true
-                default: false
-                }
-            }
     }
 
     private static func withBytes<Result>(

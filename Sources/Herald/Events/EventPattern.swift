@@ -7,6 +7,9 @@ public enum EventPattern: Hashable, Sendable {
     case prefix(String)
     case exact(String)
 
+    /// What a pattern must be, in words.
+    public static let words = "a type such as auth.logged_in, a prefix such as auth.*, or *"
+
     /// `nil` when the text is none of the three forms; see `EventType.isValid` for the alphabet.
     public init?(_ text: String) {
         if text == "*" {

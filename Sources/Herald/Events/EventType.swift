@@ -1,4 +1,4 @@
-/// The names of events: 1–128 characters, segments of `[a-z0-9_]` joined by dots.
+/// The names of events: 1–128 characters, segments of `[A-Za-z0-9_-]` joined by dots. Upper and lower case differ.
 public enum EventType {
     /// Types that only the service itself posts.
     public static let reservedPrefix = "herald."
@@ -18,13 +18,17 @@ public enum EventType {
         }
     }
 
+    /// What a type must be, in words.
+    public static let words = "1 to 128 characters: segments of A-Z, a-z, 0-9, _ and - joined by dots"
+
     public static func isValid(_ type: String) -> Bool {
         let bytes = type.utf8.span
         guard (1...128).contains(bytes.count) else { return false }
         var segmentIsEmpty = true
         for index in bytes.indices {
             switch bytes[index] {
-            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"):
                 segmentIsEmpty = false
             case UInt8(ascii: ".") where !segmentIsEmpty:
                 segmentIsEmpty = true

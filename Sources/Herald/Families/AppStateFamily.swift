@@ -28,13 +28,22 @@ enum AppStateFamily {
         )
     }
 
+    /// Whether `withPrevious` has made the event of what was posted.
+    static func isCompleted(_ event: Event, from posted: Event) -> Bool {
+        guard event.type == changed, let brace = posted.data.lastIndex(of: UInt8(ascii: "}")) else { return false }
+        let start = posted.data[..<brace] + previousMember
+        return event.data.starts(with: start)
+    }
+
+    private static let previousMember = Array(",\"previous\":".utf8)
+
     /// The event with `data.previous`, the state before it (`null` when there was none); else byte for byte as it came.
     static func withPrevious(_ event: Event, _ previous: [UInt8]?) -> Event {
         var data = Array(event.data)
         // The data is an object that holds `state`, so its last byte but white space is the closing brace.
         guard let brace = data.lastIndex(of: UInt8(ascii: "}")) else { return event }
         data.replaceSubrange(
-            brace..., with: Array(",\"previous\":".utf8) + (previous ?? Array("null".utf8)) + [data[brace]])
+            brace..., with: previousMember + (previous ?? Array("null".utf8)) + [data[brace]])
         return Event(
             app: event.app, id: event.id, type: event.type, subject: event.subject, time: event.time,
             attributes: event.attributes, audience: event.audience, watch: event.watch, data: data)

@@ -5,8 +5,9 @@ import JSON
 public struct EventSelection: Sendable {
     public var app: AppKey
     public var events: [EventPattern]
-    /// Only events about these; empty: any.
-    public var subjects: Set<String>
+    /// Only events about these; empty: any. See ``SubjectSelection``.
+    public var subjects: Set<String> { didSet { selected = SubjectSelection(subjects) } }
+    private var selected: SubjectSelection
     public var filter: ContentFilter?
 
     public init(
@@ -16,6 +17,7 @@ public struct EventSelection: Sendable {
         self.app = app
         self.events = events
         self.subjects = subjects
+        selected = SubjectSelection(subjects)
         self.filter = filter
     }
 
@@ -25,10 +27,7 @@ public struct EventSelection: Sendable {
         guard event.app == app, event.audience == nil, !event.isErased,
             events.contains(where: { $0.matches(event.type) })
         else { return false }
-        if !subjects.isEmpty {
-            guard let subject = event.subject, subjects.contains(subject) else { return false }
-        }
-        return filter?.matches(view) ?? true
+        return selected.contains(event.subject) && (filter?.matches(view) ?? true)
     }
 }
 

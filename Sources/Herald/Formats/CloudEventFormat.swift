@@ -3,8 +3,8 @@ import JSON
 /// Events as CloudEvents 1.0, to be sent over HTTP: one JSON document (structured mode), or headers beside the bare data
 /// (binary mode). https://github.com/cloudevents/spec
 ///
-/// An event that came as a CloudEvent keeps its `source`, `dataschema` and extensions in ``Event/attributes``, as text:
-/// an extension that was a number or a boolean goes out as a string.
+/// An event that came as a CloudEvent keeps its `id`, `source`, `dataschema` and extensions (``EventAttribute``). In binary
+/// mode all of them are texts.
 public enum CloudEventFormat {
     public static let specVersion = "1.0"
     /// Of ``structuredBody(_:source:)``.
@@ -15,7 +15,7 @@ public enum CloudEventFormat {
     public static func structuredBody(_ event: Event, source: String) -> [UInt8] {
         var json = JSONWriter(capacity: event.body.count + 256)
         json.object { body in
-            forEachAttribute(of: event, source: source) { body.member($0, $1) }
+            forEachAttribute(of: event, source: source) { $0.write(to: &body) }
             body.member(CloudEventAttribute.dataContentType, contentType(of: event))
             body.member("data", .raw(event.data))
         }
@@ -30,23 +30,24 @@ public enum CloudEventFormat {
     public static func binaryHeaders(_ event: Event, source: String) -> [KeyValue] {
         var headers: [KeyValue] = []
         headers.reserveCapacity(event.attributes.count + 6)
-        forEachAttribute(of: event, source: source) { name, value in
-            headers.append(KeyValue("ce-" + name, CloudEventHeader.encode(value)))
+        forEachAttribute(of: event, source: source) { attribute in
+            headers.append(KeyValue("ce-" + attribute.name, CloudEventHeader.encode(attribute.value)))
         }
         return headers
     }
 
     /// All but the content type and the data, in the order of the specification.
-    private static func forEachAttribute(of event: Event, source: String, _ body: (String, String) -> Void) {
-        body(CloudEventAttribute.specVersion, specVersion)
-        body(CloudEventAttribute.id, event.id)
-        body(CloudEventAttribute.source, event.attribute(CloudEventAttribute.source) ?? source)
-        body(CloudEventAttribute.type, event.type)
-        if let subject = event.subject { body(CloudEventAttribute.subject, subject) }
-        body(CloudEventAttribute.time, Timestamp(milliseconds: event.time).description)
-        for attribute in event.attributes
-        where CloudEventAttribute.isOptional(attribute.key) && !attribute.value.isEmpty {
-            body(attribute.key, attribute.value)
+    private static func forEachAttribute(of event: Event, source: String, _ body: (EventAttribute) -> Void) {
+        func text(_ name: String, _ value: String) { body(EventAttribute(name, value)) }
+        text(CloudEventAttribute.specVersion, specVersion)
+        text(CloudEventAttribute.id, event.publisherID)
+        text(CloudEventAttribute.source, event.attribute(CloudEventAttribute.source) ?? source)
+        text(CloudEventAttribute.type, event.type)
+        if let subject = event.subject { text(CloudEventAttribute.subject, subject) }
+        text(CloudEventAttribute.time, Timestamp(milliseconds: event.time).description)
+        for attribute in event.attributes.lazy.map(EventAttribute.init)
+        where CloudEventAttribute.isOptional(attribute.name) && !attribute.value.isEmpty {
+            body(attribute)
         }
     }
 

@@ -1,3 +1,5 @@
+public import JSON
+
 /// A change of the catalogue of event types: what is asked for, and who waits for it.
 public struct EventTypeWrite: Sendable {
     /// What a client says of a type.
@@ -52,4 +54,39 @@ public struct EventTypeWrite: Sendable {
         self.provenance = provenance
         self.completion = completion
     }
+}
+
+extension EventTypeWrite {
+    public static let maxExampleBytes = 16_384
+    private static let maxTextCharacters = 2_048
+
+    /// Everything that is wrong, by the names of the HTTP API. What a schema says, its compiler knows.
+    public var problems: [FieldError] {
+        guard case .set(let description) = action else { return [] }
+        var errors: [FieldError] = []
+        if let problem = EventInput.problem(ofType: type) { errors.append(FieldError("/type", problem)) }
+        if description.text.unicodeScalars.count > Self.maxTextCharacters {
+            errors.append(
+                FieldError("/description", "must be a string of at most \(Self.maxTextCharacters) characters"))
+        }
+        if description.schema == nil, description.check != .off {
+            errors.append(FieldError("/check", "must be off as long as there is no schema"))
+        }
+        if let example = description.example {
+            if example.count > Self.maxExampleBytes {
+                errors.append(FieldError("/example", "must have at most \(Self.maxExampleBytes) bytes"))
+            } else if !Self.isJSON(example) {
+                errors.append(FieldError("/example", "must be one JSON value"))
+            }
+        }
+        if let schema = description.schema, !Self.isJSON(schema) {
+            errors.append(FieldError("/schema", "must be one JSON value"))
+        }
+        return errors
+    }
+
+    /// As much as fits into a body; the size bounds it.
+    public static let limits = JSONLimits(values: 50_000, keyBytes: 1_024)
+
+    private static func isJSON(_ text: [UInt8]) -> Bool { (try? JSONDocument(parsing: text, limits: limits)) != nil }
 }

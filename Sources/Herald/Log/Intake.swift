@@ -10,6 +10,7 @@ final class Intake: Sendable {
         indirect case change(RegistryWrite)
         indirect case manage(DeliveryWrite)
         indirect case describe(EventTypeWrite)
+        indirect case remember(AnswerWrite)
         /// A change of who is let in. The last of its transaction, like one of the registry.
         indirect case administer(AccessWrite)
         /// The same of a change of the apps.
@@ -143,6 +144,12 @@ final class Intake: Sendable {
         return queue.writerSleeps
     }
 
+    /// Another answer for an idempotency key that has one: always taken until the end, since whoever waits for it has been let
+    /// in before.
+    func submit(_ write: AnswerWrite) {
+        if !append(.remember(write)) { write.completion(false) }
+    }
+
     /// Calls back once everything that was submitted before is committed and answered; at once after `end`.
     func barrier(_ reached: @escaping @Sendable () -> Void) {
         if !append(.barrier(reached)) { reached() }
@@ -199,7 +206,7 @@ final class Intake: Sendable {
             case .trim:
                 queue.hasTrim = false
                 count += 1
-            case .barrier:
+            case .barrier, .remember:
                 count += 1
             }
         }

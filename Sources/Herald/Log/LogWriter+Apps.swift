@@ -42,6 +42,8 @@ extension LogWriter {
             var settings = old.settings
             change(&settings)
             if settings == old.settings { return .updated(old) }
+            let problems = settings.problems
+            if !problems.isEmpty { return .invalid(problems) }
             if settings.name != old.settings.name {
                 if old.key == .default { return .isDefault }
                 if let other = apps.find(settings.name) { return .nameTaken(other) }

@@ -17,6 +17,16 @@ extension LogWriter {
             answer, app: app, key: key.key, expiresAt: clock.wall() + IdempotencyKey.lifetime)
     }
 
+    /// Replaces the answer to the same request. One that has expired, or was erased with its subject, stays away.
+    func replace(
+        _ write: AnswerWrite, _ transaction: any StoreTransaction, _ plan: inout Plan
+    ) throws(StoreError) {
+        let known = try transaction.answer(app: write.app, key: write.key.key, now: clock.wall())
+        let isKnown = known?.fingerprint == write.key.fingerprint
+        if isKnown { try remember(write.answer, write.key, write.app, transaction) }
+        plan.answers.append { write.completion(isKnown) }
+    }
+
     /// Forgets answers that expired, a few at a time.
     func clean(_ transaction: any StoreTransaction, _ state: State) throws(StoreError) {
         let now = clock.wall()

@@ -28,11 +28,13 @@ extension LogWriter {
     private func post(
         _ draft: EventDraft, _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) -> PostedEvent {
-        let event = draft.event
+        var event = draft.event
         if draft.mayExist {
             try append(transaction, &plan)
-            if let first = try transaction.event(app: event.app, id: event.id) {
-                return PostedEvent(event: first.event, fate: .existed)
+            switch try search(event, transaction) {
+            case .found(let first):
+                return PostedEvent(event: first, fate: .existed, differences: first.differences(from: draft))
+            case .isNew(let named): event = named
             }
         }
         switch draft.family {
@@ -69,6 +71,23 @@ extension LogWriter {
             }
             return PostedEvent(event: event, fate: .accepted)
         }
+    }
+
+    private enum Search {
+        case found(Event)
+        /// With the id that it gets in the log.
+        case isNew(Event)
+    }
+
+    /// Looks for an event of the same source and id (see ``EventID``).
+    private func search(_ event: Event, _ transaction: any StoreTransaction) throws(StoreError) -> Search {
+        let namesake = try transaction.event(app: event.app, id: event.id)?.event
+        if let namesake, namesake.hasSource(of: event) { return .found(namesake) }
+        // Without a source there is one event with this id, as long as no other source has used it first.
+        if namesake == nil, event.attribute(CloudEventAttribute.source) == nil { return .isNew(event) }
+        let qualified = event.qualified()
+        if let first = try transaction.event(app: event.app, id: qualified.id) { return .found(first.event) }
+        return .isNew(namesake == nil ? event : qualified)
     }
 
     /// Adds an event to those of the transaction. The store gets them together, before anybody looks at the log, or at the end.

@@ -66,7 +66,7 @@ extension LogWriter {
             append(AppStateFamily.current(state, id: nextID(), audience: delegate.key), &plan)
         }
         guard isWanted(AuthFamily.statusChanged) else { return }
-        for subject in delegate.settings.subjects {
+        for subject in delegate.settings.subjects where SubjectSelection.prefix(subject) == nil {
             let userID = AuthFamily.userID(ofSubject: subject)
             var status = plan.families.authStatus(delegate.app, userID)
             if status == nil { status = try transaction.authStatus(app: delegate.app, userID: userID) }

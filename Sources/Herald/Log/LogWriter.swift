@@ -68,6 +68,9 @@ final class LogWriter: Sendable {
         thread.withLock { $0 = started }
     }
 
+    /// Whether the caller is called by the writer.
+    var isCaller: Bool { thread.withLock { $0?.isCurrent ?? false } }
+
     /// Waits until everything that the intake took is committed and answered; after `Intake.end`.
     func join() { thread.withLock { $0.take() }?.join() }
 
@@ -188,6 +191,7 @@ final class LogWriter: Sendable {
             if !checkpoint.attempts.isEmpty { plan.hasAttempts = true }
             try take(checkpoint.notices, transaction, &plan)
             plan.answers.append { answer(true) }
+        case .remember(let write): try replace(write, transaction, &plan)
         case .trim(let limits): try trim(limits, transaction, &plan)
         case .barrier(let reached): plan.answers.append(reached)
         }
@@ -207,6 +211,7 @@ final class LogWriter: Sendable {
             case .describe(let write): write.completion(.refused(.store(error)))
             case .administer(let write): write.completion(.refused(.store(error)))
             case .changeApps(let write): write.completion(.refused(.store(error)))
+            case .remember(let write): write.completion(false)
             case .trim: break
             case .checkpoint(_, _, let answer): answer(false)
             case .barrier(let reached): reached()

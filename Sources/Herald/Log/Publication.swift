@@ -14,11 +14,37 @@ public struct EventDraft: Sendable {
     /// The publisher brought the id, so that it may have been posted already.
     public let mayExist: Bool
     public let family: Family
+    /// By ``EventInput``. What is not, the hub checks.
+    let isChecked: Bool
+    /// The time is the publisher's, and not that of the request.
+    let bringsTime: Bool
 
+    /// - Parameters:
+    ///   - event: checked when it is published.
+    ///   - mayExist: `false` promises nothing: the hub looks.
+    ///   - family: its conditions count; all else is read from the event.
     public init(event: Event, mayExist: Bool, family: Family = .none) {
         self.event = event
         self.mayExist = mayExist
         self.family = family
+        isChecked = false
+        bringsTime = true
+    }
+
+    /// What has been read by the rules.
+    init(checked event: Event, mayExist: Bool, family: Family, bringsTime: Bool) {
+        self.event = event
+        self.mayExist = mayExist
+        self.family = family
+        self.bringsTime = bringsTime
+        isChecked = true
+    }
+
+    /// The same draft of a family with conditions, which change nothing of the event.
+    public func with(_ family: Family) -> EventDraft {
+        isChecked
+            ? EventDraft(checked: event, mayExist: mayExist, family: family, bringsTime: bringsTime)
+            : EventDraft(event: event, mayExist: mayExist, family: family)
     }
 }
 
@@ -36,10 +62,13 @@ public struct PostedEvent: Sendable {
     }
     public let event: Event
     public let fate: Fate
+    /// Of one that `existed`: where the post says something else than the first event, as JSON pointers into the post.
+    public let differences: [String]
 
-    public init(event: Event, fate: Fate) {
+    public init(event: Event, fate: Fate, differences: [String] = []) {
         self.event = event
         self.fate = fate
+        self.differences = differences
     }
 }
 

@@ -41,6 +41,9 @@ final class ReaderPool: Sendable {
     /// Reads that wait for a thread.
     var waiting: Int { queue.withLock { $0.jobs.count } }
 
+    /// Whether the caller is called by one of the threads.
+    var isCaller: Bool { threads.withLock { $0.contains(where: \.isCurrent) } }
+
     /// Finishes what waits, closes the connections, and returns when that is done.
     func stop() {
         queue.withLock { $0.isEnded = true }

@@ -10,6 +10,8 @@ public enum WriteRefusal: Error, Sendable {
     case tooMuchStored(limit: Int64)
     /// The idempotency key was used for another request.
     case keyReused
+    /// What was handed in is not allowed: everything that is wrong, by the names of the HTTP API.
+    case invalid([FieldError])
 }
 
 /// How a write ended.

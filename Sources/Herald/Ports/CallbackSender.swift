@@ -118,7 +118,7 @@ public enum CallbackFailure: String, Sendable, CaseIterable {
 
 /// The port through which a delivery loop speaks HTTP: one sender for each loop.
 ///
-/// All calls but `wake` come from the loop's own thread, and none of them but `poll` waits.
+/// All calls but `wake` and `problems` come from the loop's own thread, and none of them but `poll` waits.
 public protocol CallbackSender: AnyObject, Sendable {
     /// How many callbacks may be open at once.
     var capacity: Int { get }
@@ -140,10 +140,19 @@ public protocol CallbackSender: AnyObject, Sendable {
     /// Ends a running or the next `poll` early. Any thread.
     func wake()
 
+    /// What this sender says of a webhook that is to be registered or changed: everything that is wrong, by the names of the
+    /// HTTP API. May put the URL into the form in which it is stored and compared. Any thread; must not wait.
+    func problems(of settings: inout WebhookSettings) -> [FieldError]
+
     /// Ends every open attempt with `.stopped` (handed to `finished`) and frees what the sender holds. Called last.
     func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void)
 }
 
 extension CallbackSender {
     public func slept(asOf now: Int64) -> Int64 { now }
+
+    /// Any URL that is one of something.
+    public func problems(of settings: inout WebhookSettings) -> [FieldError] {
+        (1...2_048).contains(settings.url.utf8.count) ? [] : [FieldError("/url", "must have 1 to 2048 bytes")]
+    }
 }

@@ -1,6 +1,6 @@
 /// What can go wrong with a store. The texts are for operators.
 public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// Another process has it open; `holder` says which.
+    /// Another process has it open, or this one (`thisProcess`); `holder` says which.
     case inUse(path: String, holder: String)
     case notWritable(path: String, reason: String)
     /// Not a file of ours, or damaged. It was left untouched.
@@ -18,8 +18,12 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Anything else, a defect of ours included.
     case failed(reason: String)
 
+    public static let thisProcess = "this process"
+
     public var description: String {
         switch self {
+        case .inUse(let path, Self.thisProcess):
+            "\(path) is in use by this process. Stop the hub that has it first, or choose another folder."
         case .inUse(let path, let holder):
             "\(path) is in use by \(holder). Stop that process first, or choose another folder with --data."
         case .notWritable(let path, let reason):

@@ -18,19 +18,21 @@ public struct EventInterest: StreamInterest {
     public let app: AppKey
     /// Any of them.
     public let events: [EventPattern]
-    /// Empty: about anything.
+    /// Empty: about anything. See ``SubjectSelection``.
     public let subjects: Set<String>
+    private let selected: SubjectSelection
 
     public init(app: AppKey = .default, events: [EventPattern] = [.any], subjects: Set<String> = []) {
         self.app = app
         self.events = events
         self.subjects = subjects
+        selected = SubjectSelection(subjects)
     }
 
     /// Never an event that is addressed to one delegate, or that has been erased.
     public func wants(_ event: Event) -> Bool {
         event.app == app && event.audience == nil && !event.isErased
-            && (subjects.isEmpty || event.subject.map(subjects.contains) == true)
+            && selected.contains(event.subject)
             && events.contains { $0.matches(event.type) }
     }
 }

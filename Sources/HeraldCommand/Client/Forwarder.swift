@@ -143,7 +143,7 @@ extension Event {
         self.init(
             id: json.text("id"), type: json.text("type"), subject: json["subject"]?.string,
             time: json["time"]?.timestamp?.milliseconds ?? 0,
-            attributes: json["attributes"].map { $0.members.map { KeyValue($0.key, $0.value.string ?? "") } } ?? [],
+            attributes: json["attributes"].map(Event.attributes(shown:)) ?? [],
             data: json["data"].map { Array($0.bytes) } ?? Array("null".utf8))
     }
 }

@@ -36,9 +36,9 @@ extension Call {
 
 extension StoredAnswer {
     /// The headers that are remembered with an answer.
-    private static let names: [StaticString] = ["Content-Type", "Location", "ETag"]
+    private static let names: [StaticString] = ["Content-Type", "Location", "ETag", "Preference-Applied"]
 
-    fileprivate init(fingerprint: [UInt8], _ response: Response) {
+    init(fingerprint: [UInt8], _ response: Response) {
         let headers = response.headers.filter { field in
             Self.names.contains { $0.description == field.name.description }
         }
@@ -59,4 +59,7 @@ extension Response {
         self.init(
             status: stored.status, headers: stored.fields + [.init("Idempotent-Replayed", "true")], body: stored.body)
     }
+
+    /// The answer to a repetition of the request.
+    var replayed: Response { Response(StoredAnswer(fingerprint: [], self)) }
 }

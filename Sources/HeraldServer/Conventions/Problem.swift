@@ -268,6 +268,7 @@ extension Problem {
         case .tooFast(let limit, let seconds): self = .tooFast(limit, retryAfter: seconds)
         case .tooMuchStored(let limit): self = .tooMuchStored(limit)
         case .keyReused: self = .idempotencyKeyReused
+        case .invalid(let errors): self = .invalid(errors)
         case .store(let error): self.init(error)
         }
     }

@@ -79,6 +79,7 @@ struct AppEndpoints: Sendable {
         case .notFound: Problem.noApp(call.parameters.first ?? "").response(requestID: call.requestID)
         case .versionMismatch: Problem.preconditionFailed.response(requestID: call.requestID)
         case .nameTaken(let app): Problem.nameTaken(app).response(requestID: call.requestID)
+        case .invalid(let errors): Problem.invalid(errors).response(requestID: call.requestID)
         case .isDefault: Problem.defaultApp.response(requestID: call.requestID)
         case .tooMany:
             Problem.tooMany("There are at most \(AppWrite.maxApps) apps. Delete some first.")

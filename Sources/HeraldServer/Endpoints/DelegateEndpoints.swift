@@ -6,7 +6,6 @@ import JSON
 struct DelegateEndpoints: Sendable {
     let hub: Hub
     let streams: Streams
-    let checkURL: DelegateInput.URLCheck
 
     var routes: [Route] {
         [
@@ -25,7 +24,7 @@ struct DelegateEndpoints: Sendable {
 
     private func register(_ call: Call) throws(Problem) {
         _ = try call.query()
-        let input = try DelegateInput.registration(call.json(), checkURL)
+        let input = try DelegateInput.registration(call.json(), hub.rules)
         let secret =
             if let brought = input.secret.brought {
                 brought
@@ -50,7 +49,7 @@ struct DelegateEndpoints: Sendable {
 
     private func change(_ call: Call) throws(Problem) {
         _ = try call.query()
-        try registry.update(call, DelegateInput.patch(call.json(), checkURL))
+        try registry.update(call, DelegateInput.patch(call.json(), hub.rules))
     }
 
     private func remove(_ call: Call) throws(Problem) {

@@ -17,8 +17,8 @@ struct EventEndpoints: Sendable {
         [
             Route(.post, "/v1/events", needs: .publish, takesCloudEvents: true, posting.post),
             Route(.get, "/v1/events", needs: .read, list),
-            Route(.get, "/v1/events/{id}", needs: .read, show),
-            Route(.post, "/v1/events/{id}/redeliver", needs: .manage, redeliver),
+            Route(.get, "/v1/events/{id}", needs: .read, takesSlashes: true, show),
+            Route(.post, "/v1/events/{id}/redeliver", needs: .manage, takesSlashes: true, redeliver),
         ]
     }
 
@@ -48,10 +48,10 @@ struct EventEndpoints: Sendable {
     }
 
     private func show(_ call: Call) throws(Problem) {
-        _ = try call.query()
+        let source = try call.query("source")["source"]
         let id = call.parameters[0]
         try call.answer(from: hub) { reader in
-            let logged = try DeliveryFilter.event(id, call.app, reader)
+            let logged = try Self.event(id, of: source, call.app, reader)
             let deliveries = try DeliveryStory.all(of: logged, hub, reader)
             var json = JSONWriter(capacity: 1024)
             json.object { event in
@@ -64,6 +64,18 @@ struct EventEndpoints: Sendable {
             }
             call.send(etaggedByContent: json.bytes)
         }
+    }
+
+    /// - Parameter source: of a CloudEvent with this id, which may have another one in the log.
+    private static func event(
+        _ id: String, of source: String?, _ app: AppKey, _ reader: any StoreReader
+    ) throws -> LoggedEvent {
+        guard let source else { return try DeliveryFilter.event(id, app, reader) }
+        if let found = try reader.event(app: app, id: id), found.event.attribute("source") == source { return found }
+        guard let found = try reader.event(app: app, id: EventID.qualified(id, source: source)) else {
+            throw Problem.notFound("There is no event with the id \(id) of the source \(source).")
+        }
+        return found
     }
 
     /// To all delegates that were told, or to one.

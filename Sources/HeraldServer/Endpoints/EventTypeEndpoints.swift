@@ -51,7 +51,7 @@ struct EventTypeEndpoints: Sendable {
         }
         let document = try call.json(limits: EventTypeInput.limits)
         try pool.run(call) { budget throws(Problem) in
-            try EventTypeInput.read(document, within: &budget)
+            try EventTypeInput.read(document, of: type, within: &budget)
         } then: { description throws(Problem) in
             try write(call, type, .set(description))
         }

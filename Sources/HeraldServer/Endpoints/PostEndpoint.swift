@@ -11,6 +11,7 @@ final class PostEndpoint: Sendable {
     private let publish: @Sendable (Publication) -> Void
     /// Reused, since a fresh one allocates 20 KiB: a third of what accepting an event costs.
     private let parser = SharedParser()
+    private let openWaits = OpenWaits()
 
     /// - Parameter publish: takes the events that were read and may be posted.
     init(hub: Hub, checks: SchemaChecks, publish: @escaping @Sendable (Publication) -> Void) {
@@ -56,12 +57,16 @@ final class PostEndpoint: Sendable {
         let idempotency: Idempotency<[PostedEvent]>? =
             call.request.head.has("Idempotency-Key")
             ? try call.idempotency(of: body) { posting.answer.response($0) } : nil
-        waiting?.answer { reports in
-            if let reports { posting.accept(input.drafts, reports) } else { posting.accept() }
+        var completion = posting.finishAlone
+        if let idempotency {
+            let repetitions = Repetitions(hub, openWaits, call.app, idempotency.key)
+            waiting?.answer { posted, reports in posting.accept(posted, reports, repetitions) }
+            completion = { posting.finish($0, repetitions) }
+        } else {
+            waiting?.answer { posted, reports in posting.accept(posted, reports, nil) }
         }
         publish(
-            Publication(
-                app: call.app, drafts: input.drafts, idempotency: idempotency, completion: posting.finish))
+            Publication(app: call.app, drafts: input.drafts, idempotency: idempotency, completion: completion))
     }
 
     /// - Returns: the events, and the body as one JSON document, whichever way it came.
@@ -142,50 +147,138 @@ private final class Posting: Sendable {
 
     func accept() { call.responder.send(accepted) }
 
-    /// - Parameter reports: of all deliveries, for which the client has waited.
-    func accept(_ drafts: [EventDraft], _ reports: [DeliveryWatch.Report]) {
-        call.responder.send(call.completed(answer.response(accepting: drafts, reports, waiting)))
+    /// - Parameter reports: of all deliveries, for which the client has waited; `nil`: the time is up.
+    func accept(_ posted: [PostedEvent], _ reports: [DeliveryWatch.Report]?, _ repetitions: Repetitions?) {
+        // What is stored for the idempotency key.
+        let provisional = answer.response(posted)
+        guard let reports, let waiting else { return end(provisional, repetitions) }
+        let told = answer.response(posted, reports, waiting)
+        guard let repetitions else { return end(told, nil) }
+        // Nobody gets an answer that a repetition would not get.
+        repetitions.replace(told) { [self] isKept in end(isKept ? told : provisional, repetitions) }
     }
 
-    /// The writer's thread.
-    @Sendable func finish(_ result: WriteResult<[PostedEvent]>) {
-        if case .done(let posted) = result, posted.allSatisfy({ $0.fate == .accepted }) {
-            // Whoever waits is answered when all were told, or the time is up.
-            if waiting == nil { accept() }
-        } else {
-            call.send(result) { answer.response($0) }
-            waiting?.giveUp()
-        }
+    private func end(_ response: Response, _ repetitions: Repetitions?) {
+        for repetition in repetitions?.end() ?? [] { repetition.send(response.replayed) }
+        call.send(response)
     }
+
+    /// The writer's thread. Of a request without a key.
+    @Sendable func finishAlone(_ result: WriteResult<[PostedEvent]>) { finish(result, nil) }
+
+    /// The writer's thread.
+    func finish(_ result: WriteResult<[PostedEvent]>, _ repetitions: Repetitions?) {
+        switch result {
+        case .done(let posted) where posted.allSatisfy { $0.fate == .accepted }:
+            // Whoever waits is answered when all were told, or the time is up.
+            if let waiting {
+                repetitions?.begin()
+                return waiting.committed(posted)
+            }
+            // The log has the ids that were read.
+            if posted.allSatisfy({ $0.event.id == $0.event.publisherID }) { return accept() }
+        case .replayed:
+            if let repetitions, repetitions.join(call) {
+                waiting?.giveUp()
+                return
+            }
+        default: break
+        }
+        call.send(result) { answer.response($0) }
+        waiting?.giveUp()
+    }
+}
+
+/// Requests that repeat one whose client still waits: they get the answer that it will get.
+private struct Repetitions: Sendable {
+    private let hub: Hub
+    private let open: OpenWaits
+    private let name: OpenWaits.Name
+    private let key: IdempotencyKey
+
+    init(_ hub: Hub, _ open: OpenWaits, _ app: AppKey, _ key: IdempotencyKey) {
+        self.hub = hub
+        self.open = open
+        self.key = key
+        name = OpenWaits.Name(app: app, key: key.key)
+    }
+
+    /// The writer's thread, like `join`: the first request is carried out before another one can be its repetition.
+    func begin() { open.calls.withLock { $0[name] = [] } }
+
+    /// - Returns: `false` when the first request has been answered.
+    func join(_ call: Call) -> Bool {
+        open.calls.withLock { $0[name]?.append(call) != nil }
+    }
+
+    func end() -> [Call] { open.calls.withLock { $0.removeValue(forKey: name) } ?? [] }
+
+    /// From now on repetitions are answered so.
+    func replace(_ response: Response, _ completion: @escaping @Sendable (Bool) -> Void) {
+        hub.replaceAnswer(
+            key, app: name.app, with: StoredAnswer(fingerprint: key.fingerprint, response), completion: completion)
+    }
+}
+
+/// The repetitions of each request whose client waits, by its idempotency key. Any thread; bounded by the requests that may wait.
+private final class OpenWaits: Sendable {
+    struct Name: Hashable {
+        let app: AppKey
+        let key: String
+    }
+
+    let calls = Mutex<[Name: [Call]]>([:])
 }
 
 /// A post whose client waits until every delegate has been told once (`Prefer: wait`).
 ///
-/// Any thread; the lock guards who is told of the outcome.
+/// Any thread; the lock guards what has happened so far.
 private final class WaitingPost: Sendable {
+    typealias Handler = @Sendable ([PostedEvent], [DeliveryWatch.Report]?) -> Void
+
+    private struct State {
+        var handler: Handler?
+        var posted: [PostedEvent]?
+        /// All delegates were told, or the time is up.
+        var isOver = false
+        var reports: [DeliveryWatch.Report]?
+    }
+
     let seconds: Int
-    private let handler = Mutex<(@Sendable ([DeliveryWatch.Report]?) -> Void)?>(nil)
+    private let state = Mutex(State())
 
     init(seconds: Int) { self.seconds = seconds }
 
     /// For the events that are about to be read.
     func watch(_ hub: Hub, events: Int) -> DeliveryWatch? {
         guard events > 0 else { return nil }
-        return hub.watch(events: events, seconds: seconds) { [self] reports in takeHandler()?(reports) }
+        return hub.watch(events: events, seconds: seconds) { [self] reports in
+            change { state in
+                state.isOver = true
+                state.reports = reports
+            }
+        }
     }
 
     /// Who is told of the outcome. To be called before the events are posted.
-    func answer(_ body: @escaping @Sendable ([DeliveryWatch.Report]?) -> Void) { handler.withLock { $0 = body } }
+    func answer(_ body: @escaping Handler) { state.withLock { $0.handler = body } }
+
+    /// The events are on disk. A delegate may have been told of them already.
+    func committed(_ posted: [PostedEvent]) { change { $0.posted = posted } }
 
     /// The request was answered otherwise.
-    func giveUp() { _ = takeHandler() }
+    func giveUp() { state.withLock { $0.handler = nil } }
 
-    private func takeHandler() -> (@Sendable ([DeliveryWatch.Report]?) -> Void)? {
-        handler.withLock { handler in
-            defer { handler = nil }
-            return handler
+    private func change(_ body: (inout State) -> Void) {
+        let (handler, posted, reports) = state.withLock { state in
+            body(&state)
+            guard state.isOver, let posted = state.posted else { return (nil, [], nil) as Ended }
+            return (state.handler.take(), posted, state.reports)
         }
+        handler?(posted, reports)
     }
+
+    private typealias Ended = (Handler?, [PostedEvent], [DeliveryWatch.Report]?)
 }
 
 /// The answer to a post.
@@ -198,32 +291,37 @@ private struct PostAnswer: Sendable {
         warnings = input.warnings
     }
 
-    /// 202 once it is durable; 200 when all delegates have been told, or there is nobody to tell of anything.
-    /// - Parameter reports: the first attempts of all deliveries, when the client has waited for them.
-    func response(
-        accepting drafts: [EventDraft], _ reports: [DeliveryWatch.Report]? = nil, _ waiting: WaitingPost? = nil
-    ) -> Response {
-        let isOver = reports != nil || drafts.isEmpty
-        var response = response(isOver ? 200 : 202, drafts.count, reports) { drafts[$0].event }
-        if reports != nil, let waiting {
-            response.headers.append(.init("Preference-Applied", "wait=\(waiting.seconds)"))
-        }
-        return response
+    /// 202 once it is durable; 200 when there is nobody to tell of anything.
+    func response(accepting drafts: [EventDraft]) -> Response {
+        response(drafts.isEmpty ? 200 : 202, drafts.count) { PostedEvent(event: drafts[$0].event, fate: .accepted) }
     }
 
     /// 200 when all of it had been posted before.
     func response(_ posted: [PostedEvent]) -> Response {
-        response(posted.allSatisfy { $0.fate == .existed } ? 200 : 202, posted.count) { posted[$0].event }
+        response(posted.allSatisfy { $0.fate == .existed } ? 200 : 202, posted.count) { posted[$0] }
+    }
+
+    /// 200: all delegates have been told.
+    /// - Parameter reports: the first attempts of all deliveries.
+    func response(
+        _ posted: [PostedEvent], _ reports: [DeliveryWatch.Report], _ waiting: WaitingPost
+    ) -> Response {
+        var response = response(200, posted.count, reports) { posted[$0] }
+        response.headers.append(.init("Preference-Applied", "wait=\(waiting.seconds)"))
+        return response
     }
 
     private func response(
-        _ status: Int, _ count: Int, _ reports: [DeliveryWatch.Report]? = nil, _ event: (Int) -> Event
+        _ status: Int, _ count: Int, _ reports: [DeliveryWatch.Report]? = nil, _ posted: (Int) -> PostedEvent
     ) -> Response {
         let byEvent = reports.map { Dictionary(grouping: $0, by: \.event.id) }
         var json = JSONWriter(capacity: 256 * count)
         func write(_ index: Int, _ json: inout JSONObjectWriter) {
-            let event = event(index)
+            let posted = posted(index)
+            let event = posted.event
             json.head(of: event)
+            json.member("duplicate", posted.fate == .existed)
+            if !posted.differences.isEmpty { json.member("differs", posted.differences) }
             if !warnings.isEmpty { json.member(warnings: warnings[index]) }
             guard let byEvent else { return }
             json.array("deliveries") { list in

@@ -61,9 +61,8 @@ struct StateEndpoints: Sendable {
                 throw .invalid([FieldError("/user/id", "must be the user of the path, \(userID)")])
             }
             let ifMatch = try call.ifMatch()
-            let draft = EventDraft(
-                event: event.event, mayExist: false,
-                family: .auth(userID: userID, isLoggedIn: isLoggedIn, user: user, ifMatch: ifMatch))
+            let draft = event.with(
+                .auth(userID: userID, isLoggedIn: isLoggedIn, user: user, ifMatch: ifMatch))
             publish(call, draft) {
                 guard let status = hub.auth.status(call.app, userID: userID) else { return nil }
                 return (status.version, { $0.members(of: status) })
@@ -141,9 +140,8 @@ struct StateEndpoints: Sendable {
             $0.member("state", state)
         } then: { event throws(Problem) in
             let ifMatch = try call.ifMatch()
-            let draft = EventDraft(
-                event: event.event, mayExist: false,
-                family: .appState(state: state.bytes, onlyIfChanged: onlyIfChanged, ifMatch: ifMatch))
+            let draft = event.with(
+                .appState(state: state.bytes, onlyIfChanged: onlyIfChanged, ifMatch: ifMatch))
             publish(call, draft) {
                 guard let state = hub.appState.state(call.app) else { return nil }
                 return (state.eventID, { $0.members(of: state) })

@@ -87,12 +87,13 @@ struct StreamEndpoints: Sendable {
         var subjects: [String] = []
         if let text = query["subjects"] {
             subjects = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
-            if subjects.count > Self.maxSubjects || subjects.contains(where: { $0.isEmpty || $0.count > 256 }) {
+            let problem = subjects.lazy.compactMap(SubjectSelection.problem).first
+            if subjects.count > Self.maxSubjects || problem != nil {
                 wrong.append(
                     .init(
                         place: .parameter("subjects"),
-                        detail: "must be 1 to \(Self.maxSubjects) subjects of 1 to 256 characters, separated by commas")
-                )
+                        detail: problem.map { "has a subject between its commas that \($0)" }
+                            ?? "must be at most \(Self.maxSubjects) subjects, separated by commas"))
             }
         }
         guard wrong.isEmpty else { throw .validation(wrong) }
@@ -111,7 +112,7 @@ struct StreamEndpoints: Sendable {
             guard let delegate = hub.registry.delegate(call.app, id: id) else { throw .noWebhook(id) }
             return delegate.key
         }
-        if let event = query["event"], !EventInput.isValidID(event) {
+        if let event = query["event"], !EventID.isKnowable(event) {
             throw .invalidParameter("event", "must be an event's id")
         }
         let interest = AttemptInterest(

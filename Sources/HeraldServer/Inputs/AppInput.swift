@@ -15,6 +15,7 @@ struct AppInput {
         if document["name"] == nil { input.reader.wrong("/name", "is required") }
         var settings = App.Settings(name: "")
         for (key, value) in document.root.members { input.read(key, value, into: &settings) }
+        input.reader.add(settings.problems)
         try input.reader.check()
         return settings
     }
@@ -26,8 +27,9 @@ struct AppInput {
         input.reader.wrong(document.errors(unlessObjectOf: fields))
         var read = App.Settings(name: "")
         for (key, value) in document.root.members { input.read(key, value, into: &read) }
-        try input.reader.check()
         let given = Set(document.root.members.map(\.key))
+        input.reader.add(read.problems.filter { given.contains(String($0.pointer.dropFirst())) })
+        try input.reader.check()
         let patch = read
         return { settings in
             if given.contains("name") { settings.name = patch.name }
@@ -39,28 +41,11 @@ struct AppInput {
 
     private mutating func read(_ key: String, _ value: JSONValue, into settings: inout App.Settings) {
         switch key {
-        case "name": settings.name = name(value)
-        case "max_delegates":
-            settings.maxDelegates = value.isNull ? nil : reader.integer(value, "/max_delegates", 0...1_000_000)
-        case "events_per_second":
-            settings.eventsPerSecond = value.isNull ? nil : reader.integer(value, "/events_per_second", 1...1_000_000)
-        case "max_stored_bytes":
-            settings.maxStoredBytes =
-                value.isNull ? nil : Int64(reader.integer(value, "/max_stored_bytes", 0...1_000_000_000_000_000))
+        case "name": if let name = reader.text(value, "/name") { settings.name = name }
+        case "max_delegates": settings.maxDelegates = reader.integer(value, "/max_delegates")
+        case "events_per_second": settings.eventsPerSecond = reader.integer(value, "/events_per_second")
+        case "max_stored_bytes": settings.maxStoredBytes = reader.integer(value, "/max_stored_bytes").map(Int64.init)
         default: break
         }
-    }
-
-    private mutating func name(_ value: JSONValue) -> String {
-        guard let name = value.string, (1...64).contains(name.utf8.count), !name.hasPrefix("app_"),
-            name.utf8.allSatisfy({ byte in
-                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
-                    || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "-")
-            })
-        else {
-            reader.wrong("/name", "must be 1 to 64 of a-z, 0-9, _ and -, and not begin with app_")
-            return ""
-        }
-        return name
     }
 }

@@ -34,10 +34,6 @@ enum CloudEventInput {
         }
     }
 
-    /// Of one event, beside its fields.
-    static let maxAttributes = 32
-    static let maxValueBytes = 1_024
-
     // MARK: Content types
 
     static let contentTypes =
@@ -103,46 +99,39 @@ enum CloudEventInput {
                     fail(name, "is no name of an attribute: those are 1 to 64 of a-z and 0-9")
                     continue
                 }
-                guard let text = text(value), isAcceptable(text) else {
+                guard let attribute = EventAttribute(name, value), EventAttribute.isAcceptable(attribute.value),
+                    !attribute.isLiteral || !texts.contains(name)
+                else {
                     fail(
                         name,
-                        "must be a string of 1 to \(maxValueBytes) bytes without control characters, a boolean or a "
-                            + "whole number")
+                        "must be a string of 1 to \(EventAttribute.maxValueBytes) bytes without control characters"
+                            + (texts.contains(name) ? "" : ", a boolean or a whole number"))
                     continue
                 }
                 if name == CloudEventAttribute.dataContentType {
-                    guard text.utf8.allSatisfy({ $0 < 0x7f }),
-                        isJSON(text.prefix { $0 != ";" }.lowercased().filter { $0 != " " })
+                    guard attribute.value.utf8.allSatisfy({ $0 < 0x7f }),
+                        isJSON(attribute.value.prefix { $0 != ";" }.lowercased().filter { $0 != " " })
                     else {
                         fail(name, "must be a JSON type, such as application/json: the data of events is JSON")
                         continue
                     }
-                    if text == "application/json" { continue }
+                    if attribute.value == "application/json" { continue }
                 }
-                attributes.append(KeyValue(name, text))
+                attributes.append(attribute.pair)
             }
         }
-        if attributes.count > maxAttributes {
+        if attributes.count > EventAttribute.maxCount {
             errors.append(
-                FieldError(pointer, "must have at most \(maxAttributes) attributes beside the fields of events"))
+                FieldError(
+                    pointer, "must have at most \(EventAttribute.maxCount) attributes beside the fields of events"))
         }
         return attributes
     }
 
-    /// The canonical text of an attribute; of other values than the specification allows, `nil`.
-    private static func text(_ value: JSONValue) -> String? {
-        switch value.kind {
-        case .string: value.string
-        case .bool: value.bool == true ? "true" : "false"
-        case .number: value.integer.map { String($0) }
-        case .null, .array, .object: nil
-        }
-    }
-
-    private static func isAcceptable(_ text: String) -> Bool {
-        (1...maxValueBytes).contains(text.utf8.count)
-            && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-    }
+    /// Those that the specification wants to be texts.
+    private static let texts: Set = [
+        CloudEventAttribute.source, CloudEventAttribute.dataSchema, CloudEventAttribute.dataContentType,
+    ]
 
     // MARK: Binary
 
@@ -183,7 +172,7 @@ enum CloudEventInput {
     private static func data(_ body: [UInt8]) throws(Problem) -> [UInt8] {
         if body.isEmpty { return Array("null".utf8) }
         do throws(JSONError) {
-            return try JSONDocument(parsing: body, limits: JSONLimits(values: 200_000)).root.bytes
+            return try JSONDocument(parsing: body, limits: JSONLimits(values: EventInput.maxValues)).root.bytes
         } catch {
             throw .malformedJSON(error)
         }

@@ -1,45 +1,33 @@
 import Herald
 import JSON
 
-/// The fields of a webhook's settings, with their limits.
+/// The fields of a webhook's settings, as JSON has them. What they may be, `WebhookRules` says.
 extension DelegateInput {
     /// `null` sets a field back to its default. Passes over what is no setting.
     mutating func read(_ key: String, _ value: JSONValue, into settings: inout WebhookSettings) {
         let defaults = WebhookSettings(url: settings.url)
         let isDefault = value.isNull
         switch key {
-        case "url": if let url = url(value) { settings.url = url }
-        case "events": settings.events = isDefault ? defaults.events : patterns(value)
-        case "subjects": settings.subjects = isDefault ? defaults.subjects : subjects(value)
+        case "url": if let url = reader.text(value, "/url") { settings.url = url }
+        case "events": settings.events = isDefault ? defaults.events : patterns(value) ?? settings.events
+        case "subjects": settings.subjects = isDefault ? defaults.subjects : subjects(value) ?? settings.subjects
         case "filter": settings.filter = isDefault ? nil : filter(value)
         case "description":
-            settings.description = isDefault ? "" : reader.text(value, "/description", maxCharacters: 256)
-        case "metadata":
-            reader.merge(
-                value, "/metadata", into: &settings.metadata, maxPairs: 32, name: { $0 }, check: checkMetadata)
+            settings.description = isDefault ? "" : reader.text(value, "/description") ?? settings.description
+        case "metadata": reader.merge(value, "/metadata", into: &settings.metadata, name: { $0 })
         case "format":
             settings.format = isDefault ? defaults.format : reader.choice(value, "/format", default: defaults.format)
-        case "headers":
-            reader.merge(
-                value, "/headers", into: &settings.headers, maxPairs: 16, name: { $0.lowercased() },
-                check: { HeaderRules.problem(name: $0, value: $1) })
+        case "headers": reader.merge(value, "/headers", into: &settings.headers, name: { $0.lowercased() })
         case "ordering":
             settings.ordering =
                 isDefault ? defaults.ordering : reader.choice(value, "/ordering", default: defaults.ordering)
         case "max_in_flight":
-            settings.maxInFlight =
-                isDefault ? defaults.maxInFlight : reader.integer(value, "/max_in_flight", 1...256)
-        case "rate_limit":
-            settings.rateLimit =
-                isDefault
-                ? nil
-                : reader.number(value, "/rate_limit", 0.01...10_000, words: "of requests a second, from 0.01 to 10000")
+            settings.maxInFlight = reader.integer(value, "/max_in_flight") ?? defaults.maxInFlight
+        case "rate_limit": settings.rateLimit = reader.number(value, "/rate_limit")
         case "timeout_seconds":
-            settings.timeoutSeconds =
-                isDefault ? defaults.timeoutSeconds : reader.integer(value, "/timeout_seconds", 1...60)
+            settings.timeoutSeconds = reader.integer(value, "/timeout_seconds") ?? defaults.timeoutSeconds
         case "retry_schedule": settings.retrySchedule = isDefault ? defaults.retrySchedule : schedule(value)
-        case "lease_seconds":
-            settings.leaseSeconds = isDefault ? nil : reader.integer(value, "/lease_seconds", 10...31_536_000)
+        case "lease_seconds": settings.leaseSeconds = reader.integer(value, "/lease_seconds")
         case "verification":
             settings.verification =
                 isDefault
@@ -52,50 +40,33 @@ extension DelegateInput {
         }
     }
 
-    private mutating func url(_ value: JSONValue) -> String? {
-        guard let text = value.string else {
-            reader.wrong("/url", "must be a string")
+    /// `nil`: something is wrong.
+    private mutating func patterns(_ value: JSONValue) -> [EventPattern]? {
+        guard value.kind == .array else {
+            reader.wrong("/events", "must be an array of patterns, such as [\"auth.*\"]")
             return nil
-        }
-        switch checkURL(text) {
-        case .success(let url): return url
-        case .failure(let error):
-            reader.wrong([error])
-            return nil
-        }
-    }
-
-    private mutating func patterns(_ value: JSONValue) -> [EventPattern] {
-        guard value.kind == .array, (1...64).contains(value.count) else {
-            reader.wrong("/events", "must be an array of 1 to 64 patterns, such as [\"auth.*\"]")
-            return []
         }
         var patterns: [EventPattern] = []
+        var isRight = true
         for (index, element) in value.elements.enumerated() {
             guard let pattern = element.string.flatMap(EventPattern.init) else {
-                reader.wrong("/events/\(index)", "must be a type such as auth.logged_in, a prefix such as auth.*, or *")
+                reader.wrong("/events/\(index)", "must be \(EventPattern.words)")
+                isRight = false
                 continue
             }
             if !patterns.contains(pattern) { patterns.append(pattern) }
+            // Of a list that is much too long, the rest need not be compared.
+            if patterns.count > WebhookRules.maxPatterns { break }
         }
-        return patterns
+        return isRight ? patterns : nil
     }
 
-    private mutating func subjects(_ value: JSONValue) -> [String] {
-        guard value.kind == .array, value.count <= 1_000 else {
-            reader.wrong("/subjects", "must be an array of at most 1000 strings")
-            return []
+    private mutating func subjects(_ value: JSONValue) -> [String]? {
+        guard value.kind == .array, value.count <= WebhookRules.maxSubjects else {
+            reader.wrong("/subjects", "must be an array of at most \(WebhookRules.maxSubjects) strings")
+            return nil
         }
-        var subjects: [String] = []
-        for (index, element) in value.elements.enumerated() {
-            let subject = reader.text(element, "/subjects/\(index)", maxCharacters: EventInput.maxSubjectCharacters)
-            if subject.isEmpty {
-                if element.string == "" { reader.wrong("/subjects/\(index)", "must not be empty") }
-                continue
-            }
-            subjects.append(subject)
-        }
-        return subjects
+        return value.elements.enumerated().compactMap { reader.text($1, "/subjects/\($0)") }
     }
 
     private mutating func filter(_ value: JSONValue) -> ContentFilter? {
@@ -106,17 +77,14 @@ extension DelegateInput {
     }
 
     private mutating func schedule(_ value: JSONValue) -> [Double] {
-        guard value.kind == .array, value.count <= 20 else {
-            reader.wrong("/retry_schedule", "must be an array of at most 20 delays in seconds")
+        guard value.kind == .array, value.count <= WebhookRules.maxRetries else {
+            reader.wrong(
+                "/retry_schedule", "must be an array of at most \(WebhookRules.maxRetries) delays in seconds")
             return []
         }
         return value.elements.enumerated().map { index, element in
-            reader.number(element, "/retry_schedule/\(index)", 0...604_800, words: "of seconds from 0 to 604800")
+            if element.isNull { reader.wrong("/retry_schedule/\(index)", "must be a number") }
+            return reader.number(element, "/retry_schedule/\(index)") ?? 0
         }
-    }
-
-    private func checkMetadata(_ key: String, _ value: String) -> String? {
-        key.isEmpty || key.unicodeScalars.count > 64 || value.unicodeScalars.count > 256
-            ? "must have a key of 1 to 64 characters and a value of at most 256" : nil
     }
 }

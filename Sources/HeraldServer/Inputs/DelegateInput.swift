@@ -3,9 +3,6 @@ import JSON
 
 /// Reads what a client says of a webhook: a registration, or a merge patch (RFC 7396) of one. Reports all that is wrong.
 struct DelegateInput {
-    /// Turns a URL into the form in which it is stored and compared, or says what is wrong with it.
-    typealias URLCheck = @Sendable (String) -> Result<String, FieldError>
-
     static let patchFields = [
         "url", "events", "subjects", "filter", "description", "metadata", "format", "headers", "ordering",
         "max_in_flight", "rate_limit", "timeout_seconds", "retry_schedule", "lease_seconds", "verification",
@@ -16,9 +13,8 @@ struct DelegateInput {
     static let fields = patchFields + firstFields
 
     var reader = FieldReader()
-    let checkURL: URLCheck
 
-    private init(_ checkURL: @escaping URLCheck) { self.checkURL = checkURL }
+    private init() {}
 
     // MARK: Registrations
 
@@ -31,14 +27,14 @@ struct DelegateInput {
 
     /// - Throws: 422 with every wrong field.
     static func registration(
-        _ document: JSONDocument, _ checkURL: @escaping URLCheck
+        _ document: JSONDocument, _ rules: WebhookRules
     ) throws(Problem) -> Registration {
-        var input = DelegateInput(checkURL)
+        var input = DelegateInput()
         input.reader.wrong(document.errors(unlessObjectOf: fields))
         var settings = WebhookSettings(url: "")
         if document["url"] == nil { input.reader.wrong("/url", "is required: where to send the callbacks") }
         for (key, value) in document.root.members { input.read(key, value, into: &settings) }
-        TLSInput.check(settings, &input.reader)
+        input.reader.add(rules.problems(of: &settings))
         let registration = Registration(
             settings: settings, secret: SecretInput(document, &input.reader), start: input.start(document["start"]),
             replaysCurrentState: input.replaysCurrentState(document["replay_current_state"]))
@@ -63,19 +59,20 @@ struct DelegateInput {
         @Sendable (_ state: inout WebhookDelegate.State, _ now: Int64) throws(RegistryWrite.InvalidSettings) -> Void
 
     /// - Throws: 422 with every wrong field.
-    static func patch(_ document: JSONDocument, _ checkURL: @escaping URLCheck) throws(Problem) -> Change {
-        var input = DelegateInput(checkURL)
+    static func patch(_ document: JSONDocument, _ rules: WebhookRules) throws(Problem) -> Change {
+        var input = DelegateInput()
         let unknown = document.errors(unlessObjectOf: patchFields)
         input.reader.wrong(
             unknown.map { error in insteadOfPatching[error.pointer].map { FieldError(error.pointer, $0) } ?? error })
         var probe = WebhookSettings(url: "")
         for (key, value) in document.root.members { input.read(key, value, into: &probe) }
+        input.reader.add(WebhookRules.limitProblems(of: probe))
         try input.reader.check()
         return { state, now throws(RegistryWrite.InvalidSettings) in
-            var input = DelegateInput(checkURL)
+            var input = DelegateInput()
             let old = state.settings
             for (key, value) in document.root.members { input.read(key, value, into: &state.settings) }
-            TLSInput.check(state.settings, &input.reader)
+            input.reader.add(rules.problems(of: &state.settings))
             // Together with what is there it may be too much.
             if !input.reader.errors.isEmpty { throw RegistryWrite.InvalidSettings(input.reader.errors) }
             if document["lease_seconds"] != nil { state.renewLease(now: now) }

@@ -5,21 +5,19 @@ import JSONSchema
 /// Reads what a client says of an event type: `{"description", "example", "schema", "check"}`.
 enum EventTypeInput {
     static let fields = ["description", "example", "schema", "check"]
-    static let maxExampleBytes = 16_384
-    /// As much as fits into a body; the size bounds it.
-    static let limits = JSONLimits(values: 50_000, keyBytes: 1_024)
+    static let limits = EventTypeWrite.limits
 
     /// Not for a loop's thread.
     /// - Parameter budget: what the schema and the example may cost.
     /// - Throws: 422 with every wrong field.
     static func read(
-        _ document: JSONDocument, within budget: inout WorkBudget
+        _ document: JSONDocument, of type: String, within budget: inout WorkBudget
     ) throws(Problem) -> EventTypeWrite.Description {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: fields))
         var description = EventTypeWrite.Description()
         if let value = document["description"], !value.isNull {
-            description.text = reader.text(value, "/description", maxCharacters: 2_048)
+            description.text = reader.text(value, "/description") ?? ""
         }
         if let value = document["check"], !value.isNull {
             description.check = reader.choice(value, "/check", default: .off)
@@ -28,14 +26,9 @@ enum EventTypeInput {
         if let value = document["schema"], !value.isNull {
             schema = compile(value, &reader, &budget)
             description.schema = value.bytes
-        } else if description.check != .off {
-            reader.wrong("/check", "must be off as long as there is no schema")
         }
         if let value = document["example"] {
             description.example = value.bytes
-            if value.bytes.count > maxExampleBytes {
-                reader.wrong("/example", "must have at most \(maxExampleBytes) bytes")
-            }
             if let schema {
                 reader.wrong(
                     schema.violations(of: value, within: &budget).map {
@@ -43,6 +36,7 @@ enum EventTypeInput {
                     })
             }
         }
+        reader.add(EventTypeWrite(type: type, action: .set(description)) { _ in }.problems)
         try reader.check()
         return description
     }

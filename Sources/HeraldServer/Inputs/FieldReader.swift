@@ -17,12 +17,24 @@ struct FieldReader {
         guard errors.isEmpty else { throw .invalid(errors) }
     }
 
-    mutating func text(_ value: JSONValue, _ pointer: String, maxCharacters: Int) -> String {
-        guard let text = value.string, text.unicodeScalars.count <= maxCharacters else {
-            wrong(pointer, "must be a string of at most \(maxCharacters) characters")
-            return ""
+    /// Adds what the hub's rules say of what was read, unless a field was wrong before: then it was not taken over.
+    mutating func add(_ problems: [FieldError]) {
+        let known = Set(errors.map(\.pointer))
+        errors += problems.filter { problem in
+            !known.contains { problem.pointer == $0 || $0.hasPrefix(problem.pointer + "/") }
         }
-        return text
+    }
+
+    mutating func text(_ value: JSONValue, _ pointer: String) -> String? {
+        if value.string == nil { wrong(pointer, "must be a string") }
+        return value.string
+    }
+
+    /// `nil` for `null`, too.
+    mutating func integer(_ value: JSONValue, _ pointer: String) -> Int? {
+        let number = value.integer.flatMap(Int.init(exactly:))
+        if number == nil, !value.isNull { wrong(pointer, "must be an integer") }
+        return number
     }
 
     mutating func integer(_ value: JSONValue, _ pointer: String, _ range: ClosedRange<Int64>) -> Int {
@@ -33,15 +45,10 @@ struct FieldReader {
         return Int(number)
     }
 
-    /// - Parameter words: the range, as people read it.
-    mutating func number(
-        _ value: JSONValue, _ pointer: String, _ range: ClosedRange<Double>, words: String
-    ) -> Double {
-        guard let number = value.double, range.contains(number) else {
-            wrong(pointer, "must be a number \(words)")
-            return range.lowerBound
-        }
-        return number
+    /// `nil` for `null`, too.
+    mutating func number(_ value: JSONValue, _ pointer: String) -> Double? {
+        if value.double == nil, !value.isNull { wrong(pointer, "must be a number") }
+        return value.double
     }
 
     mutating func flag(_ value: JSONValue, _ pointer: String) -> Bool {
@@ -66,8 +73,7 @@ struct FieldReader {
     /// Pairs of a JSON object, merged into those that are there: `null` removes one, or all of them.
     /// - Parameter name: what is the same for two keys that mean the same.
     mutating func merge(
-        _ value: JSONValue, _ pointer: String, into pairs: inout [KeyValue], maxPairs: Int, name: (String) -> String,
-        check: (String, String) -> String?
+        _ value: JSONValue, _ pointer: String, into pairs: inout [KeyValue], name: (String) -> String
     ) {
         if value.isNull {
             pairs = []
@@ -89,13 +95,8 @@ struct FieldReader {
                 wrong(place, "must be a string")
                 continue
             }
-            if let problem = check(key, text) {
-                wrong(place, problem)
-            } else {
-                pairs.append(KeyValue(key, text))
-            }
+            pairs.append(KeyValue(key, text))
         }
-        if pairs.count > maxPairs { wrong(pointer, "must have at most \(maxPairs) members") }
     }
 }
 

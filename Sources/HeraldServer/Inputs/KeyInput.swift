@@ -6,8 +6,6 @@ import JSON
 /// "requests_per_second"}`.
 enum KeyInput {
     static let fields = ["app", "name", "scopes", "expires_at", "requests_per_second"]
-    static let requestsPerSecond: ClosedRange<Int64> = 1...1_000_000
-    static let maxNameCharacters = 256
 
     /// - Parameters:
     ///   - app: whose key it is, when the client does not say.
@@ -22,16 +20,13 @@ enum KeyInput {
         reader.wrong(document.errors(unlessObjectOf: fields))
         var name = ""
         if let value = document["name"], !value.isNull {
-            name = reader.text(value, "/name", maxCharacters: maxNameCharacters)
+            name = reader.text(value, "/name") ?? name
         }
         var app = app
         if let value = document["app"], !value.isNull {
             app = reader.app(value, "/app", apps) ?? app
         }
         let scopes = reader.scopes(document["scopes"], "/scopes")
-        if scopes.contains(.admin), app != .default {
-            reader.wrong("/scopes", "must be without admin: that is for keys of the app default, which open every app")
-        }
         var end: Int64?
         if let value = document["expires_at"], !value.isNull {
             end = value.string.flatMap { Timestamp(rfc3339: $0) }?.milliseconds
@@ -41,12 +36,14 @@ enum KeyInput {
         }
         var limit: Int?
         if let value = document["requests_per_second"], !value.isNull {
-            limit = reader.integer(value, "/requests_per_second", requestsPerSecond)
+            limit = reader.integer(value, "/requests_per_second")
         }
-        try reader.check()
-        return APIKey(
+        let key = APIKey(
             app: app, id: text.id, name: name, scopes: scopes, digest: text.digest, createdAt: now, expiresAt: end,
             requestsPerSecond: limit)
+        reader.add(key.problems)
+        try reader.check()
+        return key
     }
 
     /// How long, in milliseconds, a key goes on that is replaced: `{"overlap_seconds"}`.

@@ -21,7 +21,7 @@ enum LogPlace: Equatable, Sendable {
             self = .earliest
         } else if let time = Timestamp(rfc3339: text) {
             self = .time(time.milliseconds)
-        } else if EventInput.isValidID(text) {
+        } else if EventID.isKnowable(text) {
             self = .event(id: text)
         } else {
             return nil

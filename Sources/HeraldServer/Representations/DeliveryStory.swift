@@ -125,9 +125,7 @@ extension WebhookDelegate {
         if event.isErased { return false }
         if let audience = event.audience { return audience == key }
         guard settings.events.contains(where: { $0.matches(event.type) }) else { return false }
-        if !settings.subjects.isEmpty {
-            guard let subject = event.subject, settings.subjects.contains(subject) else { return false }
-        }
+        guard SubjectSelection(settings.subjects).contains(event.subject) else { return false }
         return settings.filter?.matches(view) ?? true
     }
 }

@@ -12,7 +12,7 @@ extension JSONObjectWriter {
 
     mutating func members(of event: Event) {
         head(of: event)
-        object("attributes") { for pair in event.attributes { $0.member(pair.key, pair.value) } }
+        object("attributes") { for attribute in event.shownAttributes { attribute.write(to: &$0) } }
         member("data", .raw(event.data))
     }
 }

@@ -13,6 +13,8 @@ final class Route: Sendable {
     let segments: [Segment]
     /// Whether the body may be a CloudEvent too.
     let takesCloudEvents: Bool
+    /// Whether a parameter may hold a slash, as `%2F`: an event's id may.
+    let takesSlashes: Bool
     /// Whether the answer is a stream of Server-Sent Events.
     let isStream: Bool
 
@@ -23,7 +25,7 @@ final class Route: Sendable {
 
     init(
         _ method: RequestMethod, _ template: String, needs: Scope?, takesCloudEvents: Bool = false,
-        isStream: Bool = false,
+        takesSlashes: Bool = false, isStream: Bool = false,
         _ handle: @escaping @Sendable (Call) throws(Problem) -> Void
     ) {
         self.method = method
@@ -31,6 +33,7 @@ final class Route: Sendable {
         self.needs = needs
         self.handle = handle
         self.takesCloudEvents = takesCloudEvents
+        self.takesSlashes = takesSlashes
         self.isStream = isStream
         segments = template.split(separator: "/").map { $0.hasPrefix("{") ? .parameter : .literal(String($0)) }
     }
@@ -82,6 +85,9 @@ struct RouteTable: Sendable {
             route.segments.count == segments.count
                 && zip(route.segments, segments).allSatisfy { $0 == .parameter ? !$1.isEmpty : $0 == .literal($1) }
         }
+        if candidates.first?.takesSlashes != true, parameters.contains(where: { $0.contains("/") }) {
+            throw Self.doubtful
+        }
         guard let first = candidates.first else { return .unknownPath }
         let places = first.segments.indices.filter { first.segments[$0] == .parameter }
         return Self.choose(method, candidates, parameters: places.map { parameters[$0] })
@@ -95,6 +101,9 @@ struct RouteTable: Sendable {
         return .otherMethods((allowed + ["OPTIONS"]).joined(separator: ", "))
     }
 
+    private static let doubtful = Problem.malformedPath(
+        "The path must not contain . or .. segments, nor %5C; %2F is for the ids of events alone.")
+
     /// Segments as they came, and decoded once. What a decoder behind or in front of us could take for another path is
     /// refused.
     private static func split(_ path: String) throws(Problem) -> (raw: [String], decoded: [String]) {
@@ -107,9 +116,7 @@ struct RouteTable: Sendable {
             } catch {
                 throw .malformedPath("The path \(error.rawValue).")
             }
-            guard text != ".", text != "..", !text.contains("/"), !text.contains("\\") else {
-                throw .malformedPath("The path must not contain . or .. segments, %2F or %5C.")
-            }
+            guard text != ".", text != "..", !text.contains("\\") else { throw doubtful }
             decoded.append(text)
         }
         return (raw, decoded)

@@ -4,12 +4,14 @@ import Testing
 
 @Suite("Names")
 struct NamesTests {
-    @Test("a pattern is a type, a prefix with a star, or a star", arguments: ["a", "a.b_1", "a.*", "a.b.*", "*"])
+    @Test(
+        "a pattern is a type, a prefix with a star, or a star",
+        arguments: ["a", "a.b_1", "a.*", "a.b.*", "*", "Microsoft.Storage.BlobCreated", "Order-Service.*"])
     func patterns(text: String) throws {
         #expect(try #require(EventPattern(text)).text == text)
     }
 
-    @Test("anything else is no pattern", arguments: ["", ".*", "a*", "*.a", "a.*.b", "a.", "A", "**", "a..*"])
+    @Test("anything else is no pattern", arguments: ["", ".*", "a*", "*.a", "a.*.b", "a.", "a:b", "**", "a..*"])
     func noPatterns(text: String) {
         #expect(EventPattern(text) == nil)
     }
@@ -22,6 +24,38 @@ struct NamesTests {
         #expect(try !#require(EventPattern("a.*")).matches("ab.c"))
         #expect(try #require(EventPattern("a.b")).matches("a.b"))
         #expect(try !#require(EventPattern("a.b")).matches("a.b.c"))
+    }
+
+    @Test("a subject is meant by itself, by its beginning, or by any star")
+    func subjectsMeant() {
+        let orders = SubjectSelection(["order:*", "user:1"])
+        #expect(orders.contains("order:7") && orders.contains("order:") && orders.contains("user:1"))
+        #expect(!orders.contains("order") && !orders.contains("user:12") && !orders.contains(nil))
+        #expect(SubjectSelection(["*"]).contains("x") && !SubjectSelection(["*"]).contains(nil))
+        #expect(SubjectSelection([String]()).contains("x") && SubjectSelection([String]()).contains(nil))
+    }
+
+    @Test(
+        "a star that is not at the end of a subject is refused",
+        arguments: ["*:1", "a*b", "a**", "**", "", String(repeating: "a", count: 257)])
+    func noSubjects(text: String) {
+        #expect(SubjectSelection.problem(text) != nil)
+    }
+
+    @Test("a publisher's id is visible ASCII, and can be told from those that the log makes")
+    func eventIDs() {
+        for id in ["a", "1.2", "a/b:c", "partition:1/offset:7", "evt_01", "...", String(repeating: "x", count: 128)] {
+            #expect(EventID.isValid(id) && EventID.isKnowable(id), "\(id)")
+        }
+        for id in ["", ".", "..", "a b", "a,b", "a\"b", "a\\b", "a~b", "ä", String(repeating: "x", count: 129)] {
+            #expect(!EventID.isValid(id), "\(id)")
+        }
+        let qualified = EventID.qualified("a/b", source: "/shop")
+        #expect(EventID.isKnowable(qualified) && !EventID.isValid(qualified))
+        #expect(qualified != EventID.qualified("a/b", source: "/shop2"))
+        #expect(EventID.header("a.b%2E") == "a%2Eb%252E")
+        #expect(EventID.header(qualified) == qualified)
+        #expect(EventID.header(String(repeating: ".", count: 128)).utf8.count <= EventID.maxHeaderBytes)
     }
 
     @Test(

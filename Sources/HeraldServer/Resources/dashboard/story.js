@@ -22,7 +22,7 @@ export function story(root, { parameter: id, signal }) {
     show(head, h("div", { class: "head" }, h("h1", { class: "mono" }, event.type),
       event.deliveries.length > 0 && h("button", { type: "button", "data-key": "all", onclick: () => again() }, "Redeliver to all")),
     h("dl", { class: "facts" }, [["Posted", moment(event.time)], ["Subject", event.subject && h("a", { href: `#/events?subject=${encodeURIComponent(event.subject)}`, class: "mono" }, event.subject)],
-      ["Id", h("span", { class: "mono small" }, event.id)], ...Object.entries(event.attributes).map(([key, value]) => [key, h("span", { class: "mono small" }, value)])]
+      ["Id", h("span", { class: "mono small" }, event.id)], ...Object.entries(event.attributes).map(([key, value]) => [key, h("span", { class: "mono small" }, String(value))])]
       .filter(([, value]) => value).map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))));
     drawTimeline(event);
     drawBody(event);

@@ -1,0 +1,141 @@
+/// What settings of a webhook may be: the one set of rules for all that registers and changes webhooks, over HTTP or in the
+/// process. Any thread.
+public struct WebhookRules: Sendable {
+    /// What the sender of the callbacks says of settings. It may put the URL into the form in which it is stored and compared.
+    public typealias SenderCheck = @Sendable (inout WebhookSettings) -> [FieldError]
+
+    private let senderCheck: SenderCheck
+
+    public init(_ senderCheck: @escaping SenderCheck) { self.senderCheck = senderCheck }
+
+    /// Everything that is wrong, by the names of the HTTP API.
+    public func problems(of settings: inout WebhookSettings) -> [FieldError] {
+        Self.limitProblems(of: settings) + senderCheck(&settings)
+    }
+
+    // MARK: Limits
+
+    public static let maxPatterns = 64
+    public static let maxSubjects = 1_000
+    public static let maxInFlight: ClosedRange<Int> = 1...256
+    public static let rateLimit: ClosedRange<Double> = 0.01...10_000
+    public static let timeoutSeconds: ClosedRange<Int> = 1...60
+    public static let retryDelay: ClosedRange<Double> = 0...604_800
+    public static let maxRetries = 20
+    public static let leaseSeconds: ClosedRange<Int> = 10...31_536_000
+    private static let maxDescription = 256
+    private static let maxMetadata = 32
+    private static let maxMetadataKey = 64
+    private static let maxMetadataValue = 256
+    private static let maxHeaders = 16
+
+    /// What can be said without knowing who sends.
+    public static func limitProblems(of settings: WebhookSettings) -> [FieldError] {
+        var errors: [FieldError] = []
+        func check(_ isRight: Bool, _ pointer: String, _ detail: @autoclosure () -> String) {
+            if !isRight { errors.append(FieldError(pointer, detail())) }
+        }
+        func check<Number: Comparable>(
+            _ number: Number?, _ range: ClosedRange<Number>, _ pointer: String, _ unit: String
+        ) {
+            check(
+                number.map(range.contains) ?? true, pointer,
+                "must be \(unit) from \(range.lowerBound) to \(range.upperBound)")
+        }
+        check((1...maxPatterns).contains(settings.events.count), "/events", "must be 1 to \(maxPatterns) patterns")
+        for (index, pattern) in settings.events.enumerated() {
+            check(EventPattern(pattern.text) == pattern, "/events/\(index)", "must be \(EventPattern.words)")
+        }
+        check(settings.subjects.count <= maxSubjects, "/subjects", "must be at most \(maxSubjects) subjects")
+        for (index, subject) in settings.subjects.enumerated() {
+            if let problem = SubjectSelection.problem(subject) { check(false, "/subjects/\(index)", problem) }
+        }
+        check(
+            settings.description.unicodeScalars.count <= maxDescription, "/description",
+            "must have at most \(maxDescription) characters")
+        check(settings.maxInFlight, maxInFlight, "/max_in_flight", "an integer")
+        check(settings.rateLimit, rateLimit, "/rate_limit", "a number of requests a second")
+        check(settings.timeoutSeconds, timeoutSeconds, "/timeout_seconds", "an integer")
+        check(settings.leaseSeconds, leaseSeconds, "/lease_seconds", "an integer")
+        check(
+            settings.retrySchedule.count <= maxRetries, "/retry_schedule",
+            "must be at most \(maxRetries) delays in seconds")
+        for (index, delay) in settings.retrySchedule.enumerated() {
+            check(delay, retryDelay, "/retry_schedule/\(index)", "a number of seconds")
+        }
+        errors += problems(of: settings.metadata, "/metadata", max: maxMetadata, name: { $0 }) { key, value in
+            (1...maxMetadataKey).contains(key.unicodeScalars.count) && value.unicodeScalars.count <= maxMetadataValue
+                ? nil
+                : "must have a key of 1 to \(maxMetadataKey) characters and a value of at most \(maxMetadataValue)"
+        }
+        errors += problems(
+            of: settings.headers, "/headers", max: maxHeaders, name: { $0.lowercased() },
+            HeaderRules.problem(name:value:))
+        return errors
+    }
+
+    /// - Parameter name: what is the same for two keys that mean the same.
+    private static func problems(
+        of pairs: [KeyValue], _ pointer: String, max: Int, name: (String) -> String,
+        _ problem: (String, String) -> String?
+    ) -> [FieldError] {
+        var errors: [FieldError] = []
+        var names: Set<String> = []
+        for pair in pairs {
+            let place = JSONPointer.child(pointer, pair.key)
+            if !names.insert(name(pair.key)).inserted { errors.append(FieldError(place, "is given twice")) }
+            if let detail = problem(pair.key, pair.value) { errors.append(FieldError(place, detail)) }
+        }
+        if pairs.count > max { errors.append(FieldError(pointer, "must have at most \(max) members")) }
+        return errors
+    }
+
+    // MARK: Writes
+
+    /// The write with settings as they are stored; a change is checked when it is made.
+    func checked(_ write: RegistryWrite) throws(RegistryWrite.InvalidSettings) -> RegistryWrite {
+        switch write.action {
+        case .register(var registration):
+            let secret = registration.secret.problem.map { [FieldError("/secret", $0)] } ?? []
+            let errors = problems(of: &registration.settings) + secret
+            if !errors.isEmpty { throw RegistryWrite.InvalidSettings(errors) }
+            return write.with(.register(registration))
+        case .update(let id, let version, let change):
+            return write.with(
+                .update(id: id, ifVersion: version) { [self] state, now throws(RegistryWrite.InvalidSettings) in
+                    let old = state
+                    try change(&state, now)
+                    // What is there may be older than a rule. It may stay until somebody changes the settings.
+                    var errors = state.settings == old.settings ? [] : problems(of: &state.settings)
+                    if state.secrets.isEmpty { errors.append(FieldError("/secret", "must be at least one")) }
+                    for entry in state.secrets where !old.secrets.contains(entry) {
+                        if let problem = entry.secret.problem { errors.append(FieldError("/secret", problem)) }
+                    }
+                    if !errors.isEmpty { throw RegistryWrite.InvalidSettings(errors) }
+                })
+        case .remove, .removeAll: return write
+        }
+    }
+}
+
+extension WebhookDelegate {
+    /// The delegate with settings that can be worked with: what was stored before there were these rules may be beyond them.
+    var repaired: WebhookDelegate {
+        let old = state.settings
+        guard !WebhookRules.limitProblems(of: old).isEmpty else { return self }
+        var state = state
+        state.settings.maxInFlight = old.maxInFlight.clamped(to: WebhookRules.maxInFlight)
+        state.settings.timeoutSeconds = old.timeoutSeconds.clamped(to: WebhookRules.timeoutSeconds)
+        state.settings.leaseSeconds = old.leaseSeconds.map { $0.clamped(to: WebhookRules.leaseSeconds) }
+        state.settings.rateLimit = old.rateLimit.map { $0.clamped(to: WebhookRules.rateLimit) }
+        state.settings.retrySchedule = old.retrySchedule.map { $0.clamped(to: WebhookRules.retryDelay) }
+        return observed(state)
+    }
+}
+
+extension Comparable {
+    /// The nearest value of the range; its first one for what can't be compared, such as "not a number".
+    fileprivate func clamped(to range: ClosedRange<Self>) -> Self {
+        self >= range.lowerBound ? min(self, range.upperBound) : range.lowerBound
+    }
+}

@@ -1,0 +1,24 @@
+extension Event {
+    /// Where a draft with the same source and id says something else than this event: JSON pointers into what was posted. The
+    /// data is compared byte for byte. Of an erased event nobody can tell.
+    func differences(from draft: EventDraft) -> [String] {
+        if isErased { return [] }
+        let posted = draft.event
+        var pointers: [String] = []
+        if type != posted.type { pointers.append("/type") }
+        if subject != posted.subject { pointers.append("/subject") }
+        if draft.bringsTime, time != posted.time { pointers.append("/time") }
+        if data != posted.data, !AppStateFamily.isCompleted(self, from: posted) { pointers.append("/data") }
+        let (ours, theirs) = (comparableAttributes, posted.comparableAttributes)
+        for name in Set(ours.keys).union(theirs.keys).sorted() where ours[name] != theirs[name] {
+            pointers.append(JSONPointer.child("", name))
+        }
+        return pointers
+    }
+
+    /// By name. The trace is the request's, and each request has another one.
+    private var comparableAttributes: [String: EventAttribute] {
+        let found = shownAttributes.filter { !["traceparent", "tracestate", CloudEventAttribute.id].contains($0.name) }
+        return Dictionary(found.map { ($0.name, $0) }, uniquingKeysWith: { $1 })
+    }
+}

@@ -1,0 +1,108 @@
+/// The ids of events, as publishers give them and as the log has them.
+///
+/// What makes two posts the same event is the app, the `source` (of a CloudEvent; other events have none) and the id. In the
+/// log each event of an app has an id of its own: the publisher's, or, when an event of another source has that already, the
+/// publisher's and a digest of the source, `1~9f…`. So one id is enough wherever an event is named.
+public enum EventID {
+    /// Of an id that a publisher gives.
+    public static let maxBytes = 128
+    /// Behind it stands the digest of a source. No publisher's id holds it.
+    private static let separator = UInt8(ascii: "~")
+    private static let digestBytes = 26
+
+    /// What a publisher's id must be, in words.
+    public static let words = "1 to \(maxBytes) visible ASCII characters but \" , \\ and ~, and not . or .."
+
+    /// Whether a publisher may give this id. A quote or a comma would break an `ETag`, a
+    /// backslash or dots alone a path.
+    public static func isValid(_ id: String) -> Bool {
+        (1...maxBytes).contains(id.utf8.count) && id != "." && id != ".."
+            && id.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "\""), UInt8(ascii: ","), UInt8(ascii: "\\"), separator: false
+                default: 0x21...0x7e ~= byte
+                }
+            }
+    }
+
+    /// Whether an event of the log may have this id.
+    public static func isKnowable(_ id: String) -> Bool {
+        let parts = id.utf8.split(separator: separator, omittingEmptySubsequences: false)
+        guard parts.count <= 2, parts.count == 1 || parts[1].count == digestBytes else { return false }
+        return isValid(String(Substring(parts[0])))
+    }
+
+    // MARK: Events of several sources
+
+    /// The id in the log of an event whose own id another source's event has.
+    public static func qualified(_ id: String, source: String) -> String { "\(id)~\(digest(source))" }
+
+    /// FNV-1a, 128 bits (http://www.isthe.com/chongo/tech/comp/fnv/): two sources of one app that nobody has made up for it
+    /// must differ, no more.
+    static func digest(_ source: String) -> String {
+        let prime: UInt128 = 0x0000_0000_0100_0000_0000_0000_0000_013b
+        let start: UInt128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d
+        var rest = source.utf8.reduce(start) { ($0 ^ UInt128($1)) &* prime }
+        var digits: [UInt8] = []
+        for _ in 0..<digestBytes {
+            digits.append(alphabet[Int(rest & 31)])
+            rest >>= 5
+        }
+        return String(decoding: digits.reversed(), as: UTF8.self)
+    }
+
+    private static let alphabet = Array("0123456789abcdefghjkmnpqrstvwxyz".utf8)
+
+    // MARK: In a header
+
+    /// Of ``header(_:)``.
+    public static let maxHeaderBytes = 3 * maxBytes + 1 + digestBytes
+
+    /// The id as `webhook-id` shows it: a full stop as `%2E`, since a signature over `id.timestamp.body` could else be read in
+    /// two ways, and `%` as `%25`. All other characters stand for themselves.
+    public static func header(_ id: String) -> String {
+        guard id.utf8.contains(where: isEscaped) else { return id }
+        var text: [UInt8] = []
+        for byte in id.utf8 {
+            switch byte {
+            case UInt8(ascii: "."): text += "%2E".utf8
+            case UInt8(ascii: "%"): text += "%25".utf8
+            default: text.append(byte)
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    private static func isEscaped(_ byte: UInt8) -> Bool { byte == UInt8(ascii: ".") || byte == UInt8(ascii: "%") }
+}
+
+extension Event {
+    /// What its publisher calls it: the id, but for an event that got another one in the log.
+    public var publisherID: String { attribute(Self.publisherIDName) ?? id }
+
+    static let publisherIDName = "herald.id"
+    static let sourceDigestName = "herald.source"
+
+    /// The same event under the id that tells it apart from one of another source.
+    func qualified() -> Event {
+        let source = attribute(CloudEventAttribute.source) ?? ""
+        return Event(
+            app: app, id: EventID.qualified(id, source: source), type: type, subject: subject, time: time,
+            attributes: attributes + [KeyValue(Self.publisherIDName, id)], audience: audience, watch: watch, data: data)
+    }
+
+    /// What an erased event keeps of its source, so that the same post is still known: nobody reads the source from it.
+    var sourceDigest: KeyValue {
+        if let kept = attribute(Self.sourceDigestName) { return KeyValue(Self.sourceDigestName, kept) }
+        return KeyValue(Self.sourceDigestName, EventID.digest(attribute(CloudEventAttribute.source) ?? ""))
+    }
+
+    /// Whether both have the same source, or none. Of an event that was erased by 0.1.0, nobody knows.
+    func hasSource(of other: Event) -> Bool {
+        guard isErased else {
+            return attribute(CloudEventAttribute.source) == other.attribute(CloudEventAttribute.source)
+        }
+        guard let kept = attribute(Self.sourceDigestName) else { return true }
+        return kept == EventID.digest(other.attribute(CloudEventAttribute.source) ?? "")
+    }
+}
