@@ -118,7 +118,7 @@ struct PublishingTests {
         let second = try await herald.post("/v1/events", #"{"type": "b", "id": "mine", "data": 2}"#)
         #expect(first.status == 202)
         #expect(second.status == 200)
-        #expect(second.body == first.body)
+        for member in ["id", "type", "subject", "time"] { #expect(second[member]?.bytes == first[member]?.bytes) }
         let mixed = try await herald.post(
             "/v1/events", #"[{"type": "a", "id": "mine"}, {"type": "a", "id": "new"}, {"type": "a", "id": "new"}]"#)
         #expect(mixed.status == 202)
@@ -161,7 +161,7 @@ struct PublishingTests {
     func refusedWithKey() async throws {
         let herald = try await HeraldProcess.start()
         let key = ["Idempotency-Key": "k"]
-        #expect(try await herald.post("/v1/events", #"{"type": "A"}"#, key).status == 422)
+        #expect(try await herald.post("/v1/events", #"{"type": "a..b"}"#, key).status == 422)
         #expect(try await herald.post("/v1/events", #"{"type": "a"}"#, key).status == 202)
         #expect(try await herald.post("/v1/events", #"{"type": "a"}"#, ["Idempotency-Key": "with space"]).status == 422)
     }
@@ -196,7 +196,7 @@ struct PublishingTests {
         let types = try requests.map { try JSONDocument(parsing: $0.body)["type"]?.string }
         #expect(Set(types) == [type, "Order-Paid"])
         #expect(try await herald.get("/v1/events?type=Microsoft.*").data.map { $0["id"]?.string } == [posted.id])
-        #expect(try await herald.get("/v1/delegates?event=\(type)").data.count == 1)
+        #expect(try await herald.get("/v1/delegates?kind=webhook&event=\(type)").data.count == 1)
     }
 
     @Test("an id with dots, slashes, colons and percent signs names the event in every path")
@@ -212,7 +212,9 @@ struct PublishingTests {
         #expect(request.header("webhook-id") == "partition:1/offset%2E7%2541")
         let path = "/v1/events/partition%3A1%2Foffset.7%2541"
         #expect(try await herald.get(path).id == id)
-        #expect(try await herald.send("POST", path + "/redeliver").status == 202)
+        // An attempt that is not on disk yet can't be made again.
+        _ = try await herald.deliveries(of: "partition%3A1%2Foffset.7%2541", "delivered")
+        #expect(try await herald.send("POST", path + "/redeliver").integer("deliveries") == 1)
         #expect(await receiver.requests(2).count == 2)
         #expect(try await herald.get("/v1/deliveries?event=partition%3A1%2Foffset.7%2541").status == 200)
         #expect(try await herald.post("/v1/events", #"{"type": "a", "id": "\#(id)"}"#).status == 200)

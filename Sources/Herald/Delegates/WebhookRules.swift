@@ -63,21 +63,23 @@ public struct WebhookRules: Sendable {
         for (index, delay) in settings.retrySchedule.enumerated() {
             check(delay, retryDelay, "/retry_schedule/\(index)", "a number of seconds")
         }
-        errors += problems(of: settings.metadata, "/metadata", max: maxMetadata, name: { $0 }) { key, value in
-            (1...maxMetadataKey).contains(key.unicodeScalars.count) && value.unicodeScalars.count <= maxMetadataValue
-                ? nil
-                : "must have a key of 1 to \(maxMetadataKey) characters and a value of at most \(maxMetadataValue)"
-        }
+        errors += problems(
+            of: settings.metadata, "/metadata", max: maxMetadata, name: { $0 }, problem: metadataProblem)
         errors += problems(
             of: settings.headers, "/headers", max: maxHeaders, name: { $0.lowercased() },
-            HeaderRules.problem(name:value:))
+            problem: HeaderRules.problem(name:value:))
         return errors
+    }
+
+    private static func metadataProblem(_ key: String, _ value: String) -> String? {
+        (1...maxMetadataKey).contains(key.unicodeScalars.count) && value.unicodeScalars.count <= maxMetadataValue
+            ? nil : "must have a key of 1 to \(maxMetadataKey) characters and a value of at most \(maxMetadataValue)"
     }
 
     /// - Parameter name: what is the same for two keys that mean the same.
     private static func problems(
         of pairs: [KeyValue], _ pointer: String, max: Int, name: (String) -> String,
-        _ problem: (String, String) -> String?
+        problem: (String, String) -> String?
     ) -> [FieldError] {
         var errors: [FieldError] = []
         var names: Set<String> = []
