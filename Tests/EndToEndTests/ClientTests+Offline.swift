@@ -169,7 +169,7 @@ struct ClientOfflineTests {
         let script = try folder.write(try await Client.run(["completion", "bash"]).text, to: "herald.bash")
         #expect(try await ChildProcess.run("bash", ["-n", script]).text == "")
         for (words, wanted) in [
-            ("herald de", "delegates deliveries"), ("herald delegates re", "remove resume renew replay"),
+            ("herald de", "delegates deliveries"), ("herald delegates re", "remove resume renew replay replays"),
             ("herald delegates list --st", "--status"), ("herald events list --json --unt", "--until"),
             ("herald delegates add --format cloudevents_", "cloudevents_binary"),
             ("herald deliveries list --state re", "retrying"), ("herald publish --data ''", ""),

@@ -105,7 +105,7 @@ struct HardeningTests {
             #expect(result.end == .exited(0), "\(result.text)")
             return result.text.lowercased()
         }
-        #expect(try await head("0.0.0.0:0", "https", tls).contains("strict-transport-security: max-age=31536000\r"))
+        #expect(try await head("0.0.0.0:0", "https", tls).contains("strict-transport-security: max-age=31536000"))
         #expect(try await !head("127.0.0.1:0", "https", tls).contains("strict-transport"))
         #expect(try await !head("0.0.0.0:0", "http", []).contains("strict-transport"))
     }

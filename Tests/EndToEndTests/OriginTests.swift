@@ -30,7 +30,7 @@ struct OriginTests {
     func refused() async throws {
         for adminKey in [nil, MadeKey.admin.text] {
             let herald = try await HeraldProcess.start(adminKey: adminKey)
-            let delegate = try await herald.register("http://127.0.0.1:9/").id
+            let delegate = try await herald.register("http://127.0.0.1:9/", #""events": ["never.*"]"#).id
             let event = try await herald.publish("order.paid")
             let before = try await herald.get("/v1/delegates/\(delegate)").text
             for headers in Self.elsewhere {
