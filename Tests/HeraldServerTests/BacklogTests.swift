@@ -15,7 +15,7 @@ struct BacklogTests {
 
     private func lane(_ next: Sequence?, ahead: Set<Sequence> = []) -> LaneBoard.Entry {
         LaneBoard.Entry(
-            cursor: next.map { $0 - 1 }, inFlight: 0, retrying: 0, replays: 0, isFailing: false, next: next,
+            cursor: next.map { $0 - 1 }, inFlight: 0, retrying: 0, replays: 0, flow: FlowStatus(), next: next,
             ahead: ahead)
     }
 

@@ -24,10 +24,10 @@ public struct WebhookRules: Sendable {
     public static let maxRetries = 20
     public static let leaseSeconds: ClosedRange<Int> = 10...31_536_000
     private static let maxDescription = 256
-    private static let maxMetadata = 32
+    public static let maxMetadata = 32
     private static let maxMetadataKey = 64
     private static let maxMetadataValue = 256
-    private static let maxHeaders = 16
+    public static let maxHeaders = 16
 
     /// What can be said without knowing who sends.
     public static func limitProblems(of settings: WebhookSettings) -> [FieldError] {

@@ -14,10 +14,12 @@ extension DelegateInput {
         case "filter": settings.filter = isDefault ? nil : filter(value)
         case "description":
             settings.description = isDefault ? "" : reader.text(value, "/description") ?? settings.description
-        case "metadata": reader.merge(value, "/metadata", into: &settings.metadata, name: { $0 })
+        case "metadata":
+            reader.merge(value, "/metadata", into: &settings.metadata, max: WebhookRules.maxMetadata, name: { $0 })
         case "format":
             settings.format = isDefault ? defaults.format : reader.choice(value, "/format", default: defaults.format)
-        case "headers": reader.merge(value, "/headers", into: &settings.headers, name: { $0.lowercased() })
+        case "headers":
+            reader.merge(value, "/headers", into: &settings.headers, max: WebhookRules.maxHeaders) { $0.lowercased() }
         case "ordering":
             settings.ordering =
                 isDefault ? defaults.ordering : reader.choice(value, "/ordering", default: defaults.ordering)

@@ -71,9 +71,11 @@ struct FieldReader {
     }
 
     /// Pairs of a JSON object, merged into those that are there: `null` removes one, or all of them.
-    /// - Parameter name: what is the same for two keys that mean the same.
+    /// - Parameters:
+    ///   - max: how many pairs there may be.
+    ///   - name: what is the same for two keys that mean the same.
     mutating func merge(
-        _ value: JSONValue, _ pointer: String, into pairs: inout [KeyValue], name: (String) -> String
+        _ value: JSONValue, _ pointer: String, into pairs: inout [KeyValue], max: Int, name: (String) -> String
     ) {
         if value.isNull {
             pairs = []
@@ -81,7 +83,7 @@ struct FieldReader {
         }
         guard value.kind == .object else { return wrong(pointer, "must be an object of strings") }
         // What is removed counts, too. Each is compared with all: of thousands that would take seconds.
-        guard value.count <= 2 * maxPairs else { return wrong(pointer, "must have at most \(maxPairs) members") }
+        guard value.count <= 2 * max else { return wrong(pointer, "must have at most \(max) members") }
         var given: Set<String> = []
         for (key, member) in value.members {
             let place = JSONPointer.child(pointer, key)
