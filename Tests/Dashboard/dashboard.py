@@ -27,7 +27,7 @@ def errors_stand_at_their_fields(page):
     page.see("New delegate")
     assert page.focused() == "field-url"
     page.type("ftp://nowhere")
-    page.fill("field-events", "auth.* Bad")
+    page.fill("field-events", "auth.* B@d")
     page.click("More settings")
     page.fill("field-max_in_flight", "0")
     page.fill("field-filter", '{"data":\n{,}}')

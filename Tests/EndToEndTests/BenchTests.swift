@@ -72,7 +72,7 @@ struct BenchTests {
         for (arguments, code, words) in [
             (["--deliver", "--server", "http://192.0.2.1"], 64, "needs a server on this machine"),
             (["--seconds", "0"], 64, "from 1 to 3600"), (["--size", "10"], 64, "from 160"),
-            (["--type", "Not A Type"], 1, "/type"), (["--size", "300000"], 1, "262144"),
+            (["--type", "Not A Type"], 1, "--type"), (["--size", "300000"], 1, "262144"),
         ] as [([String], Int32, String)] {
             let result = try await Client.run(["bench"] + arguments, server: "127.0.0.1:\(herald.port)")
             #expect(result.end == .exited(code), "\(arguments)")

@@ -46,7 +46,7 @@ struct ConventionTests {
         let answer = try await herald.post(
             "/v1/delegates",
             """
-            {"url": "http://127.0.0.1:9/", "events": ["Not.Valid", "ok.fine", ""], "max_in_flight": 0, "timeout_seconds": 61,
+            {"url": "http://127.0.0.1:9/", "events": ["Not Valid", "ok.fine", ""], "max_in_flight": 0, "timeout_seconds": 61,
              "retry_schedule": [1, -1], "headers": {"Webhook-Id": "x", "X-Fine": "y"}, "metadata": {"k": 1}, "secret": "whsec_"}
             """)
         #expect(answer.status == 422)

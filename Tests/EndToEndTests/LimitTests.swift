@@ -56,7 +56,7 @@ struct LimitTests {
             ("\"subjects\": \(list(1001) { "\"s\($0)\"" })", false), ("\"description\": \"\(text(256))\"", true),
             ("\"description\": \"\(text(257))\"", false), ("\"retry_schedule\": \(list(20) { "\($0)" })", true),
             ("\"retry_schedule\": \(list(21) { "\($0)" })", false), ("\"max_in_flight\": 256", true),
-            ("\"max_in_flight\": 257", false), ("\"max_in_flight\": 1.0", false), ("\"timeout_seconds\": 60", true),
+            ("\"max_in_flight\": 257", false), ("\"max_in_flight\": 1.0", true), ("\"max_in_flight\": 1.5", false), ("\"timeout_seconds\": 60", true),
             ("\"timeout_seconds\": 0", false), ("\"headers\": {\"X\": \"\(text(500))\"}", true),
             ("\"headers\": {\"X\": \"\(text(501))\"}", false), ("\"headers\": {\"X\": \"a\\nb\"}", false),
             ("\"headers\": {\"X Y\": \"a\"}", false), ("\"headers\": {\"Host\": \"a\"}", false),

@@ -11,9 +11,11 @@ struct LogTests {
         let receiver = try Receiver { _ in .status(isMended.isSet ? 200 : 500) }
         defer { receiver.close() }
         let id = try await herald.register(
-            receiver.url("/hook?token=secret"), #""retry_schedule": [0.01, 0.01, 0.01, 0.01, 0.01, 0.01]"#
+            receiver.url("/hook?token=secret"), #""retry_schedule": [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]"#
         ).id
+        // Five deliveries have to fail over two seconds.
         let event = try await herald.publish()
+        for _ in 1...4 { _ = try await herald.publish() }
         try await eventually("it fails") { !herald.log("delegate failing").isEmpty }
         isMended.set()
         #expect(try await herald.post("/v1/delegates/\(id)/pause", "").status == 200)

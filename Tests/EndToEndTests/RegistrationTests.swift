@@ -17,7 +17,7 @@ struct RegistrationTests {
         #expect(created["events"]?.bytes == Array(#"["*"]"#.utf8))
         #expect(created.integer("max_in_flight") == 32)
         #expect(created.integer("timeout_seconds") == 15)
-        #expect(created["retry_schedule"]?.count == 9)
+        #expect(created["retry_schedule"]?.count == 13)
         #expect(created["lag"]?["events"]?.integer == 0)
         #expect(created["created_at"]?.timestamp != nil)
         #expect(created.string("secret")?.hasPrefix("whsec_") == true)

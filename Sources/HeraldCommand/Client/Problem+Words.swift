@@ -23,6 +23,9 @@ extension Problem {
             "The app stores as much as it may. Nothing was posted. There is room again when its oldest events have left the "
                 + "log, or after `herald apps change APP --max-stored-bytes NUMBER`."
         case "too-many-requests": "The access key is used too often. Nothing was done."
+        case "budget-exceeded":
+            "This takes the server more work than it does for one command. Nothing was done. Give fewer events at once, less "
+                + "data, or a simpler schema or filter."
         case "malformed-json": "The server can't read the JSON\(reason)."
         case "body-too-large": "This is more than \(server) takes at once\(limit)."
         case "malformed-request":

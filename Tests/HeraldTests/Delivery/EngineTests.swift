@@ -263,7 +263,8 @@ struct EngineTests {
             bench.finish(with: .failure)
         }
         #expect(bench.givenUp == 5)
-        let row = try #require(bench.submitted.last?.waiting.first { $0.event == 6 })
+        bench.engine.checkpointEnded(succeeded: true)
+        let row = try #require(bench.checkpoint()?.waiting.first { $0.event == 6 })
         #expect(row.state == .retrying && row.attempts == 0)
     }
 

@@ -163,7 +163,7 @@ struct ContentFilterTests {
 
     @Test("data that is as large as a post may be is looked at")
     func largeData() throws {
-        let data = "{\"many\": [" + Array(repeating: "1", count: 100_000).joined(separator: ",") + "], \"last\": \"x\"}"
+        let data = "{\"many\": [" + Array(repeating: "1", count: 50_000).joined(separator: ",") + "], \"last\": \"x\"}"
         #expect(try Self.matches(#"{"data": {"last": ["x"]}}"#, data: data))
         #expect(try !Self.matches(#"{"data": {"many": [2]}}"#, data: data))
     }

@@ -10,6 +10,17 @@ import { attempt } from "./attempt.js";
 
 const meanwhile = "Somebody else has changed it meanwhile. Close and open it to see their settings.";
 
+const limits = {
+  concurrency: (each) => `open requests, ${count(each.concurrency)} at once`,
+  rate_limit: () => "its rate limit",
+  throttled: (each) => each.rate === null ? "failures in a row" : `rejections, ${count(Math.round(each.rate))}/s`,
+  circuit_open: (each) => each.next_probe_at ? `open circuit, probe ${moment(each.next_probe_at)}` : "open circuit, probing",
+  slots: () => "slots of the server",
+};
+
+// What keeps deliveries that are ready from starting.
+const flow = (each) => each.limited_by ? limits[each.limited_by](each) : "nothing";
+
 function open(title, signal, ...content) {
   const dialog = h("dialog", { class: "drawer", "aria-label": title, onclose: () => {
     dialog.remove();
@@ -95,6 +106,7 @@ export function drawer(id, changed, signal) {
       h("p", { class: "row" }, state(delegate.status), delegate.status_reason && h("span", null, sentence(delegate.status_reason))),
       numbers && h("dl", { class: "numbers" }, [
         ["Behind", backlog(delegate.lag)], ["Retrying", count(delegate.lag.retrying)],
+        ["Limited by", flow(delegate.flow)],
         ["Delivered, last hour", count(numbers.last_hour.delivered)], ["Failed, last hour", count(numbers.last_hour.failed)],
         ["p50", duration(numbers.last_hour.latency_ms.p50)], ["p95", duration(numbers.last_hour.latency_ms.p95)],
       ].map(([title, value]) => h("div", null, h("dt", null, title), h("dd", null, value)))),
