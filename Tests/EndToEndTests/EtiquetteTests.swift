@@ -127,7 +127,9 @@ struct EtiquetteTests {
         defer { receiver.close() }
         let watcher = try Receiver()
         defer { watcher.close() }
-        let id = try await herald.register(receiver.url(), #""retry_schedule": [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 3600]"#).id
+        let id = try await herald.register(
+            receiver.url(), #""retry_schedule": [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 3600]"#
+        ).id
         _ = try await herald.register(watcher.url(), #""events": ["herald.delegate.*"]"#)
         // Five deliveries have to fail over two seconds.
         for _ in 1...5 { try await herald.publish() }

@@ -138,7 +138,9 @@ struct SpecificationTests {
         for (name, example) in try examples(of: "/v1/event-types/{type}", "put") {
             let document = try JSONDocument(parsing: example.bytes)
             var budget = WorkBudget()
-            #expect(throws: Never.self, "\(name)") { _ = try EventTypeInput.read(document, of: "order.paid", within: &budget) }
+            #expect(throws: Never.self, "\(name)") {
+                _ = try EventTypeInput.read(document, of: "order.paid", within: &budget)
+            }
             #expect(example.members.allSatisfy { EventTypeInput.fields.contains($0.key) }, "\(name)")
         }
     }

@@ -47,7 +47,8 @@ import Webhooks
         }
     }
 
-    @Test("once its headers have come, it is the answer; when they have only begun, it is none and nothing is sent again")
+    @Test(
+        "once its headers have come, it is the answer; when they have only begun, it is none and nothing is sent again")
     func begun() async throws {
         for (reply, status) in [("HTTP/1.1 500 x\r\n\r\n", 500), ("HTTP/1.1 500 x\r\n", nil)] {
             let (outcomes, requests) = try await outcomes(.thenClose(.raw(reply)))
