@@ -69,11 +69,17 @@ struct RateControl: Equatable {
         if isRejection { window.rejected += 1 } else { window.accepted += 1 }
         let answers = window.accepted + window.rejected
         let length = now - start
-        let enough = limit.isFinite && trial == nil && growth >= 1 ? Self.fewAnswers : Self.windowAnswers
         guard length >= Self.windowLength, answers >= Self.fewAnswers,
-            answers >= enough || length >= Self.longestWindow
+            answers >= enoughAnswers || length >= Self.longestWindow
         else { return false }
         return close(seconds: Double(length) / 1e9, now: now)
+    }
+
+    /// Answers that a window needs. A limit of a few attempts a second would not see fifty for a minute, and grow for hours.
+    private var enoughAnswers: Int {
+        guard limit.isFinite, trial == nil else { return Self.windowAnswers }
+        if growth >= 1 { return Self.fewAnswers }
+        return min(max(Int(2 * limit), Self.fewAnswers), Self.windowAnswers)
     }
 
     private mutating func close(seconds: Double, now: Int64) -> Bool {

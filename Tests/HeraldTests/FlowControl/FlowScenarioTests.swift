@@ -71,6 +71,10 @@ struct FlowScenarioTests {
         ) {
             $0.quota = { _ in .init(perSecond: 50, kind: .window(seconds: 60, tellsRetryAfter: true)) }
         },
+        // A limit that was cut to almost nothing grows again within a window or two.
+        Scenario(name: "500 in each 10 s", duration: 300, measured: 60, useful: 30...52, staysActive: false) {
+            $0.quota = { _ in .init(perSecond: 50, kind: .window(seconds: 10, tellsRetryAfter: false)) }
+        },
         Scenario(name: "bucket of 5, 50/s, and 20 % 503", useful: 40...52, attempts: 0...110) {
             $0.quota = { _ in .init(perSecond: 50, kind: .bucket(burst: 5)) }
             $0.troubles = [(0.2, .rejects(retryAfter: nil))]
