@@ -24,7 +24,7 @@ func module(_ name: String, _ dependencies: [Target.Dependency] = [], embedding 
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
-    .testTarget(name: name, dependencies: dependencies + ["TestSupport"], swiftSettings: settings)
+    .testTarget(name: name, dependencies: dependencies + ["HeraldTestSupport"], swiftSettings: settings)
 }
 
 /// A small program that shows something: `swift run Name`.
@@ -36,60 +36,11 @@ let package = Package(
     name: "herald",
     // For `Delegation`, which needs atomics; the service runs on Linux.
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
-    products: [
-        .executable(name: "herald", targets: ["HeraldCommand"]),
-        .library(name: "Delegation", targets: ["Delegation"]),
-        .library(name: "Herald", targets: ["Herald", "SQLiteStore", "Webhooks"]),
-    ],
+    products: [.library(name: "Delegation", targets: ["Delegation"])],
     targets: [
         // The multicast delegate. Knows Swift's standard library and nothing else: any Swift platform.
         module("Delegation"),
-        // Threads, mailboxes, clocks, eventfd and epoll: the only place with system calls of our own.
-        module("Runtime", ["CLinux"]),
-        // One strict parser and one writer of JSON, over bytes. Knows nothing of events.
-        module("JSON"),
-        // JSON Schema 2020-12: whether a value fits, and if not, where and why. Knows JSON and nothing else.
-        module("JSONSchema", ["JSON"]),
-        // Hashes, signatures, random bytes, sealed secrets: a small face of libcrypto.
-        module("Crypto", ["COpenSSL"]),
-        // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
-        module("Herald", ["Delegation", "JSON", "Runtime"]),
-        // EventStore on SQLite, the embedded default; secrets sealed. Knows SQL, not HTTP.
-        module("SQLiteStore", ["Herald", "Runtime", "Crypto", "CSQLite"]),
-        // CallbackSender on libcurl: HTTP callbacks, signing, the address guard. Knows no store.
-        module("Webhooks", ["Herald", "Runtime", "Crypto", "CCurl"]),
-        // A small Swift face of libmicrohttpd. Knows nothing of Herald.
-        module("HTTPServer", ["Runtime", "CMicrohttpd", "CMicrohttpdErrors", "CGnuTLS"]),
-        // The REST contract: routes, JSON, problems, metrics. Knows the hub and HTTP, no C library.
-        module(
-            "HeraldServer", ["Herald", "HTTPServer", "JSON", "JSONSchema", "Crypto", "Runtime"],
-            embedding: ["Resources/openapi.yaml", "Resources/openapi.json", "Resources/dashboard"]),
-        // A webhook receiver that does what its script says, good or bad: for tests, and to try things out. Knows nothing of
-        // Herald but how it signs.
-        module("Receiver", ["Runtime", "JSON", "Crypto", "CSSL", "CNGHTTP2"]),
-        // A small blocking face of libcurl's easy interface, for the command line. Knows nothing of Herald.
-        module("HTTPClient", ["CCurl"]),
-        // The command `herald`: arguments, configuration, signals, wiring: the only place that knows everything.
-        module(
-            "HeraldCommand",
-            [
-                "Delegation", "Herald", "HeraldServer", "HTTPServer", "HTTPClient", "JSON", "SQLiteStore", "Webhooks",
-                "Receiver", "Crypto", "Runtime",
-            ]
-        )
-        .executable(linking: [allocator]),
-
-        // The C libraries, each imported by the one target above it; CCurl by Webhooks and HTTPClient, with a header for each.
-        cLibrary("CLinux"),
-        cLibrary("CMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
-        // What libmicrohttpd would answer by itself.
-        .target(name: "CMicrohttpdErrors", dependencies: ["CMicrohttpd"]),
-        cLibrary("CGnuTLS", "gnutls", "libgnutls28-dev"),
-        cLibrary("CCurl", "libcurl", "libcurl4-openssl-dev"),
-        cLibrary("COpenSSL", "libcrypto", "libssl-dev"),
-        cLibrary("CSQLite", "sqlite3", "libsqlite3-dev"),
-        cLibrary("CSSL", "libssl", "libssl-dev"),
-        cLibrary("CNGHTTP2", "libnghttp2", "libnghttp2-dev"),
+        .testTarget(name: "DelegationTests", dependencies: ["Delegation"], swiftSettings: settings),
 
         // Examples of what the library does, each run by a test.
         example("DispatchSystem", ["Delegation"]),
@@ -97,64 +48,131 @@ let package = Package(
         example("AppStates", ["Delegation"]),
         example("LoginObservers", ["Delegation"]),
         example("SignUpForm", ["Delegation"]),
-        example("EmbeddedHub", ["Delegation", "Herald", "JSON", "Runtime", "SQLiteStore", "Webhooks"]),
 
         // Nanoseconds per delegate; run by Benchmarks/run.
         .executableTarget(
             name: "MulticastBenchmark", dependencies: ["Delegation"], path: "Benchmarks/multicast",
             swiftSettings: settings),
+    ]
+)
+
+// The service. It knows epoll, eventfd and Debian's libraries: other platforms have `Delegation` alone.
+#if os(Linux)
+    package.products += [
+        .executable(name: "herald", targets: ["HeraldCLI"]),
+        .library(name: "Herald", targets: ["Herald", "HeraldSQLite", "HeraldWebhooks"]),
+    ]
+
+    package.targets += [
+        // What an app imports: the hub with a store and a sender. Knows how they are put together, and nothing of HTTP servers.
+        module("Herald", ["HeraldCore", "HeraldSQLite", "HeraldWebhooks"]),
+        // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
+        module("HeraldCore", ["Delegation", "HeraldJSON", "HeraldRuntime"]),
+        // EventStore on SQLite, the embedded default; secrets sealed. Knows SQL, not HTTP.
+        module("HeraldSQLite", ["HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldSQLite"]),
+        // CallbackSender on libcurl: HTTP callbacks, signing, the address guard. Knows no store.
+        module("HeraldWebhooks", ["HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl"]),
+        // A small Swift face of libmicrohttpd; what works around its version 0.9.75 is in `Microhttpd`. Knows nothing of events.
+        module(
+            "HeraldHTTP", ["HeraldRuntime", "CHeraldMicrohttpd", "CHeraldMicrohttpdErrors", "CHeraldGnuTLS"]),
+        // The REST contract: routes, JSON, problems, metrics, the dashboard. Knows the hub and HTTP, no C library.
+        module(
+            "HeraldAPI", ["HeraldCore", "HeraldHTTP", "HeraldJSON", "HeraldSchema", "HeraldCrypto", "HeraldRuntime"],
+            embedding: ["Server/openapi.yaml", "Server/openapi.json", "Dashboard/Pages"]),
+        // The command `herald`: arguments, configuration, signals, wiring: the only place that knows everything.
+        module(
+            "HeraldCLI",
+            [
+                "Delegation", "HeraldCore", "HeraldAPI", "HeraldHTTP", "HeraldHTTPClient", "HeraldJSON", "HeraldSQLite",
+                "HeraldWebhooks", "HeraldReceiver", "HeraldCrypto", "HeraldRuntime",
+            ]
+        )
+        .executable(linking: [allocator]),
+        // A webhook receiver that does what its script says, good or bad: for tests, and to try things out. Knows nothing of
+        // Herald but how it signs.
+        module(
+            "HeraldReceiver", ["HeraldRuntime", "HeraldJSON", "HeraldCrypto", "CHeraldSSL", "CHeraldNGHTTP2"]),
+        // A small blocking face of libcurl's easy interface, for the command line. Knows nothing of events.
+        module("HeraldHTTPClient", ["CHeraldCurl"]),
+        // JSON Schema 2020-12: whether a value fits, and if not, where and why. Knows JSON and nothing else.
+        module("HeraldSchema", ["HeraldJSON"]),
+        // One strict parser and one writer of JSON, over bytes. Knows nothing of events.
+        module("HeraldJSON"),
+        // Hashes, signatures, random bytes, sealed secrets: a small face of libcrypto. Knows nothing of events.
+        module("HeraldCrypto", ["CHeraldOpenSSL"]),
+        // Threads, mailboxes, clocks, eventfd and epoll: the only place with system calls of our own. Knows nothing of events.
+        module("HeraldRuntime", ["CHeraldLinux"]),
+
+        // The C libraries, each imported by the one target above it; CHeraldCurl by HeraldWebhooks and HeraldHTTPClient, with a
+        // header for each.
+        cLibrary("CHeraldLinux"),
+        cLibrary("CHeraldMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
+        // What libmicrohttpd would answer by itself.
+        .target(name: "CHeraldMicrohttpdErrors", dependencies: ["CHeraldMicrohttpd"]),
+        cLibrary("CHeraldGnuTLS", "gnutls", "libgnutls28-dev"),
+        cLibrary("CHeraldCurl", "libcurl", "libcurl4-openssl-dev"),
+        cLibrary("CHeraldOpenSSL", "libcrypto", "libssl-dev"),
+        cLibrary("CHeraldSQLite", "sqlite3", "libsqlite3-dev"),
+        cLibrary("CHeraldSSL", "libssl", "libssl-dev"),
+        cLibrary("CHeraldNGHTTP2", "libnghttp2", "libnghttp2-dev"),
+
+        // A service with a hub inside, run by a test.
+        example(
+            "EmbeddedHub", ["Delegation", "Herald", "HeraldJSON", "HeraldRuntime", "HeraldSQLite", "HeraldWebhooks"]),
 
         // What publishing costs before anything is stored; run by Benchmarks/run.
         .executableTarget(
-            name: "PublishingBenchmark", dependencies: ["HTTPServer", "Herald", "HeraldServer"],
+            name: "PublishingBenchmark", dependencies: ["HeraldHTTP", "HeraldCore", "HeraldAPI"],
             path: "Benchmarks/publishing", swiftSettings: settings, linkerSettings: [allocator]),
 
         // What sending alone costs; run by Benchmarks/run.
         .executableTarget(
-            name: "TransportBenchmark", dependencies: ["Herald", "Webhooks"], path: "Benchmarks/transport",
+            name: "TransportBenchmark", dependencies: ["HeraldCore", "HeraldWebhooks"], path: "Benchmarks/transport",
             swiftSettings: settings, linkerSettings: [allocator]),
 
         // What several test suites need: temporary folders, raw sockets, the receiver, the running binary.
-        .target(name: "TestSupport", dependencies: ["Receiver"], path: "Tests/TestSupport", swiftSettings: settings),
-        .testTarget(name: "DelegationTests", dependencies: ["Delegation"], swiftSettings: settings),
+        .target(
+            name: "HeraldTestSupport", dependencies: ["HeraldReceiver"], path: "Tests/Support", swiftSettings: settings),
         tests(
             "ExampleTests",
             [
                 "DispatchSystem", "MirrorDrawing", "AppStates", "LoginObservers", "SignUpForm", "EmbeddedHub",
-                "HeraldCommand",
+                "HeraldCLI",
             ]),
-        tests("RuntimeTests", ["Runtime"]),
-        tests("JSONTests", ["JSON"]),
-        tests("JSONSchemaTests", ["JSONSchema", "JSON"]),
-        tests("CryptoTests", ["Crypto"]),
-        tests("HTTPServerTests", ["HTTPServer"]),
-        tests("ReceiverTests", ["Receiver", "Crypto", "JSON", "Runtime"]),
-        tests("WebhooksTests", ["Webhooks", "Crypto", "Herald", "Runtime"]),
-        tests("StoreTests", ["SQLiteStore", "Herald", "Runtime", "Crypto"]),
-        tests("HeraldTests", ["Herald", "Delegation", "JSON", "Runtime"]),
+        tests("HeraldRuntimeTests", ["HeraldRuntime"]),
+        tests("HeraldJSONTests", ["HeraldJSON"]),
+        tests("HeraldSchemaTests", ["HeraldSchema", "HeraldJSON"]),
+        tests("HeraldCryptoTests", ["HeraldCrypto"]),
+        tests("HeraldHTTPTests", ["HeraldHTTP"]),
+        tests("HeraldReceiverTests", ["HeraldReceiver", "HeraldCrypto", "HeraldJSON", "HeraldRuntime"]),
+        tests("HeraldWebhooksTests", ["HeraldWebhooks", "HeraldCrypto", "HeraldCore", "HeraldRuntime"]),
+        tests("HeraldSQLiteTests", ["HeraldSQLite", "HeraldCore", "HeraldRuntime", "HeraldCrypto"]),
+        tests("HeraldCoreTests", ["HeraldCore", "Delegation", "HeraldJSON", "HeraldRuntime"]),
         tests(
-            "HeraldServerTests",
+            "HeraldAPITests",
             [
-                "HeraldServer", "HeraldCommand", "Crypto", "Herald", "HTTPServer", "JSON", "Runtime", "SQLiteStore",
-                "Webhooks",
+                "HeraldAPI", "HeraldCLI", "HeraldCrypto", "Herald", "HeraldCore", "HeraldHTTP", "HeraldJSON",
+                "HeraldRuntime", "HeraldSQLite", "HeraldWebhooks",
             ]),
-        tests("EndToEndTests", ["HeraldCommand", "HeraldServer", "HTTPClient", "JSON", "Receiver"]),
+        tests("EndToEndTests", ["HeraldCLI", "HeraldAPI", "HeraldHTTPClient", "HeraldJSON", "HeraldReceiver"]),
     ]
-)
 
-// Fuzzers of our own parsers. With HERALD_FUZZ a library for script/fuzz alone, since with it every other target has to be
-// testable; otherwise part of the tests, which run the inputs that are kept.
-let fuzzed: [Target.Dependency] = ["Herald", "HeraldServer", "HTTPServer", "JSON", "JSONSchema", "Webhooks"]
-if Context.environment["HERALD_FUZZ"] != nil {
-    package.products.append(.library(name: "Fuzz", type: .static, targets: ["Fuzz"]))
-    package.targets.append(
-        .target(name: "Fuzz", dependencies: fuzzed, path: "Fuzz/Sources", swiftSettings: settings))
-} else {
-    package.targets.append(
-        .testTarget(
-            name: "FuzzTests", dependencies: fuzzed + ["TestSupport"], path: "Fuzz", exclude: ["Corpus"],
-            sources: ["Sources", "Tests"], swiftSettings: settings))
-}
+    // Fuzzers of our own parsers. With HERALD_FUZZ a library for script/fuzz alone, since with it every other target has to be
+    // testable; otherwise part of the tests, which run the inputs that are kept.
+    let fuzzed: [Target.Dependency] = [
+        "HeraldCore", "HeraldAPI", "HeraldHTTP", "HeraldJSON", "HeraldSchema", "HeraldWebhooks",
+    ]
+    if Context.environment["HERALD_FUZZ"] != nil {
+        package.products.append(.library(name: "Fuzz", type: .static, targets: ["Fuzz"]))
+        package.targets.append(
+            .target(name: "Fuzz", dependencies: fuzzed, path: "Fuzz/Sources", swiftSettings: settings))
+    } else {
+        package.targets.append(
+            .testTarget(
+                name: "FuzzTests", dependencies: fuzzed + ["HeraldTestSupport"], path: "Fuzz", exclude: ["Corpus"],
+                sources: ["Sources", "Tests"], swiftSettings: settings))
+    }
+#endif
 
 extension Target {
     /// The same module as an executable.

@@ -1,5 +1,5 @@
 // Put by script/sanitize into the modules of a copy of the package: what `Synchronization.Mutex` means, on a lock that
-// ThreadSanitizer knows. Usable from inline code, since `Runtime.Mailbox` has some.
+// ThreadSanitizer knows. Usable from inline code, since `HeraldRuntime.Mailbox` has some.
 import Glibc
 
 @usableFromInline

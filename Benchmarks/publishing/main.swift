@@ -3,9 +3,9 @@
 // Benchmarks/run measures it beside libmicrohttpd alone.
 
 import Glibc
-import HTTPServer
-import Herald
-import HeraldServer
+import HeraldAPI
+import HeraldCore
+import HeraldHTTP
 import Synchronization
 
 /// Stands for the log: it finds the one delegate that wants an event, and keeps what came last.

@@ -3,8 +3,8 @@
 // Prints one line of JSON; Benchmarks/run reads it.
 
 import Glibc
-import Herald
-import Webhooks
+import HeraldCore
+import HeraldWebhooks
 
 /// As many as a service has in its memory at a time; taken in turns.
 let messages = 1024

@@ -1,10 +1,10 @@
 import Delegation
 import Foundation
 import Herald
-import JSON
-import Runtime
-import SQLiteStore
-import Webhooks
+import HeraldJSON
+import HeraldRuntime
+import HeraldSQLite
+import HeraldWebhooks
 
 /// Told of every event, like a webhook that takes all types.
 final class Journal: EventDelegate {

@@ -1,4 +1,4 @@
-@testable import Webhooks
+@testable import HeraldWebhooks
 
 private let strict = AddressGuard()
 

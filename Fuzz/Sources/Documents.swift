@@ -1,7 +1,7 @@
-import JSON
-import JSONSchema
+import HeraldJSON
+import HeraldSchema
 
-@testable import Herald
+@testable import HeraldCore
 
 /// What is accepted reads the same when it is written again, and every part of it can be looked at.
 func fuzzJSON(_ bytes: [UInt8]) {

@@ -1,9 +1,9 @@
-import JSON
-import Webhooks
+import HeraldJSON
+import HeraldWebhooks
 
-@testable import HTTPServer
-@testable import Herald
-@testable import HeraldServer
+@testable import HeraldAPI
+@testable import HeraldCore
+@testable import HeraldHTTP
 
 private let context = EventInput.Context(app: .default, now: 1_800_000_000_000, ids: ULIDGenerator())
 

@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import HeraldTestSupport
 import Testing
 
 @Suite("Parsers, under what fuzzers found")

@@ -1,4 +1,4 @@
-import TestSupport
+import HeraldTestSupport
 import Testing
 
 /// `Tests/AddressLab` in a network of its own, where every address is this machine and nothing leaves it.

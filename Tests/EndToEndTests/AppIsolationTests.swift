@@ -1,6 +1,6 @@
-import JSON
-import Receiver
-import TestSupport
+import HeraldJSON
+import HeraldReceiver
+import HeraldTestSupport
 import Testing
 
 /// Two apps on one server: `owner` has everything there is, `stranger` has a key that may do everything a key of an app can.

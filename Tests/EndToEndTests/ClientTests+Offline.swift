@@ -1,10 +1,10 @@
 import Glibc
-import JSON
-import Receiver
-import TestSupport
+import HeraldJSON
+import HeraldReceiver
+import HeraldTestSupport
 import Testing
 
-@testable import HeraldCommand
+@testable import HeraldCLI
 
 @Suite("The command line without a server", .timeLimit(.minutes(5)))
 struct ClientOfflineTests {

@@ -1,9 +1,9 @@
-import JSON
-import Receiver
-import TestSupport
+import HeraldJSON
+import HeraldReceiver
+import HeraldTestSupport
 import Testing
 
-@testable import HeraldCommand
+@testable import HeraldCLI
 
 @Suite("herald publish", .timeLimit(.minutes(5)))
 struct ClientPublishTests {

@@ -1,4 +1,4 @@
-import TestSupport
+import HeraldTestSupport
 import Testing
 
 @Suite(

@@ -1,12 +1,12 @@
 import Glibc
-import HeraldServer
-import JSON
-import Receiver
-import Runtime
-import TestSupport
+import HeraldAPI
+import HeraldJSON
+import HeraldReceiver
+import HeraldRuntime
+import HeraldTestSupport
 import Testing
 
-@testable import HeraldCommand
+@testable import HeraldCLI
 
 @Suite("The command line asks a server", .timeLimit(.minutes(5)))
 struct ClientTests {

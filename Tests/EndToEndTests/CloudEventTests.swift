@@ -1,6 +1,6 @@
 import Glibc
-import JSON
-import TestSupport
+import HeraldJSON
+import HeraldTestSupport
 import Testing
 
 @Suite("CloudEvents that are posted", .serialized)

@@ -1,8 +1,8 @@
-import JSON
-import TestSupport
+import HeraldJSON
+import HeraldTestSupport
 import Testing
 
-@testable import HeraldCommand
+@testable import HeraldCLI
 
 @Suite("The command", .serialized)
 struct CommandTests {

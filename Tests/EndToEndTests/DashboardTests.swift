@@ -1,6 +1,6 @@
 import Glibc
-import Receiver
-import TestSupport
+import HeraldReceiver
+import HeraldTestSupport
 import Testing
 
 @Suite("The dashboard")
@@ -35,7 +35,7 @@ struct DashboardTests {
         let herald = try await HeraldProcess.start()
         let folder =
             #filePath.split(separator: "/").dropLast(3).reduce("/") { $0 + $1 + "/" }
-            + "Sources/HeraldServer/Resources/dashboard/"
+            + "Sources/HeraldAPI/Dashboard/Pages/"
         let types = ["js": "text/javascript; charset=utf-8", "css": "text/css; charset=utf-8", "svg": "image/svg+xml"]
         var bytes = try await herald.get("/").body.count
         for name in try Files.names(in: folder) where name != "index.html" {

@@ -1,6 +1,6 @@
-import JSON
-import Receiver
-import TestSupport
+import HeraldJSON
+import HeraldReceiver
+import HeraldTestSupport
 import Testing
 
 @Suite("Deliveries that did not simply succeed", .serialized)

@@ -1,5 +1,5 @@
-import JSON
-import TestSupport
+import HeraldJSON
+import HeraldTestSupport
 import Testing
 
 @Suite("What the service says of itself", .serialized)

@@ -1,6 +1,6 @@
 import Glibc
-import Receiver
-import TestSupport
+import HeraldReceiver
+import HeraldTestSupport
 import Testing
 
 /// Clients that generators make of the description that the server answers, used against the server: the programs in

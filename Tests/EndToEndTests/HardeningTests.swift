@@ -1,7 +1,7 @@
 import Glibc
-import JSON
-import Receiver
-import TestSupport
+import HeraldJSON
+import HeraldReceiver
+import HeraldTestSupport
 import Testing
 
 @Suite("What the process shows of itself, and to those who guess")

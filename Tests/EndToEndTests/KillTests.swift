@@ -1,7 +1,7 @@
 import Glibc
-import JSON
+import HeraldJSON
+import HeraldTestSupport
 import Synchronization
-import TestSupport
 import Testing
 
 @Suite("kill -9 under load", .serialized)

@@ -1,6 +1,6 @@
 import Glibc
-import Receiver
-import TestSupport
+import HeraldReceiver
+import HeraldTestSupport
 import Testing
 
 @Suite(

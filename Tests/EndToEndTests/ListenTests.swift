@@ -1,12 +1,12 @@
 import Glibc
-import HTTPClient
-import JSON
-import Receiver
-import Runtime
-import TestSupport
+import HeraldHTTPClient
+import HeraldJSON
+import HeraldReceiver
+import HeraldRuntime
+import HeraldTestSupport
 import Testing
 
-@testable import HeraldCommand
+@testable import HeraldCLI
 
 @Suite("herald listen", .timeLimit(.minutes(5)))
 struct ListenTests {

@@ -1,5 +1,5 @@
-import JSON
-import TestSupport
+import HeraldJSON
+import HeraldTestSupport
 import Testing
 
 /// What the library below us would answer by itself, and what is refused here, looks the same from outside.

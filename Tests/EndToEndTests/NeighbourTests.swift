@@ -1,5 +1,5 @@
+import HeraldTestSupport
 import Synchronization
-import TestSupport
 import Testing
 
 @Suite("A delegate and its neighbours", .serialized)

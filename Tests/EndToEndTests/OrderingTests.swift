@@ -1,6 +1,6 @@
-import Receiver
+import HeraldReceiver
+import HeraldTestSupport
 import Synchronization
-import TestSupport
 import Testing
 
 @Suite("Order", .serialized)

@@ -1,6 +1,6 @@
-import HeraldServer
-import JSON
-import TestSupport
+import HeraldAPI
+import HeraldJSON
+import HeraldTestSupport
 import Testing
 
 @Suite("Pages of other sites")

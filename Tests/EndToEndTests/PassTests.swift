@@ -1,5 +1,5 @@
-import JSON
-import TestSupport
+import HeraldJSON
+import HeraldTestSupport
 import Testing
 
 @Suite("Sessions and links outlive a restart, and end with what they come from")

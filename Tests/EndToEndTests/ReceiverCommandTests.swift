@@ -1,9 +1,9 @@
 import Glibc
-import Receiver
-import TestSupport
+import HeraldReceiver
+import HeraldTestSupport
 import Testing
 
-@testable import HeraldCommand
+@testable import HeraldCLI
 
 @Suite("herald receiver", .serialized, .timeLimit(.minutes(5)))
 struct ReceiverCommandTests {

@@ -1,5 +1,5 @@
 import Glibc
-import TestSupport
+import HeraldTestSupport
 import Testing
 
 @Suite("Data that can't be used", .serialized)

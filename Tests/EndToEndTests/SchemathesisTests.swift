@@ -1,7 +1,7 @@
 import Glibc
-import JSON
-import Receiver
-import TestSupport
+import HeraldJSON
+import HeraldReceiver
+import HeraldTestSupport
 import Testing
 
 /// Requests that `schemathesis` from PyPI makes of openapi.yaml, right and wrong ones, against the real server.

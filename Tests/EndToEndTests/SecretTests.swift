@@ -1,7 +1,7 @@
-import JSON
-import Receiver
+import HeraldJSON
+import HeraldReceiver
+import HeraldTestSupport
 import Synchronization
-import TestSupport
 import Testing
 
 /// Everything is done that shows, uses or refuses a secret, at the most verbose level of the log; then all that the server has

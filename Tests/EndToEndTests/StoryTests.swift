@@ -1,6 +1,6 @@
-import JSON
+import HeraldJSON
+import HeraldTestSupport
 import Synchronization
-import TestSupport
 import Testing
 
 @Suite("Why did this arrive, and where did it not?", .serialized)

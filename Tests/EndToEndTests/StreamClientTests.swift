@@ -1,7 +1,7 @@
 import Glibc
-import JSON
-import Receiver
-import TestSupport
+import HeraldJSON
+import HeraldReceiver
+import HeraldTestSupport
 import Testing
 
 /// Held against `httpx-sse` from PyPI, when HERALD_VENV names a Python that has it: Tests/Streams/listen.py.

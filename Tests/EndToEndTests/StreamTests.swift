@@ -1,7 +1,7 @@
 import Foundation
-import JSON
-import Receiver
-import TestSupport
+import HeraldJSON
+import HeraldReceiver
+import HeraldTestSupport
 import Testing
 
 @Suite("The live stream", .serialized)

@@ -1,7 +1,7 @@
 import Glibc
-import JSON
-import Receiver
-import TestSupport
+import HeraldJSON
+import HeraldReceiver
+import HeraldTestSupport
 import Testing
 
 @Suite("Serving https", .serialized)

@@ -1,5 +1,5 @@
 import Foundation
-import TestSupport
+import HeraldTestSupport
 import Testing
 
 /// What `Examples/README.md` shows is what the examples print.

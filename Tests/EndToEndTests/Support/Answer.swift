@@ -1,5 +1,5 @@
-import JSON
-import TestSupport
+import HeraldJSON
+import HeraldTestSupport
 
 /// What Herald answered.
 struct Answer: Sendable {

@@ -1,5 +1,5 @@
-import JSON
-import TestSupport
+import HeraldJSON
+import HeraldTestSupport
 
 /// The command line, asking one server.
 struct Client: Sendable {

@@ -1,6 +1,6 @@
 import Glibc
-import JSON
-import TestSupport
+import HeraldJSON
+import HeraldTestSupport
 
 /// The real binary, serving on a port of its own, with a folder of its own.
 final class HeraldProcess: Sendable {

@@ -1,5 +1,5 @@
+import HeraldTestSupport
 import Synchronization
-import TestSupport
 
 /// Publishers that post as fast as they are answered, each on a thread and a connection of its own, until they are
 /// stopped or the server is gone. They remember what was acknowledged: every event has an id of its own.

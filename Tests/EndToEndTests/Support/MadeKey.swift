@@ -1,5 +1,5 @@
 import Glibc
-import TestSupport
+import HeraldTestSupport
 
 /// An access key as the server showed it.
 struct MadeKey: Sendable {

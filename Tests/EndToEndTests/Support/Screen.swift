@@ -1,5 +1,5 @@
 import Glibc
-import TestSupport
+import HeraldTestSupport
 
 /// A terminal of 80 columns in which a command runs, in a tmux of its own.
 final class Screen: Sendable {

@@ -1,6 +1,6 @@
 import Glibc
-import JSON
-import TestSupport
+import HeraldJSON
+import HeraldTestSupport
 
 /// Judges signatures without any of our own code.
 enum Signature {

@@ -1,6 +1,6 @@
-import JSON
+import HeraldJSON
+import HeraldTestSupport
 import Synchronization
-import TestSupport
 
 /// One message of a live stream.
 struct StreamMessage: Sendable {

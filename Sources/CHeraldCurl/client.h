@@ -1,0 +1,83 @@
+// What HeraldHTTPClient needs of libcurl: one request at a time, on the calling thread. `shim.h` is for HeraldWebhooks.
+#ifndef HERALD_CCURL_CLIENT_H
+#define HERALD_CCURL_CLIENT_H
+
+#include <curl/curl.h>
+
+struct herald_client_request {
+    const char *method;
+    const char *url;
+    const void *body;           // not copied; NULL: none
+    long body_count;
+    struct curl_slist *headers; // not copied
+    const char *user_agent;
+    const char *ca_file;        // NULL: the system's
+    int direct;                 // whether proxies of the environment are passed by
+    int unverified;             // whether any certificate will do
+    long timeout;               // milliseconds in all; 0: no limit
+    char *error_text;           // CURL_ERROR_SIZE bytes, until the transfer has ended
+    void *owner;                // given to the callbacks
+    curl_write_callback receive;
+    curl_write_callback header;
+    curl_xferinfo_callback progress; // asked about once a second whether to go on; NULL: nobody is
+};
+
+static const int HERALD_CLIENT_CONNECT_MILLISECONDS = 10000;
+static const int HERALD_CLIENT_ERROR_SIZE = CURL_ERROR_SIZE;
+static const int HERALD_CLIENT_OK = CURLE_OK;
+static const int HERALD_CLIENT_BAD_URL = CURLE_URL_MALFORMAT;
+static const int HERALD_CLIENT_NOT_HTTP = CURLE_UNSUPPORTED_PROTOCOL;
+
+static inline int herald_client_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK; }
+
+// Performs the request. SIGPIPE is ignored meanwhile, by libcurl.
+static inline int herald_client_perform(CURL *easy, const struct herald_client_request *request) {
+    curl_easy_reset(easy); // but the connections that are open
+    CURLcode failed = CURLE_OK;
+#define HERALD_SET(option, value) \
+    if (failed == CURLE_OK) failed = curl_easy_setopt(easy, option, value)
+    HERALD_SET(CURLOPT_PROTOCOLS_STR, "http,https");
+    HERALD_SET(CURLOPT_URL, request->url);
+    HERALD_SET(CURLOPT_PATH_AS_IS, 1L); // an id such as ".." is for the server to refuse
+    if (request->body) {
+        HERALD_SET(CURLOPT_POST, 1L);
+        HERALD_SET(CURLOPT_POSTFIELDS, request->body);
+        HERALD_SET(CURLOPT_POSTFIELDSIZE, request->body_count);
+    }
+    HERALD_SET(CURLOPT_CUSTOMREQUEST, request->method);
+    HERALD_SET(CURLOPT_HTTPHEADER, request->headers);
+    HERALD_SET(CURLOPT_USERAGENT, request->user_agent);
+    if (request->ca_file) {
+        HERALD_SET(CURLOPT_CAINFO, request->ca_file);
+        HERALD_SET(CURLOPT_CAPATH, NULL); // else the system's folder of authorities is trusted as well
+    }
+    if (request->unverified) {
+        HERALD_SET(CURLOPT_SSL_VERIFYPEER, 0L);
+        HERALD_SET(CURLOPT_SSL_VERIFYHOST, 0L);
+    }
+    if (request->direct) HERALD_SET(CURLOPT_PROXY, "");
+    HERALD_SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+    HERALD_SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    HERALD_SET(CURLOPT_HTTP09_ALLOWED, 0L);
+    HERALD_SET(CURLOPT_CONNECTTIMEOUT_MS, (long)HERALD_CLIENT_CONNECT_MILLISECONDS);
+    HERALD_SET(CURLOPT_TIMEOUT_MS, request->timeout);
+    HERALD_SET(CURLOPT_WRITEFUNCTION, request->receive);
+    HERALD_SET(CURLOPT_WRITEDATA, request->owner);
+    HERALD_SET(CURLOPT_HEADERFUNCTION, request->header);
+    HERALD_SET(CURLOPT_HEADERDATA, request->owner);
+    if (request->progress) {
+        HERALD_SET(CURLOPT_NOPROGRESS, 0L);
+        HERALD_SET(CURLOPT_XFERINFOFUNCTION, request->progress);
+        HERALD_SET(CURLOPT_XFERINFODATA, request->owner);
+    }
+    HERALD_SET(CURLOPT_ERRORBUFFER, request->error_text);
+#undef HERALD_SET
+    return (int)(failed == CURLE_OK ? curl_easy_perform(easy) : failed);
+}
+
+// What a callback that takes the body returns to end the transfer: 0 would not, for a piece of 0 bytes.
+static inline size_t herald_client_stop(void) { return CURL_WRITEFUNC_ERROR; }
+
+static inline const char *herald_client_message(int code) { return curl_easy_strerror((CURLcode)code); }
+
+#endif

@@ -1,0 +1,96 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldHTTP
+import HeraldRuntime
+
+/// Sessions and links: random texts, of which the store has the SHA-256.
+extension AccessControl {
+    /// Whom a session's cookie lets in.
+    func principal(session id: ArraySlice<UInt8>) -> Principal? {
+        guard let pass = pass(id), pass.kind != .link else { return nil }
+        return principal(of: pass)
+    }
+
+    /// Whom the end of a link's URL lets in.
+    func principal(link token: String) -> Principal? {
+        guard let pass = pass(Array(token.utf8)[...]), pass.kind == .link else { return nil }
+        return principal(of: pass)
+    }
+
+    private func pass(_ text: ArraySlice<UInt8>) -> Pass? {
+        guard text.count <= KeyText.maxBytes else { return nil }
+        return hub.passes.find(SHA256.hash(Array(text)), at: hub.clock.wall())
+    }
+
+    /// A pass is good for as long as what it comes from is.
+    private func principal(of pass: Pass) -> Principal? {
+        guard pass.kind != .session else {
+            var principal =
+                pass.key == operatorName ? operatorPrincipal : hub.keys.entry(id: pass.key).flatMap(principal)
+            principal?.pass = pass.digest
+            return principal
+        }
+        var principal = Principal(
+            identity: .portalLink, app: pass.app, scopes: Scopes([.manage]), expiresAt: pass.expiresAt)
+        principal.pass = pass.digest
+        principal.origin = pass.key
+        principal.requestsPerSecond = requestsPerSecond
+        if let entry = hub.keys.entry(id: pass.key) {
+            guard entry.key.isValid(at: hub.clock.wall()) else { return nil }
+            principal.key = entry.key.id
+            principal.expiresAt = min(pass.expiresAt, entry.key.expiresAt ?? .max)
+            principal.meter = entry.meter
+            principal.requestsPerSecond = entry.key.requestsPerSecond ?? requestsPerSecond
+        } else if pass.key == operatorName || pass.key == Self.nobody {
+            principal.meter = linksOfOthers
+        } else {
+            return nil
+        }
+        return hub.apps[pass.app] == nil ? nil : principal
+    }
+
+    /// What stands for whoever makes a link while no key is needed.
+    private static let nobody = "anyone"
+
+    /// Where a pass comes from that this principal opens.
+    private func origin(of principal: Principal) -> String {
+        switch principal.identity {
+        case .key(let id): id
+        case .operatorKey: operatorName ?? Self.nobody
+        case .anyone: Self.nobody
+        case .portalLink: principal.origin ?? Self.nobody
+        }
+    }
+
+    /// A session for whoever has shown a key or a link.
+    /// - Returns: its text, for the cookie.
+    func newSession(_ principal: Principal) throws(CryptoError) -> (text: String, pass: Pass) {
+        let end = min(hub.clock.wall() + Sessions.lifetime, principal.expiresAt ?? .max)
+        return try new(principal.identity == .portalLink ? .portalSession : .session, principal.app, principal, end)
+    }
+
+    /// - Parameter end: milliseconds since 1970 UTC.
+    func newLink(to app: AppKey, by principal: Principal, until end: Int64) throws(CryptoError) -> (
+        text: String, pass: Pass
+    ) {
+        try new(.link, app, principal, end)
+    }
+
+    private func new(
+        _ kind: Pass.Kind, _ app: AppKey, _ principal: Principal, _ end: Int64
+    ) throws(CryptoError) -> (text: String, pass: Pass) {
+        let text = Base64.encodeURLSafe(try randomBytes(32))
+        let digest = SHA256.hash(Array(text.utf8))
+        return (text, Pass(digest: digest, kind: kind, app: app, key: origin(of: principal), expiresAt: end))
+    }
+
+    /// Ends a session at once, and its streams.
+    /// - Parameter done: called on the writer's thread; must not wait.
+    func close(_ id: ArraySlice<UInt8>, _ done: @escaping @Sendable () -> Void) {
+        let digest = SHA256.hash(Array(id))
+        guard hub.passes.find(digest, at: hub.clock.wall()) != nil else { return done() }
+        hub.passes.remove(digest)
+        streams.end { $0.pass == digest }
+        hub.administer(AccessWrite(action: .close(digest)) { _ in done() })
+    }
+}

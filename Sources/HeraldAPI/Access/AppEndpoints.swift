@@ -1,0 +1,111 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+
+/// Apps: the tenants of the server.
+struct AppEndpoints: Sendable {
+    let hub: Hub
+    let access: AccessControl
+
+    var routes: [Route] {
+        [
+            Route(.post, "/v1/apps", needs: .admin, add),
+            Route(.get, "/v1/apps", needs: .admin, list),
+            Route(.get, "/v1/apps/{id}", needs: .admin, show),
+            Route(.patch, "/v1/apps/{id}", needs: .admin, change),
+            Route(.delete, "/v1/apps/{id}", needs: .admin, remove),
+        ]
+    }
+
+    // MARK: Reading
+
+    /// Newest first; `default` is the last.
+    private func list(_ call: Call) throws(Problem) {
+        let query = try call.query("limit", "cursor")
+        let limit = try query.limit()
+        let cursor = query["cursor"]
+        if let cursor, !cursor.hasPrefix("app_") || cursor.utf8.count != 30 {
+            throw .noCursor
+        }
+        let apps = hub.apps.all.filter { app in cursor.map { app.id < $0 } ?? true }
+        call.send(page: Array(apps.prefix(limit + 1)), query, limit: limit, cursor: \.id) {
+            $1.members(of: $0, hub.usage)
+        }
+    }
+
+    private func show(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let id = call.parameters[0]
+        guard let app = hub.apps.find(id) else { throw .noApp(id) }
+        call.send(etag: String(app.version)) { $0.members(of: app, hub.usage) }
+    }
+
+    // MARK: Writing
+
+    private func add(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let settings = try AppInput.new(call.json())
+        let id = hub.ids.next("app_", time: hub.clock.wall())
+        try write(call, .add(id: id, settings))
+    }
+
+    private func change(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let change = try AppInput.patch(call.json())
+        try write(call, .update(id: call.parameters[0], ifVersion: call.version(), change: change))
+    }
+
+    private func remove(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        try write(call, .remove(id: call.parameters[0], ifVersion: call.version()))
+    }
+
+    private func write(_ call: Call, _ action: AppWrite.Action) throws(Problem) {
+        let idempotency: Idempotency<AppWrite.Outcome>? =
+            call.request.head.method == .post ? try call.idempotency { answer(to: call, $0) } : nil
+        hub.change(
+            AppWrite(action: action, provenance: call.provenance, idempotency: idempotency) { result in
+                if case .done(.removed(let app)) = result { access.streams.end { $0.app == app.key } }
+                call.send(result) { answer(to: call, $0) }
+            })
+    }
+
+    private func answer(to call: Call, _ outcome: AppWrite.Outcome) -> Response {
+        switch outcome {
+        case .added(let app): resource(app, status: 201, [.init("Location", "/v1/apps/\(app.id)")])
+        case .updated(let app): resource(app)
+        case .removed: Response(status: 204)
+        case .notFound: Problem.noApp(call.parameters.first ?? "").response(requestID: call.requestID)
+        case .versionMismatch: Problem.preconditionFailed.response(requestID: call.requestID)
+        case .nameTaken(let app): Problem.nameTaken(app).response(requestID: call.requestID)
+        case .invalid(let errors): Problem.invalid(errors).response(requestID: call.requestID)
+        case .isDefault: Problem.defaultApp.response(requestID: call.requestID)
+        case .tooMany:
+            Problem.tooMany("There are at most \(AppWrite.maxApps) apps. Delete some first.")
+                .response(requestID: call.requestID)
+        }
+    }
+
+    private func resource(_ app: App, status: Int = 200, _ headers: [Response.Field] = []) -> Response {
+        var json = JSONWriter(capacity: 256)
+        json.object { $0.members(of: app, hub.usage) }
+        let fields = [Response.Field("Content-Type", "application/json"), .init("ETag", "\"\(app.version)\"")]
+        return Response(status: status, headers: fields + headers, body: json.bytes)
+    }
+}
+
+extension JSONObjectWriter {
+    fileprivate mutating func members(of app: App, _ usage: LogUsage) {
+        let stored = usage.total(of: app.key)
+        member("id", app.id)
+        member("name", app.settings.name)
+        member("max_delegates", app.settings.maxDelegates)
+        member("events_per_second", app.settings.eventsPerSecond)
+        member("max_stored_bytes", app.settings.maxStoredBytes)
+        member("stored_bytes", stored.bytes)
+        member("stored_events", stored.events)
+        member("created_at", app.createdAt == 0 ? nil : Timestamp(milliseconds: app.createdAt))
+        member("updated_at", app.updatedAt == 0 ? nil : Timestamp(milliseconds: app.updatedAt))
+    }
+}

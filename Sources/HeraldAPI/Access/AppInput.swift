@@ -1,0 +1,51 @@
+import HeraldCore
+import HeraldJSON
+
+/// Reads what a client says of an app: `{"name", "max_delegates", "events_per_second",
+/// "max_stored_bytes"}`.
+struct AppInput {
+    static let fields = ["name", "max_delegates", "events_per_second", "max_stored_bytes"]
+
+    private var reader = FieldReader()
+
+    /// - Throws: 422 with every wrong field.
+    static func new(_ document: JSONDocument) throws(Problem) -> App.Settings {
+        var input = AppInput()
+        input.reader.wrong(document.errors(unlessObjectOf: fields))
+        if document["name"] == nil { input.reader.wrong("/name", "is required") }
+        var settings = App.Settings(name: "")
+        for (key, value) in document.root.members { input.read(key, value, into: &settings) }
+        input.reader.add(settings.problems)
+        try input.reader.check()
+        return settings
+    }
+
+    /// A merge patch (RFC 7396), to be made to whatever the app is when it is made.
+    /// - Throws: 422 with every wrong field.
+    static func patch(_ document: JSONDocument) throws(Problem) -> @Sendable (inout App.Settings) -> Void {
+        var input = AppInput()
+        input.reader.wrong(document.errors(unlessObjectOf: fields))
+        var read = App.Settings(name: "")
+        for (key, value) in document.root.members { input.read(key, value, into: &read) }
+        let given = Set(document.root.members.map(\.key))
+        input.reader.add(read.problems.filter { given.contains(String($0.pointer.dropFirst())) })
+        try input.reader.check()
+        let patch = read
+        return { settings in
+            if given.contains("name") { settings.name = patch.name }
+            if given.contains("max_delegates") { settings.maxDelegates = patch.maxDelegates }
+            if given.contains("events_per_second") { settings.eventsPerSecond = patch.eventsPerSecond }
+            if given.contains("max_stored_bytes") { settings.maxStoredBytes = patch.maxStoredBytes }
+        }
+    }
+
+    private mutating func read(_ key: String, _ value: JSONValue, into settings: inout App.Settings) {
+        switch key {
+        case "name": if let name = reader.text(value, "/name") { settings.name = name }
+        case "max_delegates": settings.maxDelegates = reader.integer(value, "/max_delegates")
+        case "events_per_second": settings.eventsPerSecond = reader.integer(value, "/events_per_second")
+        case "max_stored_bytes": settings.maxStoredBytes = reader.integer(value, "/max_stored_bytes").map(Int64.init)
+        default: break
+        }
+    }
+}

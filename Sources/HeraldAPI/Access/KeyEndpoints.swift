@@ -1,0 +1,138 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+
+/// Access keys: making, listing, replacing and revoking them.
+struct KeyEndpoints: Sendable {
+    let hub: Hub
+    let access: AccessControl
+
+    var routes: [Route] {
+        [
+            Route(.post, "/v1/keys", needs: .admin, add),
+            Route(.get, "/v1/keys", needs: .admin, list),
+            Route(.get, "/v1/keys/{id}", needs: .admin, show),
+            Route(.delete, "/v1/keys/{id}", needs: .admin, revoke),
+            Route(.post, "/v1/keys/{id}/rotate", needs: .admin, rotate),
+        ]
+    }
+
+    // MARK: Reading
+
+    /// Newest first.
+    private func list(_ call: Call) throws(Problem) {
+        let query = try call.query("limit", "cursor")
+        let limit = try query.limit()
+        let cursor = query["cursor"]
+        if let cursor, !cursor.hasPrefix("key_") || cursor.utf8.count != 30 {
+            throw .noCursor
+        }
+        let entries = hub.keys.list(call.app).filter { entry in cursor.map { entry.key.id < $0 } ?? true }
+        call.send(page: Array(entries.prefix(limit + 1)), query, limit: limit, cursor: \.key.id) {
+            $1.members(of: $0.key, in: hub.apps, lastUsedAt: $0.lastUsedAt)
+        }
+    }
+
+    private func show(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let id = call.parameters[0]
+        guard let entry = hub.keys.entry(id: id) else { throw .noKey(id) }
+        call.send { $0.members(of: entry.key, in: hub.apps, lastUsedAt: entry.lastUsedAt) }
+    }
+
+    // MARK: Writing
+
+    private func add(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let now = hub.clock.wall()
+        let text = try newText(now)
+        let key = try KeyInput.read(call.json(), app: call.app, hub.apps, text, now: now)
+        try write(call, .addKey(key), app: call.app, showing: text)
+    }
+
+    private func rotate(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let overlap = try KeyInput.overlap(call.optionalJSON())
+        let text = try newText(hub.clock.wall())
+        let replacement = AccessWrite.NewKey(id: text.id, digest: text.digest)
+        try write(
+            call, .rotateKey(id: call.parameters[0], replacement: replacement, overlap: overlap), app: owner(call),
+            showing: text)
+    }
+
+    private func revoke(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        try write(call, .revokeKey(id: call.parameters[0]), app: owner(call))
+    }
+
+    /// The app of the key that the path names. Its id is enough: the scope `admin`, without which nobody gets here, opens
+    /// every app, and makes keys for each of them.
+    private func owner(_ call: Call) -> AppKey { hub.keys.entry(id: call.parameters[0])?.key.app ?? call.app }
+
+    private func newText(_ now: Int64) throws(Problem) -> KeyText {
+        do throws(CryptoError) {
+            return try KeyText(id: hub.ids.next("key_", time: now))
+        } catch {
+            throw .noRandomness
+        }
+    }
+
+    /// - Parameter text: of the new key; what is remembered for an idempotency key leaves it out, since no text is kept.
+    private func write(
+        _ call: Call, _ action: AccessWrite.Action, app: AppKey, showing text: KeyText? = nil
+    ) throws(Problem) {
+        let idempotency: Idempotency<AccessWrite.Outcome>? =
+            call.request.head.method == .post ? try call.idempotency { answer(to: call, $0, nil) } : nil
+        hub.administer(
+            AccessWrite(
+                app: app, hasOperatorKey: access.hasOperatorKey, action: action, provenance: call.provenance,
+                idempotency: idempotency
+            ) { result in
+                if case .done(.revoked(let key)) = result { access.streams.end { $0.key == key.id } }
+                call.send(result) { answer(to: call, $0, text) }
+            })
+    }
+
+    private func answer(to call: Call, _ outcome: AccessWrite.Outcome, _ text: KeyText?) -> Response {
+        switch outcome {
+        case .added(let key):
+            var json = JSONWriter(capacity: 512)
+            json.object {
+                $0.members(of: key, in: hub.apps, lastUsedAt: nil)
+                $0.member("key", ifPresent: text?.text)
+            }
+            return Response(
+                status: 201,
+                headers: [.init("Content-Type", "application/json"), .init("Location", "/v1/keys/\(key.id)")],
+                body: json.bytes)
+        case .revoked, .noted: return Response(status: 204)
+        case .notFound, .tooManyLinks:
+            return Problem.noKey(call.parameters.first ?? "").response(requestID: call.requestID)
+        case .noAdminKey: return Problem.noAdminKey.response(requestID: call.requestID)
+        case .tooManyKeys:
+            return Problem.tooMany("An app has at most \(AccessWrite.maxKeys) keys. Revoke some first.")
+                .response(requestID: call.requestID)
+        }
+    }
+}
+
+extension Problem {
+    fileprivate static func noKey(_ id: String) -> Problem { .notFound("There is no key with the id \(id).") }
+}
+
+extension JSONObjectWriter {
+    fileprivate mutating func members(of key: APIKey, in apps: AppCatalogue, lastUsedAt: Int64?) {
+        member("id", key.id)
+        member("app", apps[key.app]?.id)
+        member("name", key.name)
+        array("scopes") { list in
+            for scope in key.scopes { list.element(scope.rawValue) }
+        }
+        member("requests_per_second", key.requestsPerSecond)
+        member("created_at", .timestamp(key.createdAt))
+        member("expires_at", key.expiresAt.map { Timestamp(milliseconds: $0) })
+        member("last_used_at", lastUsedAt.map { Timestamp(milliseconds: $0) })
+    }
+}

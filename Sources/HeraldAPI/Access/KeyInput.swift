@@ -1,0 +1,86 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldJSON
+
+/// Reads what a client says of a new key: `{"app", "name", "scopes", "expires_at",
+/// "requests_per_second"}`.
+enum KeyInput {
+    static let fields = ["app", "name", "scopes", "expires_at", "requests_per_second"]
+
+    /// - Parameters:
+    ///   - app: whose key it is, when the client does not say.
+    ///   - apps: where the client's word for an app is looked up.
+    ///   - text: of the new key.
+    ///   - now: milliseconds since 1970 UTC.
+    /// - Throws: 422 with every wrong field.
+    static func read(
+        _ document: JSONDocument, app: AppKey, _ apps: AppCatalogue, _ text: KeyText, now: Int64
+    ) throws(Problem) -> APIKey {
+        var reader = FieldReader()
+        reader.wrong(document.errors(unlessObjectOf: fields))
+        var name = ""
+        if let value = document["name"], !value.isNull {
+            name = reader.text(value, "/name") ?? name
+        }
+        var app = app
+        if let value = document["app"], !value.isNull {
+            app = reader.app(value, "/app", apps) ?? app
+        }
+        let scopes = reader.scopes(document["scopes"], "/scopes")
+        var end: Int64?
+        if let value = document["expires_at"], !value.isNull {
+            end = value.string.flatMap { Timestamp(rfc3339: $0) }?.milliseconds
+            if end.map({ $0 <= now }) ?? true {
+                reader.wrong("/expires_at", "must be an RFC 3339 time in the future, such as 2027-01-31T12:00:00Z")
+            }
+        }
+        var limit: Int?
+        if let value = document["requests_per_second"], !value.isNull {
+            limit = reader.integer(value, "/requests_per_second")
+        }
+        let key = APIKey(
+            app: app, id: text.id, name: name, scopes: scopes, digest: text.digest, createdAt: now, expiresAt: end,
+            requestsPerSecond: limit)
+        reader.add(key.problems)
+        try reader.check()
+        return key
+    }
+
+    /// How long, in milliseconds, a key goes on that is replaced: `{"overlap_seconds"}`.
+    static func overlap(_ document: JSONDocument) throws(Problem) -> Int64 {
+        var reader = FieldReader()
+        reader.wrong(document.errors(unlessObjectOf: ["overlap_seconds"]))
+        var seconds = 86_400
+        if let value = document["overlap_seconds"], !value.isNull {
+            seconds = reader.integer(value, "/overlap_seconds", 0...604_800)
+        }
+        try reader.check()
+        return Int64(seconds) * 1000
+    }
+}
+
+extension FieldReader {
+    /// By id or name.
+    mutating func app(_ value: JSONValue, _ pointer: String, _ apps: AppCatalogue) -> AppKey? {
+        let found = value.string.flatMap(apps.find)
+        if found == nil { wrong(pointer, "must be the id or the name of an app") }
+        return found?.key
+    }
+
+    /// At least one, each once.
+    fileprivate mutating func scopes(_ value: JSONValue?, _ pointer: String) -> [Scope] {
+        guard let value, value.kind == .array, value.count > 0 else {
+            wrong(pointer, "must be a list of at least one of " + Scope.words)
+            return []
+        }
+        var scopes: [Scope] = []
+        for (index, element) in value.elements.enumerated() {
+            guard let scope = element.string.flatMap(Scope.init(rawValue:)) else {
+                wrong("\(pointer)/\(index)", "must be " + Scope.words)
+                continue
+            }
+            if !scopes.contains(scope) { scopes.append(scope) }
+        }
+        return scopes
+    }
+}

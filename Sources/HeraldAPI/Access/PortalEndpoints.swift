@@ -1,0 +1,60 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+
+/// Links for the people of an app: whoever follows one sees the dashboard of that app and nothing else.
+struct PortalEndpoints: Sendable {
+    let hub: Hub
+    let access: AccessControl
+
+    var routes: [Route] { [Route(.post, "/v1/portal-links", needs: .admin, make)] }
+
+    private static let seconds: ClosedRange<Int64> = 60...604_800
+    private static let standardSeconds = 3_600
+
+    private func make(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let (app, seconds) = try read(call)
+        // Not longer than the key that asks.
+        let end = min(hub.clock.wall() + Int64(seconds) * 1000, call.principal.expiresAt ?? .max)
+        let (token, pass): (String, Pass)
+        do throws(CryptoError) {
+            (token, pass) = try access.newLink(to: app, by: call.principal, until: end)
+        } catch {
+            throw .noRandomness
+        }
+        hub.administer(
+            AccessWrite(app: app, action: .open(pass), provenance: call.provenance) { result in
+                switch result {
+                case .done(.noted):
+                    call.send(status: 201) {
+                        $0.member("url", "/#/portal/\(token)")
+                        $0.member("app", hub.apps[app]?.id)
+                        $0.member("expires_at", .timestamp(end))
+                    }
+                case .done(.tooManyLinks):
+                    call.send(
+                        .tooMany("There are \(Pass.limit) links that have not ended. Wait for some to end."))
+                case .refused(let refusal): call.send(Problem(refusal))
+                case .done, .replayed:
+                    call.send(Problem.notFound("The app was deleted meanwhile, or the key that asks was revoked."))
+                }
+            })
+    }
+
+    private func read(_ call: Call) throws(Problem) -> (app: AppKey, seconds: Int) {
+        let document = try call.json()
+        var reader = FieldReader()
+        reader.wrong(document.errors(unlessObjectOf: ["app", "expires_in"]))
+        var app = call.app
+        if let value = document["app"], !value.isNull { app = reader.app(value, "/app", hub.apps) ?? app }
+        var seconds = Self.standardSeconds
+        if let value = document["expires_in"], !value.isNull {
+            seconds = reader.integer(value, "/expires_in", Self.seconds)
+        }
+        try reader.check()
+        return (app, seconds)
+    }
+}

@@ -1,0 +1,100 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+
+/// Signing in to the dashboard, and out.
+struct SessionEndpoints: Sendable {
+    let hub: Hub
+    let access: AccessControl
+
+    var routes: [Route] {
+        [
+            Route(.get, "/v1/session", needs: nil, show),
+            Route(.post, "/v1/session", needs: nil, open),
+            Route(.delete, "/v1/session", needs: nil, close),
+        ]
+    }
+
+    /// Who asks, and whether a key is needed at all.
+    private func show(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let principal: Principal?
+        var holdMilliseconds = 0
+        do throws(Problem) {
+            principal = try access.principal(of: call.request.head, from: call.request.peer)
+        } catch {
+            principal = nil
+            holdMilliseconds = error.holdMilliseconds
+        }
+        var json = JSONWriter(capacity: 256)
+        json.object { answer in
+            answer.member("key_required", access.isRequired)
+            answer.member("app", principal.flatMap { hub.apps[$0.app]?.settings.name })
+            answer.member("signed_in", principal.map { $0.identity != .anyone } ?? false)
+            answer.array("scopes") { list in
+                for scope in Scope.allCases where principal?.scopes.allow(scope) == true {
+                    list.element(scope.rawValue)
+                }
+            }
+        }
+        var response = Response(
+            status: 200, headers: [.init("Content-Type", "application/json")], body: json.bytes)
+        response.holdMilliseconds = holdMilliseconds
+        call.send(response)
+    }
+
+    /// Takes a key, or what a link has, and gives a cookie for it.
+    private func open(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        // From elsewhere nobody is to be signed in: not even with a key of their own, and not from a page that the operator
+        // has named.
+        guard [.ownPage, .program].contains(RequestSource(call.request.head)) else { throw .foreignOrigin }
+        let document = try call.json()
+        let errors = document.errors(unlessObjectOf: ["key", "portal_link"])
+        guard errors.isEmpty else { throw .invalid(errors) }
+        let principal: Principal?
+        switch (document["key"]?.string, document["portal_link"]?.string) {
+        case (let key?, nil): principal = access.principal(Array(key.utf8)[...])
+        case (nil, let token?): principal = access.principal(link: token)
+        default:
+            throw .invalid([FieldError("/key", "is required, an access key; or portal_link, the end of a link's url")])
+        }
+        guard let principal else { throw access.wrongKey(from: call.request.peer) }
+        try access.count(principal)
+        try start(principal, call)
+    }
+
+    private func start(_ principal: Principal, _ call: Call) throws(Problem) {
+        let (text, pass): (String, Pass)
+        do throws(CryptoError) {
+            (text, pass) = try access.newSession(principal)
+        } catch {
+            throw .noRandomness
+        }
+        let seconds = max(1, (pass.expiresAt - hub.clock.wall()) / 1000)
+        let answer = Response(status: 204, headers: [Sessions.setCookie(text, seconds: seconds, call.request.head)])
+        hub.administer(
+            AccessWrite(app: pass.app, action: .open(pass)) { result in
+                switch result {
+                case .done(.noted): call.send(answer)
+                case .refused(.store), .refused(.busy):
+                    // Whoever wants to see what is wrong with the disk must get in: until the server restarts.
+                    hub.passes.keepInMemory(pass)
+                    call.send(answer)
+                case .refused(let refusal): call.send(Problem(refusal))
+                case .done, .replayed: call.send(Problem.unauthorized)
+                }
+            })
+    }
+
+    private func close(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let answer = Response(status: 204, headers: [Sessions.setCookie("", seconds: 0, call.request.head)])
+        guard let id = Sessions.id(in: call.request.head), Sessions.isSameOrigin(call.request.head) else {
+            return call.send(answer)
+        }
+        access.close(id) { call.send(answer) }
+    }
+}

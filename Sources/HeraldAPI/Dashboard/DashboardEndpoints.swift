@@ -1,0 +1,96 @@
+import HeraldCrypto
+import HeraldHTTP
+
+/// The dashboard: a page at `/`, and its files under `/dashboard/`. They are part of the binary and use the public API only.
+struct DashboardEndpoints: Sendable {
+    var routes: [Route] {
+        [
+            Route(.get, "/", needs: nil) { call throws(Problem) in
+                _ = try call.query()
+                call.send(DashboardFile.page)
+            },
+            Route(.get, "/dashboard/{file}", needs: nil) { call throws(Problem) in
+                _ = try call.query()
+                guard let file = DashboardFile.byName[call.parameters[0]] else {
+                    throw .notFound("The dashboard has no file of this name.")
+                }
+                call.send(file)
+            },
+        ]
+    }
+}
+
+/// One file of the dashboard.
+struct DashboardFile: Sendable {
+    let name: String
+    let bytes: [UInt8]
+    private let tag: String
+
+    private init(_ name: String, _ bytes: [UInt8]) {
+        self.name = name
+        self.bytes = bytes
+        tag = "\"" + SHA256.hash(bytes).prefix(9).map { String($0, radix: 36) }.joined() + "\""
+    }
+
+    static let page = DashboardFile("index.html", PackageResources.index_html)
+
+    static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+
+    private static let all = [
+        DashboardFile("style.css", PackageResources.style_css),
+        DashboardFile("icon.svg", PackageResources.icon_svg),
+        DashboardFile("api.js", PackageResources.api_js),
+        DashboardFile("app.js", PackageResources.app_js),
+        DashboardFile("attempt.js", PackageResources.attempt_js),
+        DashboardFile("charts.js", PackageResources.charts_js),
+        DashboardFile("delegates.js", PackageResources.delegates_js),
+        DashboardFile("dom.js", PackageResources.dom_js),
+        DashboardFile("drawer.js", PackageResources.drawer_js),
+        DashboardFile("events.js", PackageResources.events_js),
+        DashboardFile("fanout.js", PackageResources.fanout_js),
+        DashboardFile("fields.js", PackageResources.fields_js),
+        DashboardFile("format.js", PackageResources.format_js),
+        DashboardFile("history.js", PackageResources.history_js),
+        DashboardFile("json.js", PackageResources.json_js),
+        DashboardFile("live.js", PackageResources.live_js),
+        DashboardFile("overview.js", PackageResources.overview_js),
+        DashboardFile("post.js", PackageResources.post_js),
+        DashboardFile("secret.js", PackageResources.secret_js),
+        DashboardFile("signin.js", PackageResources.signin_js),
+        DashboardFile("state.js", PackageResources.state_js),
+        DashboardFile("story.js", PackageResources.story_js),
+        DashboardFile("svg.js", PackageResources.svg_js),
+    ]
+
+    private static let types = [
+        "html": "text/html; charset=utf-8", "css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8",
+        "svg": "image/svg+xml",
+    ]
+
+    /// Nothing from elsewhere, nothing inline, in nobody's frame, and no text that becomes markup.
+    private static let policy = [
+        "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'",
+        "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    ].joined(separator: "; ")
+
+    /// The file, or 304 when the client has it.
+    func response(ifNoneMatch known: String?) -> Response {
+        var headers: [Response.Field] = [
+            .init("ETag", tag), .init("Content-Security-Policy", Self.policy), .init("Referrer-Policy", "no-referrer"),
+            .init("Cross-Origin-Opener-Policy", "same-origin"),
+            .init("Cross-Origin-Resource-Policy", "same-origin"),
+        ]
+        if let known, Call.names(known, tag) { return Response(status: 304, headers: headers) }
+        let suffix = name.split(separator: ".").last.map(String.init) ?? ""
+        headers.append(.init("Content-Type", Self.types[suffix] ?? "application/octet-stream"))
+        return Response(status: 200, headers: headers, body: bytes)
+    }
+}
+
+extension Call {
+    fileprivate func send(_ file: DashboardFile) {
+        // Browsers ask each time, so that after an update all files fit together.
+        send(file.response(ifNoneMatch: request.head.value(of: "If-None-Match")), caching: "no-cache")
+    }
+}

@@ -1,0 +1,186 @@
+import HeraldCore
+
+/// What a webhook will still be sent: the events that it wants of those that it has not come to.
+struct Backlog: Equatable, Sendable {
+    var events: Int64 = 0
+    /// Not all was looked at: the part that was stands for the rest.
+    var isEstimate = false
+    /// When the oldest of them was, at least, in milliseconds since 1970 UTC; `nil`: there is none.
+    var oldest: Int64?
+
+    /// Where nothing can be looked at: all events of the app count, and it is said to be an estimate.
+    init(unseen lane: LaneBoard.Entry?, of app: AppKey, in hub: Hub) {
+        events = lane?.next.map { hub.usage.events(of: app, after: $0 - 1) } ?? 0
+        isEstimate = events > 0
+    }
+
+    init() {}
+}
+
+/// Counts backlogs for one answer, by looking at the events. One reader's thread.
+///
+/// Its work is bounded, however many delegates are behind and however far: those that are least behind are counted first,
+/// each gets an equal share of what is left, and where that ends an estimate begins.
+final class BacklogCounter {
+    /// One that has something to tell.
+    typealias Lane = (delegate: WebhookDelegate, entry: LaneBoard.Entry)
+
+    /// Events of its app that are looked at for one delegate.
+    static let maxEvents: Int64 = 10_000
+    /// Events that are looked at for one answer; one that a filter reads counts by its size.
+    private static let maxSteps = 250_000
+    /// Bytes that a filter reads in the time of a step.
+    private static let bytesPerStep = 64
+    /// Pages that one answer reads from the store.
+    private static let maxReads = 80
+    private static let page = 256
+    private static let pageBytes = 256 << 10
+
+    private let hub: Hub
+    private let reader: (any StoreReader)?
+    private let head: Sequence
+    private var steps = BacklogCounter.maxSteps
+    private var reads = BacklogCounter.maxReads
+    private var pages: [Sequence: EventBatch] = [:]
+    private var stretches: [AppKey: [ClosedRange<Sequence>]] = [:]
+
+    /// - Parameter reader: `nil`: only what memory has is looked at.
+    init(_ hub: Hub, _ reader: (any StoreReader)?) {
+        self.hub = hub
+        self.reader = reader
+        head = hub.head
+    }
+
+    /// Of those that are behind.
+    func count(_ lanes: [Lane]) throws -> [DelegateKey: Backlog] {
+        var behind: [(lane: Lane, next: Sequence, events: Int64)] = []
+        for lane in lanes {
+            guard let next = lane.entry.next else { continue }
+            behind.append((lane, next, hub.usage.events(of: lane.delegate.app, after: next - 1)))
+        }
+        behind.sort { $0.events < $1.events }
+        var counts: [DelegateKey: Backlog] = [:]
+        for (index, (lane, next, _)) in behind.enumerated() {
+            counts[lane.delegate.key] = try count(
+                lane.delegate, after: max(next - 1, lane.delegate.start), through: head, without: lane.entry.ahead,
+                steps: steps / (behind.count - index))
+        }
+        return counts
+    }
+
+    /// Of one delegate.
+    func count(_ delegate: WebhookDelegate) throws -> Backlog {
+        guard let entry = hub.lane(of: delegate.key) else { return Backlog() }
+        return try count([(delegate, entry)])[delegate.key] ?? Backlog()
+    }
+
+    /// What a replay will still send. What has a row of its own is sent by that.
+    func count(_ delegate: WebhookDelegate, after place: Sequence, through last: Sequence) throws -> Backlog {
+        guard place < last else { return Backlog() }
+        var rows = DeliveryQuery([.retrying])
+        rows.app = delegate.app
+        rows.delegate = delegate.key
+        rows.events = place + 1...last
+        rows.limit = DeliveryWrite.maxDeliveries
+        let waiting = try reader.map { try $0.deliveries(rows).map(\.event) } ?? []
+        return try count(delegate, after: place, through: last, without: Set(waiting), steps: steps)
+    }
+
+    private func count(
+        _ delegate: WebhookDelegate, after place: Sequence, through last: Sequence, without ahead: Set<Sequence>,
+        steps allowance: Int
+    ) throws -> Backlog {
+        let end = steps - allowance
+        let filters = delegate.settings.filter != nil
+        var place = place
+        var backlog = Backlog()
+        var seen: Int64 = 0
+        var lastTime: Int64?
+        for stretch in stretches(of: delegate.app) where stretch.upperBound > place && stretch.lowerBound <= last {
+            place = max(place, stretch.lowerBound - 1)
+            while place < min(stretch.upperBound, last) {
+                guard seen < Self.maxEvents, steps > end, let batch = try batch(after: place) else {
+                    return estimate(backlog, delegate, after: place, through: last, seen: seen, lastTime)
+                }
+                let skipped = max(0, Int(place + 1 - batch.first))
+                if batch.events.count <= skipped { return backlog }
+                for (offset, event) in batch.events.enumerated().dropFirst(skipped) {
+                    guard place < last, seen < Self.maxEvents, steps > end else { break }
+                    place = batch.first + Sequence(offset)
+                    guard place <= last else { break }
+                    steps -= 1
+                    guard event.app == delegate.app else { continue }
+                    seen += 1
+                    lastTime = event.time
+                    if filters { steps -= event.data.count / Self.bytesPerStep }
+                    guard !ahead.contains(place), delegate.wants(EventView(event)) else { continue }
+                    backlog.events += 1
+                    if backlog.oldest == nil { backlog.oldest = event.time }
+                }
+            }
+        }
+        return backlog
+    }
+
+    /// What lies behind a place is as what lies before it; when nothing was seen, as the newest events.
+    private func estimate(
+        _ known: Backlog, _ delegate: WebhookDelegate, after place: Sequence, through last: Sequence, seen: Int64,
+        _ lastTime: Int64?
+    ) -> Backlog {
+        var backlog = known
+        let usage = hub.usage
+        let rest = max(0, usage.events(of: delegate.app, after: place) - usage.events(of: delegate.app, after: last))
+        guard rest > 0 else { return backlog }
+        var (wanted, looked) = (known.events, seen)
+        if looked == 0, steps > 0,
+            let newest = hub.recentEvents(after: max(place, head - Sequence(Self.page)), limit: Self.page)
+        {
+            let own = newest.events.filter { $0.app == delegate.app }
+            steps -= own.reduce(0) { $0 + 1 + $1.data.count / Self.bytesPerStep }
+            looked = Int64(own.count)
+            wanted = Int64(own.count { delegate.wants(EventView($0)) })
+        }
+        let share = looked > 0 ? Double(wanted) / Double(looked) : 1
+        backlog.events += Int64((Double(rest) * share).rounded())
+        backlog.isEstimate = true
+        if backlog.events > 0, backlog.oldest == nil { backlog.oldest = lastTime }
+        return backlog
+    }
+
+    /// Where the app has events, ascending.
+    private func stretches(of app: AppKey) -> [ClosedRange<Sequence>] {
+        if let known = stretches[app] { return known }
+        let found = Array(hub.usage.stretches(of: app, before: .max).reversed())
+        stretches[app] = found
+        return found
+    }
+
+    /// Events from a place on, shared by all delegates; `nil`: too much was read already.
+    private func batch(after place: Sequence) throws -> EventBatch? {
+        let start = place - place % Sequence(Self.page)
+        for first in [start, place] {
+            if let known = pages[first], known.last > place { return known }
+        }
+        // A page whose events are large ends early: then one that begins here.
+        let first = pages[start] == nil ? start : place
+        var found = hub.recentEvents(after: first, limit: Self.page)
+        if found == nil, reads > 0, let reader {
+            reads -= 1
+            found = try reader.events(after: first, limit: Self.page, maxBytes: Self.pageBytes)
+        }
+        guard let found else { return nil }
+        pages[first] = found
+        return found.events.isEmpty || found.last > place || first == place ? found : try batch(after: place)
+    }
+}
+
+extension LogUsage {
+    /// How much of its part of the log a replay has looked at, 0 to 1, by the events of its app.
+    func progress(of replay: Replay, in app: AppKey) -> Double {
+        let behind = events(of: app, after: replay.until)
+        let all = events(of: app, after: replay.start) - behind
+        let left = events(of: app, after: replay.cursor) - behind
+        guard all > 0 else { return 1 }
+        return (min(max(0, Double(all - left) / Double(all)), 1) * 1000).rounded() / 1000
+    }
+}

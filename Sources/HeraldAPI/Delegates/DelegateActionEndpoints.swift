@@ -1,0 +1,165 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldHTTP
+import HeraldJSON
+
+/// What can be done with a webhook beside changing its settings.
+struct DelegateActionEndpoints: Sendable {
+    let hub: Hub
+
+    var routes: [Route] {
+        [
+            Route(.post, "/v1/delegates/{id}/pause", needs: .manage, pause),
+            Route(.post, "/v1/delegates/{id}/resume", needs: .manage, resume),
+            Route(.post, "/v1/delegates/{id}/renew", needs: .manage, renew),
+            Route(.post, "/v1/delegates/{id}/secret/rotate", needs: .manage, rotateSecret),
+            Route(.post, "/v1/delegates/{id}/test", needs: .manage, test),
+            Route(.post, "/v1/delegates/{id}/replay", needs: .manage, replay),
+            Route(.get, "/v1/delegates/{id}/replays", needs: .read, replays),
+            Route(.delete, "/v1/delegates/{id}/replays/{replay}", needs: .manage, endReplay),
+        ]
+    }
+
+    private var registry: RegistryChange { RegistryChange(hub: hub) }
+
+    // MARK: Status and lease
+
+    private func pause(_ call: Call) throws(Problem) {
+        try change(call) { state, _ in
+            state.status = .paused
+            state.statusReason = nil
+        }
+    }
+
+    /// Whatever held it back is forgotten. One that has to be verified shows again that it wants the callbacks: nothing
+    /// else could tell whether it has.
+    private func resume(_ call: Call) throws(Problem) {
+        try change(call) { state, _ in
+            if state.status != .active {
+                state.status = state.settings.verification == .none ? .active : .pendingVerification
+            }
+            state.statusReason = nil
+            state.failingSince = nil
+        }
+    }
+
+    private func renew(_ call: Call) throws(Problem) {
+        try change(call) { state, now in
+            state.renewLease(now: now)
+        } answer: { delegate in
+            delegate.settings.leaseSeconds == nil
+                ? Problem.noLease(delegate).response(requestID: call.requestID) : registry.resource(delegate)
+        }
+    }
+
+    private func change(
+        _ call: Call, _ change: @escaping DelegateInput.Change,
+        answer: (@Sendable (WebhookDelegate) -> Response)? = nil
+    ) throws(Problem) {
+        _ = try call.query()
+        try call.noBody()
+        try registry.update(call, change, updated: answer)
+    }
+
+    // MARK: Secrets
+
+    private func rotateSecret(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let rotation = try SecretRotation(call.optionalJSON())
+        try registry.update(
+            call, { state, now throws(RegistryWrite.InvalidSettings) in try rotation.rotate(&state, now: now) },
+            updated: Self.showSecret)
+    }
+
+    /// The new secret, this once.
+    private static func showSecret(of delegate: WebhookDelegate) -> Response {
+        var json = JSONWriter()
+        json.object {
+            $0.member("secret", delegate.newestSecret?.text)
+            $0.member("signature", delegate.newestSecret?.scheme.rawValue)
+            $0.member("public_key", delegate.newestSecret?.publicKey?.text)
+            let previous = delegate.state.secrets.dropFirst().compactMap(\.expiresAt).max()
+            $0.member("previous_expires_at", previous.map { Timestamp(milliseconds: $0) })
+        }
+        return Response(
+            status: 200,
+            headers: [.init("Content-Type", "application/json"), .init("ETag", "\"\(delegate.version)\"")],
+            body: json.bytes)
+    }
+
+    // MARK: Calls
+
+    private func test(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        try call.noBody()
+        let delegate = try webhook(call)
+        // The handshake or the challenge is the only thing that an address gets before its owner has agreed.
+        if delegate.status == .pendingVerification { throw .unverified(delegate.id) }
+        hub.administer(
+            AccessWrite(app: call.app, action: .note(target: delegate.id), provenance: call.provenance) { result in
+                if case .refused(let refusal) = result { return call.send(Problem(refusal)) }
+                hub.test(delegate) { outcome in
+                    if let outcome { return call.send { $0.members(of: outcome) } }
+                    // It is gone, or too many wait.
+                    let isThere = hub.registry.delegate(call.app, id: delegate.id) != nil
+                    call.send(isThere ? .tooManyCalls : .noWebhook(delegate.id))
+                }
+            })
+    }
+
+    private func webhook(_ call: Call) throws(Problem) -> WebhookDelegate {
+        let id = call.parameters[0]
+        guard let delegate = hub.registry.delegate(call.app, id: id) else { throw .noWebhook(id) }
+        return delegate
+    }
+
+    // MARK: Replays
+
+    private func replay(_ call: Call) throws(Problem) {
+        let isDryRun = try call.query("dry_run").flag("dry_run")
+        let input = try ReplayInput(call.json())
+        let delegate = try webhook(call)
+        try call.answer(from: hub) { reader in
+            let plan = try input.plan(for: delegate, hub, reader)
+            if isDryRun { return call.send(input.response(plan.backlog, isDryRun: true)) }
+            let answer = input.answer(to: call, delegate, plan.backlog)
+            let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer)
+            guard let action = plan.action else { return call.send(answer(.count(0))) }
+            hub.manage(
+                DeliveryWrite(
+                    app: call.app, action: action, provenance: call.provenance, idempotency: idempotency
+                ) { call.send($0, answer) })
+        }
+    }
+
+    /// Those that have not ended, oldest first.
+    private func replays(_ call: Call) throws(Problem) {
+        let query = try call.query("limit", "cursor")
+        let limit = try query.limit()
+        let cursor = try call.cursor(query, .replay) ?? 0
+        let delegate = try webhook(call)
+        try call.answer(from: hub) { reader in
+            let counter = BacklogCounter(hub, reader)
+            let found = try reader.replays(delegate.key).filter { $0.id > cursor }.prefix(limit + 1)
+            let progress = try found.map { try ReplayProgress($0, delegate, hub, counter) }
+            call.send(page: progress, query, limit: limit, cursor: { call.sealed($0.replay.id, .replay) }) {
+                $1.members(of: $0, call.seal, call.app)
+            }
+        }
+    }
+
+    private func endReplay(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        try call.noBody()
+        let delegate = try webhook(call)
+        guard let id = call.seal.number(call.parameters[1], .replay, of: call.app) else {
+            throw .notFound("There is no replay with the id \(call.parameters[1]).")
+        }
+        hub.manage(
+            DeliveryWrite(
+                app: call.app, action: .endReplay(delegateID: delegate.id, replay: id), provenance: call.provenance
+            ) { result in
+                call.send(result) { outcome in call.response(to: outcome) { _ in Response(status: 204) } }
+            })
+    }
+}

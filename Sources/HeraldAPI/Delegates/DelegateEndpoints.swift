@@ -1,0 +1,198 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+
+/// Registering, listing, changing and removing delegates.
+struct DelegateEndpoints: Sendable {
+    let hub: Hub
+    let streams: Streams
+
+    var routes: [Route] {
+        [
+            Route(.post, "/v1/delegates", needs: .manage, register),
+            Route(.get, "/v1/delegates", needs: .read, list),
+            Route(.delete, "/v1/delegates", needs: .manage, removeAll),
+            Route(.get, "/v1/delegates/{id}", needs: .read, show),
+            Route(.patch, "/v1/delegates/{id}", needs: .manage, change),
+            Route(.delete, "/v1/delegates/{id}", needs: .manage, remove),
+        ]
+    }
+
+    private var registry: RegistryChange { RegistryChange(hub: hub) }
+
+    // MARK: Writing
+
+    private func register(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let input = try DelegateInput.registration(call.json(), hub.rules)
+        let secret =
+            if let brought = input.secret.brought {
+                brought
+            } else {
+                SigningSecret(input.secret.scheme ?? .v1, bytes: try SecretInput.newBytes())
+            }
+        let idempotency = try registry.idempotency(call, secret)
+        var registration = RegistryWrite.Registration(settings: input.settings, secret: secret)
+        registration.isOwnSecret = input.secret.brought != nil
+        registration.replaysCurrentState = input.replaysCurrentState
+        guard input.start != .now else {
+            return registry.make(call, .register(registration), showing: secret, idempotency: idempotency)
+        }
+        let starting = registration
+        try call.answer(from: hub) { reader in
+            var registration = starting
+            registration.start =
+                try input.start.first(in: reader, app: call.app, head: hub.head, pointer: "/start") - 1
+            registry.make(call, .register(registration), showing: secret, idempotency: idempotency)
+        }
+    }
+
+    private func change(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        try registry.update(call, DelegateInput.patch(call.json(), hub.rules))
+    }
+
+    private func remove(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        try registry.make(call, .remove(id: call.parameters[0], ifVersion: call.version()))
+    }
+
+    private func removeAll(_ call: Call) throws(Problem) {
+        guard try call.query("all").flag("all") else {
+            throw .badRequest("Deleting all webhooks needs ?all=true, so that it can't happen by accident.")
+        }
+        try registry.make(call, .removeAll)
+    }
+
+    // MARK: Reading
+
+    private func list(_ call: Call) throws(Problem) {
+        let query = try call.query("kind", "status", "event", "limit", "cursor")
+        let limit = try query.limit()
+        let filter = try DelegateFilter(query)
+        let before = query["cursor"]
+        if let before, !before.hasPrefix("dlg_") || before.utf8.count != 30 {
+            throw .noCursor
+        }
+        // Not on the loop's thread, although nothing is read from the store: a filter may look at every delegate.
+        try call.answer(from: hub) { reader in
+            let entries = entries(call.app, filter, before: before, limit: limit + 1)
+            let lanes = entries.prefix(limit).compactMap { entry -> BacklogCounter.Lane? in
+                guard case .webhook(let delegate) = entry else { return nil }
+                return hub.lane(of: delegate.key).map { (delegate, $0) }
+            }
+            let backlogs = try BacklogCounter(hub, reader).count(lanes)
+            call.send(page: entries, query, limit: limit, cursor: \.id) { entry, json in
+                switch entry {
+                case .webhook(let delegate):
+                    json.members(of: delegate, in: hub, backlogs[delegate.key] ?? Backlog())
+                case .inMemory(let delegate): json.members(of: delegate)
+                case .eventStream(let stream): json.members(of: stream, lag: streams.events.lag(stream))
+                case .attemptStream(let stream): json.members(of: stream, lag: streams.attempts.lag(stream))
+                }
+            }
+        }
+    }
+
+    /// Newest first.
+    private func entries(_ app: AppKey, _ filter: DelegateFilter, before: String?, limit: Int) -> [Entry] {
+        var entries: [Entry] = []
+        if filter.includes("webhook") {
+            let found = hub.registry.list(app, before: before, limit: limit) {
+                filter.accepts($0, status: $0.shownStatus(hub.lane(of: $0.key)))
+            }
+            entries += found.map(Entry.webhook)
+        }
+        var others: [Entry] = []
+        // The process itself is the operator's: nobody else's.
+        if app == .default && filter.includes("in_memory") && filter.acceptsActive {
+            others += hub.inMemoryDelegates.map(Entry.inMemory)
+        }
+        if filter.includes("stream") && filter.acceptsActive {
+            others += streams.events.all.filter { $0.interest.app == app && filter.accepts($0) }.map(Entry.eventStream)
+            if filter.event == nil {
+                others += streams.attempts.all.filter { $0.interest.app == app }.map(Entry.attemptStream)
+            }
+        }
+        entries += others.filter { entry in before.map { entry.id < $0 } ?? true }
+        return Array(entries.sorted { $0.id > $1.id }.prefix(limit))
+    }
+
+    private enum Entry {
+        case webhook(WebhookDelegate)
+        case inMemory(InMemoryDelegate)
+        case eventStream(EventStream)
+        case attemptStream(AttemptStream)
+
+        var id: String {
+            switch self {
+            case .webhook(let delegate): delegate.id
+            case .inMemory(let delegate): delegate.id
+            case .eventStream(let stream): stream.id
+            case .attemptStream(let stream): stream.id
+            }
+        }
+    }
+
+    private func show(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let id = call.parameters[0]
+        if let delegate = hub.registry.delegate(call.app, id: id) {
+            let version = String(delegate.version)
+            guard hub.lane(of: delegate.key)?.next != nil else {
+                return call.send(etag: version) { $0.members(of: delegate, in: hub, Backlog()) }
+            }
+            return try call.answer(from: hub) { reader in
+                let backlog = try BacklogCounter(hub, reader).count(delegate)
+                call.send(etag: version) { $0.members(of: delegate, in: hub, backlog) }
+            }
+        }
+        if let stream = streams.events.stream(id), stream.interest.app == call.app {
+            return call.send { $0.members(of: stream, lag: streams.events.lag(stream)) }
+        }
+        if let stream = streams.attempts.stream(id), stream.interest.app == call.app {
+            return call.send { $0.members(of: stream, lag: streams.attempts.lag(stream)) }
+        }
+        guard call.app == .default, let delegate = hub.inMemoryDelegates.first(where: { $0.id == id }) else {
+            throw .notFound("There is no delegate with the id \(id).")
+        }
+        call.send { $0.members(of: delegate) }
+    }
+}
+
+/// Which delegates a list shows.
+private struct DelegateFilter {
+    let kind: String?
+    let status: ShownStatus?
+    let event: String?
+
+    init(_ query: Query) throws(Problem) {
+        kind = query["kind"]
+        status = query["status"].flatMap(ShownStatus.init)
+        event = query["event"]
+        if let kind, !["webhook", "stream", "in_memory"].contains(kind) {
+            throw .invalidParameter("kind", "must be webhook, stream or in_memory")
+        }
+        if query["status"] != nil && status == nil {
+            throw .invalidParameter("status", "must be " + ShownStatus.words)
+        }
+        if let event, !EventType.isValid(event) {
+            throw .invalidParameter("event", "must be an event type, such as auth.logged_in")
+        }
+    }
+
+    func accepts(_ delegate: WebhookDelegate, status shown: ShownStatus) -> Bool {
+        if let status, status != shown { return false }
+        guard let event else { return true }
+        return delegate.settings.events.contains { $0.matches(event) }
+    }
+
+    func accepts(_ stream: EventStream) -> Bool {
+        event.map { event in stream.interest.events.contains { $0.matches(event) } } ?? true
+    }
+
+    func includes(_ kind: String) -> Bool { self.kind == nil || self.kind == kind }
+
+    /// Those that are no webhooks are always active.
+    var acceptsActive: Bool { status == nil || status == .active }
+}

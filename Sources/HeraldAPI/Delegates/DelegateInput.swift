@@ -1,0 +1,111 @@
+import HeraldCore
+import HeraldJSON
+
+/// Reads what a client says of a webhook: a registration, or a merge patch (RFC 7396) of one. Reports all that is wrong.
+struct DelegateInput {
+    static let patchFields = [
+        "url", "events", "subjects", "filter", "description", "metadata", "format", "headers", "ordering",
+        "max_in_flight", "rate_limit", "timeout_seconds", "retry_schedule", "lease_seconds", "verification",
+        "http_version", "tls",
+    ]
+    /// What only a registration can say.
+    static let firstFields = ["start", "replay_current_state", "secret", "signature"]
+    static let fields = patchFields + firstFields
+
+    var reader = FieldReader()
+
+    private init() {}
+
+    // MARK: Registrations
+
+    struct Registration: Sendable {
+        let settings: WebhookSettings
+        let secret: SecretInput
+        let start: LogPlace
+        let replaysCurrentState: Bool
+    }
+
+    /// - Throws: 422 with every wrong field.
+    static func registration(
+        _ document: JSONDocument, _ rules: WebhookRules
+    ) throws(Problem) -> Registration {
+        var input = DelegateInput()
+        input.reader.wrong(document.errors(unlessObjectOf: fields))
+        var settings = WebhookSettings(url: "")
+        if document["url"] == nil { input.reader.wrong("/url", "is required: where to send the callbacks") }
+        for (key, value) in document.root.members { input.read(key, value, into: &settings) }
+        input.reader.add(rules.problems(of: &settings))
+        let registration = Registration(
+            settings: settings, secret: SecretInput(document, &input.reader), start: input.start(document["start"]),
+            replaysCurrentState: input.replaysCurrentState(document["replay_current_state"]))
+        try input.reader.check()
+        return registration
+    }
+
+    private mutating func start(_ value: JSONValue?) -> LogPlace {
+        guard let value, !value.isNull else { return .now }
+        return reader.place(value, "/start", words: "\"now\", \"earliest\", \(LogPlace.words)")
+    }
+
+    private mutating func replaysCurrentState(_ value: JSONValue?) -> Bool {
+        guard let value, !value.isNull else { return false }
+        return reader.flag(value, "/replay_current_state")
+    }
+
+    // MARK: Patches
+
+    /// A change, to be made to whatever the delegate is when it is made. `now`: milliseconds since 1970 UTC.
+    typealias Change =
+        @Sendable (_ state: inout WebhookDelegate.State, _ now: Int64) throws(RegistryWrite.InvalidSettings) -> Void
+
+    /// - Throws: 422 with every wrong field.
+    static func patch(_ document: JSONDocument, _ rules: WebhookRules) throws(Problem) -> Change {
+        var input = DelegateInput()
+        let unknown = document.errors(unlessObjectOf: patchFields)
+        input.reader.wrong(
+            unknown.map { error in insteadOfPatching[error.pointer].map { FieldError(error.pointer, $0) } ?? error })
+        var probe = WebhookSettings(url: "")
+        for (key, value) in document.root.members { input.read(key, value, into: &probe) }
+        input.reader.add(WebhookRules.limitProblems(of: probe))
+        try input.reader.check()
+        return { state, now throws(RegistryWrite.InvalidSettings) in
+            var input = DelegateInput()
+            let old = state.settings
+            for (key, value) in document.root.members { input.read(key, value, into: &state.settings) }
+            input.reader.add(rules.problems(of: &state.settings))
+            // Together with what is there it may be too much.
+            if !input.reader.errors.isEmpty { throw RegistryWrite.InvalidSettings(input.reader.errors) }
+            if document["lease_seconds"] != nil { state.renewLease(now: now) }
+            state.verifyAgain(after: old)
+        }
+    }
+
+    private static let insteadOfPatching = [
+        "/start":
+            "can't be changed: it only says where a new delegate begins. POST /v1/delegates/{id}/replay sends past "
+            + "events again",
+        "/replay_current_state": "can't be changed: it only says what a new delegate is told first",
+        "/secret": "can't be changed here: POST /v1/delegates/{id}/secret/rotate replaces it, with an overlap",
+        "/signature": "can't be changed here: POST /v1/delegates/{id}/secret/rotate makes a key for another signature",
+    ]
+}
+
+extension WebhookDelegate.State {
+    /// The lease begins anew, or ends when there is none any more.
+    mutating func renewLease(now: Int64) { expiresAt = settings.leaseSeconds.map { now + Int64($0) * 1000 } }
+
+    /// Another address, or another way to show it, has to be verified before anything is sent. Delegates that get nothing
+    /// now are verified when they are resumed.
+    fileprivate mutating func verifyAgain(after old: WebhookSettings) {
+        let asks = settings.verification != old.verification || settings.url != old.url
+        switch status {
+        case .active where asks && settings.verification != .none:
+            status = .pendingVerification
+            statusReason = nil
+        case .pendingVerification where asks:
+            if settings.verification == .none { status = .active }
+            statusReason = nil
+        default: break
+        }
+    }
+}

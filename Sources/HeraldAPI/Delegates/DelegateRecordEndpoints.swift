@@ -1,0 +1,63 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+
+/// What became of a webhook's deliveries: its attempts, and their numbers.
+struct DelegateRecordEndpoints: Sendable {
+    let hub: Hub
+
+    var routes: [Route] {
+        [
+            Route(.get, "/v1/delegates/{id}/attempts", needs: .read, attempts),
+            Route(.get, "/v1/delegates/{id}/stats", needs: .read, statistics),
+        ]
+    }
+
+    private func attempts(_ call: Call) throws(Problem) {
+        let query = try call.query("outcome", "event", "limit", "cursor")
+        let delegate = try webhook(call)
+        var wanted = AttemptQuery(delegate: delegate.key)
+        wanted.before = try call.cursor(query, .attempt)
+        let limit = try query.limit()
+        wanted.limit = limit + 1
+        wanted.succeeded = try query.succeeded()
+        let (attempts, eventID) = (wanted, query["event"])
+        try call.answer(from: hub) { reader in
+            var wanted = attempts
+            wanted.event = try eventID.map { try DeliveryFilter.event($0, call.app, reader).sequence }
+            let found = try reader.attempts(wanted)
+            let events = try EventHeads(found.prefix(limit).map(\.record.event), reader)
+            call.send(page: found, query, limit: limit, cursor: { call.sealed($0.id, .attempt) }) { attempt, json in
+                let id = call.seal.id(of: attempt, app: call.app)
+                json.members(of: attempt, id: id, eventID: events[attempt.record.event]?.id)
+            }
+        }
+    }
+
+    private func statistics(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let delegate = try webhook(call)
+        try call.answer(from: hub) { reader in
+            let statistics = try DelegateStatistics(delegate, hub, reader)
+            call.send { $0.members(of: statistics, call.seal) }
+        }
+    }
+
+    private func webhook(_ call: Call) throws(Problem) -> WebhookDelegate {
+        let id = call.parameters[0]
+        guard let delegate = hub.registry.delegate(call.app, id: id) else { throw .noWebhook(id) }
+        return delegate
+    }
+}
+
+extension Query {
+    /// `outcome`: how attempts ended; `nil`: either way.
+    func succeeded() throws(Problem) -> Bool? {
+        switch self["outcome"] {
+        case nil: return nil
+        case "succeeded": return true
+        case "failed": return false
+        default: throw .invalidParameter("outcome", "must be succeeded or failed")
+        }
+    }
+}

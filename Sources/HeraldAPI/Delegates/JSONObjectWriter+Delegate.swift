@@ -1,0 +1,124 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldJSON
+
+/// What the API shows as `status` of a delegate.
+enum ShownStatus: String, CaseIterable {
+    case active, paused
+    case pendingVerification = "pending_verification"
+    case failing, disabled, gone
+}
+
+extension WebhookDelegate {
+    func shownStatus(_ lane: LaneBoard.Entry?) -> ShownStatus {
+        switch status {
+        case .active: isFailing(lane) ? .failing : .active
+        case .paused: .paused
+        case .pendingVerification: .pendingVerification
+        case .disabled: .disabled
+        case .gone: .gone
+        }
+    }
+
+    /// The lane knows first; after a restart the registration does.
+    private func isFailing(_ lane: LaneBoard.Entry?) -> Bool { lane?.isFailing == true || state.failingSince != nil }
+
+    /// Why it is not active, in words.
+    func shownReason(_ lane: LaneBoard.Entry?) -> String? {
+        switch shownStatus(lane) {
+        case .active: nil
+        case .paused: "paused by request; nothing is lost until it is resumed"
+        case .pendingVerification: state.statusReason ?? "its receiver has not shown yet that it wants the callbacks"
+        case .failing:
+            state.statusReason
+                ?? "its receiver fails; one event at a time is tried until one succeeds"
+        case .disabled: state.statusReason ?? "disabled; POST …/resume begins again where it stopped"
+        case .gone: state.statusReason ?? "its receiver answered 410; POST …/resume begins again"
+        }
+    }
+
+    /// The key that signs, and is to be replaced by the next rotation.
+    var newestSecret: SigningSecret? { state.secrets.first?.secret }
+}
+
+extension JSONObjectWriter {
+    /// - Parameters:
+    ///   - backlog: `nil`: nothing could be looked at.
+    ///   - secret: shown once, in the answer to the registration.
+    mutating func members(
+        of delegate: WebhookDelegate, in hub: Hub, _ backlog: Backlog? = nil, secret: String? = nil
+    ) {
+        let lane = hub.lane(of: delegate.key)
+        let state = delegate.state
+        member("id", delegate.id)
+        member("kind", "webhook")
+        member("status", delegate.shownStatus(lane).rawValue)
+        member("status_reason", delegate.shownReason(lane))
+        members(of: delegate.settings)
+        member("signature", delegate.newestSecret?.scheme.rawValue)
+        member("public_key", delegate.newestSecret?.publicKey?.text)
+        member("secret", ifPresent: secret)
+        let lag = backlog ?? Backlog(unseen: lane, of: delegate.app, in: hub)
+        object("lag") { $0.lag(lag, lane) }
+        object("flow") { $0.members(of: lane?.flow ?? FlowStatus(concurrency: delegate.settings.maxInFlight)) }
+        member("failing_since", state.failingSince.map { Timestamp(milliseconds: $0) })
+        member("expires_at", state.expiresAt.map { Timestamp(milliseconds: $0) })
+        member("created_at", .timestamp(delegate.createdAt))
+        member("updated_at", .timestamp(delegate.updatedAt))
+    }
+
+    private mutating func members(of settings: WebhookSettings) {
+        member("url", settings.url)
+        member("events", settings.events.map(\.text))
+        member("subjects", settings.subjects)
+        member("filter", settings.filter.map { RawJSON($0.text[...]) })
+        member("description", settings.description)
+        object("metadata") { for pair in settings.metadata { $0.member(pair.key, pair.value) } }
+        member("format", settings.format.rawValue)
+        member("header_names", settings.headers.map(\.key))
+        member("ordering", settings.ordering.rawValue)
+        member("max_in_flight", settings.maxInFlight)
+        member("rate_limit", settings.rateLimit)
+        member("timeout_seconds", settings.timeoutSeconds)
+        member("retry_schedule", settings.retrySchedule)
+        member("lease_seconds", settings.leaseSeconds)
+        member("verification", settings.verification.rawValue)
+        member("http_version", settings.httpVersion.rawValue)
+        if settings.tls.isEmpty { member("tls", JSONNull()) } else { object("tls") { $0.members(of: settings.tls) } }
+    }
+
+    /// The key is nobody's to read.
+    private mutating func members(of tls: TLSSettings) {
+        member("ca", tls.authorities)
+        member("pin", tls.pin)
+        member("client_certificate", tls.clientCertificate)
+    }
+
+    /// What a lane has still to send.
+    mutating func lag(_ backlog: Backlog, _ lane: LaneBoard.Entry?) {
+        member("events", backlog.events)
+        member("estimated", backlog.isEstimate)
+        member("in_flight", lane?.inFlight ?? 0)
+        member("retrying", lane?.retrying ?? 0)
+    }
+
+    /// What limits its deliveries now.
+    private mutating func members(of flow: FlowStatus) {
+        member("limited_by", flow.limitedBy?.rawValue)
+        member("circuit", flow.circuit.rawValue)
+        member("next_probe_at", flow.nextProbeAt.map { Timestamp(milliseconds: $0) })
+        member("concurrency", flow.concurrency)
+        member("rate", flow.rate.map { ($0 * 100).rounded() / 100 })
+        member("tolerated_rejections", (flow.toleratedRejections * 1000).rounded() / 1000)
+    }
+
+    mutating func members(of delegate: InMemoryDelegate) {
+        member("id", delegate.id)
+        member("kind", "in_memory")
+        member("status", "active")
+        member("status_reason", JSONNull())
+        member("events", ["*"])
+        member("description", delegate.description)
+        member("created_at", .timestamp(delegate.createdAt))
+    }
+}

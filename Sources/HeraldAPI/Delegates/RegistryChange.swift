@@ -1,0 +1,96 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+
+/// Makes a change of the registry and answers with what came of it: what all requests share that write delegates.
+struct RegistryChange: Sendable {
+    let hub: Hub
+
+    /// - Parameter updated: the answer for a delegate that was changed, when it is not the delegate itself.
+    func make(
+        _ call: Call, _ action: RegistryWrite.Action, showing secret: SigningSecret? = nil,
+        updated: (@Sendable (WebhookDelegate) -> Response)? = nil
+    ) throws(Problem) {
+        try make(call, action, showing: secret, idempotency: idempotency(call, secret, updated), updated: updated)
+    }
+
+    /// Changes the delegate of the path, in the version that `If-Match` names.
+    func update(
+        _ call: Call, _ change: @escaping DelegateInput.Change,
+        updated: (@Sendable (WebhookDelegate) -> Response)? = nil
+    ) throws(Problem) {
+        try make(
+            call,
+            .update(id: call.parameters[0], ifVersion: call.version()) {
+                state, now throws(RegistryWrite.InvalidSettings) in
+                let old = state
+                try change(&state, now)
+                // The first never expires.
+                if state != old { state.secrets.removeAll { !$0.isValid(at: now) } }
+            }, updated: updated)
+    }
+
+    /// To be called before anything is read from the store, where it is: it refuses what is wrong with the header.
+    func idempotency(
+        _ call: Call, _ secret: SigningSecret? = nil, _ updated: (@Sendable (WebhookDelegate) -> Response)? = nil
+    ) throws(Problem) -> Idempotency<RegistryWrite.Outcome>? {
+        guard call.request.head.method == .post else { return nil }
+        return try call.idempotency { answer(to: call, $0, secret, updated) }
+    }
+
+    func make(
+        _ call: Call, _ action: RegistryWrite.Action, showing secret: SigningSecret?,
+        idempotency: Idempotency<RegistryWrite.Outcome>?, updated: (@Sendable (WebhookDelegate) -> Response)? = nil
+    ) {
+        hub.change(
+            RegistryWrite(app: call.app, action: action, provenance: call.provenance, idempotency: idempotency) {
+                result in
+                call.send(result) { answer(to: call, $0, secret, updated) }
+            })
+    }
+
+    private func answer(
+        to call: Call, _ outcome: RegistryWrite.Outcome, _ secret: SigningSecret?,
+        _ updated: (@Sendable (WebhookDelegate) -> Response)?
+    ) -> Response {
+        switch outcome {
+        case .registered(let delegate):
+            return resource(
+                delegate, status: 201, secret: secret?.text, [.init("Location", "/v1/delegates/\(delegate.id)")])
+        case .existed(let delegate): return resource(delegate)
+        case .updated(let delegate): return updated.map { $0(delegate) } ?? resource(delegate)
+        case .conflict(let delegate): return Problem.conflict(delegate).response(requestID: call.requestID)
+        case .notFound: return Problem.noWebhook(call.parameters.first ?? "").response(requestID: call.requestID)
+        case .tooMany(let limit):
+            return Problem.tooMany("This app may have \(limit) webhooks. Remove some first.")
+                .response(requestID: call.requestID)
+        case .versionMismatch: return Problem.preconditionFailed.response(requestID: call.requestID)
+        case .invalid(let errors): return Problem.invalid(errors).response(requestID: call.requestID)
+        case .removed(let delegates):
+            guard call.parameters.isEmpty else { return Response(status: 204) }
+            var json = JSONWriter()
+            json.object { $0.member("deleted", delegates.count) }
+            return Response(status: 200, headers: [.init("Content-Type", "application/json")], body: json.bytes)
+        }
+    }
+
+    func resource(
+        _ delegate: WebhookDelegate, status: Int = 200, secret: String? = nil, _ headers: [Response.Field] = []
+    ) -> Response {
+        var json = JSONWriter(capacity: 1024)
+        json.object { $0.members(of: delegate, in: hub, secret: secret) }
+        let fields = [
+            Response.Field("Content-Type", "application/json"), .init("ETag", "\"\(delegate.version)\""),
+        ]
+        return Response(status: status, headers: fields + headers, body: json.bytes)
+    }
+}
+
+extension Call {
+    /// The version of a delegate or an event type that `If-Match` names.
+    func version() throws(Problem) -> Int64? {
+        guard let tag = try ifMatch() else { return nil }
+        guard let version = Int64(tag) else { throw .preconditionFailed }
+        return version
+    }
+}

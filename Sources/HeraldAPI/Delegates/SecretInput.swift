@@ -1,0 +1,77 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldJSON
+
+/// The fields `secret` and `signature`: the key that signs the callbacks, brought by the client or to be made here.
+struct SecretInput: Sendable {
+    /// The key that the client brought.
+    let brought: SigningSecret?
+    /// How to sign; `nil`: the client doesn't say.
+    let scheme: SigningSecret.Scheme?
+
+    init(_ document: JSONDocument, _ reader: inout FieldReader) {
+        var scheme: SigningSecret.Scheme?
+        if let value = document["signature"], !value.isNull {
+            scheme = reader.choice(value, "/signature", default: .v1)
+        }
+        brought = document["secret"].flatMap { $0.isNull ? nil : Self.secret($0, &reader) }
+        if let brought, let scheme, brought.scheme != scheme {
+            reader.wrong("/secret", "is a key for \(brought.scheme.rawValue), but signature says \(scheme.rawValue)")
+        }
+        self.scheme = scheme ?? brought?.scheme
+    }
+
+    private static func secret(_ value: JSONValue, _ reader: inout FieldReader) -> SigningSecret? {
+        guard let text = value.string, let scheme = SigningSecret.Scheme(ofText: text) else {
+            reader.wrong("/secret", "must be a string that begins with whsec_ (for v1) or whsk_ (for v1a)")
+            return nil
+        }
+        do {
+            switch scheme {
+            case .v1: return SigningSecret(.v1, bytes: try SecretText.parse(text))
+            case .v1a: return SigningSecret(.v1a, bytes: try Ed25519.PrivateKey(text: text).seed)
+            }
+        } catch let error as SecretTextError {
+            reader.wrong("/secret", error.description)
+        } catch let error as Ed25519TextError {
+            reader.wrong("/secret", error.description)
+        } catch {
+            reader.wrong("/secret", "can't be used: \(error)")
+        }
+        return nil
+    }
+
+    /// Bytes of a new key: a seed of Ed25519 has as many as a new secret of HMAC-SHA256.
+    static func newBytes() throws(Problem) -> [UInt8] {
+        do throws(CryptoError) {
+            return try SecretText.newSecret()
+        } catch {
+            throw .unavailable("no-randomness", "No secret could be made", error.description)
+        }
+    }
+}
+
+extension SigningSecret.Scheme {
+    fileprivate init?(ofText text: String) {
+        if text.hasPrefix(SecretText.prefix) {
+            self = .v1
+        } else if text.hasPrefix(Ed25519.PrivateKey.prefix) {
+            self = .v1a
+        } else {
+            return nil
+        }
+    }
+}
+
+extension SigningSecret {
+    /// As Standard Webhooks writes it: `whsec_…` or `whsk_…`. For the one answer that shows it.
+    var text: String {
+        switch scheme {
+        case .v1: SecretText.print(bytes)
+        case .v1a: (try? Ed25519.PrivateKey(seed: bytes).text) ?? ""
+        }
+    }
+
+    /// What the receiver of a `v1a` callback needs; `nil` for `v1`, where nothing is public.
+    var publicKey: Ed25519.PublicKey? { scheme == .v1a ? try? Ed25519.PrivateKey(seed: bytes).publicKey : nil }
+}

@@ -1,0 +1,37 @@
+import HeraldCore
+import HeraldJSON
+
+/// Reads a delegate's `tls`, as JSON has it.
+struct TLSInput {
+    private static let members = ["ca", "pin", "client_certificate", "client_key"]
+
+    /// Merges what is given into what is there; `null` removes one member, or all of them.
+    static func merge(_ value: JSONValue, into settings: inout TLSSettings, _ reader: inout FieldReader) {
+        if value.isNull {
+            settings = TLSSettings()
+            return
+        }
+        guard value.kind == .object else { return reader.wrong("/tls", "must be an object, or null") }
+        for (key, member) in value.members {
+            switch key {
+            case "ca": settings.authorities = text(member, "/tls/ca", &reader)
+            case "pin": settings.pin = text(member, "/tls/pin", &reader)
+            case "client_certificate":
+                settings.clientCertificate = text(member, "/tls/client_certificate", &reader)
+            case "client_key": settings.clientKey = text(member, "/tls/client_key", &reader)
+            default:
+                reader.wrong(
+                    JSONPointer.child("/tls", key), "is not a member here; known: \(members.joined(separator: ", "))")
+            }
+        }
+    }
+
+    private static func text(_ value: JSONValue, _ pointer: String, _ reader: inout FieldReader) -> String? {
+        if value.isNull { return nil }
+        guard let text = value.string else {
+            reader.wrong(pointer, "must be a text, or null")
+            return nil
+        }
+        return text
+    }
+}

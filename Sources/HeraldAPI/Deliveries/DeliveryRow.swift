@@ -1,0 +1,77 @@
+import HeraldCore
+import HeraldJSON
+
+/// A delivery in a list.
+struct DeliveryRow: Sendable {
+    /// `nil` when it was deleted meanwhile.
+    let delegate: WebhookDelegate?
+    /// `nil` when it has left the log meanwhile.
+    let event: Event?
+    let state: DeliveryState
+    let reason: String?
+    let attempts: Int
+    let isReplay: Bool
+    /// Milliseconds since 1970 UTC.
+    let nextAttemptAt: Int64?
+    let endedAt: Int64?
+
+    /// One that has a row in the store.
+    init(_ delivery: WaitingDelivery, _ event: Event?, _ hub: Hub) {
+        let delegate = hub.registry.delegate(key: delivery.delegate)
+        let lane = hub.lane(of: delivery.delegate)
+        let state = DeliveryState(delivery.state)
+        self.delegate = delegate
+        self.event = event
+        self.state = state
+        reason = delegate?.reason(of: state, delivery.state, lane)
+        attempts = delivery.attempts
+        isReplay = delivery.isReplay
+        // Nothing is sent by the schedule to a delegate that gets nothing, or probes alone.
+        let isTold = delegate?.shownStatus(lane) == .active
+        nextAttemptAt = state == .retrying && isTold ? delivery.dueAt : nil
+        endedAt = state == .retrying ? nil : delivery.dueAt
+    }
+
+    /// One that has not been attempted.
+    init(pending event: Event, _ delegate: WebhookDelegate, _ lane: LaneBoard.Entry?) {
+        self.delegate = delegate
+        self.event = event
+        state = .pending
+        reason = delegate.reason(of: .pending, nil, lane)
+        attempts = 0
+        isReplay = false
+        nextAttemptAt = nil
+        endedAt = nil
+    }
+}
+
+extension JSONObjectWriter {
+    mutating func members(of row: DeliveryRow) {
+        member("delegate", row.delegate?.id)
+        member("url", row.delegate?.settings.url)
+        member("event", row.event?.id)
+        member("type", row.event?.type)
+        member("subject", row.event?.subject)
+        member("state", row.state.rawValue)
+        member("reason", row.reason)
+        member("attempts", row.attempts)
+        member("replay", row.isReplay)
+        member("next_attempt_at", row.nextAttemptAt.map { Timestamp(milliseconds: $0) })
+        member("ended_at", row.endedAt.map { Timestamp(milliseconds: $0) })
+    }
+}
+
+/// The events that a page names by sequence.
+struct EventHeads {
+    private var events: [Sequence: Event] = [:]
+
+    /// A reader's thread.
+    init(_ sequences: some Swift.Sequence<HeraldCore.Sequence>, _ reader: any StoreReader) throws {
+        for sequence in Set(sequences) {
+            let batch = try reader.events(after: sequence - 1, limit: 1, maxBytes: 1)
+            if batch.first == sequence { events[sequence] = batch.events.first }
+        }
+    }
+
+    subscript(sequence: HeraldCore.Sequence) -> Event? { events[sequence] }
+}

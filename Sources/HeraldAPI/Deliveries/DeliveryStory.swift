@@ -1,0 +1,153 @@
+import HeraldCore
+import HeraldJSON
+
+/// What becomes of one event at one delegate. `pending` and `delivered` have no row of their own in the store.
+enum DeliveryState: String, Sendable, CaseIterable {
+    case pending, retrying, delivered, exhausted, dropped
+
+    init(_ state: WaitingDelivery.State) {
+        switch state {
+        case .retrying: self = .retrying
+        case .exhausted: self = .exhausted
+        case .dropped, .unwanted: self = .dropped
+        }
+    }
+
+    /// As which states it is stored.
+    var stored: Set<WaitingDelivery.State> {
+        switch self {
+        case .retrying: [.retrying]
+        case .exhausted: [.exhausted]
+        case .dropped: [.dropped, .unwanted]
+        case .pending, .delivered: []
+        }
+    }
+}
+
+/// What became of one event at one delegate: the answer to "why did this arrive, and where did it not?".
+struct DeliveryStory: Sendable {
+    let delegateID: String
+    /// `nil` when the delegate was deleted.
+    let url: String?
+    let state: DeliveryState
+    let reason: String?
+    /// Oldest first.
+    let attempts: [StoredAttempt]
+    let nextAttemptAt: Int64?
+
+    /// All deliveries of an event, in the order of their delegates' registration. A reader's thread.
+    static func all(of logged: LoggedEvent, _ hub: Hub, _ reader: any StoreReader) throws -> [DeliveryStory] {
+        // Before the store is read: what is settled meanwhile is found there.
+        let view = EventView(logged.event, within: WorkBudget())
+        var keys = Set(hub.registry.list(logged.event.app, where: { isPending(logged, view, $0, hub) }).map(\.key))
+        if view.budget.isSpent { throw Problem.budgetExceeded }
+        let (stored, waitingRows) = try rows(of: logged.sequence, reader)
+        let attempts = Dictionary(grouping: stored, by: \.record.delegate)
+        let waiting = Dictionary(waitingRows.map { ($0.delegate, $0) }, uniquingKeysWith: { $1 })
+        keys.formUnion(attempts.keys)
+        keys.formUnion(waiting.keys)
+        return try keys.sorted().compactMap { key in
+            let records = attempts[key] ?? []
+            if let delegate = hub.registry.delegate(key: key) {
+                return story(delegate, hub.lane(of: key), records, waiting[key])
+            }
+            guard let id = try reader.deletedDelegateID(key) else { return nil }
+            let isDelivered = records.contains(where: \.record.succeeded)
+            return DeliveryStory(
+                delegateID: id, url: nil, state: isDelivered ? .delivered : .dropped,
+                reason: isDelivered ? nil : "the delegate was deleted", attempts: records, nextAttemptAt: nil)
+        }
+    }
+
+    /// Attempts and waiting deliveries of one moment. A checkpoint may be committed between two reads; whatever it changes
+    /// comes with an attempt, so when there is none more, it changed nothing.
+    private static func rows(
+        of event: Sequence, _ reader: any StoreReader
+    ) throws -> ([StoredAttempt], [WaitingDelivery]) {
+        var attempts = try reader.attempts(event: event)
+        while true {
+            let waiting = try reader.waiting(event: event)
+            let again = try reader.attempts(event: event)
+            if again.count == attempts.count { return (attempts, waiting) }
+            attempts = again
+        }
+    }
+
+    /// The delegate will be told, or was so lately that the store may not know: its lane is not there, or it is and the
+    /// checkpoint that says so is not.
+    static func isPending(_ logged: LoggedEvent, _ view: EventView, _ delegate: WebhookDelegate, _ hub: Hub) -> Bool {
+        // What is posted while a delegate is gone is not kept for it.
+        guard delegate.status != .gone, logged.sequence > delegate.start, !view.budget.isSpent, delegate.wants(view)
+        else { return false }
+        if let cursor = hub.lane(of: delegate.key)?.cursor, logged.sequence > cursor { return true }
+        return hub.isOnItsWay(logged.sequence, to: delegate.key)
+    }
+
+    static func story(
+        _ delegate: WebhookDelegate, _ lane: LaneBoard.Entry?, _ attempts: [StoredAttempt], _ waiting: WaitingDelivery?
+    ) -> DeliveryStory {
+        let state: DeliveryState
+        if let waiting {
+            // Also beside a success: it was asked for again.
+            state = DeliveryState(waiting.state)
+        } else {
+            state = attempts.contains(where: \.record.succeeded) ? .delivered : .pending
+        }
+        let isHeld = delegate.shownStatus(lane) != .active
+        return DeliveryStory(
+            delegateID: delegate.id, url: delegate.settings.url, state: state,
+            reason: delegate.reason(of: state, waiting?.state, lane), attempts: attempts,
+            nextAttemptAt: state == .retrying && !isHeld ? waiting?.dueAt : nil)
+    }
+}
+
+extension WebhookDelegate {
+    /// Why a delivery waits or has ended, in words.
+    /// - Parameter row: its state in the store, when it has a row.
+    func reason(of state: DeliveryState, _ row: WaitingDelivery.State?, _ lane: LaneBoard.Entry?) -> String? {
+        switch state {
+        case .delivered: nil
+        case .exhausted: "the retry schedule is used up"
+        case .dropped where row == .unwanted:
+            "the delegate was changed, and did not want the event any more when it was to be tried again"
+        case .dropped:
+            status == .gone
+                ? "the delegate's receiver says that its address is gone"
+                : "ended by request, the operator's or the receiver's"
+        case .pending, .retrying: shownReason(lane).map { "the delegate is \(shownStatus(lane).rawValue): \($0)" }
+        }
+    }
+
+    /// Whether an event passes the patterns, the subjects and the filter, and is neither erased nor addressed to somebody
+    /// else.
+    func wants(_ view: EventView) -> Bool {
+        let event = view.event
+        if event.isErased { return false }
+        if let audience = event.audience { return audience == key }
+        guard settings.events.contains(where: { $0.matches(event.type) }) else { return false }
+        guard SubjectSelection(settings.subjects).contains(event.subject) else { return false }
+        return settings.filter?.matches(view) ?? true
+    }
+}
+
+extension JSONObjectWriter {
+    mutating func members(of delivery: DeliveryStory, event: Event, _ seal: NumberSeal) {
+        let last = delivery.attempts.last?.record
+        member("delegate", delivery.delegateID)
+        member("url", delivery.url)
+        member("state", delivery.state.rawValue)
+        member("reason", delivery.reason)
+        member("attempts", delivery.attempts.count)
+        member("first_attempt_at", delivery.attempts.first.map { Timestamp(milliseconds: $0.record.startedAt) })
+        member("last_attempt_at", last.map { Timestamp(milliseconds: $0.startedAt) })
+        member("next_attempt_at", delivery.nextAttemptAt.map { Timestamp(milliseconds: $0) })
+        member("status_code", last?.status)
+        member("error", last?.failure?.rawValue)
+        array("history") { list in
+            for attempt in delivery.attempts {
+                let id = seal.id(of: attempt, app: event.app)
+                list.object { $0.members(of: attempt, id: id, eventID: event.id) }
+            }
+        }
+    }
+}

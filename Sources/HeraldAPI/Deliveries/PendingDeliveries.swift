@@ -1,0 +1,98 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+
+/// Deliveries that have not been attempted. The store has no rows for them: they follow from a lane's place in the log,
+/// so that only those of one delegate or of one event can be listed.
+struct PendingDeliveries: Sendable {
+    /// Events of its app that one page looks at, and events of all, about. The second bound is there for an app that has
+    /// few events among very many.
+    private static let maxEvents = 2_000
+    private static let maxEventsOfAll = 20_000
+    private static let eventsPerRead = 250
+
+    let hub: Hub
+    let filter: DeliveryFilter
+
+    func list(_ call: Call, _ query: Query, limit: Int) throws(Problem) {
+        guard filter.delegate != nil || filter.eventID != nil else {
+            throw .validation(
+                ["delegate", "event"].map {
+                    .init(
+                        place: .parameter($0),
+                        detail:
+                            "is needed, this one or the other: pending deliveries are listed by delegate or by event")
+                })
+        }
+        let cursor = try call.cursor(query, filter.eventID == nil ? .event : .delegate)
+        try call.answer(from: hub) { reader in
+            if let eventID = filter.eventID {
+                let rows = try rows(of: DeliveryFilter.event(eventID, call.app, reader), reader, after: cursor ?? 0)
+                call.send(
+                    page: Array(rows.prefix(limit + 1)), query, limit: limit,
+                    cursor: { call.sealed($0.delegate?.key ?? 0, .delegate) }, { $1.members(of: $0) })
+            } else if let delegate = filter.delegate {
+                let (rows, next) = try rows(of: delegate, reader, after: cursor ?? 0, limit: limit)
+                call.send(page: rows, query, next: next.map { call.sealed($0, .event) }) { $1.members(of: $0) }
+            }
+        }
+    }
+
+    /// Those of one event, in the order of the delegates' registration.
+    /// - Parameter key: only delegates with a larger one.
+    private func rows(of logged: LoggedEvent, _ reader: any StoreReader, after key: DelegateKey) throws -> [DeliveryRow]
+    {
+        let view = EventView(logged.event, within: WorkBudget())
+        let told = try toldDelegates(of: logged.sequence, reader)
+        let pending = hub.registry.list(logged.event.app) { delegate in
+            delegate.key > key && filter.delegate.map { $0.key == delegate.key } ?? true
+                && !told.contains(delegate.key) && DeliveryStory.isPending(logged, view, delegate, hub)
+        }
+        if view.budget.isSpent { throw Problem.budgetExceeded }
+        return pending.sorted { $0.key < $1.key }.map { DeliveryRow(pending: logged.event, $0, hub.lane(of: $0.key)) }
+    }
+
+    /// Those of one delegate, in the order in which they will be sent.
+    /// - Parameter sequence: only later events.
+    /// - Returns: up to `limit` of them, and the last event that was looked at when there may be more behind it.
+    private func rows(
+        of delegate: WebhookDelegate, _ reader: any StoreReader, after sequence: Sequence, limit: Int
+    ) throws -> (rows: [DeliveryRow], next: Sequence?) {
+        let lane = hub.lane(of: delegate.key)
+        // A lane without an entry is up to date; one whose delegate is gone has ended.
+        guard let cursor = lane?.cursor, delegate.status != .gone else { return ([], nil) }
+        var position = max(cursor, sequence)
+        var rows: [DeliveryRow] = []
+        var (own, all) = (0, 0)
+        var budget = WorkBudget()
+        for stretch in hub.usage.stretches(of: filter.app, before: .max).reversed()
+        where stretch.upperBound > position {
+            position = max(position, stretch.lowerBound - 1)
+            while position < stretch.upperBound {
+                let batch = try reader.events(after: position, limit: Self.eventsPerRead, maxBytes: 1 << 20)
+                if batch.events.isEmpty { return (rows, nil) }
+                for (index, event) in batch.events.enumerated() {
+                    position = batch.first + Sequence(index)
+                    guard event.app == filter.app else { continue }
+                    own += 1
+                    let view = EventView(event, within: budget)
+                    let isWanted = position > delegate.start && delegate.wants(view)
+                    budget = view.budget
+                    if isWanted, !(try toldDelegates(of: position, reader).contains(delegate.key)) {
+                        rows.append(DeliveryRow(pending: event, delegate, lane))
+                    }
+                    if rows.count == limit || budget.isSpent { return (rows, position) }
+                }
+                all += batch.events.count
+                if own >= Self.maxEvents || all >= Self.maxEventsOfAll { return (rows, position) }
+            }
+        }
+        return (rows, nil)
+    }
+
+    /// Whoever the event was attempted to tell, or waits for a retry of it.
+    private func toldDelegates(of sequence: Sequence, _ reader: any StoreReader) throws -> Set<DelegateKey> {
+        let attempts = try reader.attempts(event: sequence)
+        return Set(attempts.map(\.record.delegate)).union(try reader.waiting(event: sequence).map(\.delegate))
+    }
+}

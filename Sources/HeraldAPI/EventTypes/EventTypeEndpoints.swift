@@ -1,0 +1,111 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+
+/// The catalogue of event types: what each means, and how its data looks.
+struct EventTypeEndpoints: Sendable {
+    let hub: Hub
+    let pool: WorkPool
+
+    var routes: [Route] {
+        [
+            Route(.get, "/v1/event-types", needs: .read, list),
+            Route(.get, "/v1/event-types/{type}", needs: .read, show),
+            Route(.put, "/v1/event-types/{type}", needs: .manage, describe),
+            Route(.delete, "/v1/event-types/{type}", needs: .manage, remove),
+        ]
+    }
+
+    // MARK: Reading
+
+    /// By name.
+    private func list(_ call: Call) throws(Problem) {
+        let query = try call.query("limit", "cursor")
+        let limit = try query.limit()
+        let cursor = query["cursor"]
+        if let cursor, !EventType.isValid(cursor) {
+            throw .noCursor
+        }
+        try call.answer(from: hub) { _ in
+            let types = hub.catalogue.list(call.app).filter { type in cursor.map { type.type > $0 } ?? true }
+            call.send(page: Array(types.prefix(limit + 1)), query, limit: limit, cursor: \.type) {
+                $1.members(of: $0)
+            }
+        }
+    }
+
+    private func show(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let type = call.parameters[0]
+        guard let record = hub.catalogue.record(call.app, type) else { throw Self.notFound(type) }
+        call.send(etag: String(record.version)) { $0.members(of: record) }
+    }
+
+    // MARK: Writing
+
+    private func describe(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let type = call.parameters[0]
+        guard EventType.isValid(type), EventType.Family(of: type) != .service else {
+            throw .notFound("\(type) is not a type that can be posted.")
+        }
+        let document = try call.json(limits: EventTypeInput.limits)
+        try pool.run(call) { budget throws(Problem) in
+            try EventTypeInput.read(document, of: type, within: &budget)
+        } then: { description throws(Problem) in
+            try write(call, type, .set(description))
+        }
+    }
+
+    private func remove(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        try write(call, call.parameters[0], .remove)
+    }
+
+    private func write(_ call: Call, _ type: String, _ action: EventTypeWrite.Action) throws(Problem) {
+        hub.describe(
+            EventTypeWrite(
+                app: call.app, type: type, ifVersion: try call.version(), action: action, provenance: call.provenance
+            ) { result in
+                call.send(result) { answer(to: call, type, $0) }
+            })
+    }
+
+    private func answer(to call: Call, _ type: String, _ outcome: EventTypeWrite.Outcome) -> Response {
+        switch outcome {
+        case .added(let record): resource(record, status: 201, [.init("Location", "/v1/event-types/\(type)")])
+        case .replaced(let record): resource(record, status: 200)
+        case .removed: Response(status: 204)
+        case .notFound: Self.notFound(type).response(requestID: call.requestID)
+        case .versionMismatch: Problem.preconditionFailed.response(requestID: call.requestID)
+        case .tooMany:
+            Problem.tooMany("\(EventTypeWrite.maxTypes) event types are described. Delete one that is not used.")
+                .response(requestID: call.requestID)
+        }
+    }
+
+    private func resource(
+        _ record: EventTypeRecord, status: Int, _ headers: [Response.Field] = []
+    ) -> Response {
+        var json = JSONWriter(capacity: 512)
+        json.object { $0.members(of: record) }
+        let fields = [Response.Field("Content-Type", "application/json"), .init("ETag", "\"\(record.version)\"")]
+        return Response(status: status, headers: fields + headers, body: json.bytes)
+    }
+
+    private static func notFound(_ type: String) -> Problem {
+        .notFound("The event type \(type) is not described. Events of it may be posted all the same.")
+    }
+}
+
+extension JSONObjectWriter {
+    fileprivate mutating func members(of record: EventTypeRecord) {
+        member("type", record.type)
+        member("description", record.description)
+        member("example", record.example.map { RawJSON($0[...]) })
+        member("schema", record.schema.map { RawJSON($0[...]) })
+        member("check", record.check.rawValue)
+        member("created_at", .timestamp(record.createdAt))
+        member("updated_at", .timestamp(record.updatedAt))
+    }
+}

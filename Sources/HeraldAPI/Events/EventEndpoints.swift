@@ -1,0 +1,135 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldHTTP
+import HeraldJSON
+
+/// Posting events and reading the log.
+struct EventEndpoints: Sendable {
+    let hub: Hub
+    private let posting: PostEndpoint
+
+    init(hub: Hub, checks: SchemaChecks, publish: @escaping @Sendable (Publication) -> Void) {
+        self.hub = hub
+        posting = PostEndpoint(hub: hub, checks: checks, publish: publish)
+    }
+
+    var routes: [Route] {
+        [
+            Route(.post, "/v1/events", needs: .publish, takesCloudEvents: true, posting.post),
+            Route(.get, "/v1/events", needs: .read, list),
+            Route(.get, "/v1/events/{id}", needs: .read, takesSlashes: true, show),
+            Route(.post, "/v1/events/{id}/redeliver", needs: .manage, takesSlashes: true, redeliver),
+        ]
+    }
+
+    private func list(_ call: Call) throws(Problem) {
+        let query = try call.query("type", "subject", "since", "until", "limit", "cursor")
+        var wanted = EventQuery()
+        wanted.app = call.app
+        if let type = query["type"] {
+            guard let pattern = EventPattern(type) else {
+                throw .invalidParameter("type", "must be a type such as auth.logged_in, a prefix such as auth.*, or *")
+            }
+            wanted.type = pattern
+        }
+        wanted.subject = query["subject"]
+        wanted.since = try query.time("since")
+        wanted.until = try query.time("until")
+        wanted.before = try call.cursor(query, .event)
+        let limit = try query.limit()
+        wanted.limit = limit + 1
+        let events = wanted
+        try call.answer(from: hub) { reader in
+            let found = try hub.usage.events(events, reader)
+            call.send(page: found, query, limit: limit, cursor: { call.sealed($0.sequence, .event) }) { logged, json in
+                json.members(of: logged.event)
+            }
+        }
+    }
+
+    private func show(_ call: Call) throws(Problem) {
+        let source = try call.query("source")["source"]
+        let id = call.parameters[0]
+        try call.answer(from: hub) { reader in
+            let logged = try Self.event(id, of: source, call.app, reader)
+            let deliveries = try DeliveryStory.all(of: logged, hub, reader)
+            var json = JSONWriter(capacity: 1024)
+            json.object { event in
+                event.members(of: logged.event)
+                event.array("deliveries") { list in
+                    for delivery in deliveries {
+                        list.object { $0.members(of: delivery, event: logged.event, call.seal) }
+                    }
+                }
+            }
+            call.send(etaggedByContent: json.bytes)
+        }
+    }
+
+    /// - Parameter source: of a CloudEvent with this id, which may have another one in the log.
+    private static func event(
+        _ id: String, of source: String?, _ app: AppKey, _ reader: any StoreReader
+    ) throws -> LoggedEvent {
+        guard let source else { return try DeliveryFilter.event(id, app, reader) }
+        if let found = try reader.event(app: app, id: id), found.event.attribute("source") == source { return found }
+        guard let found = try reader.event(app: app, id: EventID.qualified(id, source: source)) else {
+            throw Problem.notFound("There is no event with the id \(id) of the source \(source).")
+        }
+        return found
+    }
+
+    /// To all delegates that were told, or to one.
+    private func redeliver(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let document = try call.optionalJSON()
+        var reader = FieldReader()
+        reader.wrong(document.errors(unlessObjectOf: ["delegate"]))
+        var delegateID: String?
+        if let value = document["delegate"], !value.isNull {
+            delegateID = value.string
+            if delegateID == nil { reader.wrong("/delegate", "must be a delegate's id") }
+        }
+        try reader.check()
+        let answer: @Sendable (DeliveryWrite.Outcome) -> Response = { outcome in
+            call.response(to: outcome) { count in
+                var json = JSONWriter()
+                json.object { $0.member("deliveries", count) }
+                return Response(status: 202, headers: [.init("Content-Type", "application/json")], body: json.bytes)
+            }
+        }
+        hub.manage(
+            DeliveryWrite(
+                app: call.app, action: .redeliverEvent(id: call.parameters[0], delegateID: delegateID),
+                provenance: call.provenance,
+                idempotency: try call.idempotency(answer)
+            ) { call.send($0, answer) })
+    }
+}
+
+extension Call {
+    /// A resource whose version is its content.
+    fileprivate func send(etaggedByContent body: [UInt8]) {
+        let tag = "\"" + SHA256.hash(body).prefix(9).map { String($0, radix: 36) }.joined() + "\""
+        if request.head.value(of: "If-None-Match") == tag {
+            return send(Response(status: 304, headers: [.init("ETag", tag)]))
+        }
+        send([.init("ETag", tag)], body)
+    }
+}
+
+extension LogUsage {
+    /// Events of an app, newest first. Only blocks of the log in which it has some are looked at: how much others post
+    /// doesn't show in the time.
+    fileprivate func events(_ query: EventQuery, _ reader: any StoreReader) throws(StoreError) -> [LoggedEvent] {
+        var found: [LoggedEvent] = []
+        for stretch in stretches(of: query.app, before: query.before ?? .max) {
+            var part = query
+            part.before = stretch.upperBound + 1
+            part.after = stretch.lowerBound - 1
+            part.limit = query.limit - found.count
+            found += try reader.events(part)
+            if found.count >= query.limit { break }
+        }
+        return found
+    }
+}

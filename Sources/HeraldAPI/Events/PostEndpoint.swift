@@ -1,0 +1,403 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+import Synchronization
+
+/// Posting events, and asking who would be told of one.
+final class PostEndpoint: Sendable {
+    let hub: Hub
+    let checks: SchemaChecks
+    private let publish: @Sendable (Publication) -> Void
+    /// Reused, since a fresh one allocates 20 KiB: a third of what accepting an event costs.
+    private let parser = SharedParser()
+    private let openWaits = OpenWaits()
+
+    /// - Parameter publish: takes the events that were read and may be posted.
+    init(hub: Hub, checks: SchemaChecks, publish: @escaping @Sendable (Publication) -> Void) {
+        self.hub = hub
+        self.checks = checks
+        self.publish = publish
+    }
+
+    func post(_ call: Call) throws(Problem) {
+        let head = call.request.head
+        if head.query != nil, try call.query("dry_run").flag("dry_run") {
+            // The answer shows delegates.
+            try call.require(.read)
+            return try explain(call)
+        }
+        let waiting = Preference.wait(head).map(WaitingPost.init)
+        let (input, body) = try read(call, head, waiting)
+        guard input.needsCheck else { return try publish(input, body, call, waiting) }
+        try check(call, input) { [self] input throws(Problem) in
+            try publish(input, body, call, waiting)
+            // No round of a loop ends here.
+            hub.flush()
+        }
+    }
+
+    /// Goes on with the input once its data was held against the schemas, on another thread.
+    private func check(
+        _ call: Call, _ input: PostInput, then finish: @escaping @Sendable (PostInput) throws(Problem) -> Void
+    ) throws(Problem) {
+        try checks.pool.run(call) { [checks] budget throws(Problem) in
+            input.check(checks, within: &budget)
+        } then: { [checks] checked throws(Problem) in
+            var input = input
+            try input.note(checked, checks)
+            try finish(input)
+        }
+    }
+
+    private func publish(_ input: PostInput, _ body: [UInt8], _ call: Call, _ waiting: WaitingPost?) throws(Problem) {
+        let posting = Posting(call, input, waiting)
+        if input.drafts.isEmpty { return posting.accept() }
+        // Most posts have no key: no closure is made for them.
+        let idempotency: Idempotency<[PostedEvent]>? =
+            call.request.head.has("Idempotency-Key")
+            ? try call.idempotency(of: body) { posting.answer.response($0) } : nil
+        var completion = posting.finishAlone
+        if let idempotency {
+            let repetitions = Repetitions(hub, openWaits, call.app, idempotency.key)
+            waiting?.answer { posted, reports in posting.accept(posted, reports, repetitions) }
+            completion = { posting.finish($0, repetitions) }
+        } else {
+            waiting?.answer { posted, reports in posting.accept(posted, reports, nil) }
+        }
+        publish(
+            Publication(app: call.app, drafts: input.drafts, idempotency: idempotency, completion: completion))
+    }
+
+    /// - Returns: the events, and the body as one JSON document, whichever way it came.
+    private func read(
+        _ call: Call, _ head: RequestHead, _ waiting: WaitingPost?
+    ) throws(Problem) -> (PostInput, body: [UInt8]) {
+        let form = CloudEventInput.Form(head)
+        let body = form == .binary ? try CloudEventInput.document(call.request) : call.request.body
+        let input = try parser.parse(body) { posted throws(Problem) in
+            let watch = waiting?.watch(hub, events: PostInput.count(posted))
+            return try PostInput(posted, as: form, context(call, head, watch), checks)
+        }
+        return (input, body)
+    }
+
+    private func context(_ call: Call, _ head: RequestHead, _ watch: DeliveryWatch?) -> EventInput.Context {
+        var attributes: [KeyValue] = []
+        if let parent = head.value(of: "traceparent"), TraceParent.isValid(parent) {
+            attributes.append(KeyValue(TraceParent.name, parent))
+        }
+        return EventInput.Context(
+            app: call.app, now: hub.clock.wall(), ids: hub.ids, attributes: attributes, watch: watch)
+    }
+
+    // MARK: Dry run
+
+    /// Posts nothing: who would be told, and what says no for every other one.
+    private func explain(_ call: Call) throws(Problem) {
+        let (input, _) = try read(call, call.request.head, nil)
+        guard input.drafts.count == 1, !input.isArray, let event = input.drafts.first?.event else {
+            throw .invalid([FieldError("", "must be one event: a dry run takes no array")])
+        }
+        try checks.pool.run(call) { [hub, checks] budget throws(Problem) in
+            (input.check(checks, within: &budget), hub.explain(event, within: &budget))
+        } then: { [checks] checked, explanations throws(Problem) in
+            var input = input
+            try input.note(checked, checks)
+            Self.answer(call, event, explanations, warnings: input.warnings.first)
+        }
+    }
+
+    private static func answer(
+        _ call: Call, _ event: Event, _ explanations: [DeliveryExplanation], warnings: [FieldError]?
+    ) {
+        let told = explanations.filter { $0.refusal == nil }
+        let shown = told + explanations.filter { $0.refusal != nil }
+        call.send { json in
+            json.object("event") { $0.head(of: event) }
+            json.member("told", told.count)
+            json.member("not_told", explanations.count - told.count)
+            json.array("delegates") { list in
+                for explanation in shown.prefix(maxExplanations) {
+                    list.object { $0.members(of: explanation) }
+                }
+            }
+            json.member(warnings: warnings)
+        }
+    }
+
+    /// Those that would be told come first.
+    private static let maxExplanations = 1_000
+}
+
+/// A post that was read, on its way to its answer. One object, since that which waits for the commit holds it.
+private final class Posting: Sendable {
+    let answer: PostAnswer
+    private let call: Call
+    /// Made on the loop's thread, and not on the writer's, whose time is everybody's.
+    private let accepted: Response
+    private let waiting: WaitingPost?
+
+    init(_ call: Call, _ input: PostInput, _ waiting: WaitingPost?) {
+        self.call = call
+        self.waiting = waiting
+        answer = PostAnswer(input)
+        accepted = call.completed(answer.response(accepting: input.drafts))
+    }
+
+    func accept() { call.responder.send(accepted) }
+
+    /// - Parameter reports: of all deliveries, for which the client has waited; `nil`: the time is up.
+    func accept(_ posted: [PostedEvent], _ reports: [DeliveryWatch.Report]?, _ repetitions: Repetitions?) {
+        // What is stored for the idempotency key.
+        let provisional = answer.response(posted)
+        guard let reports, let waiting else { return end(provisional, repetitions) }
+        let told = answer.response(posted, reports, waiting)
+        guard let repetitions else { return end(told, nil) }
+        // Nobody gets an answer that a repetition would not get.
+        repetitions.replace(told) { [self] isKept in end(isKept ? told : provisional, repetitions) }
+    }
+
+    private func end(_ response: Response, _ repetitions: Repetitions?) {
+        for repetition in repetitions?.end() ?? [] { repetition.send(response.replayed) }
+        call.send(response)
+    }
+
+    /// The writer's thread. Of a request without a key.
+    @Sendable func finishAlone(_ result: WriteResult<[PostedEvent]>) { finish(result, nil) }
+
+    /// The writer's thread.
+    func finish(_ result: WriteResult<[PostedEvent]>, _ repetitions: Repetitions?) {
+        switch result {
+        case .done(let posted) where posted.allSatisfy { $0.fate == .accepted }:
+            // Whoever waits is answered when all were told, or the time is up.
+            if let waiting {
+                repetitions?.begin()
+                return waiting.committed(posted)
+            }
+            // The log has the ids that were read.
+            if posted.allSatisfy({ $0.event.id == $0.event.publisherID }) { return accept() }
+        case .replayed:
+            if let repetitions, repetitions.join(call) {
+                waiting?.giveUp()
+                return
+            }
+        default: break
+        }
+        call.send(result) { answer.response($0) }
+        waiting?.giveUp()
+    }
+}
+
+/// Requests that repeat one whose client still waits: they get the answer that it will get.
+private struct Repetitions: Sendable {
+    private let hub: Hub
+    private let open: OpenWaits
+    private let name: OpenWaits.Name
+    private let key: IdempotencyKey
+
+    init(_ hub: Hub, _ open: OpenWaits, _ app: AppKey, _ key: IdempotencyKey) {
+        self.hub = hub
+        self.open = open
+        self.key = key
+        name = OpenWaits.Name(app: app, key: key.key)
+    }
+
+    /// The writer's thread, like `join`: the first request is carried out before another one can be its repetition.
+    func begin() { open.calls.withLock { $0[name] = [] } }
+
+    /// - Returns: `false` when the first request has been answered.
+    func join(_ call: Call) -> Bool {
+        open.calls.withLock { $0[name]?.append(call) != nil }
+    }
+
+    func end() -> [Call] { open.calls.withLock { $0.removeValue(forKey: name) } ?? [] }
+
+    /// From now on repetitions are answered so.
+    func replace(_ response: Response, _ completion: @escaping @Sendable (Bool) -> Void) {
+        hub.replaceAnswer(
+            key, app: name.app, with: StoredAnswer(fingerprint: key.fingerprint, response), completion: completion)
+    }
+}
+
+/// The repetitions of each request whose client waits, by its idempotency key. Any thread; bounded by the requests that may wait.
+private final class OpenWaits: Sendable {
+    struct Name: Hashable {
+        let app: AppKey
+        let key: String
+    }
+
+    let calls = Mutex<[Name: [Call]]>([:])
+}
+
+/// A post whose client waits until every delegate has been told once (`Prefer: wait`).
+///
+/// Any thread; the lock guards what has happened so far.
+private final class WaitingPost: Sendable {
+    typealias Handler = @Sendable ([PostedEvent], [DeliveryWatch.Report]?) -> Void
+
+    private struct State {
+        var handler: Handler?
+        var posted: [PostedEvent]?
+        /// All delegates were told, or the time is up.
+        var isOver = false
+        var reports: [DeliveryWatch.Report]?
+    }
+
+    let seconds: Int
+    private let state = Mutex(State())
+
+    init(seconds: Int) { self.seconds = seconds }
+
+    /// For the events that are about to be read.
+    func watch(_ hub: Hub, events: Int) -> DeliveryWatch? {
+        guard events > 0 else { return nil }
+        return hub.watch(events: events, seconds: seconds) { [self] reports in
+            change { state in
+                state.isOver = true
+                state.reports = reports
+            }
+        }
+    }
+
+    /// Who is told of the outcome. To be called before the events are posted.
+    func answer(_ body: @escaping Handler) { state.withLock { $0.handler = body } }
+
+    /// The events are on disk. A delegate may have been told of them already.
+    func committed(_ posted: [PostedEvent]) { change { $0.posted = posted } }
+
+    /// The request was answered otherwise.
+    func giveUp() { state.withLock { $0.handler = nil } }
+
+    private func change(_ body: (inout State) -> Void) {
+        let (handler, posted, reports) = state.withLock { state in
+            body(&state)
+            guard state.isOver, let posted = state.posted else { return (nil, [], nil) as Ended }
+            return (state.handler.take(), posted, state.reports)
+        }
+        handler?(posted, reports)
+    }
+
+    private typealias Ended = (Handler?, [PostedEvent], [DeliveryWatch.Report]?)
+}
+
+/// The answer to a post.
+private struct PostAnswer: Sendable {
+    private let isArray: Bool
+    private let warnings: [[FieldError]]
+
+    init(_ input: PostInput) {
+        isArray = input.isArray
+        warnings = input.warnings
+    }
+
+    /// 202 once it is durable; 200 when there is nobody to tell of anything.
+    func response(accepting drafts: [EventDraft]) -> Response {
+        response(drafts.isEmpty ? 200 : 202, drafts.count) { PostedEvent(event: drafts[$0].event, fate: .accepted) }
+    }
+
+    /// 200 when all of it had been posted before.
+    func response(_ posted: [PostedEvent]) -> Response {
+        response(posted.allSatisfy { $0.fate == .existed } ? 200 : 202, posted.count) { posted[$0] }
+    }
+
+    /// 200: all delegates have been told.
+    /// - Parameter reports: the first attempts of all deliveries.
+    func response(
+        _ posted: [PostedEvent], _ reports: [DeliveryWatch.Report], _ waiting: WaitingPost
+    ) -> Response {
+        var response = response(200, posted.count, reports) { posted[$0] }
+        response.headers.append(.init("Preference-Applied", "wait=\(waiting.seconds)"))
+        return response
+    }
+
+    private func response(
+        _ status: Int, _ count: Int, _ reports: [DeliveryWatch.Report]? = nil, _ posted: (Int) -> PostedEvent
+    ) -> Response {
+        let byEvent = reports.map { Dictionary(grouping: $0, by: \.event.id) }
+        var json = JSONWriter(capacity: 256 * count)
+        func write(_ index: Int, _ json: inout JSONObjectWriter) {
+            let posted = posted(index)
+            let event = posted.event
+            json.head(of: event)
+            json.member("duplicate", posted.fate == .existed)
+            if !posted.differences.isEmpty { json.member("differs", posted.differences) }
+            if !warnings.isEmpty { json.member(warnings: warnings[index]) }
+            guard let byEvent else { return }
+            json.array("deliveries") { list in
+                for report in byEvent[event.id] ?? [] { list.object { $0.members(of: report) } }
+            }
+        }
+        if isArray {
+            json.object { answer in
+                answer.array("data") { data in
+                    for index in 0..<count { data.object { write(index, &$0) } }
+                }
+            }
+        } else {
+            json.object { write(0, &$0) }
+        }
+        var headers: [Response.Field] = []
+        headers.reserveCapacity(3)
+        headers.append(.init("Content-Type", "application/json"))
+        return Response(status: status, headers: headers, body: json.bytes)
+    }
+}
+
+extension JSONObjectWriter {
+    /// What the schema of the event's type says against it; nothing when it says nothing.
+    fileprivate mutating func member(warnings: [FieldError]?) {
+        guard let warnings, !warnings.isEmpty else { return }
+        array("warnings") { list in
+            for warning in warnings {
+                list.object {
+                    $0.member("pointer", warning.pointer)
+                    $0.member("detail", warning.detail)
+                }
+            }
+        }
+    }
+
+    fileprivate mutating func members(of report: DeliveryWatch.Report) {
+        var status: Int?
+        var failure: CallbackFailure?
+        switch report.outcome.verdict {
+        case .answered(let answered, _): status = answered
+        case .failed(let reason, _): failure = reason
+        }
+        member("delegate", report.delegate.id)
+        member("state", state(of: report, status).rawValue)
+        member("status_code", status)
+        member("error", failure?.rawValue)
+        member("latency_ms", Double(report.outcome.duration) / 1000)
+    }
+
+    /// What follows from a first attempt.
+    private func state(of report: DeliveryWatch.Report, _ status: Int?) -> DeliveryState {
+        if report.outcome.isSuccess { return .delivered }
+        if report.outcome.control == .abortMessage || status == 410 { return .dropped }
+        return report.delegate.settings.retrySchedule.isEmpty ? .exhausted : .retrying
+    }
+
+    fileprivate mutating func members(of explanation: DeliveryExplanation) {
+        let delegate = explanation.delegate
+        member("delegate", delegate.id)
+        member("url", delegate.settings.url)
+        member("told", explanation.refusal == nil)
+        var pointer: String?
+        var detail: String?
+        switch explanation.refusal {
+        case nil: detail = delegate.status == .paused ? "once it is resumed" : nil
+        case .events: (pointer, detail) = ("/events", "none of its patterns matches the type")
+        case .subjects: (pointer, detail) = ("/subjects", "the event is about none of its subjects")
+        case .filter(let mismatch): (pointer, detail) = ("/filter" + mismatch.pointer, mismatch.words)
+        case .status: (pointer, detail) = ("/status", "it is \(delegate.status.rawValue): nothing is sent")
+        }
+        member("clause", pointer)
+        member("reason", detail)
+    }
+}
+
+extension FilterMismatch {
+    fileprivate var words: String { "expected \(expected), found \(found)" }
+}

@@ -1,0 +1,123 @@
+import HeraldCore
+import HeraldJSON
+
+/// Events as they were posted: one, or an array that is posted as a whole.
+struct PostInput: Sendable {
+    static let maxEvents = 1_000
+
+    let drafts: [EventDraft]
+    let isArray: Bool
+    /// What the catalogue's schemas say against each event without refusing it; empty when they say nothing at all.
+    private(set) var warnings: [[FieldError]] = []
+    private let form: CloudEventInput.Form?
+    /// What is wrong already, when something else is still to be looked at.
+    private let errors: [FieldError]
+    /// Data that is to be held against a schema.
+    private let unchecked: [UncheckedData]
+
+    private struct UncheckedData {
+        /// Of the draft.
+        let index: Int
+        let record: EventTypeRecord
+        let data: JSONValue?
+        let pointer: String
+    }
+
+    /// How many events a body has; 1 when it is no array.
+    static func count(_ posted: JSONValue) -> Int { posted.kind == .array ? posted.count : 1 }
+
+    /// - Parameter form: `nil`: Herald's own.
+    /// - Throws: 422 with every wrong field.
+    init(
+        _ posted: JSONValue, as form: CloudEventInput.Form?, _ context: EventInput.Context, _ checks: SchemaChecks
+    ) throws(Problem) {
+        var reading = Reading()
+        isArray = form.map { $0 == .batch } ?? (posted.kind == .array)
+        if isArray {
+            // A batch of CloudEvents may be empty.
+            guard posted.kind == .array, ((form == nil ? 1 : 0)...Self.maxEvents).contains(posted.count) else {
+                throw .invalid([FieldError("", Self.words(form))])
+            }
+            reading.drafts.reserveCapacity(posted.count)
+            for (index, element) in posted.elements.enumerated() where reading.errors.count < FieldError.maxReported {
+                reading.read(element, at: "/\(index)", form, context, checks)
+            }
+        } else {
+            reading.read(posted, at: "", form, context, checks)
+        }
+        self.form = form
+        drafts = reading.drafts
+        errors = reading.errors
+        unchecked = reading.unchecked
+        if unchecked.isEmpty { try refuseErrors(errors) }
+    }
+
+    private func refuseErrors(_ errors: [FieldError]) throws(Problem) {
+        guard errors.isEmpty else {
+            throw form == .binary ? CloudEventInput.inHeaders(errors) : .invalid(errors)
+        }
+    }
+
+    // MARK: Schemas
+
+    /// Whether it may only be posted after `check`.
+    var needsCheck: Bool { !unchecked.isEmpty }
+
+    /// What did not fit a schema.
+    struct Checked {
+        fileprivate var reasons: [(index: Int, check: EventTypeRecord.Check, errors: [FieldError])] = []
+    }
+
+    /// Holds the data of events against the schemas of their types. Not for a loop's thread.
+    /// - Parameter budget: for all events together. When it is spent, the answer means nothing.
+    func check(_ checks: SchemaChecks, within budget: inout WorkBudget) -> Checked {
+        var checked = Checked()
+        for entry in unchecked where !budget.isSpent {
+            let reasons = checks.violations(of: entry.data, at: entry.pointer, entry.record, within: &budget)
+            if !reasons.isEmpty { checked.reasons.append((entry.index, entry.record.check, reasons)) }
+        }
+        return checked
+    }
+
+    /// Notes what the schemas say.
+    /// - Throws: 422 with every wrong field.
+    mutating func note(_ checked: Checked, _ checks: SchemaChecks) throws(Problem) {
+        var refused = errors
+        var warned: [Int: [FieldError]] = [:]
+        for (index, check, reasons) in checked.reasons {
+            checks.count(check)
+            if check == .report { warned[index] = reasons } else { refused += reasons }
+        }
+        try refuseErrors(refused)
+        if !warned.isEmpty { warnings = drafts.indices.map { warned[$0] ?? [] } }
+    }
+
+    private static func words(_ form: CloudEventInput.Form?) -> String {
+        form == nil
+            ? "must be one event, or an array of 1 to \(maxEvents) events"
+            : "must be an array of at most \(maxEvents) CloudEvents"
+    }
+
+    private struct Reading {
+        var drafts: [EventDraft] = []
+        var errors: [FieldError] = []
+        var unchecked: [UncheckedData] = []
+
+        mutating func read(
+            _ value: JSONValue, at pointer: String, _ form: CloudEventInput.Form?, _ context: EventInput.Context,
+            _ checks: SchemaChecks
+        ) {
+            let draft =
+                form == nil
+                ? EventInput.read(value, at: pointer, context, &errors)
+                : CloudEventInput.read(value, at: pointer, context, &errors)
+            guard let draft else { return }
+            if let record = checks.record(for: draft.event) {
+                unchecked.append(
+                    UncheckedData(
+                        index: drafts.count, record: record, data: value["data"], pointer: pointer + "/data"))
+            }
+            drafts.append(draft)
+        }
+    }
+}

@@ -1,0 +1,96 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+
+/// Erasing all that is known of a subject, as the one whom it is about may demand.
+struct SubjectEndpoints: Sendable {
+    let hub: Hub
+
+    var routes: [Route] {
+        [
+            Route(.delete, "/v1/subjects/{subject}", needs: .manage) { call throws(Problem) in
+                _ = try call.query()
+                try erase(call.parameters[0], call)
+            },
+            // For subjects that a path can't carry, such as those with a slash.
+            Route(.delete, "/v1/subjects", needs: .manage) { call throws(Problem) in
+                guard let subject = try call.query("subject")["subject"] else {
+                    throw .invalidParameter("subject", "is required: whom or what to erase")
+                }
+                try erase(subject, call)
+            },
+        ]
+    }
+
+    private func erase(_ subject: String, _ call: Call) throws(Problem) {
+        guard (1...EventInput.maxSubjectCharacters).contains(subject.unicodeScalars.count) else {
+            throw .notFound("A subject has 1 to \(EventInput.maxSubjectCharacters) characters.")
+        }
+        let erasing = Erasing(subject: subject, call: call, hub: hub)
+        try call.answer(from: hub) { try erasing.read($0, after: 0, Erasure()) }
+    }
+}
+
+/// An erasure on its way: a slice of the events is looked up on a reader's thread and erased by the writer, until there is
+/// none more. The last slice takes with it what is known of the subject outside the log.
+private struct Erasing: Sendable {
+    let subject: String
+    let call: Call
+    let hub: Hub
+
+    /// A reader's thread.
+    func read(_ reader: any StoreReader, after sequence: Sequence, _ erased: Erasure) throws {
+        let slice = try reader.sequences(
+            about: subject, app: call.app, after: sequence, limit: DeliveryWrite.maxErased)
+        let isLast = slice.count < DeliveryWrite.maxErased
+        hub.manage(
+            // It is noted once, with the first slice.
+            DeliveryWrite(
+                app: call.app, action: .erase(slice, subject: isLast ? subject : nil),
+                provenance: sequence == 0 ? call.provenance : nil
+            ) { result in
+                guard case .done(.erased(let more)) = result else {
+                    return call.send(result) { call.response(to: $0) { _ in Response(status: 204) } }
+                }
+                let sum = erased.adding(more)
+                if isLast { return receipt(sum) }
+                readOn(after: slice.last ?? sequence, sum)
+            })
+    }
+
+    /// The writer's thread.
+    private func readOn(after sequence: Sequence, _ erased: Erasure) {
+        do throws(Problem) {
+            try call.answer(from: hub) { try read($0, after: sequence, erased) }
+        } catch {
+            // What was erased stays erased; the request can be repeated.
+            call.send(error)
+        }
+    }
+
+    private func receipt(_ erased: Erasure) {
+        let now = hub.clock.wall()
+        call.send {
+            $0.member("subject", subject)
+            $0.member("events", erased.events)
+            $0.member("attempts", erased.attempts)
+            $0.member("deliveries", erased.deliveries)
+            $0.member("auth_statuses", erased.authStatuses)
+            $0.member("remembered_answers", erased.answers)
+            $0.member("erased_at", .timestamp(now))
+        }
+    }
+}
+
+extension Erasure {
+    fileprivate func adding(_ other: Erasure) -> Erasure {
+        var sum = self
+        sum.events += other.events
+        sum.attempts += other.attempts
+        sum.deliveries += other.deliveries
+        sum.authStatuses += other.authStatuses
+        sum.answers += other.answers
+        return sum
+    }
+}

@@ -1,0 +1,30 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+
+/// The audit log: who changed which delegate, key or app.
+struct AuditEndpoints: Sendable {
+    let hub: Hub
+
+    var routes: [Route] { [Route(.get, "/v1/audit", needs: .admin, list)] }
+
+    /// Of all apps, newest first.
+    private func list(_ call: Call) throws(Problem) {
+        let query = try call.query("limit", "cursor")
+        let limit = try query.limit()
+        let before = try call.cursor(query, .auditEntry) ?? .max
+        try call.answer(from: hub) { reader in
+            let found = try reader.audit(before: before, limit: limit + 1)
+            call.send(page: found, query, limit: limit, cursor: { call.sealed($0.id, .auditEntry) }) { stored, json in
+                let entry = stored.entry
+                json.member("time", .timestamp(entry.time))
+                json.member("actor", entry.provenance.actor)
+                json.member("address", entry.provenance.address)
+                json.member("action", entry.provenance.action)
+                json.member("target", entry.target)
+                // One that was deleted since then has no id any more.
+                json.member("app", hub.apps[entry.app]?.id)
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+import HeraldCore
+import Synchronization
+
+/// Counts the events that were published, by family: a delegate of the multicast like any other.
+final class EventMetrics: EventDelegate {
+    private let auth = Atomic<Int>(0)
+    private let appState = Atomic<Int>(0)
+    private let service = Atomic<Int>(0)
+    private let other = Atomic<Int>(0)
+
+    func published(_ batch: EventBatch) {
+        // What repeats the current state to one delegate is no news.
+        for event in batch.events where event.audience == nil {
+            switch event.family {
+            case .auth: auth.add(1, ordering: .relaxed)
+            case .appState: appState.add(1, ordering: .relaxed)
+            case .service: service.add(1, ordering: .relaxed)
+            case .other: other.add(1, ordering: .relaxed)
+            }
+        }
+    }
+
+    /// A label for each family, and its count. The set never grows with what is posted.
+    var counts: [(family: String, count: Int)] {
+        [
+            ("auth", auth.load(ordering: .relaxed)), ("app_state", appState.load(ordering: .relaxed)),
+            ("herald", service.load(ordering: .relaxed)), ("other", other.load(ordering: .relaxed)),
+        ]
+    }
+}

@@ -1,0 +1,93 @@
+import HeraldCore
+import HeraldRuntime
+import Synchronization
+
+/// What the delivery loops did, and where their lanes stand.
+extension Metrics {
+    func writeDeliveries(_ page: inout MetricsPage) {
+        let counters = hub.deliveryCounters
+        func sum(_ part: (DeliveryCounters) -> Int) -> Int { counters.reduce(0) { $0 + part($1) } }
+        let succeeded = sum { $0.succeeded.load(ordering: .relaxed) }
+        page.counter(
+            "herald_deliveries_total", "Deliveries that ended, by outcome.",
+            .init(("outcome", "delivered"), value: succeeded),
+            .init(("outcome", "exhausted"), value: sum { $0.gaveUp.load(ordering: .relaxed) }))
+        page.counter(
+            "herald_deliveries_missed_total",
+            "Deliveries that were not made because their event had left the log: events that a delegate wanted.",
+            .init(value: sum { $0.missed.load(ordering: .relaxed) }))
+        let failures = OutcomeMeaning.allCases.filter { $0 != .success }.map { meaning in
+            (meaning: meaning, count: sum { $0.attempts(meaning) })
+        }
+        page.counter(
+            "herald_attempts_total", "Attempts to deliver, by outcome.",
+            .init(("outcome", "succeeded"), value: succeeded),
+            .init(("outcome", "failed"), value: failures.reduce(0) { $0 + $1.count }))
+        page.counter(
+            "herald_attempt_failures_total",
+            "Attempts that failed, by what that says about the receiver: rejection (429, 503), failure (another answer, "
+                + "or a broken one), unreachable (no connection), hang (no answer in time).",
+            failures.map { .init(("kind", $0.meaning.rawValue), value: $0.count) })
+        if let durations = counters.map(\.durations.snapshot).merged {
+            page.histogram("herald_attempt_duration_seconds", "Attempts, by their time.", durations)
+        }
+    }
+
+    func writeLanes(_ page: inout MetricsPage, _ reader: (any StoreReader)?) {
+        let boards = hub.laneBoards
+        let settled = boards.map(\.settled).min()
+        let entries = boards.reduce(into: [:]) { $0.merge($1.allEntries) { $1 } }
+        // After the boards, so that no lane is ahead of it.
+        let head = hub.head
+        let delegates = hub.registry.all
+        let lanes = delegates.compactMap { delegate -> BacklogCounter.Lane? in
+            entries[delegate.key].map { (delegate, $0) }
+        }
+        let counted = try? BacklogCounter(hub, reader).count(lanes)
+        let survey = LaneSurvey(delegates, entries, counted ?? [:])
+        page.gauge("herald_log_last_sequence", "The number of the last event.", .init(value: head))
+        page.gauge(
+            "herald_routing_lag_events", "Events that a delivery loop has not taken up and recorded yet.",
+            .init(value: settled.map { max(0, head - $0) } ?? 0))
+        page.gauge(
+            "herald_delegates", "Delegates, by kind and status.",
+            survey.byStatus { .init(("kind", "webhook"), ("status", $0), value: $1.delegates) }
+                + [
+                    .init(("kind", "in_memory"), ("status", "active"), value: hub.inMemoryDelegates.count),
+                    .init(("kind", "stream"), ("status", "active"), value: streams.count),
+                ])
+        page.gauge(
+            "herald_lanes_active", "Delegates with something in flight, behind, or waiting.",
+            .init(value: survey.activeLanes))
+        page.gauge("herald_deliveries_in_flight", "Attempts that are under way.", .init(value: survey.inFlight))
+        page.gauge(
+            "herald_deliveries_retrying", "Deliveries that wait for their next attempt.",
+            .init(value: survey.retrying))
+        page.gauge(
+            "herald_delegates_limited",
+            "Delegates with deliveries that are ready and may not start now, by what limits them.",
+            FlowStatus.Reason.allCases.map { .init(("reason", $0.rawValue), value: survey.limited[$0] ?? 0) })
+        page.gauge(
+            "herald_circuits", "Delegates whose circuit is suspect or open, because their receivers fail.",
+            [FlowStatus.Circuit.suspect, .open].map {
+                .init(("state", $0.rawValue), value: survey.circuits[$0] ?? 0)
+            })
+        page.gauge(
+            "herald_lane_lag_events",
+            "Events that delegates will still be sent, all together, by their status; what waits for a retry is not meant.",
+            survey.byStatus { .init(("status", $0), value: $1.lag) })
+        page.gauge(
+            "herald_lane_lag_estimated_events",
+            "How many of these are estimated, since more is behind than is looked at.",
+            survey.byStatus { .init(("status", $0), value: $1.estimated) })
+        page.gauge(
+            "herald_lane_lag_max_events",
+            "Events that the delegate that is furthest behind will still be sent, by its status.",
+            survey.byStatus { .init(("status", $0), value: $1.greatestLag) })
+        let now = hub.clock.wall()
+        page.gauge(
+            "herald_oldest_undelivered_age_seconds",
+            "Age of the oldest event that a delegate will still be sent, by its status; retries are not meant.",
+            survey.byStatus { .init(("status", $0), value: $1.oldest.map { Double(max(0, now - $0)) / 1000 } ?? 0) })
+    }
+}

@@ -1,0 +1,117 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldRuntime
+import Synchronization
+
+/// `/metrics`, for Prometheus. All counters start at 0 with the process; no set of labels grows with what is posted or
+/// registered.
+struct Metrics: Sendable {
+    let events = EventMetrics()
+    let hub: Hub
+    let checks: SchemaChecks
+    let streams: Streams
+    let wrongKeys: WrongKeys
+    let version: String
+    let http: @Sendable () -> HTTPServerStatistics?
+    private let process: ProcessMetrics
+
+    init(
+        hub: Hub, checks: SchemaChecks, streams: Streams, wrongKeys: WrongKeys, version: String,
+        http: @escaping @Sendable () -> HTTPServerStatistics?
+    ) {
+        self.hub = hub
+        self.checks = checks
+        self.streams = streams
+        self.wrongKeys = wrongKeys
+        self.version = version
+        self.http = http
+        process = ProcessMetrics(startedAt: hub.clock.wall())
+    }
+
+    /// Looks at every delegate: not for a loop's thread, unless there is no other.
+    /// - Parameter reader: `nil`: the store can't be read now, and what only it knows is left out.
+    func text(_ reader: (any StoreReader)?) -> [UInt8] {
+        var page = MetricsPage()
+        page.gauge("herald_build_info", "The version of this Herald.", .init(("version", version), value: 1))
+        writeEvents(&page)
+        writeCommits(&page)
+        writeQueues(&page)
+        writeDeliveries(&page)
+        writeLanes(&page, reader)
+        if let reader { writeStore(&page, reader) }
+        page.counter(
+            "herald_wrong_keys_total", "Access keys and links that came and let nobody in.",
+            .init(value: wrongKeys.count))
+        if let http = http() { write(http, &page) }
+        process.write(&page)
+        return Array(page.text.utf8)
+    }
+
+    private func writeEvents(_ page: inout MetricsPage) {
+        page.counter(
+            "herald_events_published_total", "Events that became durable, by family.",
+            events.counts.map { .init(("family", $0.family), value: $0.count) })
+        page.counter(
+            "herald_event_check_failures_total", "Events that did not fit the schema of their type, by what was done.",
+            checks.counts.map { .init(("check", $0.check.rawValue), value: $0.count) })
+    }
+
+    private func writeCommits(_ page: inout MetricsPage) {
+        let writer = hub.writerCounters
+        let durations = writer.durations.snapshot
+        page.counter(
+            "herald_commits_total", "Transactions, by outcome.",
+            .init(("outcome", "committed"), value: durations.count),
+            .init(("outcome", "failed"), value: writer.failures.load(ordering: .relaxed)))
+        page.histogram(
+            "herald_commit_duration_seconds", "Transactions that were committed, by their time.", durations)
+        page.histogram(
+            "herald_commit_batch_events", "Transactions that were committed, by the events in them.",
+            writer.batches.snapshot)
+    }
+
+    private func writeQueues(_ page: inout MetricsPage) {
+        let intake = hub.intakeDepth
+        page.gauge("herald_intake_events", "Events that wait to be committed.", .init(value: intake.events))
+        page.gauge("herald_intake_bytes", "Bytes of the events that wait to be committed.", .init(value: intake.bytes))
+        page.gauge(
+            "herald_intake_events_limit", "Events that may wait before requests are refused with 503.",
+            .init(value: intake.maxEvents))
+        page.gauge(
+            "herald_intake_bytes_limit", "Bytes that may wait before requests are refused with 503.",
+            .init(value: intake.maxBytes))
+        page.counter(
+            "herald_intake_refused_total", "Requests refused with 503 because too much waited.",
+            .init(value: intake.refusals))
+        page.gauge("herald_reads_waiting", "Reads of the store that wait for a thread.", .init(value: hub.readsWaiting))
+    }
+
+    private func writeStore(_ page: inout MetricsPage, _ reader: any StoreReader) {
+        if let first = try? reader.firstEvent() {
+            page.gauge(
+                "herald_log_first_sequence", "The number of the oldest event that is kept.", .init(value: first))
+        }
+        if let size = try? reader.size() {
+            page.gauge(
+                "herald_database_size_bytes", "What the database holds; its write-ahead log comes on top.",
+                .init(value: size))
+        }
+    }
+
+    private func write(_ http: HTTPServerStatistics, _ page: inout MetricsPage) {
+        page.gauge("herald_http_connections", "Open connections.", .init(value: http.openConnections))
+        page.gauge("herald_http_streams", "Live streams that are open.", .init(value: http.openStreams))
+        page.counter(
+            "herald_http_streams_cut_total", "Live streams that were ended because their client did not read.",
+            .init(value: http.cutStreams))
+        page.gauge(
+            "herald_http_requests_waiting", "Requests that wait for their answer.", .init(value: http.waitingRequests))
+        page.counter(
+            "herald_http_responses_total", "Answers, by class of their status.",
+            .init(("class", "2xx"), value: http.answers2xx), .init(("class", "3xx"), value: http.answers3xx),
+            .init(("class", "4xx"), value: http.answers4xx), .init(("class", "5xx"), value: http.answers5xx))
+        page.counter(
+            "herald_http_connections_expired_total", "Connections that were closed because they were too slow.",
+            .init(value: http.expiredConnections))
+    }
+}

@@ -1,0 +1,76 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+
+/// Health, metrics, and the description of the API.
+struct SystemEndpoints: Sendable {
+    let hub: Hub
+    let metrics: Metrics
+
+    var routes: [Route] {
+        [
+            Route(.get, "/healthz", needs: nil) { call throws(Problem) in
+                _ = try call.query()
+                call.send { $0.member("status", "ok") }
+            },
+            Route(.get, "/readyz", needs: nil, ready),
+            Route(.get, "/metrics", needs: .read, numbers),
+            Route(.get, "/.well-known/jwks.json", needs: nil, keys),
+            Route(.get, "/openapi.yaml", needs: nil) { call in
+                call.send(
+                    Response(
+                        status: 200, headers: [.init("Content-Type", "application/yaml")],
+                        body: APIDescription.yaml))
+            },
+            Route(.get, "/openapi.json", needs: nil) { call in call.send([], APIDescription.json) },
+        ]
+    }
+
+    /// Whether events can be accepted now: the store answers and the disk has room.
+    private func ready(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        try call.answer(from: hub) { _ in
+            try hub.health()
+            call.send { $0.member("status", "ready") }
+        }
+    }
+
+    /// They are the server's as a whole: for its operator, and for readers of `default`.
+    private func numbers(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        guard call.app == .default || call.principal.scopes.allow(.admin) else { throw .forbidden(.admin) }
+        @Sendable func send(_ reader: (any StoreReader)?) {
+            call.send(
+                Response(
+                    status: 200, headers: [.init("Content-Type", "text/plain; version=0.0.4; charset=utf-8")],
+                    body: metrics.text(reader)))
+        }
+        // Whoever looks after the server is answered even when too many others read.
+        if !hub.read({ send(try? $0.get()) }) { send(nil) }
+    }
+
+    /// The public keys of all `v1a` signatures of an app, each once, as a JSON Web Key Set (RFC 7517). Who receives callbacks
+    /// has no key; the id of an app is one that nobody guesses.
+    private func keys(_ call: Call) throws(Problem) {
+        let id = try call.query("app")["app"] ?? App.default.id
+        guard let app = hub.apps.find(id), app.id == id else { throw .noApp(id) }
+        try call.answer(from: hub) { _ in
+            let now = hub.clock.wall()
+            let secrets = hub.registry.list(app.key).flatMap { $0.state.secrets.filter { $0.isValid(at: now) } }
+            var seen: Set<[UInt8]> = []
+            let keys = secrets.compactMap(\.secret.publicKey).filter { seen.insert($0.bytes).inserted }
+            var json = JSONWriter(capacity: 256 * keys.count + 16)
+            json.object { set in
+                set.array("keys") { list in
+                    for key in keys {
+                        list.object { for (name, value) in JSONWebKey(key).members { $0.member(name, value) } }
+                    }
+                }
+            }
+            call.send(
+                Response(status: 200, headers: [.init("Content-Type", JSONWebKey.mediaType)], body: json.bytes))
+        }
+    }
+}

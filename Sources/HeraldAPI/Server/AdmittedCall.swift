@@ -1,0 +1,44 @@
+import HeraldCore
+import HeraldHTTP
+
+/// A request that its head has let in: where it goes, and on whose behalf.
+final class AdmittedCall: AdmittedRequest {
+    let service: HeraldService
+    let route: Route
+    /// The decoded path parameters, in order.
+    let parameters: [String]
+    let principal: Principal
+
+    init(_ service: HeraldService, _ route: Route, _ parameters: [String], _ principal: Principal) {
+        self.service = service
+        self.route = route
+        self.parameters = parameters
+        self.principal = principal
+    }
+
+    func handle(_ request: Request, _ responder: Responder) {
+        let call = Call(self, request, responder, requestID: service.newRequestID())
+        do throws(Problem) {
+            // The body may have come long after the head.
+            if request.head.hasBody, route.needs != nil, !service.access.isGood(principal) { throw .unauthorized }
+            // Here and not by the head: the connection can go on.
+            try service.access.count(principal)
+            try route.handle(call)
+        } catch {
+            call.send(error)
+        }
+    }
+}
+
+/// `OPTIONS` of a path that there is.
+final class AdmittedOptions: AdmittedRequest {
+    private let headers: [Response.Field]
+
+    init(_ headers: [Response.Field]) {
+        self.headers = headers
+    }
+
+    func handle(_ request: Request, _ responder: Responder) {
+        responder.send(Response(status: 204, headers: headers))
+    }
+}

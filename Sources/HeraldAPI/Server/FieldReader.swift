@@ -1,0 +1,111 @@
+import HeraldCore
+import HeraldJSON
+
+/// Reads the fields of a request's body, and gathers what is wrong with them.
+///
+/// A function that finds its field wrong notes why and returns something of the right type: nothing is done with it,
+/// since the request is refused once all fields were read.
+struct FieldReader {
+    private(set) var errors: [FieldError] = []
+
+    mutating func wrong(_ pointer: String, _ detail: String) { errors.append(FieldError(pointer, detail)) }
+
+    mutating func wrong(_ more: [FieldError]) { errors += more }
+
+    /// - Throws: 422 with everything that is wrong.
+    func check() throws(Problem) {
+        guard errors.isEmpty else { throw .invalid(errors) }
+    }
+
+    /// Adds what the hub's rules say of what was read, unless a field was wrong before: then it was not taken over.
+    mutating func add(_ problems: [FieldError]) {
+        let known = Set(errors.map(\.pointer))
+        errors += problems.filter { problem in
+            !known.contains { problem.pointer == $0 || $0.hasPrefix(problem.pointer + "/") }
+        }
+    }
+
+    mutating func text(_ value: JSONValue, _ pointer: String) -> String? {
+        if value.string == nil { wrong(pointer, "must be a string") }
+        return value.string
+    }
+
+    /// `nil` for `null`, too.
+    mutating func integer(_ value: JSONValue, _ pointer: String) -> Int? {
+        let number = value.integer.flatMap(Int.init(exactly:))
+        if number == nil, !value.isNull { wrong(pointer, "must be an integer") }
+        return number
+    }
+
+    mutating func integer(_ value: JSONValue, _ pointer: String, _ range: ClosedRange<Int64>) -> Int {
+        guard let number = value.integer, range.contains(number) else {
+            wrong(pointer, "must be an integer from \(range.lowerBound) to \(range.upperBound)")
+            return Int(range.lowerBound)
+        }
+        return Int(number)
+    }
+
+    /// `nil` for `null`, too.
+    mutating func number(_ value: JSONValue, _ pointer: String) -> Double? {
+        if value.double == nil, !value.isNull { wrong(pointer, "must be a number") }
+        return value.double
+    }
+
+    mutating func flag(_ value: JSONValue, _ pointer: String) -> Bool {
+        guard let flag = value.bool else {
+            wrong(pointer, "must be true or false")
+            return false
+        }
+        return flag
+    }
+
+    /// One of a few words.
+    mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ value: JSONValue, _ pointer: String, default standard: Choice
+    ) -> Choice {
+        guard let choice = value.string.flatMap(Choice.init(rawValue:)) else {
+            wrong(pointer, "must be " + Choice.words)
+            return standard
+        }
+        return choice
+    }
+
+    /// Pairs of a JSON object, merged into those that are there: `null` removes one, or all of them.
+    /// - Parameters:
+    ///   - max: how many pairs there may be.
+    ///   - name: what is the same for two keys that mean the same.
+    mutating func merge(
+        _ value: JSONValue, _ pointer: String, into pairs: inout [KeyValue], max: Int, name: (String) -> String
+    ) {
+        if value.isNull {
+            pairs = []
+            return
+        }
+        guard value.kind == .object else { return wrong(pointer, "must be an object of strings") }
+        // What is removed counts, too. Each is compared with all: of thousands that would take seconds.
+        guard value.count <= 2 * max else { return wrong(pointer, "must have at most \(max) members") }
+        var given: Set<String> = []
+        for (key, member) in value.members {
+            let place = JSONPointer.child(pointer, key)
+            guard given.insert(name(key)).inserted else {
+                wrong(place, "is given twice: upper and lower case make no difference here")
+                continue
+            }
+            pairs.removeAll { name($0.key) == name(key) }
+            if member.isNull { continue }
+            guard let text = member.string else {
+                wrong(place, "must be a string")
+                continue
+            }
+            pairs.append(KeyValue(key, text))
+        }
+    }
+}
+
+extension CaseIterable where Self: RawRepresentable<String> {
+    /// The words in a sentence: `none, subject or strict`.
+    static var words: String {
+        let words = allCases.map(\.rawValue)
+        return words.dropLast().joined(separator: ", ") + (words.count > 1 ? " or " : "") + (words.last ?? "")
+    }
+}

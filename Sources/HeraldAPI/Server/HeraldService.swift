@@ -1,0 +1,156 @@
+public import HeraldCore
+public import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+
+/// The REST contract over a hub: what `HTTPServer` calls for each request.
+public final class HeraldService: RequestHandler {
+    /// What the service needs beside the hub.
+    public struct Configuration: Sendable {
+        /// As `--version` prints it.
+        public var version = "0"
+        public var maxBodyBytes = 262_144
+        /// Numbers of the HTTP server, for `/metrics`.
+        public var httpStatistics: @Sendable () -> HTTPServerStatistics? = { nil }
+        /// A key that is not in the store and has the scope `admin`; at least 20 bytes.
+        public var operatorKey: String?
+        /// Requests that each key may make in a second which does not say so itself, ≥ 1; `nil`: any number.
+        public var requestsPerSecond: Int?
+        /// Origins of other sites whose pages may use the API; each with `OriginRules.isOrigin`.
+        public var corsOrigins: [String] = []
+        /// Told when an address sends a wrong key, at most once a minute for each. On a loop's thread; must not wait.
+        public var reportWrongKeys: @Sendable (WrongKeys.Report) -> Void = { _ in }
+        /// Takes what is posted in place of the hub: for benchmarks of all that comes before the log. Any thread.
+        package var publish: (@Sendable (Publication) -> Void)?
+        public init() {}
+    }
+
+    let table: RouteTable
+    let access: AccessControl
+    private let hub: Hub
+    private let maxBodyBytes: Int
+    let seal: NumberSeal
+    private let pool = WorkPool()
+    let origins: OriginRules
+
+    public init(hub: Hub, configuration: Configuration = Configuration()) {
+        self.hub = hub
+        maxBodyBytes = configuration.maxBodyBytes
+        origins = OriginRules(configuration.corsOrigins)
+        let access = AccessControl(
+            hub: hub, operatorKey: configuration.operatorKey, requestsPerSecond: configuration.requestsPerSecond,
+            reportWrongKeys: configuration.reportWrongKeys)
+        self.access = access
+        let seal = NumberSeal(hub.secret)
+        self.seal = seal
+        let checks = SchemaChecks(hub.catalogue, pool)
+        let streams = Streams(hub, seal)
+        let metrics = Metrics(
+            hub: hub, checks: checks, streams: streams, wrongKeys: access.wrongKeys, version: configuration.version,
+            http: configuration.httpStatistics)
+        hub.addDelegate(metrics.events, description: "Metrics: events by family")
+        let watch = AppStateWatch(hub: hub)
+        hub.addDelegate(watch, description: "Long polls: who waits for the app state to change")
+        table = RouteTable(
+            DelegateEndpoints(hub: hub, streams: streams).routes
+                + DelegateActionEndpoints(hub: hub).routes + DelegateRecordEndpoints(hub: hub).routes
+                + StreamEndpoints(hub: hub, streams: streams, access: access).routes
+                + EventEndpoints(
+                    hub: hub, checks: checks, publish: configuration.publish ?? { [hub] in hub.gather($0) }
+                ).routes
+                + DeliveryEndpoints(hub: hub).routes
+                + EventTypeEndpoints(hub: hub, pool: pool).routes + SubjectEndpoints(hub: hub).routes
+                + StateEndpoints(hub: hub, checks: checks, watch: watch).routes
+                + AuditEndpoints(hub: hub).routes + PortalEndpoints(hub: hub, access: access).routes
+                + AppEndpoints(hub: hub, access: access).routes
+                + KeyEndpoints(hub: hub, access: access).routes + SessionEndpoints(hub: hub, access: access).routes
+                + SystemEndpoints(hub: hub, metrics: metrics).routes + DashboardEndpoints().routes)
+    }
+
+    /// Refuses what waits to be checked, and returns when no check is under way any more. To be called when no posts are
+    /// taken any more.
+    public func stop() { pool.stop() }
+
+    // MARK: RequestHandler
+
+    public func judge(_ head: RequestHead, from peer: PeerAddress) -> Judgement {
+        do throws(Problem) {
+            return .admitted(try admit(head, peer))
+        } catch {
+            var response = answer(error)
+            response.headers += origins.fields(for: head)
+            return .refused(response)
+        }
+    }
+
+    /// Whoever looks after the server is answered even when too many others wait.
+    public func mayWait(_ head: RequestHead) -> Bool { !["/healthz", "/metrics"].contains(head.path) }
+
+    public func roundEnded() { hub.flush() }
+
+    public func failure(_ failure: RequestFailure) -> Response { answer(Problem(failure, bodyLimit: maxBodyBytes)) }
+
+    // MARK: Heads
+
+    private static let unknownPath = Problem.notFound(
+        "There is nothing at this address. GET /openapi.yaml describes what there is.")
+
+    private func admit(_ head: RequestHead, _ peer: PeerAddress) throws(Problem) -> any AdmittedRequest {
+        try origins.check(head)
+        switch try table.match(head.method, head.pathBytes) {
+        case .unknownPath: throw Self.unknownPath
+        case .otherMethods(let allowed):
+            guard head.method == .options else { throw .methodNotAllowed(allowed) }
+            return AdmittedOptions(
+                [.init("Allow", allowed), .init("Request-Id", newRequestID())]
+                    + origins.preflightFields(for: head, allowed: allowed))
+        case .found(let route, let parameters):
+            let principal = try access.admit(head, to: route, from: peer)
+            if head.hasBody { try checkContentType(head, route) }
+            if let accept = head.value(of: "Accept"), route.template.hasPrefix("/v1/") {
+                try checkAccept(accept, route)
+            }
+            return AdmittedCall(self, route, parameters, principal)
+        }
+    }
+
+    private func checkContentType(_ head: RequestHead, _ route: Route) throws(Problem) {
+        guard route.method != .get && route.method != .delete else { return }
+        if head.isJSON { return }
+        let given = head.value(of: "Content-Type") ?? ""
+        let type = given.prefix { $0 != ";" }.lowercased().filter { $0 != " " }
+        if type == "application/json" || (route.method == .patch && type == "application/merge-patch+json") { return }
+        if route.takesCloudEvents {
+            if CloudEventInput.accepts(type, head) { return }
+            throw .unsupportedMediaType(CloudEventInput.contentTypes)
+        }
+        throw .unsupportedMediaType("application/json")
+    }
+
+    private func checkAccept(_ accept: String, _ route: Route) throws(Problem) {
+        let offered =
+            route.isStream
+            ? ["*/*", "text/*", "text/event-stream"]
+            : ["*/*", "application/*", "application/json", "application/problem+json"]
+        let acceptable = accept.split(separator: ",").contains { range in
+            let parts = range.lowercased().filter { $0 != " " }.split(separator: ";")
+            guard let type = parts.first, !parts.dropFirst().contains(where: { $0 == "q=0" || $0 == "q=0.0" }) else {
+                return false
+            }
+            return offered.contains(String(type))
+        }
+        if !acceptable { throw .notAcceptable(route.isStream ? "text/event-stream" : "application/json") }
+    }
+
+    func newRequestID() -> String { hub.ids.next("req_", time: hub.clock.wall()) }
+
+    private func answer(_ problem: Problem) -> Response {
+        let requestID = newRequestID()
+        var response = problem.response(requestID: requestID)
+        response.headers += [
+            .init("Request-Id", requestID), .init("Cache-Control", "no-store"),
+            .init("X-Content-Type-Options", "nosniff"),
+        ]
+        return response
+    }
+}

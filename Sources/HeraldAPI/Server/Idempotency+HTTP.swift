@@ -1,0 +1,65 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldHTTP
+
+extension Call {
+    /// The idempotency of a POST, when its client asks for it with `Idempotency-Key`.
+    /// - Parameters:
+    ///   - body: what makes the request the same or another one; `nil`: its body.
+    ///   - answer: what to remember for an outcome.
+    func idempotency<Outcome>(
+        of body: [UInt8]? = nil, _ answer: @escaping @Sendable (Outcome) -> Response?
+    ) throws(Problem) -> Idempotency<Outcome>? {
+        guard let key = request.head.value(of: "Idempotency-Key") else { return nil }
+        guard (1...255).contains(key.utf8.count), key.utf8.allSatisfy({ (0x21...0x7e).contains($0) }) else {
+            throw .invalidParameter("Idempotency-Key", "must be 1 to 255 visible ASCII characters")
+        }
+        let head = request.head.method.rawValue + " " + request.head.path + "?" + (request.head.query ?? "") + "\n"
+        let fingerprint = SHA256.hash(Array(head.utf8) + (body ?? request.body))
+        return Idempotency(key: IdempotencyKey(key: key, fingerprint: fingerprint)) { outcome in
+            // A refusal changed nothing: the request may be repeated when its cause is gone.
+            answer(outcome).flatMap {
+                (200...299).contains($0.status) ? StoredAnswer(fingerprint: fingerprint, $0) : nil
+            }
+        }
+    }
+
+    /// Answers for a write that came to its end.
+    func send<Outcome>(_ result: WriteResult<Outcome>, _ answer: (Outcome) -> Response) {
+        switch result {
+        case .done(let outcome): send(answer(outcome))
+        case .refused(let refusal): send(Problem(refusal))
+        case .replayed(let stored): send(Response(stored))
+        }
+    }
+}
+
+extension StoredAnswer {
+    /// The headers that are remembered with an answer.
+    private static let names: [StaticString] = ["Content-Type", "Location", "ETag", "Preference-Applied"]
+
+    init(fingerprint: [UInt8], _ response: Response) {
+        let headers = response.headers.filter { field in
+            Self.names.contains { $0.description == field.name.description }
+        }
+        self.init(
+            fingerprint: fingerprint, status: response.status,
+            headers: headers.map { KeyValue($0.name.description, $0.value) }, body: response.body)
+    }
+
+    fileprivate var fields: [Response.Field] {
+        headers.compactMap { header in
+            Self.names.first { $0.description == header.key }.map { Response.Field($0, header.value) }
+        }
+    }
+}
+
+extension Response {
+    fileprivate init(_ stored: StoredAnswer) {
+        self.init(
+            status: stored.status, headers: stored.fields + [.init("Idempotent-Replayed", "true")], body: stored.body)
+    }
+
+    /// The answer to a repetition of the request.
+    var replayed: Response { Response(StoredAnswer(fingerprint: [], self)) }
+}

@@ -1,0 +1,16 @@
+import HeraldCore
+import HeraldJSON
+
+extension JSONDocument {
+    /// What is wrong with a body that must be an object with no other members than these: a typo is never silent.
+    func errors(unlessObjectOf known: [String]) -> [FieldError] {
+        guard root.kind == .object else { return [FieldError("", "must be an object")] }
+        let list = known.isEmpty ? "none" : known.joined(separator: ", ")
+        var errors: [FieldError] = []
+        for (key, _) in root.members where !known.contains(key) {
+            errors.append(FieldError(JSONPointer.child("", key), "is not a field here; known: \(list)"))
+            if errors.count == FieldError.maxReported { break }
+        }
+        return errors
+    }
+}

@@ -1,0 +1,73 @@
+import HeraldCore
+import HeraldJSON
+
+/// A place in the log, as clients name it.
+enum LogPlace: Equatable, Sendable {
+    /// The end of the log.
+    case now
+    /// The oldest event that is still there.
+    case earliest
+    case event(id: String)
+    /// Milliseconds since 1970 UTC.
+    case time(Int64)
+
+    static let words = "an event's id or an RFC 3339 time"
+
+    /// `nil` when it is none of the four. An event whose id is one of the words can't be named.
+    init?(_ text: String) {
+        if text == "now" {
+            self = .now
+        } else if text == "earliest" {
+            self = .earliest
+        } else if let time = Timestamp(rfc3339: text) {
+            self = .time(time.milliseconds)
+        } else if EventID.isKnowable(text) {
+            self = .event(id: text)
+        } else {
+            return nil
+        }
+    }
+
+    /// The sequence of the first event at this place or after it. A reader's thread.
+    /// - Throws: 422 when there is no such event.
+    func first(in reader: any StoreReader, app: AppKey, head: Sequence, pointer: String) throws -> Sequence {
+        switch self {
+        case .now: head + 1
+        case .earliest: try reader.firstEvent()
+        case .event(let id): try Self.sequence(of: id, reader, app, pointer)
+        case .time(let time): try reader.sequence(since: time)
+        }
+    }
+
+    /// The sequence of the last event at this place or before it. A reader's thread.
+    /// - Throws: 422 when there is no such event.
+    func last(in reader: any StoreReader, app: AppKey, head: Sequence, pointer: String) throws -> Sequence {
+        switch self {
+        case .now: head
+        case .earliest: try reader.firstEvent()
+        case .event(let id): try Self.sequence(of: id, reader, app, pointer)
+        case .time(let time): try reader.sequence(since: time + 1) - 1
+        }
+    }
+
+    private static func sequence(
+        of id: String, _ reader: any StoreReader, _ app: AppKey, _ pointer: String
+    ) throws -> Sequence {
+        guard let event = try reader.event(app: app, id: id) else {
+            throw Problem.invalid([
+                FieldError(pointer, "is no event of the log: it never was, or it is older than the log")
+            ])
+        }
+        return event.sequence
+    }
+}
+
+extension FieldReader {
+    mutating func place(_ value: JSONValue, _ pointer: String, words: String) -> LogPlace {
+        guard let place = value.string.flatMap(LogPlace.init) else {
+            wrong(pointer, "must be \(words)")
+            return .now
+        }
+        return place
+    }
+}

@@ -1,0 +1,33 @@
+import HeraldHTTP
+
+/// What a client prefers: the request header `Prefer` (RFC 7240).
+enum Preference {
+    /// Seconds to wait, at most `maxWait`; `nil`: no preference that can be read. Preferences are wishes: what is unknown
+    /// or malformed is ignored.
+    static func wait(_ head: RequestHead) -> Int? {
+        // The usual case: there is none.
+        guard head.has("Prefer") else { return nil }
+        // Several fields are one list.
+        return wait(head.fields.filter { $0.name == "prefer" }.map(\.value).joined(separator: ","))
+    }
+
+    /// - Parameter value: of the header.
+    static func wait(_ value: String) -> Int? {
+        for preference in value.split(separator: ",") {
+            // What stands behind a semicolon are parameters, of which `wait` has none.
+            let pair = preference.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)
+            guard pair.count == 2, trimmed(pair[0]).lowercased() == "wait" else { continue }
+            // The first one counts.
+            return Int(trimmed(pair[1])).flatMap { $0 >= 1 ? min($0, maxWait) : nil }
+        }
+        return nil
+    }
+
+    static let maxWait = 60
+
+    private static func trimmed(_ text: Substring) -> Substring {
+        let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" || $0 == "\"" }
+        let start = text.drop(while: isSpace)
+        return start.prefix(start.reversed().drop(while: isSpace).count)
+    }
+}

@@ -1,0 +1,319 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+
+/// An answer that says what went wrong: RFC 9457, `application/problem+json`.
+struct Problem: Error, Sendable {
+    /// One wrong field or parameter.
+    struct Item: Sendable {
+        enum Place: Sendable {
+            /// A JSON pointer into the body.
+            case pointer(String)
+            /// The name of a query parameter or header.
+            case parameter(String)
+        }
+        let place: Place
+        let detail: String
+    }
+
+    let status: Int
+    /// The last segment of `type`: stable, for programs.
+    let name: String
+    let title: String
+    let detail: String
+    var items: [Item] = []
+    var headers: [Response.Field] = []
+    /// As `Response.holdMilliseconds`.
+    var holdMilliseconds = 0
+
+    func response(requestID: String) -> Response {
+        var json = JSONWriter(capacity: 256)
+        json.object { problem in
+            problem.member("type", "/problems/" + name)
+            problem.member("title", title)
+            problem.member("status", status)
+            problem.member("detail", detail)
+            problem.member("request_id", requestID)
+            guard !items.isEmpty else { return }
+            problem.array("errors") { errors in
+                for item in items {
+                    errors.object {
+                        switch item.place {
+                        case .pointer(let pointer): $0.member("pointer", pointer)
+                        case .parameter(let name): $0.member("parameter", name)
+                        }
+                        $0.member("detail", item.detail)
+                    }
+                }
+            }
+        }
+        let fields = [Response.Field("Content-Type", "application/problem+json")] + headers
+        var response = Response(status: status, headers: fields, body: json.bytes)
+        response.holdMilliseconds = holdMilliseconds
+        return response
+    }
+}
+
+// MARK: - All problems there are
+
+extension Problem {
+    static func malformedJSON(_ error: JSONError) -> Problem {
+        switch error.reason {
+        case .keyTooLong, .tooManyValues, .tooLarge:
+            // It is JSON, but more than is taken.
+            return .invalid([FieldError("", "is too much: \(error)")])
+        default: break
+        }
+        return Problem(
+            status: 400, name: "malformed-json", title: "The body is not valid JSON",
+            detail: "The body can't be read as JSON: \(error).")
+    }
+
+    static func malformedPath(_ detail: String) -> Problem {
+        Problem(status: 400, name: "malformed-request", title: "The request is malformed", detail: detail)
+    }
+
+    static func badRequest(_ detail: String) -> Problem {
+        Problem(status: 400, name: "bad-request", title: "The request can't be carried out", detail: detail)
+    }
+
+    /// The same for no key, an unknown one, a revoked one and an expired one.
+    static let unauthorized = Problem(
+        status: 401, name: "unauthorized", title: "An access key is needed",
+        detail: "Send a key that is known and has not expired: Authorization: Bearer hrld_…",
+        headers: [.init("WWW-Authenticate", "Bearer")])
+
+    static func forbidden(_ scope: Scope) -> Problem {
+        Problem(
+            status: 403, name: "forbidden", title: "The key does not allow this",
+            detail: "This needs the scope \(scope.rawValue), which the key does not have.")
+    }
+
+    static func noApp(_ word: String) -> Problem { .notFound("There is no app with the id or name \(word).") }
+
+    static func nameTaken(_ app: App) -> Problem {
+        Problem(
+            status: 409, name: "name-taken", title: "Another app has the name",
+            detail: "The app \(app.id) is named \(app.settings.name).",
+            items: [Item(place: .pointer("/name"), detail: "belongs to \(app.id)")])
+    }
+
+    static let defaultApp = Problem(
+        status: 409, name: "default-app", title: "The app default stays",
+        detail: "The app default can't be deleted or get another name.")
+
+    /// - Parameter retryAfter: seconds.
+    static func tooFast(_ limit: Int, retryAfter: Int) -> Problem {
+        Problem(
+            status: 429, name: "too-fast", title: "Too many events",
+            detail: "This app may post \(limit) events a second. Nothing was posted; try again later.",
+            headers: [.init("Retry-After", String(retryAfter))])
+    }
+
+    /// - Parameter limit: bytes.
+    static func tooMuchStored(_ limit: Int64) -> Problem {
+        Problem(
+            status: 409, name: "too-much-stored", title: "The app stores as much as it may",
+            detail:
+                "The events of this app may take \(limit) bytes, and would take more. Nothing was posted. There is room "
+                + "again when the oldest have left the log, or when its max_stored_bytes is raised.")
+    }
+
+    /// - Parameter retryAfter: seconds.
+    static func tooManyRequests(_ limit: Int, retryAfter: Int) -> Problem {
+        Problem(
+            status: 429, name: "too-many-requests", title: "Too many requests",
+            detail: "This key may make \(limit) requests a second. Nothing was done; try again later.",
+            headers: [.init("Retry-After", String(retryAfter))])
+    }
+
+    static let foreignOrigin = Problem(
+        status: 403, name: "foreign-origin", title: "A page of another site asks",
+        detail:
+            "A browser sent this from a page of another site (Origin, Sec-Fetch-Site), which may change nothing here. "
+            + "The operator can name its origin with --cors-origins; only signing in stays with the dashboard's own page."
+    )
+
+    static func notFound(_ what: String) -> Problem {
+        Problem(status: 404, name: "not-found", title: "Not found", detail: what)
+    }
+
+    static func methodNotAllowed(_ allowed: String) -> Problem {
+        Problem(
+            status: 405, name: "method-not-allowed", title: "The method is not allowed here",
+            detail: "This address knows \(allowed).", headers: [.init("Allow", allowed)])
+    }
+
+    static func notAcceptable(_ offered: String) -> Problem {
+        Problem(
+            status: 406, name: "not-acceptable", title: "No acceptable representation",
+            detail: "This address answers with \(offered), which the Accept header excludes.")
+    }
+
+    static func conflict(_ existing: WebhookDelegate) -> Problem {
+        Problem(
+            status: 409, name: "conflict", title: "The URL is registered already",
+            detail: "The delegate \(existing.id) has this URL and other settings. Change it with "
+                + "PATCH /v1/delegates/\(existing.id), or delete it first.",
+            items: [Item(place: .pointer("/url"), detail: "belongs to \(existing.id)")])
+    }
+
+    static func noWebhook(_ id: String) -> Problem { .notFound("There is no webhook with the id \(id).") }
+
+    static func noLease(_ delegate: WebhookDelegate) -> Problem {
+        Problem(
+            status: 409, name: "no-lease", title: "There is no lease to renew",
+            detail:
+                "The delegate \(delegate.id) stays until it is deleted. PATCH it with lease_seconds to give it a lease."
+        )
+    }
+
+    static let noAdminKey = Problem(
+        status: 409, name: "no-admin-key", title: "Nobody could make keys any more",
+        detail: "There would be keys, and none with the scope admin. Make one of these first.")
+
+    static func unverified(_ id: String) -> Problem {
+        Problem(
+            status: 409, name: "unverified", title: "The address is not verified",
+            detail:
+                "The delegate \(id) gets no calls before its owner has agreed; its status_reason says how far that is.")
+    }
+
+    /// - Parameter why: what there is too much of, and what to do.
+    static func tooMany(_ why: String) -> Problem {
+        Problem(status: 409, name: "too-many", title: "There are too many already", detail: why)
+    }
+
+    static let preconditionFailed = Problem(
+        status: 412, name: "precondition-failed", title: "It has changed meanwhile",
+        detail: "If-Match names another version than the current one. Read it again, and repeat the change on that.")
+
+    static func bodyTooLarge(limit: Int) -> Problem {
+        Problem(
+            status: 413, name: "body-too-large", title: "The body is too large",
+            detail: "A body may have \(limit) bytes at most.")
+    }
+
+    static func unsupportedMediaType(_ expected: String) -> Problem {
+        Problem(
+            status: 415, name: "unsupported-media-type", title: "The content type is not supported",
+            detail: "Send the body as \(expected), and say so in Content-Type.")
+    }
+
+    static func invalid(_ errors: [FieldError]) -> Problem {
+        validation(errors.map { Item(place: .pointer($0.pointer), detail: $0.detail) })
+    }
+
+    static func invalidParameter(_ name: String, _ detail: String) -> Problem {
+        validation([Item(place: .parameter(name), detail: detail)])
+    }
+
+    static func validation(_ items: [Item]) -> Problem {
+        // Who reads the fields stops there.
+        let isCut = items.count >= FieldError.maxReported
+        return Problem(
+            status: 422, name: "validation", title: "Some fields are not valid",
+            detail: items.count == 1
+                ? "One field is not valid; nothing was changed."
+                : isCut
+                    ? "Many fields are not valid, of which the first are named; nothing was changed."
+                    : "\(items.count) fields are not valid; nothing was changed.",
+            items: Array(items.prefix(FieldError.maxReported)))
+    }
+
+    static let budgetExceeded = Problem(
+        status: 422, name: "budget-exceeded", title: "This takes too much work",
+        detail:
+            "To read this and to check it takes more than the budget of a request: \(WorkBudget.stepsPerRequest) steps, "
+            + "50 ms at most. Nothing was done. Send fewer events at once, or less data; or make the schema, the pattern or "
+            + "the filter simpler.")
+
+    static let idempotencyKeyReused = Problem(
+        status: 422, name: "idempotency-key-reused", title: "The idempotency key belongs to another request",
+        detail: "This Idempotency-Key was used in the last 24 hours for a request with another path or body. "
+            + "Use a new key for a new request.",
+        items: [Item(place: .parameter("Idempotency-Key"), detail: "was used for another request")])
+
+    static func unavailable(_ name: String, _ title: String, _ detail: String, retryAfter: Int = 1) -> Problem {
+        Problem(
+            status: 503, name: name, title: title, detail: detail, headers: [.init("Retry-After", String(retryAfter))])
+    }
+
+    static let noRandomness = unavailable(
+        "no-randomness", "No secret could be made", "The system gave no random bytes. Nothing was done; try again.")
+
+    static let tooManyChecks = unavailable(
+        "busy", "Too much is waiting", "Too many requests wait to be checked. Nothing was done; try again in a second.")
+
+    static let tooManyReads = unavailable(
+        "busy", "Too much is waiting", "Too many reads wait for the store. Nothing was done; try again in a second.")
+
+    static let tooManyStreams = unavailable(
+        "too-many-streams", "Too many clients listen",
+        "As many clients listen as this server lets in. Come again when one has gone, or raise its limit of descriptors.",
+        retryAfter: 10)
+
+    static let tooManyCalls = unavailable(
+        "busy", "Too much is waiting",
+        "Too many calls wait for their receivers. Nothing was sent; try again in a second.")
+
+    init(_ refusal: WriteRefusal) {
+        switch refusal {
+        case .busy:
+            self = .unavailable(
+                "busy", "Too much is waiting",
+                "More is being posted than the disk takes. Nothing was posted; try again in a second.")
+        case .stopping:
+            self = .unavailable("stopping", "The service is stopping", "Nothing was done; try again in a second.")
+        case .tooFast(let limit, let seconds): self = .tooFast(limit, retryAfter: seconds)
+        case .tooMuchStored(let limit): self = .tooMuchStored(limit)
+        case .keyReused: self = .idempotencyKeyReused
+        case .invalid(let errors): self = .invalid(errors)
+        case .store(let error): self.init(error)
+        }
+    }
+
+    /// What went wrong with the store is the operator's business: the detail says only what it means for the client.
+    init(_ error: StoreError) {
+        switch error {
+        case .full:
+            self = .unavailable(
+                "storage-full", "The disk is full",
+                "Nothing was done. The service goes on by itself when there is room.",
+                retryAfter: 5)
+        default:
+            self = .unavailable(
+                "storage-unavailable", "The store does not answer", "Nothing was done; try again in a few seconds.",
+                retryAfter: 5)
+        }
+    }
+
+    /// What the HTTP server found wrong by itself.
+    init(_ failure: RequestFailure, bodyLimit: Int) {
+        switch failure {
+        case .bodyTooLarge: self = .bodyTooLarge(limit: bodyLimit)
+        case .overloaded, .timedOut:
+            self = .unavailable("busy", "Too much is waiting", Self.sentence(failure.reason))
+        case .stopping: self = .unavailable("stopping", "The service is stopping", "Try again in a second.")
+        default:
+            let (name, title) = Self.names[failure.status] ?? ("malformed-request", "The request is malformed")
+            self.init(status: failure.status, name: name, title: title, detail: Self.sentence(failure.reason))
+        }
+        // The server adds Retry-After to these by itself.
+        headers = []
+    }
+
+    private static let names: [Int: (String, String)] = [
+        414: ("target-too-long", "The address is too long"),
+        417: ("expectation-failed", "The expectation can't be met"),
+        421: ("misdirected-request", "The host is not served here"),
+        431: ("header-fields-too-large", "The header is too large"),
+        500: ("internal", "Something went wrong here"),
+        501: ("method-unknown", "The method is unknown"),
+        505: ("version-not-supported", "The version of HTTP is not supported"),
+    ]
+
+    private static func sentence(_ reason: String) -> String {
+        reason.prefix(1).uppercased() + reason.dropFirst() + "."
+    }
+}

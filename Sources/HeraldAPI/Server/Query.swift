@@ -1,0 +1,121 @@
+import HeraldJSON
+
+/// The parameters of a query string, decoded once.
+struct Query {
+    private let parameters: [(name: String, value: String)]
+
+    /// - Throws: 400 when it is not properly escaped, 422 when a name is unknown or appears twice: a typo is never silent.
+    init(_ text: String?, known: [String]) throws(Problem) {
+        var parameters: [(name: String, value: String)] = []
+        var wrong: [Problem.Item] = []
+        for pair in (text ?? "").split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let name: String
+            let value: String
+            do throws(PercentEncoding.Failure) {
+                name = try PercentEncoding.decode(parts[0], plusIsSpace: true)
+                value = try PercentEncoding.decode(parts.count > 1 ? parts[1] : "", plusIsSpace: true)
+            } catch {
+                throw .malformedPath("The query \(error.rawValue).")
+            }
+            if !known.contains(name) {
+                let list = known.isEmpty ? "none" : known.joined(separator: ", ")
+                wrong.append(.init(place: .parameter(name), detail: "is not a parameter here; known: \(list)"))
+            } else if parameters.contains(where: { $0.name == name }) {
+                wrong.append(.init(place: .parameter(name), detail: "is given twice"))
+            }
+            parameters.append((name, value))
+        }
+        guard wrong.isEmpty else { throw .validation(wrong) }
+        self.parameters = parameters
+    }
+
+    subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
+
+    /// `limit`: 1–200, 50 when it is not given.
+    func limit() throws(Problem) -> Int {
+        guard let text = self["limit"] else { return 50 }
+        guard let limit = Int(text), (1...200).contains(limit) else {
+            throw .invalidParameter("limit", "must be a number from 1 to 200")
+        }
+        return limit
+    }
+
+    /// `true` or `false`; nothing else.
+    func flag(_ name: String) throws(Problem) -> Bool {
+        switch self[name] {
+        case nil, "false": return false
+        case "true": return true
+        default: throw .invalidParameter(name, "must be true or false")
+        }
+    }
+
+    /// An RFC 3339 time in milliseconds.
+    func time(_ name: String) throws(Problem) -> Int64? {
+        guard let text = self[name] else { return nil }
+        guard let time = Timestamp(rfc3339: text) else {
+            throw .invalidParameter(name, "must be an RFC 3339 time, such as 2026-01-31T12:00:00Z")
+        }
+        return time.milliseconds
+    }
+
+    /// The query with another cursor: for the link to the next page.
+    func with(cursor: String) -> String {
+        (parameters.filter { $0.name != "cursor" } + [("cursor", cursor)])
+            .map { PercentEncoding.encode($0.name) + "=" + PercentEncoding.encode($0.value) }.joined(separator: "&")
+    }
+}
+
+/// RFC 3986.
+enum PercentEncoding {
+    /// What is wrong, behind "The path" or "The query".
+    enum Failure: String, Error {
+        case escape = "has a % without two hexadecimal digits behind it"
+        case nul = "has %00, the character NUL, which nothing here contains"
+        case encoding = "is not UTF-8 once its escapes are decoded"
+    }
+
+    static func decode(_ text: some StringProtocol, plusIsSpace: Bool = false) throws(Failure) -> String {
+        var bytes: [UInt8] = []
+        var rest = text.utf8[...]
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "%"):
+                guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
+                    throw .escape
+                }
+                let decoded = high << 4 | low
+                guard decoded != 0 else { throw .nul }
+                bytes.append(decoded)
+            case UInt8(ascii: "+") where plusIsSpace: bytes.append(UInt8(ascii: " "))
+            default: bytes.append(byte)
+            }
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw .encoding }
+        return text
+    }
+
+    static func encode(_ text: String) -> String {
+        var result = ""
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                result.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                result += "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+            }
+        }
+        return result
+    }
+
+    private static func digit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

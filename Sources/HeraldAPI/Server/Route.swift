@@ -1,0 +1,124 @@
+import HeraldCore
+import HeraldHTTP
+
+/// One operation of the API: what `openapi.yaml` describes, as data.
+final class Route: Sendable {
+    let method: RequestMethod
+    /// As in OpenAPI: `/v1/delegates/{id}`.
+    let template: String
+    /// The scope that a key must have; `nil`: no key is needed.
+    let needs: Scope?
+    /// Called on a loop's thread; answers now or later.
+    let handle: @Sendable (Call) throws(Problem) -> Void
+    let segments: [Segment]
+    /// Whether the body may be a CloudEvent too.
+    let takesCloudEvents: Bool
+    /// Whether a parameter may hold a slash, as `%2F`: an event's id may.
+    let takesSlashes: Bool
+    /// Whether the answer is a stream of Server-Sent Events.
+    let isStream: Bool
+
+    enum Segment: Sendable, Equatable {
+        case literal(String)
+        case parameter
+    }
+
+    init(
+        _ method: RequestMethod, _ template: String, needs: Scope?, takesCloudEvents: Bool = false,
+        takesSlashes: Bool = false, isStream: Bool = false,
+        _ handle: @escaping @Sendable (Call) throws(Problem) -> Void
+    ) {
+        self.method = method
+        self.template = template
+        self.needs = needs
+        self.handle = handle
+        self.takesCloudEvents = takesCloudEvents
+        self.takesSlashes = takesSlashes
+        self.isStream = isStream
+        segments = template.split(separator: "/").map { $0.hasPrefix("{") ? .parameter : .literal(String($0)) }
+    }
+}
+
+/// Finds the route for a path. Built once, read by all loops.
+struct RouteTable: Sendable {
+    let routes: [Route]
+    /// Those without parameters, by the length of their path: so few share one that none is compared in vain.
+    private let literal: [[Literal]]
+    private let parametric: [Route]
+
+    init(_ routes: [Route]) {
+        self.routes = routes
+        parametric = routes.filter { $0.segments.contains(.parameter) }
+        var literal: [[Literal]] = []
+        for (path, routes) in Dictionary(grouping: routes.filter { !$0.segments.contains(.parameter) }, by: \.template)
+        {
+            let path = Array(path.utf8)
+            while literal.count <= path.count { literal.append([]) }
+            literal[path.count].append(Literal(path: path, routes: routes))
+        }
+        self.literal = literal
+    }
+
+    private struct Literal {
+        let path: [UInt8]
+        let routes: [Route]
+    }
+
+    enum Match {
+        case found(Route, parameters: [String])
+        case unknownPath
+        /// The methods for `Allow`.
+        case otherMethods(String)
+    }
+
+    /// - Parameter path: as it came, ASCII.
+    /// - Throws: 400 for a path that could be read in two ways.
+    func match(_ method: RequestMethod, _ path: ArraySlice<UInt8>) throws(Problem) -> Match {
+        if path.count < literal.count {
+            let candidates = literal[path.count]
+            for index in candidates.indices where candidates[index].path.elementsEqual(path) {
+                return Self.choose(method, candidates[index].routes, parameters: [])
+            }
+        }
+        let (segments, parameters) = try Self.split(String(decoding: path, as: UTF8.self))
+        let candidates = parametric.filter { route in
+            route.segments.count == segments.count
+                && zip(route.segments, segments).allSatisfy { $0 == .parameter ? !$1.isEmpty : $0 == .literal($1) }
+        }
+        if candidates.first?.takesSlashes != true, parameters.contains(where: { $0.contains("/") }) {
+            throw Self.doubtful
+        }
+        guard let first = candidates.first else { return .unknownPath }
+        let places = first.segments.indices.filter { first.segments[$0] == .parameter }
+        return Self.choose(method, candidates, parameters: places.map { parameters[$0] })
+    }
+
+    private static func choose(_ method: RequestMethod, _ candidates: [Route], parameters: [String]) -> Match {
+        let wanted = method == .head ? .get : method
+        for route in candidates where route.method == wanted { return .found(route, parameters: parameters) }
+        var allowed = candidates.map(\.method.rawValue)
+        if candidates.contains(where: { $0.method == .get }) { allowed.append("HEAD") }
+        return .otherMethods((allowed + ["OPTIONS"]).joined(separator: ", "))
+    }
+
+    private static let doubtful = Problem.malformedPath(
+        "The path must not contain . or .. segments, nor %5C; %2F is for the ids of events alone.")
+
+    /// Segments as they came, and decoded once. What a decoder behind or in front of us could take for another path is
+    /// refused.
+    private static func split(_ path: String) throws(Problem) -> (raw: [String], decoded: [String]) {
+        let raw = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        var decoded: [String] = []
+        for segment in raw {
+            let text: String
+            do throws(PercentEncoding.Failure) {
+                text = try PercentEncoding.decode(segment)
+            } catch {
+                throw .malformedPath("The path \(error.rawValue).")
+            }
+            guard text != ".", text != "..", !text.contains("\\") else { throw doubtful }
+            decoded.append(text)
+        }
+        return (raw, decoded)
+    }
+}

@@ -1,0 +1,122 @@
+import HeraldCore
+import HeraldJSON
+import HeraldRuntime
+import Synchronization
+
+/// One thread that does work, and what waits for it: the apps in turn, each in the order of its requests.
+///
+/// Any thread. The lock guards what waits.
+final class WorkLine: Sendable {
+    struct Entry: Sendable {
+        let app: AppKey
+        /// What it keeps in memory, about.
+        let bytes: Int
+        /// - Returns: false when the budget was not enough; nothing has happened then.
+        let attempt: @Sendable (inout WorkBudget) -> Bool
+        let refuse: @Sendable (Problem) -> Void
+    }
+
+    private struct State {
+        var waiting: [AppKey: [Entry]] = [:]
+        /// Apps for which something waits; the next one first.
+        var turns: [AppKey] = []
+        var count = 0
+        var bytes = 0
+        var isEnded = false
+        var thread: Thread?
+    }
+
+    private static let maxWaiting = 256
+    /// So that one app leaves room to the others.
+    private static let maxWaitingOfApp = 128
+    private static let maxBytes = 16 << 20
+
+    private let state = Mutex(State())
+    private let tickets: Semaphore
+    private let steps: Int
+    private let spent: @Sendable (Entry) -> Void
+
+    /// - Parameters:
+    ///   - steps: that each entry may take.
+    ///   - isPatient: whether the thread runs when no other wants the processor.
+    ///   - spent: called on the thread with an entry that needs more.
+    init(
+        name: String, steps: Int, isPatient: Bool, spent: @escaping @Sendable (Entry) -> Void
+    ) throws(SystemError) {
+        tickets = try Semaphore()
+        self.steps = steps
+        self.spent = spent
+        let thread = try Thread(name: name) { [self] in
+            if isPatient { Thread.letOthersGoFirst() }
+            run()
+        }
+        state.withLock { $0.thread = thread }
+    }
+
+    /// - Returns: why it was not taken.
+    func add(_ entry: Entry) -> Problem? {
+        let problem: Problem? = state.withLock { state in
+            if state.isEnded { return Problem(.stopping) }
+            let ofApp = state.waiting[entry.app]?.count ?? 0
+            guard state.count < Self.maxWaiting, ofApp < Self.maxWaitingOfApp,
+                state.bytes + entry.bytes <= Self.maxBytes || state.count == 0
+            else { return .tooManyChecks }
+            if ofApp == 0 { state.turns.append(entry.app) }
+            state.waiting[entry.app, default: []].append(entry)
+            state.count += 1
+            state.bytes += entry.bytes
+            return nil
+        }
+        if problem == nil { tickets.signal() }
+        return problem
+    }
+
+    /// Refuses what waits; the thread ends soon.
+    /// - Returns: the thread, once.
+    @discardableResult
+    private func close() -> Thread? {
+        let (refused, thread) = state.withLock { state in
+            let refused = state.waiting.values.flatMap { $0 }
+            let thread = state.thread
+            state = State()
+            state.isEnded = true
+            return (refused, thread)
+        }
+        tickets.signal()
+        for entry in refused { entry.refuse(Problem(.stopping)) }
+        return thread
+    }
+
+    /// For an owner that goes away, maybe on this very thread.
+    func end() { close()?.detach() }
+
+    /// Returns when the thread has ended. Not to be called on it.
+    func stop() { close()?.join() }
+
+    private func run() {
+        while true {
+            tickets.wait()
+            guard let entry = next() else {
+                if state.withLock({ $0.isEnded }) { return }
+                continue
+            }
+            var budget = WorkBudget(steps: steps)
+            if !entry.attempt(&budget) { spent(entry) }
+        }
+    }
+
+    private func next() -> Entry? {
+        state.withLock { state in
+            guard let app = state.turns.first, let entry = state.waiting[app]?.removeFirst() else { return nil }
+            state.turns.removeFirst()
+            if state.waiting[app]?.isEmpty == true {
+                state.waiting[app] = nil
+            } else {
+                state.turns.append(app)
+            }
+            state.count -= 1
+            state.bytes -= entry.bytes
+            return entry
+        }
+    }
+}

@@ -1,0 +1,235 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+
+/// Auth status and app state: reading the current value, and setting it, which is posting the event.
+struct StateEndpoints: Sendable {
+    let hub: Hub
+    let checks: SchemaChecks
+    let watch: AppStateWatch
+
+    var routes: [Route] {
+        [
+            Route(.get, "/v1/auth/{user_id}", needs: .read, showAuth),
+            Route(.put, "/v1/auth/{user_id}", needs: .publish, setAuth),
+            Route(.get, "/v1/app-state", needs: .read, showAppState),
+            Route(.put, "/v1/app-state", needs: .publish, setAppState),
+        ]
+    }
+
+    // MARK: Auth
+
+    private func showAuth(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let userID = try userID(call)
+        if let status = hub.auth.status(call.app, userID: userID) { return send(call, status) }
+        try call.answer(from: hub) { reader in
+            if let status = try reader.authStatus(app: call.app, userID: userID) { return send(call, status) }
+            call.send(etag: AuthStatus.unknownVersion) {
+                $0.member("user_id", userID)
+                $0.member("status", "unknown")
+                $0.member("user", JSONNull())
+                $0.member("since", JSONNull())
+                $0.member("event_id", JSONNull())
+            }
+        }
+    }
+
+    private func send(_ call: Call, _ status: AuthStatus) {
+        call.send(etag: status.version) { $0.members(of: status) }
+    }
+
+    private func setAuth(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        let userID = try userID(call)
+        let document = try call.json()
+        var errors = document.errors(unlessObjectOf: ["status", "user"])
+        let types = ["logged_in": "auth.logged_in", "logged_out": "auth.logged_out"]
+        let type = document["status"]?.string.flatMap { types[$0] }
+        if type == nil { errors.append(FieldError("/status", "must be \"logged_in\" or \"logged_out\"")) }
+        guard let type, errors.isEmpty else { throw .invalid(errors) }
+        // The same as posting the event: one place checks both.
+        try posted(call, type, subject: AuthFamily.subject(ofUser: userID)) { data in
+            if let user = document["user"], !user.isNull {
+                data.member("user", user)
+            } else if type == "auth.logged_in" {
+                data.object("user") { $0.member("id", userID) }
+            }
+        } then: { event throws(Problem) in
+            guard case .auth(let told, let isLoggedIn, let user, _) = event.family, told == userID else {
+                throw .invalid([FieldError("/user/id", "must be the user of the path, \(userID)")])
+            }
+            let ifMatch = try call.ifMatch()
+            let draft = event.with(
+                .auth(userID: userID, isLoggedIn: isLoggedIn, user: user, ifMatch: ifMatch))
+            publish(call, draft) {
+                guard let status = hub.auth.status(call.app, userID: userID) else { return nil }
+                return (status.version, { $0.members(of: status) })
+            } otherwise: { () throws(Problem) in
+                try showAuthFromStore(call, userID)
+            }
+        }
+    }
+
+    private func showAuthFromStore(_ call: Call, _ userID: String) throws(Problem) {
+        try call.answer(from: hub) { reader in
+            guard let status = try reader.authStatus(app: call.app, userID: userID) else {
+                throw Problem.notFound("There is no status of the user \(userID).")
+            }
+            send(call, status)
+        }
+    }
+
+    private func userID(_ call: Call) throws(Problem) -> String {
+        let userID = call.parameters[0]
+        guard (1...AuthFamily.maxUserIDBytes).contains(userID.utf8.count) else {
+            throw .notFound("A user id has 1 to \(AuthFamily.maxUserIDBytes) bytes.")
+        }
+        return userID
+    }
+
+    // MARK: App state
+
+    /// Now, or with `wait` as soon as it is another one than the client knows.
+    private func showAppState(_ call: Call) throws(Problem) {
+        let query = try call.query("wait", "if_none_match")
+        // As the header carries it, or without the quotation marks. A header with several is none to wait by.
+        let header = call.request.head.value(of: "If-None-Match").flatMap { $0.contains(",") ? nil : $0 }
+        let known = (query["if_none_match"] ?? header).map { text in
+            let tag = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
+            return tag.hasPrefix("\"") && tag.hasSuffix("\"") ? tag.filter { $0 != "\"" } : String(tag)
+        }
+        guard let text = query["wait"] else { return sendAppState(call, unless: known) }
+        guard let seconds = Int(text), (1...60).contains(seconds) else {
+            throw .invalidParameter("wait", "must be a number of seconds from 1 to 60")
+        }
+        watch.wait(call.app, known: known ?? watch.version(call.app), seconds: seconds) {
+            sendAppState(call, unless: known)
+        }
+    }
+
+    /// - Parameter known: the version that the client has; 304 when it is still the one.
+    private func sendAppState(_ call: Call, unless known: String?) {
+        if let known, known == watch.version(call.app) {
+            return call.send(Response(status: 304, headers: [.init("ETag", "\"\(known)\"")]))
+        }
+        sendAppState(call)
+    }
+
+    private func sendAppState(_ call: Call) {
+        guard let state = hub.appState.state(call.app) else {
+            return call.send(etag: AppState.unknownVersion) {
+                $0.member("state", JSONNull())
+                $0.member("since", JSONNull())
+                $0.member("event_id", JSONNull())
+            }
+        }
+        call.send(etag: state.eventID) { $0.members(of: state) }
+    }
+
+    private func setAppState(_ call: Call) throws(Problem) {
+        let onlyIfChanged = try call.query("if_changed").flag("if_changed")
+        let document = try call.json()
+        var errors = document.errors(unlessObjectOf: ["state"])
+        if document["state"] == nil {
+            errors.append(FieldError("/state", "is required, such as {\"data_retrieval\": \"success\"} or \"idle\""))
+        }
+        guard let state = document["state"], errors.isEmpty else { throw .invalid(errors) }
+        try posted(call, "app_state.changed") {
+            $0.member("state", state)
+        } then: { event throws(Problem) in
+            let ifMatch = try call.ifMatch()
+            let draft = event.with(
+                .appState(state: state.bytes, onlyIfChanged: onlyIfChanged, ifMatch: ifMatch))
+            publish(call, draft) {
+                guard let state = hub.appState.state(call.app) else { return nil }
+                return (state.eventID, { $0.members(of: state) })
+            } otherwise: { () throws(Problem) in
+                sendAppState(call)
+            }
+        }
+    }
+
+    // MARK: Both
+
+    /// Goes on with the event that a PUT stands for, checked as if it had been posted: on another thread, when its type has
+    /// a schema.
+    private func posted(
+        _ call: Call, _ type: String, subject: String? = nil, _ data: (inout JSONObjectWriter) -> Void,
+        then finish: @escaping @Sendable (EventDraft) throws(Problem) -> Void
+    ) throws(Problem) {
+        var json = JSONWriter()
+        json.object {
+            $0.member("type", type)
+            $0.member("subject", ifPresent: subject)
+            $0.object("data", data)
+        }
+        let document: JSONDocument
+        do throws(JSONError) {
+            document = try JSONDocument(parsing: json.bytes)
+        } catch {
+            throw .malformedJSON(error)
+        }
+        var errors: [FieldError] = []
+        let context = EventInput.Context(app: call.app, now: hub.clock.wall(), ids: hub.ids)
+        let draft = EventInput.read(document.root, context, &errors)
+        guard let draft, errors.isEmpty else { throw Self.invalid(errors) }
+        guard let record = checks.record(for: draft.event) else { return try finish(draft) }
+        try checks.pool.run(call) { [checks] budget throws(Problem) in
+            checks.violations(of: document["data"], at: "/data", record, within: &budget)
+        } then: { [checks] violations throws(Problem) in
+            if !violations.isEmpty {
+                checks.count(record.check)
+                if record.check == .enforce { throw Self.invalid(violations) }
+            }
+            try finish(draft)
+        }
+    }
+
+    private static func invalid(_ errors: [FieldError]) -> Problem {
+        // The client sent what became the data.
+        .invalid(
+            errors.map {
+                FieldError($0.pointer.hasPrefix("/data") ? String($0.pointer.dropFirst(5)) : $0.pointer, $0.detail)
+            })
+    }
+
+    /// Posts the event and answers with the value that it made, with its `ETag`.
+    private func publish(
+        _ call: Call, _ draft: EventDraft,
+        current: @escaping @Sendable () -> (String, (inout JSONObjectWriter) -> Void)?,
+        otherwise: @escaping @Sendable () throws(Problem) -> Void
+    ) {
+        hub.publish(
+            Publication(app: call.app, drafts: [draft]) { result in
+                guard case .done(let posted) = result else {
+                    if case .refused(let refusal) = result { call.send(Problem(refusal)) }
+                    return
+                }
+                if posted.contains(where: { $0.fate == .preconditionFailed }) { return call.send(.preconditionFailed) }
+                if let (etag, members) = current() { return call.send([.init("ETag", "\"\(etag)\"")], members) }
+                do throws(Problem) {
+                    try otherwise()
+                } catch {
+                    call.send(error)
+                }
+            })
+    }
+}
+
+extension JSONObjectWriter {
+    fileprivate mutating func members(of status: AuthStatus) {
+        member("user_id", status.userID)
+        member("status", status.isLoggedIn ? "logged_in" : "logged_out")
+        member("user", .raw(status.user))
+        member("since", .timestamp(status.since))
+        member("event_id", status.eventID)
+    }
+
+    fileprivate mutating func members(of state: AppState) {
+        member("state", .raw(state.state))
+        member("since", .timestamp(state.since))
+        member("event_id", state.eventID)
+    }
+}

@@ -1,0 +1,219 @@
+public import HeraldCore
+public import HeraldHTTP
+import HeraldJSON
+
+/// Listening: events as they are posted, and attempts as they are recorded.
+struct StreamEndpoints: Sendable {
+    let hub: Hub
+    let streams: Streams
+    let access: AccessControl
+
+    var routes: [Route] {
+        [
+            Route(.get, "/v1/events/stream", needs: .read, isStream: true, listenToEvents),
+            Route(.get, "/v1/attempts/stream", needs: .read, isStream: true, listenToAttempts),
+        ]
+    }
+
+    // MARK: Events
+
+    private func listenToEvents(_ call: Call) throws(Problem) {
+        let query = try call.query("events", "subjects", "last_event_id")
+        let interest = try interest(query, call.app)
+        var start: EventStreams.Start?
+        if let text = query["last_event_id"] {
+            guard let given = Self.start(text, call) else {
+                throw .invalidParameter("last_event_id", "must be \(LogPlace.words), \"earliest\" or \"now\"")
+            }
+            start = given.start
+        }
+        // What is no id at all is one that the log doesn't have.
+        if let text = call.lastEventID { start = (Self.start(text, call) ?? Self.unknown).start }
+        try listen(call, to: streams.events, interest, start)
+    }
+
+    /// Finds the place after which to begin. `nil`: the text names none.
+    private static func start(_ text: String, _ call: Call) -> Beginning? {
+        if let place = call.seal.place(text, .event, of: call.app) {
+            return .after { reader throws(StoreError) in
+                let log = (try reader.firstEvent() - 1)...(try reader.lastEvent())
+                return log.contains(place) ? StreamPlace(place) : nil
+            }
+        }
+        let app = call.app
+        switch LogPlace(text) {
+        case nil: return nil
+        case .now: return .now
+        case .earliest:
+            return .after { reader throws(StoreError) in StreamPlace(try reader.firstEvent() - 1, id: earliest) }
+        case .time(let time):
+            return .after { reader throws(StoreError) in StreamPlace(try reader.sequence(since: time) - 1) }
+        case .event(let id):
+            return .after { reader throws(StoreError) in
+                try reader.event(app: app, id: id).map { StreamPlace($0.sequence, id: id) }
+            }
+        }
+    }
+
+    private static let earliest = "earliest"
+
+    private static let unknown = Beginning.after { _ throws(StoreError) in nil }
+
+    private enum Beginning: Sendable {
+        case now
+        case after(EventStreams.Start)
+
+        var start: EventStreams.Start? {
+            switch self {
+            case .now: nil
+            case .after(let start): start
+            }
+        }
+    }
+
+    private func interest(_ query: Query, _ app: AppKey) throws(Problem) -> EventInterest {
+        var wrong: [Problem.Item] = []
+        var patterns: [EventPattern] = [.any]
+        if let text = query["events"] {
+            let parts = text.split(separator: ",", omittingEmptySubsequences: false).map { EventPattern(String($0)) }
+            patterns = parts.compactMap(\.self)
+            if patterns.count != parts.count || patterns.count > Self.maxPatterns {
+                wrong.append(
+                    .init(
+                        place: .parameter("events"),
+                        detail: "must be 1 to \(Self.maxPatterns) of auth.logged_in, auth.* or *, separated by commas"))
+            }
+        }
+        var subjects: [String] = []
+        if let text = query["subjects"] {
+            subjects = text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+            let problem = subjects.lazy.compactMap(SubjectSelection.problem).first
+            if subjects.count > Self.maxSubjects || problem != nil {
+                wrong.append(
+                    .init(
+                        place: .parameter("subjects"),
+                        detail: problem.map { "has a subject between its commas that \($0)" }
+                            ?? "must be at most \(Self.maxSubjects) subjects, separated by commas"))
+            }
+        }
+        guard wrong.isEmpty else { throw .validation(wrong) }
+        return EventInterest(app: app, events: patterns, subjects: Set(subjects))
+    }
+
+    /// As for webhooks.
+    private static let maxPatterns = 64
+    private static let maxSubjects = 1_000
+
+    // MARK: Attempts
+
+    private func listenToAttempts(_ call: Call) throws(Problem) {
+        let query = try call.query("delegate", "event", "outcome", "last_event_id")
+        let delegate = try query["delegate"].map { id throws(Problem) in
+            guard let delegate = hub.registry.delegate(call.app, id: id) else { throw .noWebhook(id) }
+            return delegate.key
+        }
+        if let event = query["event"], !EventID.isKnowable(event) {
+            throw .invalidParameter("event", "must be an event's id")
+        }
+        let interest = AttemptInterest(
+            app: call.app, delegate: delegate, event: query["event"], succeeded: try query.succeeded())
+        var start: AttemptStreams.Start?
+        if let text = query["last_event_id"] {
+            guard let given = Self.attemptStart(text, call) else {
+                throw .invalidParameter("last_event_id", "must be an attempt's id, \"earliest\" or \"now\"")
+            }
+            start = given.start
+        }
+        if let text = call.lastEventID { start = (Self.attemptStart(text, call) ?? Self.unknown).start }
+        try listen(call, to: streams.attempts, interest, start)
+    }
+
+    /// Finds the place after which to begin. `nil`: the text names none.
+    private static func attemptStart(_ text: String, _ call: Call) -> Beginning? {
+        switch text {
+        case "now": .now
+        case earliest: .after(startAtOldest)
+        default:
+            if let attempt = call.seal.attempt(text, app: call.app) {
+                .after(start(after: StreamPlace(attempt, id: text)))
+            } else {
+                call.seal.place(text, .attempt, of: call.app).map { .after(start(after: StreamPlace($0))) }
+            }
+        }
+    }
+
+    private static let startAtOldest: AttemptStreams.Start = { reader throws(StoreError) in
+        StreamPlace((try reader.attempts(after: 0, limit: 1).first?.id ?? 1) - 1, id: earliest)
+    }
+
+    /// - Parameter place: of an attempt that may be gone; what counts is that those after it are there.
+    private static func start(after place: StreamPlace) -> AttemptStreams.Start {
+        { reader throws(StoreError) in
+            let number = place.number
+            // The place before the first one that ever was.
+            if number == 0, try reader.lastAttempt() == 0 { return place }
+            guard number <= (try reader.lastAttempt()), let oldest = try reader.attempts(after: 0, limit: 1).first,
+                number >= oldest.id - 1
+            else { return nil }
+            return place
+        }
+    }
+
+    // MARK: Both
+
+    private func listen<Log: StreamLog>(
+        _ call: Call, to streams: LiveStreams<Log>, _ interest: Log.Interest, _ start: LiveStreams<Log>.Start?
+    ) throws(Problem) {
+        let type = Response.Field("Content-Type", "text/event-stream")
+        if call.request.head.method == .head { return call.send(Response(status: 200, headers: [type])) }
+        // nginx would gather what is to arrive now.
+        let head = call.completed(Response(status: 200, headers: [type, .init("X-Accel-Buffering", "no")]))
+        var rules = StreamRules()
+        rules.heartbeat = ServerSentEvents.heartbeat
+        let listener = Listener(streams, interest, start, agent: call.request.head.value(of: "User-Agent"))
+        if !call.responder.stream(head.headers, rules, to: AdmittedStream(access, call.principal, listener)) {
+            throw .tooManyStreams
+        }
+    }
+}
+
+extension Call {
+    /// A browser that connects again sends the same address and, newer than that, this.
+    fileprivate var lastEventID: String? {
+        request.head.value(of: "Last-Event-ID").flatMap { $0.isEmpty ? nil : $0 }
+    }
+}
+
+extension ResponseStream: StreamOutput {}
+extension StreamLoop: StreamThread {}
+
+/// Brings a client's connection and its stream together. All but the constants belongs to the streams' thread:
+/// nobody else touches what changes, which is why it may cross threads (`@unchecked Sendable`).
+private final class Listener<Log: StreamLog>: ResponseStreamDelegate, @unchecked Sendable {
+    private let streams: LiveStreams<Log>
+    private let interest: Log.Interest
+    private let start: LiveStreams<Log>.Start?
+    private let agent: String?
+    /// From `opened` to `closed`.
+    private var stream: LiveStreams<Log>.Stream?
+
+    init(_ streams: LiveStreams<Log>, _ interest: Log.Interest, _ start: LiveStreams<Log>.Start?, agent: String?) {
+        self.streams = streams
+        self.interest = interest
+        self.start = start
+        self.agent = agent
+    }
+
+    func opened(_ output: ResponseStream) {
+        let description = (agent.map { $0.prefix(80) + " at " } ?? "") + output.peer.description
+        stream = streams.open(
+            interest, description: description, on: output.loop, to: output, start: start)
+    }
+
+    func drained(_ output: ResponseStream) { if let stream { streams.drained(stream) } }
+
+    func closed(_ output: ResponseStream) {
+        if let stream { streams.close(stream) }
+        stream = nil
+    }
+}

@@ -1,0 +1,127 @@
+import Glibc
+import HeraldHTTPClient
+import HeraldRuntime
+import Synchronization
+
+extension Command {
+    static let bench = Command(
+        name: "bench", summary: "measure how fast a server takes events, and how soon they arrive",
+        details: """
+            Posts events to a server of yours, for real: they stay in its log, and whoever asks for all types is told of
+            them. One event is one request. With --rate each event is due at a time of its own and is measured from there,
+            however late it is sent; without, each connection posts its next event when the last was answered.
+
+            --deliver also registers a webhook in this process, with a lease, that asks for the events of this run alone,
+            measures each from when it was due to its arrival, and is removed at the end. It needs a server on this machine.
+
+            This program shares the machine with what it measures. Ctrl-C ends a run early: what was measured is told, and
+            the exit code is 130. It is 1 when an event was not accepted or did not arrive.
+            """,
+        flags: [
+            Flag(name: "connections", placeholder: "NUMBER", help: "How many, 1 to 512. Default: 16."),
+            Flag(
+                name: "rate", placeholder: "NUMBER",
+                help: "Events a second, 1 to 1000000. Default: as fast as it goes."),
+            Flag(name: "seconds", placeholder: "NUMBER", help: "How long, 1 to 3600. Default: 10."),
+            Flag(
+                name: "size", placeholder: "BYTES",
+                help: "Of one event, \(BenchEvent.minBytes) to 16777216. Default: 512."),
+            Flag(name: "type", placeholder: "TYPE", help: "The type of the events. Default: bench.posted."),
+            Flag(name: "deliver", help: "Measure until the events have arrived at a webhook, too."),
+            Flag(name: "json", help: "Print the figures as one JSON document."),
+        ] + Flags.connection,
+        examples: [
+            "herald bench --deliver",
+            "herald bench --rate 2000 --seconds 60 --connections 64 --json",
+        ],
+        action: .run(BenchCommand.run))
+}
+
+private enum BenchCommand {
+    /// How long to wait for what has not arrived at the end, in nanoseconds, and when somebody wants it to end.
+    private static let patience: Int64 = 30_000_000_000
+    private static let impatience: Int64 = 2_000_000_000
+
+    static func run(_ call: Invocation) throws(CommandError) {
+        let type = call["type"] ?? "bench.posted"
+        let subject = "bench:\(getpid())-\(Clock.system.wall())"
+        let size = try call.number("size", BenchEvent.minBytes...16_777_216) ?? 512
+        let rate = try call.number("rate", 1...1_000_000)
+        let plan = BenchLoad.Plan(
+            connections: try call.number("connections", 1...512) ?? 16, rate: rate.map(Double.init),
+            seconds: try call.number("seconds", 1...3600) ?? 10,
+            event: BenchEvent(type: type, subject: subject, size: size))
+        // Before any thread.
+        let signals = Signals()
+        let client = try APIClient(call)
+        try check(client, plan, call)
+        let delegate: BenchDelegate? =
+            call.has("deliver")
+            ? try BenchDelegate(client, type: type, subject: subject, seconds: plan.seconds) : nil
+        defer { delegate?.unregister(client) }
+        let load = try BenchLoad(plan, call)
+        let stop = try Stop(signals, load)
+        watch(plan, load)
+        if let delegate { wait(for: load.accepted, delegate, stop) }
+        let report = BenchReport(
+            plan: plan, load: load.finish(),
+            arrived: delegate.map {
+                let (latency, last) = $0.result
+                return (latency, Double(max(0, last - load.startedAt)) / 1e9)
+            })
+        try report.print(isJSON: call.has("json"))
+        if stop.isStopped { throw CommandError(description: "", exitCode: ExitCode.interrupted) }
+        if !report.isComplete { throw CommandError(description: "", exitCode: ExitCode.refused) }
+    }
+
+    /// Whether there is a server that takes such events.
+    private static func check(_ client: APIClient, _ plan: BenchLoad.Plan, _ call: Invocation) throws(CommandError) {
+        if call.has("deliver"), !client.request("GET", []).isToThisMachine {
+            throw CommandError(
+                description:
+                    "\(client.server) can't call a webhook in this process: --deliver needs a server on this machine.")
+        }
+        _ = try client.send("POST", ["v1", "events"], query: [("dry_run", "true")], body: plan.event.body)
+    }
+
+    /// Shows how far it is, until all is answered.
+    private static func watch(_ plan: BenchLoad.Plan, _ load: BenchLoad) {
+        let isShown = isatty(2) == 1
+        while load.isRunning {
+            load.wait(milliseconds: 250)
+            guard isShown else { continue }
+            let seconds = Double(Clock.system.monotonic() - load.startedAt) / 1e9
+            Output.note("\r\(min(plan.seconds, Int(seconds))) of \(plan.seconds) s, \(load.accepted) events\u{1b}[K")
+        }
+        if isShown { Output.note("\r\u{1b}[K") }
+    }
+
+    private static func wait(for count: Int, _ delegate: BenchDelegate, _ stop: Stop) {
+        let start = Clock.system.monotonic()
+        while delegate.count < count,
+            Clock.system.monotonic() - start < (stop.isStopped ? impatience : patience)
+        {
+            poll(nil, 0, 10)
+        }
+    }
+
+    /// What a signal does: the first ends the measuring, a second one everything.
+    private final class Stop: Sendable {
+        private let stopped = Atomic(false)
+        var isStopped: Bool { stopped.load(ordering: .relaxed) }
+
+        init(_ signals: Signals, _ load: BenchLoad) throws(CommandError) {
+            do throws(SystemError) {
+                _ = try Thread(name: "signals") { [self] in
+                    _ = signals.waitForStop()
+                    stopped.store(true, ordering: .relaxed)
+                    load.stop()
+                    _ = signals.waitForStop()
+                    _exit(ExitCode.interrupted)
+                }
+            } catch {
+                throw CommandError(description: "No thread can be started: \(error).", exitCode: ExitCode.software)
+            }
+        }
+    }
+}

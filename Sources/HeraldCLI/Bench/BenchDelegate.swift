@@ -1,0 +1,77 @@
+import HeraldJSON
+import HeraldReceiver
+import HeraldRuntime
+import Synchronization
+
+/// A webhook of our own, in this process, that is told of the events that are posted.
+final class BenchDelegate: Sendable {
+    private struct Arrivals {
+        var latency = LatencyHistogram()
+        /// Nanoseconds of the monotonic clock.
+        var last: Int64 = 0
+    }
+
+    let id: String
+    private let receiver: Receiver
+    private let arrivals: SharedArrivals
+
+    /// What the receiver's thread writes.
+    private final class SharedArrivals: Sendable {
+        let value = Mutex(Arrivals())
+        let count = Atomic(0)
+    }
+
+    /// How long it stays registered when this process is gone, in seconds after the end of the run.
+    private static let leaseSeconds = 120
+
+    /// Listens on this machine, and registers.
+    init(_ client: APIClient, type: String, subject: String, seconds: Int) throws(CommandError) {
+        var configuration = Receiver.Configuration()
+        configuration.maxRecordedRequests = 0
+        let arrivals = SharedArrivals()
+        self.arrivals = arrivals
+        do throws(ReceiverError) {
+            receiver = try Receiver(configuration) { request in
+                if let sentAt = BenchEvent.time(in: request.body) {
+                    arrivals.value.withLock {
+                        $0.latency.add((request.receivedAt - sentAt) / 1000)
+                        $0.last = request.receivedAt
+                    }
+                    arrivals.count.add(1, ordering: .relaxed)
+                }
+                return .status(204)
+            }
+        } catch {
+            throw CommandError(description: error.description, exitCode: ExitCode.unavailable)
+        }
+        let url = receiver.url("/" + subject)
+        var json = JSONWriter()
+        json.object {
+            $0.member("url", url)
+            $0.member("events", [type])
+            $0.member("subjects", [subject])
+            $0.member("description", "herald bench")
+            $0.member("lease_seconds", seconds + Self.leaseSeconds)
+        }
+        do throws(CommandError) {
+            id = try client.send("POST", ["v1", "delegates"], body: json.bytes).json.text("id")
+        } catch {
+            receiver.close()
+            throw error
+        }
+    }
+
+    var count: Int { arrivals.count.load(ordering: .relaxed) }
+
+    /// How long each event took from when it was due to its arrival, and when the last came.
+    var result: (latency: LatencyHistogram, last: Int64) { arrivals.value.withLock { ($0.latency, $0.last) } }
+
+    func unregister(_ client: APIClient) {
+        do throws(CommandError) {
+            _ = try client.send("DELETE", ["v1", "delegates", id])
+        } catch {
+            Output.note("\(id) is still registered, until its lease ends: \(error.description)\n")
+        }
+        receiver.close()
+    }
+}

@@ -1,0 +1,185 @@
+import HeraldHTTPClient
+import HeraldJSON
+
+/// Herald's API, asked one request at a time. Used by one thread.
+final class APIClient {
+    /// What the server answered, with success.
+    struct Answer {
+        let status: Int
+        let body: [UInt8]
+        /// `null` when there is no body.
+        let json: JSONValue
+    }
+
+    /// Without a slash at its end.
+    let server: String
+    /// The command that asks, for words about what went wrong.
+    private(set) var command: Command?
+    var hasKey: Bool { credentials.contains { $0.name == "Authorization" } }
+    private let client: HTTPClient
+    private let credentials: [(name: String, value: String)]
+
+    private static let defaultServer = "http://127.0.0.1:8080"
+    /// As many values as a page of 200 large events can hold.
+    private static let limits = JSONLimits(depth: 80, values: 20_000_000, keyBytes: 65_536)
+
+    /// The server that the flags name, or the environment, or the usual one.
+    convenience init(_ invocation: Invocation) throws(CommandError) {
+        let environment = Environment.current
+        try self.init(
+            server: Self.namedServer(invocation) ?? Self.defaultServer,
+            key: try Self.key(invocation["key-file"], environment),
+            app: invocation["app"] ?? environment["HERALD_APP"],
+            authorities: invocation["certificate-authorities"] ?? environment["HERALD_CERTIFICATE_AUTHORITIES"])
+        command = invocation.command
+    }
+
+    /// The server that the flags or the environment name.
+    static func namedServer(_ invocation: Invocation) -> String? {
+        invocation["server"] ?? Environment.current["HERALD_SERVER"]
+    }
+
+    /// A flag wins, and in the environment the key itself: it needs no file that could be another one's.
+    private static func key(_ file: String?, _ environment: [String: String]) throws(CommandError) -> String? {
+        if let file { return try KeyFile.read(file) }
+        if let key = environment["HERALD_KEY"] {
+            guard KeyFile.isKey(key) else {
+                throw CommandError(description: "HERALD_KEY is no access key: 20 to 255 visible ASCII characters.")
+            }
+            return key
+        }
+        return try environment["HERALD_KEY_FILE"].map(KeyFile.read)
+    }
+
+    init(server: String, key: String? = nil, app: String? = nil, authorities: String?) throws(CommandError) {
+        let url = server.contains("://") ? server : "http://" + server
+        guard url.hasPrefix("http://") || url.hasPrefix("https://"),
+            !url.contains(where: { $0.isWhitespace || $0 == "?" || $0 == "#" })
+        else {
+            throw CommandError(
+                description: "The server is \"\(server)\", but must be a URL such as \(Self.defaultServer).")
+        }
+        credentials =
+            (key.map { [("Authorization", "Bearer " + $0)] } ?? []) + (app.map { [("Herald-App", $0)] } ?? [])
+        self.server = String(url.reversed().drop { $0 == "/" }.reversed())
+        do throws(HTTPClientError) {
+            client = try HTTPClient(
+                HTTPClient.Configuration(
+                    userAgent: "herald-cli/\(HeraldCommand.version)", certificateAuthorities: authorities))
+        } catch {
+            throw CommandError(description: "\(error).", exitCode: ExitCode.software)
+        }
+    }
+
+    /// Asks, and throws when the answer is not a success.
+    /// - Parameter path: segments, as they are.
+    func send(
+        _ method: String, _ path: [String], query: [(String, String?)] = [], body: [UInt8]? = nil,
+        headers: [(name: String, value: String)] = []
+    ) throws(CommandError) -> Answer {
+        let answer = try ask(method, path, query: query, body: body, headers: headers)
+        guard (200..<300).contains(answer.status) else { throw Problem(answer, to: self).error }
+        let isEmpty = answer.status == 204 && answer.body.isEmpty
+        return Answer(
+            status: answer.status, body: answer.body,
+            json: try document(isEmpty ? Array("null".utf8) : answer.body).root)
+    }
+
+    /// Asks, whatever the answer is.
+    func ask(
+        _ method: String, _ path: [String], query: [(String, String?)] = [], body: [UInt8]? = nil,
+        headers: [(name: String, value: String)] = []
+    ) throws(CommandError) -> HTTPAnswer {
+        do throws(HTTPClientError) {
+            return try perform(request(method, path, query: query, body: body, headers: headers))
+        } catch {
+            throw unreachable(error)
+        }
+    }
+
+    /// What `ask` sends: all that goes to the server is made here.
+    func request(
+        _ method: String, _ path: [String], query: [(String, String?)] = [], body: [UInt8]? = nil,
+        accept: String = "application/json", headers: [(name: String, value: String)] = []
+    ) -> HTTPRequest {
+        var request = HTTPRequest(
+            method, url(path, query), headers: [("Accept", accept)] + credentials + headers)
+        request.body = body ?? (method == "POST" ? [] : nil)
+        if body != nil { request.headers.append(("Content-Type", "application/json")) }
+        return request
+    }
+
+    func perform(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPAnswer { try client.send(request) }
+
+    /// Listens to a stream of Server-Sent Events.
+    /// - Parameters:
+    ///   - goesOn: asked about once a second.
+    ///   - take: gets the bytes as they come.
+    /// - Returns: the answer, when the stream has ended or a closure said so, or when it is a refusal.
+    func stream(
+        _ path: [String], query: [(String, String?)], goesOn: () -> Bool, take: (UnsafeRawBufferPointer) -> Bool
+    ) throws(HTTPClientError) -> HTTPAnswer {
+        // The server sends a heartbeat every 15 seconds.
+        try client.stream(
+            request("GET", path, query: query, accept: "text/event-stream"), silenceSeconds: 45, goesOn: goesOn,
+            take: take)
+    }
+
+    /// The elements of a list, newest first, one page after the other.
+    /// - Parameter limit: how many at most; `nil`: all.
+    func pages(
+        _ path: [String], query: [(String, String?)], limit: Int?,
+        _ each: ([JSONValue]) throws(CommandError) -> Void
+    ) throws(CommandError) {
+        var left = limit ?? .max
+        var cursor: String?
+        repeat {
+            let page = try send(
+                "GET", path, query: query + [("limit", "\(min(left, 200))"), ("cursor", cursor)]
+            ).json
+            guard let data = page["data"], data.kind == .array else { throw notHerald("its answer is no list") }
+            let elements = Array(data.elements).prefix(left)
+            try each(Array(elements))
+            left -= elements.count
+            cursor = elements.isEmpty ? nil : page["next_cursor"]?.string
+        } while cursor != nil && left > 0
+    }
+
+    func document(_ bytes: [UInt8]) throws(CommandError) -> JSONDocument {
+        do throws(JSONError) {
+            return try JSONDocument(parsing: bytes, limits: Self.limits)
+        } catch {
+            throw notHerald("its answer is no JSON (\(error))")
+        }
+    }
+
+    func notHerald(_ reason: String) -> CommandError {
+        CommandError(description: "\(server) is no Herald server: \(reason).", exitCode: ExitCode.unavailable)
+    }
+
+    func unreachable(_ error: HTTPClientError) -> CommandError {
+        if case .url(let text) = error {
+            return CommandError(description: "The server is \"\(server)\", which can't be asked: \(text).")
+        }
+        let hint = server == Self.defaultServer ? " `herald serve` starts a server; --server names another." : ""
+        return CommandError(
+            description: "\(server) was not reached: \(error).\(hint)", exitCode: ExitCode.unavailable)
+    }
+
+    func url(_ path: [String], _ query: [(String, String?)]) -> String {
+        let pairs = query.compactMap { name, value in value.map { "\(name)=\(Self.encoded($0))" } }
+        return server + path.map { "/" + Self.encoded($0) }.joined()
+            + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
+    }
+
+    /// Percent-encoded, but for what RFC 3986 calls unreserved.
+    private static func encoded(_ text: String) -> String {
+        text.utf8.map { byte in
+            let character = Character(Unicode.Scalar(byte))
+            if byte < 128, character.isLetter || character.isNumber || "-._~".contains(character) {
+                return String(character)
+            }
+            return "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+        }.joined()
+    }
+}

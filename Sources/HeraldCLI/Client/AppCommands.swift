@@ -1,0 +1,114 @@
+import HeraldJSON
+
+extension Command {
+    static let apps = Command(
+        name: "apps", summary: "make, list, change and delete apps: tenants that see nothing of each other",
+        details: "What belongs to an app is reached with a key of it, or with an admin key and --app.",
+        action: .group([
+            Command(
+                name: "create", summary: "make an app", arguments: [name], flags: limits + Flags.client,
+                examples: ["herald apps create shop --max-delegates 100 --events-per-second 200"],
+                action: .run { call throws(CommandError) in
+                    let body = try AppCommands.body(call, name: call.arguments[0])
+                    try Listing(call).print(try APIClient(call).send("POST", ["v1", "apps"], body: body))
+                }),
+            Command(
+                name: "list", summary: "list apps, newest first",
+                flags: [Flags.limit, Flags.everything] + Flags.client,
+                action: .run(AppCommands.list)),
+            Command(
+                name: "change", summary: "change what an app may, or its name", arguments: [name],
+                flags: [Flag(name: "name", placeholder: "NAME", help: "Another name.")] + limits + Flags.client,
+                action: .run { call throws(CommandError) in
+                    let body = try AppCommands.body(call, name: call["name"])
+                    let answer = try APIClient(call).send("PATCH", ["v1", "apps", call.arguments[0]], body: body)
+                    try Listing(call).print(answer)
+                }),
+            Command(
+                name: "delete", summary: "delete an app, with its delegates, keys and streams", arguments: [name],
+                flags: Flags.client,
+                action: .run { call throws(CommandError) in
+                    let answer = try APIClient(call).send("DELETE", ["v1", "apps", call.arguments[0]])
+                    try Listing(call).print(answer, "The app \(call.arguments[0]) is gone, and what acted in its name.")
+                }),
+            Command(
+                name: "link", summary: "make a link that opens the dashboard of an app", arguments: [name],
+                flags: [
+                    Flag(
+                        name: "expires-in", placeholder: "SECONDS",
+                        help: "How long it is good for, 60 to 604800. Default: 3600.")
+                ] + Flags.client, action: .run(AppCommands.link)),
+        ]))
+
+    static let audit = Command(
+        name: "audit", summary: "say who changed which delegate, key or app, newest first",
+        flags: [Flags.limit, Flags.everything] + Flags.client, action: .run(AppCommands.audit))
+
+    private static let name = Argument(name: "NAME", help: "The app: its name or, once it is there, its id.")
+
+    private static let limits = [
+        Flag(
+            name: "max-delegates", placeholder: "NUMBER|default",
+            help: "Webhooks that it may have. Default: any number."),
+        Flag(
+            name: "events-per-second", placeholder: "NUMBER|default",
+            help: "Events that it may post in a second. Default: any number."),
+        Flag(
+            name: "max-stored-bytes", placeholder: "NUMBER|default",
+            help: "Bytes that its events may take. Default: any number."),
+    ]
+}
+
+private enum AppCommands {
+    static func body(_ call: Invocation, name: String?) throws(CommandError) -> [UInt8] {
+        var limits: [(String, Int?)] = []
+        for flag in ["max-delegates", "events-per-second", "max-stored-bytes"] where call.has(flag) {
+            let most = flag == "max-stored-bytes" ? 1_000_000_000_000_000 : 1_000_000
+            let limit = call[flag] == "default" ? nil : try call.number(flag, 0...most)
+            limits.append((flag.replacing("-", with: "_"), limit))
+        }
+        var json = JSONWriter()
+        json.object { app in
+            app.member("name", ifPresent: name)
+            for (member, limit) in limits { app.member(member, limit) }
+        }
+        return json.bytes
+    }
+
+    static func list(_ call: Invocation) throws(CommandError) {
+        try Listing.print(
+            call, ["v1", "apps"], none: "No apps.",
+            Table("ID", .text("NAME"), "MAX DELEGATES", "EVENTS PER SECOND", "STORED BYTES", "MAX", "CREATED")
+        ) { app in
+            [
+                .init(app.text("id")), .init(app.text("name")), .init(app.text("max_delegates")),
+                .init(app.text("events_per_second")), .init(app.text("stored_bytes")),
+                .init(app.text("max_stored_bytes")), .init(app.text("created_at"), .faint),
+            ]
+        }
+    }
+
+    static func link(_ call: Invocation) throws(CommandError) {
+        let seconds = try call.number("expires-in", 60...604_800)
+        var json = JSONWriter()
+        json.object {
+            $0.member("app", call.arguments[0])
+            $0.member("expires_in", ifPresent: seconds)
+        }
+        let client = try APIClient(call)
+        let answer = try client.send("POST", ["v1", "portal-links"], body: json.bytes)
+        try Listing(call).print(answer, client.server + answer.json.text("url"))
+    }
+
+    static func audit(_ call: Invocation) throws(CommandError) {
+        try Listing.print(
+            call, ["v1", "audit"], none: "Nothing was changed.",
+            Table("TIME", .text("ACTOR"), "ADDRESS", "ACTION", .text("TARGET"), "APP")
+        ) { entry in
+            [
+                .init(entry.text("time"), .faint), .init(entry.text("actor")), .init(entry.text("address")),
+                .init(entry.text("action")), .init(entry.text("target")), .init(entry.text("app")),
+            ]
+        }
+    }
+}

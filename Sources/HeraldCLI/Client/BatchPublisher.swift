@@ -1,0 +1,148 @@
+import Glibc
+import HeraldHTTPClient
+import HeraldJSON
+
+/// Posts the lines of the standard input in batches: as large as they may be when more waits than can be posted, and at
+/// once what there is when it comes slowly.
+struct BatchPublisher {
+    private static let maxEvents = 1_000
+    /// How often a busy server is asked again in a row, and how long at most in between.
+    private static let maxTries = 20
+    private static let maxPauseSeconds = 60
+
+    private let client: APIClient
+    private let isJSON: Bool
+    /// Of one request. Halved when the server takes less.
+    private var maxBytes = 262_144
+    private var published = 0
+    private var lastLine: Int?
+    private var progress = Progress()
+    private var reader = LineReader()
+    private var batch: [(line: Int, event: [UInt8])] = []
+    private var batchBytes = 2
+
+    init(_ call: Invocation, _ client: APIClient) {
+        self.client = client
+        isJSON = call.has("json")
+    }
+
+    /// Until the input ends.
+    mutating func run() throws(CommandError) {
+        do throws(CommandError) {
+            while let line = try reader.next() {
+                try add(line)
+                if batch.count == Self.maxEvents || !reader.isReady { try flush() }
+            }
+            try flush()
+        } catch {
+            progress.end()
+            guard !error.description.isEmpty else { throw error }
+            let last = lastLine.map { ", the last of them that of line \($0)" } ?? ""
+            throw CommandError(
+                description: "\(error.description)\nStopped. \(Self.count(published)) on disk\(last).",
+                exitCode: error.exitCode)
+        }
+        progress.end()
+        if !isJSON { try Output.line("\(Self.count(published)) on disk.") }
+    }
+
+    private static func count(_ events: Int) -> String { events == 1 ? "1 event is" : "\(events) events are" }
+
+    private mutating func add(_ line: [UInt8]) throws(CommandError) {
+        // Empty lines are no events, such as the one at the end.
+        guard line.contains(where: { $0 != 32 && $0 != 9 && $0 != 13 }) else { return }
+        if let problem = Self.problem(with: line) {
+            // What stands before it is well.
+            try flush()
+            throw CommandError(description: "Line \(reader.number) is no JSON\(problem).", exitCode: ExitCode.data)
+        }
+        if batchBytes + line.count + 1 > maxBytes { try flush() }
+        batch.append((reader.number, line))
+        batchBytes += line.count + 1
+    }
+
+    private static func problem(with line: [UInt8]) -> String? {
+        do throws(JSONError) {
+            let document = try JSONDocument(parsing: line, limits: JSONLimits(depth: 80, values: 200_000))
+            return document.root.kind == .object ? nil : " object"
+        } catch {
+            return ": \(error.reason), column \(error.column)"
+        }
+    }
+
+    private mutating func flush() throws(CommandError) {
+        let events = batch
+        batch.removeAll()
+        batchBytes = 2
+        if !events.isEmpty { try post(events[...]) }
+    }
+
+    private mutating func post(_ events: ArraySlice<(line: Int, event: [UInt8])>) throws(CommandError) {
+        let body =
+            [UInt8(ascii: "[")] + events.map(\.event).joined(separator: [UInt8(ascii: ",")]) + [UInt8(ascii: "]")]
+        let answer = try ask(Array(body))
+        if answer.status == 413 && events.count > 1 {
+            maxBytes = max(1024, body.count / 2)
+            let middle = events.startIndex + events.count / 2
+            try post(events[..<middle])
+            return try post(events[middle...])
+        }
+        guard (200..<300).contains(answer.status) else { throw refusal(answer, events.map(\.line)) }
+        published += events.count
+        lastLine = events.last?.line
+        progress.show(published)
+        if isJSON, let data = try? JSONDocument(parsing: answer.body, limits: JSONLimits(values: 1_000_000))["data"] {
+            for event in data.elements { try Output.line(json: event.bytes) }
+        }
+    }
+
+    /// Asks again while the server is busy: it has done nothing then.
+    private mutating func ask(_ body: [UInt8]) throws(CommandError) -> HTTPAnswer {
+        var tries = 1
+        while true {
+            let answer = try client.ask("POST", ["v1", "events"], body: body)
+            let problem = Problem(answer, to: client)
+            guard problem.isTemporary, tries < Self.maxTries else { return answer }
+            tries += 1
+            sleep(UInt32(min(max(problem.retryAfter ?? 1, 1), Self.maxPauseSeconds)))
+        }
+    }
+
+    /// With lines of the input in place of places in the request.
+    private func refusal(_ answer: HTTPAnswer, _ lines: [Int]) -> CommandError {
+        var problem = Problem(answer, to: client)
+        problem.errors = problem.errors.map { place, detail in
+            let parts = place.split(separator: "/", maxSplits: 1)
+            guard place.hasPrefix("/"), let first = parts.first, let index = Int(first), lines.indices.contains(index)
+            else { return (place, detail) }
+            return ("Line \(lines[index])" + (parts.count == 2 ? ": \(parts[1])" : ""), detail)
+        }
+        return problem.error
+    }
+}
+
+/// A line on the terminal that says how far it is.
+struct Progress {
+    private let isShown = isatty(2) == 1
+    private let startedAt = Progress.now()
+    private var shownAt = 0.0
+
+    mutating func show(_ count: Int) {
+        let now = Self.now()
+        guard isShown, now - shownAt >= 0.1 else { return }
+        shownAt = now
+        Output.note("\r\(count) events, \(Int(Double(count) / max(0.001, now - startedAt))) per second\u{1b}[K")
+    }
+
+    /// Takes the line away.
+    func end() {
+        if isShown && shownAt > 0 { Output.note("\r\u{1b}[K") }
+    }
+
+    /// Seconds of the monotonic clock.
+    private static func now() -> Double {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+    }
+}

@@ -1,0 +1,276 @@
+import HeraldJSON
+
+extension Command {
+    static let delegates = Command(
+        name: "delegates", summary: "see and change who is told",
+        action: .group([
+            Command(
+                name: "list", summary: "list the delegates, newest first",
+                flags: [
+                    Flag(
+                        name: "kind", placeholder: "KIND",
+                        help: "Only delegates of this kind: webhook, stream, in_memory.",
+                        values: ["webhook", "stream", "in_memory"]),
+                    Flag(
+                        name: "status", placeholder: "STATUS", help: "Only delegates with this status.",
+                        values: ["active", "paused", "pending_verification", "failing", "disabled", "gone"]),
+                    Flag(name: "event", placeholder: "TYPE", help: "Only delegates that ask for this type of event."),
+                    Flags.limit, Flags.everything,
+                ] + Flags.client,
+                examples: ["herald delegates list --status failing"], action: .run(DelegateCommands.list)),
+            Command(
+                name: "add", summary: "register a webhook",
+                details: """
+                    From now on the events that match are sent to the URL. Prints the secret that signs the callbacks, this once.
+                    The same URL again with equal settings is the same delegate.
+                    """,
+                arguments: [Argument(name: "URL", help: "Where the callbacks go.")],
+                flags: DelegateField.of(.registration).map(\.flag) + Flags.client,
+                examples: [
+                    "herald delegates add https://example.com/hooks --events 'order.*,auth.logged_in'",
+                    #"herald delegates add http://127.0.0.1:9000/ --filter '{"data": {"plan": ["pro"]}}'"#,
+                ], action: .run(DelegateCommands.add)),
+            Command(
+                name: "show", summary: "show one delegate", arguments: [id], flags: Flags.client,
+                action: .run(DelegateCommands.show)),
+            Command(
+                name: "change", summary: "change a webhook",
+                details: "Settings that are not named stay. The value \"default\" sets one back.",
+                arguments: [id], flags: DelegateField.of(.change).map(\.flag) + Flags.client,
+                examples: ["herald delegates change dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --rate-limit 10"],
+                action: .run(DelegateCommands.change)),
+            Command(
+                name: "remove", summary: "unregister delegates",
+                details: "Deliveries stop at once; one that is in flight may still arrive.",
+                arguments: [Argument(name: "ID", help: "Which delegates.", isOptional: true, repeats: true)],
+                flags: [Flag(name: "all", help: "All webhooks, instead of naming them."), Confirmation.flag]
+                    + Flags.client,
+                action: .run(DelegateCommands.remove)),
+            Command(
+                name: "pause", summary: "stop telling a delegate; nothing is lost meanwhile", arguments: [id],
+                flags: Flags.client, action: .run(DelegateCommands.pause)),
+            Command(
+                name: "resume", summary: "go on telling a delegate", arguments: [id], flags: Flags.client,
+                action: .run(DelegateCommands.resume)),
+            Command(
+                name: "test", summary: "send the event herald.test now and say how that went",
+                details: "Exits 0 when the receiver answered with 2xx, else 1.", arguments: [id], flags: Flags.client,
+                action: .run(DelegateCommands.test)),
+            Command(
+                name: "renew", summary: "renew the lease of a delegate", arguments: [id], flags: Flags.client,
+                action: .run(DelegateCommands.renew)),
+            Command(
+                name: "replay", summary: "send past events to a delegate again",
+                details: "Beside the new ones; what was delivered before may arrive a second time.", arguments: [id],
+                flags: [
+                    Flag(
+                        name: "from", placeholder: "ID|TIME|earliest",
+                        help: "The first event, by its id or time; 1d: a day ago. Must be given.", time: .past),
+                    Flag(
+                        name: "until", placeholder: "ID|TIME|now", help: "The last event. Default: now.", time: .past),
+                    Flag(
+                        name: "only", placeholder: "WHICH", help: "all, the default, or failed: what was given up.",
+                        values: ["all", "failed"]),
+                    Flags.dryRun,
+                ] + Flags.client,
+                examples: ["herald delegates replay dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --from 2026-11-21T11:50:00Z"],
+                action: .run(DelegateCommands.replay)),
+            Command(
+                name: "replays", summary: "list the replays of a delegate that have not ended, oldest first",
+                arguments: [id], flags: [Flags.limit, Flags.everything] + Flags.client,
+                action: .run(DelegateCommands.replays)),
+            Command(
+                name: "end-replay", summary: "end a replay",
+                details: "Nothing more is started for it. What was started goes on, with its retries.",
+                arguments: [id, Argument(name: "REPLAY", help: "The replay, as `herald delegates replays` lists it.")],
+                flags: Flags.client, action: .run(DelegateCommands.endReplay)),
+            Command(
+                name: "rotate", summary: "replace the secret of a delegate",
+                details: "Prints the new one. The old one goes on signing beside it for a while.", arguments: [id],
+                flags: [
+                    Flag(
+                        name: "overlap", placeholder: "SECONDS",
+                        help: "How long the present secret goes on signing. Default: a day."),
+                    DelegateField.signature.flag, DelegateField.secretFile,
+                ] + Flags.client, action: .run(DelegateCommands.rotate)),
+            Command(
+                name: "attempts", summary: "list the newest attempts to tell a delegate", arguments: [id],
+                flags: [
+                    Flag(
+                        name: "outcome", placeholder: "OUTCOME", help: "Only those that ended so: succeeded, failed.",
+                        values: ["succeeded", "failed"]),
+                    Flag(name: "event", placeholder: "ID", help: "Only those about this event."),
+                    Flags.limit, Flags.everything,
+                ] + Flags.client, action: .run(DelegateCommands.attempts)),
+            Command(
+                name: "stats", summary: "say how well a delegate is told: counts, lag, latency", arguments: [id],
+                flags: Flags.client, action: .run(DelegateCommands.stats)),
+        ]))
+
+    private static let id = Argument(name: "ID", help: "The delegate: dlg_...")
+}
+
+private enum DelegateCommands {
+    static func list(_ call: Invocation) throws(CommandError) {
+        try Listing.print(
+            call, ["v1", "delegates"],
+            query: [("kind", call["kind"]), ("status", call["status"]), ("event", call["event"])],
+            none: "No delegates.", Table("ID", "KIND", "STATUS", "LAG", .text("EVENTS"), .text("URL"))
+        ) { delegate in
+            [
+                .init(delegate.text("id")), .init(delegate.text("kind")), .init(state: delegate.text("status")),
+                .init(delegate["lag"].map(events) ?? ""), .init(delegate.text("events")),
+                .init(delegate["url"] == nil ? delegate.text("description") : delegate.text("url")),
+            ]
+        }
+    }
+
+    static func add(_ call: Invocation) throws(CommandError) {
+        let body = try DelegateField.body(call, .registration, url: call.arguments[0])
+        let answer = try APIClient(call).send("POST", ["v1", "delegates"], body: body)
+        let listing = Listing(call)
+        if answer.status == 200 && !listing.isJSON {
+            Output.note("This URL was registered already, with the same settings.\n")
+        }
+        try listing.print(answer)
+    }
+
+    static func show(_ call: Invocation) throws(CommandError) {
+        try Listing(call).print(try APIClient(call).send("GET", path(call)))
+    }
+
+    static func change(_ call: Invocation) throws(CommandError) {
+        let body = try DelegateField.body(call, .change)
+        try Listing(call).print(try APIClient(call).send("PATCH", path(call), body: body))
+    }
+
+    static func remove(_ call: Invocation) throws(CommandError) {
+        let client = try APIClient(call)
+        let listing = Listing(call)
+        guard call.has("all") != !call.arguments.isEmpty else {
+            throw CommandError(description: "Name the delegates to remove, or say --all for all webhooks.")
+        }
+        if call.has("all") {
+            try confirmRemovalOfAll(call, client)
+            let answer = try client.send("DELETE", ["v1", "delegates"], query: [("all", "true")])
+            return try listing.print(answer, "Removed \(answer.json.text("deleted")).")
+        }
+        for id in call.arguments {
+            try listing.print(try client.send("DELETE", ["v1", "delegates", id]), "Removed \(id).")
+        }
+    }
+
+    /// Says how many there are, since a command may be meant for another server.
+    private static func confirmRemovalOfAll(_ call: Invocation, _ client: APIClient) throws(CommandError) {
+        try Confirmation.ask(call) { () throws(CommandError) in
+            var count = 0
+            try client.pages(["v1", "delegates"], query: [("kind", "webhook")], limit: nil) { count += $0.count }
+            let what = count == 1 ? "the only webhook" : "all \(count) webhooks"
+            return "Remove \(what) of \(client.server), with what is still to be delivered?"
+        }
+    }
+
+    static func pause(_ call: Invocation) throws(CommandError) { try act(call, "pause") }
+    static func resume(_ call: Invocation) throws(CommandError) { try act(call, "resume") }
+
+    private static func act(_ call: Invocation, _ verb: String) throws(CommandError) {
+        let answer = try APIClient(call).send("POST", path(call, verb))
+        try Listing(call).print(answer, "\(answer.json.text("id")) is \(answer.json.text("status")).")
+    }
+
+    static func test(_ call: Invocation) throws(CommandError) {
+        let answer = try APIClient(call).send("POST", path(call, "test"))
+        try Listing(call).print(answer)
+        guard answer.json["outcome"]?.isString("succeeded") == true else {
+            throw CommandError(description: "", exitCode: ExitCode.refused)
+        }
+    }
+
+    static func renew(_ call: Invocation) throws(CommandError) {
+        let answer = try APIClient(call).send("POST", path(call, "renew"))
+        try Listing(call).print(answer, "\(answer.json.text("id")) stays until \(answer.json.text("expires_at")).")
+    }
+
+    static func replay(_ call: Invocation) throws(CommandError) {
+        guard let from = call["from"] else {
+            throw CommandError(description: "--from is missing: an event's id, a time, or earliest.")
+        }
+        var json = JSONWriter()
+        json.object {
+            $0.member("from", from)
+            $0.member("until", ifPresent: call["until"])
+            $0.member("only", ifPresent: call["only"])
+        }
+        let isDry = call.has("dry-run")
+        let answer = try APIClient(call).send(
+            "POST", path(call, "replay"), query: [("dry_run", isDry ? "true" : nil)], body: json.bytes)
+        let words = call["only"] == "failed" ? "Deliveries to be made again" : "Events to be sent again"
+        try Listing(call).print(answer, "\(words): \(events(answer.json))\(isDry ? " (nothing was done)" : "").")
+    }
+
+    static func replays(_ call: Invocation) throws(CommandError) {
+        try Listing.print(
+            call, path(call, "replays"), none: "No replays.", Table("ID", "BEGAN", "PROGRESS", "EVENTS")
+        ) { replay in
+            let percent = Int(((replay["progress"]?.double ?? 0) * 100).rounded(.down))
+            return [
+                .init(replay.text("id")), .init(replay.text("created_at"), .faint), .init("\(percent) %"),
+                .init(events(replay)),
+            ]
+        }
+    }
+
+    static func endReplay(_ call: Invocation) throws(CommandError) {
+        let answer = try APIClient(call).send("DELETE", path(call, "replays", call.arguments[1]))
+        try Listing(call).print(answer, "Ended \(call.arguments[1]).")
+    }
+
+    /// How many events are still to be sent: `~` stands before an estimate.
+    private static func events(_ lag: JSONValue) -> String {
+        (lag["estimated"]?.bool == true ? "~" : "") + lag.text("events")
+    }
+
+    static func rotate(_ call: Invocation) throws(CommandError) {
+        let overlap = try call.number("overlap", 0...604_800)
+        let secret = try DelegateField.secret(call)
+        var json = JSONWriter()
+        json.object {
+            $0.member("overlap_seconds", ifPresent: overlap)
+            $0.member("signature", ifPresent: call["signature"])
+            $0.member("secret", ifPresent: secret)
+        }
+        try Listing(call).print(try APIClient(call).send("POST", path(call, "secret", "rotate"), body: json.bytes))
+    }
+
+    static func attempts(_ call: Invocation) throws(CommandError) {
+        try Listing.print(
+            call, path(call, "attempts"), query: [("outcome", call["outcome"]), ("event", call["event"])],
+            none: "No attempts.", AttemptRow.table("EVENT")
+        ) { AttemptRow.cells($0, about: $0.text("event")) }
+    }
+
+    static func stats(_ call: Invocation) throws(CommandError) {
+        try Listing(call).print(try APIClient(call).send("GET", path(call, "stats")))
+    }
+
+    private static func path(_ call: Invocation, _ rest: String...) -> [String] {
+        ["v1", "delegates", call.arguments[0]] + rest
+    }
+}
+
+/// One attempt in a table.
+enum AttemptRow {
+    /// - Parameter about: what the second column is.
+    static func table(_ about: Table.Column) -> Table {
+        Table("STARTED", about, "TRY", "OUTCOME", "STATUS", "MS", .text("DETAIL"))
+    }
+
+    static func cells(_ attempt: JSONValue, about: String) -> [Table.Cell] {
+        [
+            .init(attempt.text("started_at"), .faint), .init(about), .init(attempt.text("attempt")),
+            .init(state: attempt.text("outcome")), .init(attempt.text("status_code")),
+            .init(attempt.text("duration_ms")),
+            .init([attempt.text("error"), attempt.text("detail")].filter { !$0.isEmpty }.joined(separator: ": ")),
+        ]
+    }
+}

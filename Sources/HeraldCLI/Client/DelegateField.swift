@@ -1,0 +1,144 @@
+import HeraldJSON
+
+/// A setting of a webhook as a flag, and how its text becomes a member of the request's body.
+struct DelegateField: Sendable {
+    enum Use: Sendable { case registration, change }
+
+    private enum Form: Sendable {
+        case text
+        case number
+        case json
+        /// `true` when the flag is there.
+        case yes
+        /// Items with commas; the flag may be given again.
+        case texts
+        case numbers
+        /// One pair for each time, with this between key and value.
+        case pairs(Character)
+    }
+
+    let flag: Command.Flag
+    private let member: String
+    private let form: Form
+    private var use: Use?
+
+    private init(
+        _ name: String, _ placeholder: String?, _ help: String, _ form: Form, member: String? = nil,
+        only use: Use? = nil,
+        values: [String] = [], time: TimeDirection? = nil
+    ) {
+        flag = Command.Flag(
+            name: name, placeholder: placeholder, help: help, values: values, time: time, member: member)
+        self.member = member ?? name.replacing("-", with: "_")
+        self.form = form
+        self.use = use
+    }
+
+    static let signature = DelegateField(
+        "signature", "v1|v1a", "How callbacks are signed: HMAC-SHA256 or Ed25519.", .text, only: .registration,
+        values: ["v1", "v1a"])
+    static let secretFile = Command.Flag(
+        name: "secret-file", placeholder: "FILE",
+        help: "Sign with the secret in this file (whsec_...); - reads it from stdin.")
+
+    private static let all = [
+        DelegateField("url", "URL", "Where the callbacks go.", .text, only: .change),
+        DelegateField("events", "LIST", "Which types: order.paid,auth.*; or * for all, the default.", .texts),
+        DelegateField("subjects", "LIST", "Only events about these subjects.", .texts),
+        DelegateField("filter", "JSON|@FILE", "Only events whose content matches.", .json),
+        DelegateField("description", "TEXT", "For people.", .text),
+        DelegateField("metadata", "KEY=VALUE", "For your own use. May be given again.", .pairs("=")),
+        DelegateField(
+            "format", "FORMAT", "Of the body: standard, cloudevents, cloudevents_binary.", .text,
+            values: ["standard", "cloudevents", "cloudevents_binary"]),
+        DelegateField(
+            "header", "NAME:VALUE", "One more header of the callbacks. May be given again.", .pairs(":"),
+            member: "headers"),
+        DelegateField(
+            "ordering", "ORDERING", "What is kept: none, subject, strict.", .text,
+            values: ["none", "subject", "strict"]),
+        DelegateField("max-in-flight", "NUMBER", "Requests open at once, 1 to 256.", .number),
+        DelegateField("rate-limit", "NUMBER", "Requests a second.", .number),
+        DelegateField("timeout", "SECONDS", "For one attempt, 1 to 60.", .number, member: "timeout_seconds"),
+        DelegateField("retry-schedule", "LIST", "Seconds before each further attempt: 5,60,3600.", .numbers),
+        DelegateField(
+            "lease", "SECONDS", "Unregister it when nobody renews it for so long.", .number, member: "lease_seconds"),
+        DelegateField(
+            "verification", "KIND", "How the receiver agrees: none, challenge, cloudevents.", .text,
+            values: ["none", "challenge", "cloudevents"]),
+        DelegateField("http-version", "1.1|2", "The version of HTTP to speak.", .text, values: ["1.1", "2"]),
+        DelegateField(
+            "start", "ID|TIME|now|earliest", "Where to begin: an event, a time, 1h ago, ... Default: now.", .text,
+            only: .registration, values: ["now", "earliest"], time: .past),
+        DelegateField(
+            "replay-current-state", nil, "Tell the current state first.", .yes, only: .registration),
+        signature,
+    ]
+
+    static func of(_ use: Use) -> [DelegateField] { all.filter { $0.use == nil || $0.use == use } }
+
+    /// The body that the flags stand for.
+    static func body(_ call: Invocation, _ use: Use, url: String? = nil) throws(CommandError) -> [UInt8] {
+        var members: [(String, RawJSON)] = []
+        for field in of(use) {
+            if let json = try field.json(call) { members.append((field.member, json)) }
+        }
+        guard use == .registration || !members.isEmpty else {
+            throw CommandError(description: "Nothing to change. `herald delegates change --help` lists the settings.")
+        }
+        var json = JSONWriter()
+        json.object { object in
+            object.member("url", ifPresent: url)
+            for (name, value) in members { object.member(name, value) }
+        }
+        return json.bytes
+    }
+
+    /// The secret in the file of `--secret-file`.
+    static func secret(_ call: Invocation) throws(CommandError) -> String? {
+        guard let path = call[secretFile.name] else { return nil }
+        let text = String(decoding: try Input.bytes(path == "-" ? path : "@" + path), as: UTF8.self)
+        return text.split(whereSeparator: \.isWhitespace).first.map(String.init) ?? ""
+    }
+
+    /// `nil` when the flag is not there.
+    private func json(_ call: Invocation) throws(CommandError) -> RawJSON? {
+        guard let text = call[flag.name] else { return nil }
+        var json = JSONWriter()
+        if text == "default" {
+            json.null()
+            return RawJSON(json.bytes[...])
+        }
+        switch form {
+        case .text: json.string(text)
+        case .number: json.value(try number(text))
+        case .json: return try Input.json(text, "--" + flag.name)
+        case .yes: json.bool(true)
+        case .texts: json.value(call.list(flag.name) ?? [])
+        case .numbers:
+            var numbers: [RawJSON] = []
+            for text in call.list(flag.name) ?? [] { numbers.append(try number(text)) }
+            json.value(numbers)
+        case .pairs(let separator):
+            var pairs: [(String, String)] = []
+            for text in call.flags[flag.name] ?? [] {
+                let parts = text.split(separator: separator, maxSplits: 1, omittingEmptySubsequences: false)
+                guard parts.count == 2, !parts[0].isEmpty else {
+                    throw CommandError(
+                        description: "--\(flag.name) is \"\(text)\", but must be \(flag.placeholder ?? "").")
+                }
+                pairs.append((String(parts[0]), String(parts[1].drop { $0 == " " })))
+            }
+            json.object { for (key, value) in pairs { $0.member(key, value) } }
+        }
+        return RawJSON(json.bytes[...])
+    }
+
+    /// As it was written, so that the server judges the number that was meant.
+    private func number(_ text: String) throws(CommandError) -> RawJSON {
+        guard let document = try? JSONDocument(parsing: text), document.root.kind == .number else {
+            throw CommandError(description: "--\(flag.name) is \"\(text)\", but must be a number.")
+        }
+        return RawJSON(document.root.bytes[...])
+    }
+}

@@ -1,0 +1,96 @@
+import HeraldJSON
+
+extension Command {
+    static let events = Command(
+        name: "events", summary: "read the log of events, and follow it",
+        action: .group([
+            Command(
+                name: "list", summary: "list events, newest first",
+                flags: [
+                    Flag(name: "type", placeholder: "TYPE", help: "An exact type, or a prefix such as auth.*"),
+                    Flag(name: "subject", placeholder: "SUBJECT", help: "Only events about this subject."),
+                    Flag(
+                        name: "since", placeholder: "TIME",
+                        help: "Not before: 2026-11-21T11:50:00Z, or 1h for an hour ago.", time: .past),
+                    Flag(name: "until", placeholder: "TIME", help: "Before, likewise.", time: .past), Flags.limit,
+                    Flags.everything,
+                ] + Flags.client,
+                examples: [
+                    "herald events list --type 'auth.*' --json | jq .data.user",
+                    "herald events list --since 36h --until 12h",
+                ],
+                action: .run(EventCommands.list)),
+            Command(
+                name: "show", summary: "tell the story of one event: who was told, how often tried, how it went",
+                arguments: [id], flags: Flags.client, action: .run(EventCommands.show)),
+            Command(
+                name: "redeliver", summary: "send an event again", arguments: [id],
+                flags: [
+                    Flag(name: "delegate", placeholder: "ID", help: "Only to this one, also if it never was told.")
+                ] + Flags.client, action: .run(EventCommands.redeliver)),
+            tail,
+        ]))
+
+    private static let id = Argument(name: "ID", help: "The event: evt_..., or the id that it was posted with.")
+}
+
+private enum EventCommands {
+    static func list(_ call: Invocation) throws(CommandError) {
+        try Listing.print(
+            call, ["v1", "events"],
+            query: ["type", "subject", "since", "until"].map { ($0, call[$0]) },
+            none: "No events.", EventRow.table, row: EventRow.cells)
+    }
+
+    static func show(_ call: Invocation) throws(CommandError) {
+        let listing = Listing(call)
+        let answer = try APIClient(call).send("GET", ["v1", "events", call.arguments[0]])
+        guard !listing.isJSON else { return try listing.print(answer) }
+        try listing.print(fields: answer.json, without: ["deliveries", "data"])
+        try Output.line("data  " + (answer.json["data"]?.compactText ?? "").printable() + "\n")
+        let deliveries = answer.json["deliveries"].map { Array($0.elements) } ?? []
+        guard !deliveries.isEmpty else { return try Output.line("Nobody was told.") }
+        var told = Table("DELEGATE", "STATE", "ATTEMPTS", "NEXT ATTEMPT", .text("URL"), .text("REASON"))
+        try told.print(
+            deliveries.map { delivery in
+                [
+                    .init(delivery.text("delegate")), .init(state: delivery.text("state")),
+                    .init(delivery.text("attempts")), .init(delivery.text("next_attempt_at")),
+                    .init(delivery.text("url")), .init(delivery.text("reason")),
+                ]
+            })
+        let attempts = deliveries.flatMap { delivery in
+            (delivery["history"].map { Array($0.elements) } ?? []).map { (delivery.text("delegate"), $0) }
+        }
+        guard !attempts.isEmpty else { return }
+        try Output.line("")
+        var timeline = AttemptRow.table("DELEGATE")
+        // Times of one form sort as text.
+        try timeline.print(
+            attempts.sorted { $0.1.text("started_at") < $1.1.text("started_at") }
+                .map { AttemptRow.cells($0.1, about: $0.0) })
+    }
+
+    static func redeliver(_ call: Invocation) throws(CommandError) {
+        var json = JSONWriter()
+        json.object { $0.member("delegate", ifPresent: call["delegate"]) }
+        let answer = try APIClient(call).send(
+            "POST", ["v1", "events", call.arguments[0], "redeliver"], body: json.bytes)
+        try Listing(call).print(answer, "Deliveries to be made again: \(answer.json.text("deliveries")).")
+    }
+}
+
+/// One event in a table.
+enum EventRow {
+    static let table = Table("TIME", "ID", .text("TYPE"), .text("SUBJECT"), .text("DATA"))
+
+    static func cells(_ event: JSONValue) -> [Table.Cell] { cells(event, time: event.text("time")) }
+
+    /// - Parameter time: as it is to be shown.
+    static func cells(_ event: JSONValue, time: String) -> [Table.Cell] {
+        [
+            .init(time, .faint), .init(event.text("id")), .init(event.text("type")),
+            .init(event.text("subject")), .init(event["data"]?.compactText ?? ""),
+        ]
+    }
+}

@@ -1,0 +1,69 @@
+import HeraldJSON
+
+extension Command {
+    static let eventTypes = Command(
+        name: "event-types", summary: "describe the types of events, and check their data",
+        action: .group([
+            Command(
+                name: "list", summary: "list the types that are described, by name",
+                flags: [Flags.limit, Flags.everything] + Flags.client,
+                action: .run { call throws(CommandError) in
+                    try Listing.print(
+                        call, ["v1", "event-types"], none: "No types are described.",
+                        Table(.text("TYPE"), "CHECK", "SCHEMA", "UPDATED", .text("DESCRIPTION"))
+                    ) { type in
+                        [
+                            .init(type.text("type")), .init(type.text("check")),
+                            .init(type["schema"]?.isNull == false ? "yes" : "no"),
+                            .init(type.text("updated_at"), .faint), .init(type.text("description")),
+                        ]
+                    }
+                }),
+            Command(
+                name: "show", summary: "show what is said of a type", arguments: [type], flags: Flags.client,
+                action: .run { call throws(CommandError) in
+                    try Listing(call).print(try APIClient(call).send("GET", path(call)))
+                }),
+            Command(
+                name: "set", summary: "describe a type",
+                details: "Replaces all that was said of it: what is not named is not there any more.",
+                arguments: [type],
+                flags: [
+                    Flag(name: "description", placeholder: "TEXT", help: "What it means, for people."),
+                    Flag(name: "example", placeholder: "JSON|@FILE", help: "Data as such an event has it."),
+                    Flag(name: "schema", placeholder: "JSON|@FILE", help: "A JSON Schema (2020-12) for the data."),
+                    Flag(
+                        name: "check", placeholder: "CHECK",
+                        help: "What becomes of data that does not fit: off, report, enforce.",
+                        values: ["off", "report", "enforce"]),
+                ] + Flags.client,
+                examples: ["herald event-types set order.paid --schema @order.json --check enforce"],
+                action: .run { call throws(CommandError) in
+                    let example = try call["example"].map { text throws(CommandError) in
+                        try Input.json(text, "--example")
+                    }
+                    let schema = try call["schema"].map { text throws(CommandError) in
+                        try Input.json(text, "--schema")
+                    }
+                    var json = JSONWriter()
+                    json.object {
+                        $0.member("description", ifPresent: call["description"])
+                        $0.member("example", ifPresent: example)
+                        $0.member("schema", ifPresent: schema)
+                        $0.member("check", ifPresent: call["check"])
+                    }
+                    try Listing(call).print(try APIClient(call).send("PUT", path(call), body: json.bytes))
+                }),
+            Command(
+                name: "remove", summary: "forget what is said of a type; its events may be posted all the same",
+                arguments: [type], flags: Flags.client,
+                action: .run { call throws(CommandError) in
+                    let answer = try APIClient(call).send("DELETE", path(call))
+                    try Listing(call).print(answer, "Removed \(call.arguments[0]).")
+                }),
+        ]))
+
+    private static let type = Argument(name: "TYPE", help: "The type of event: order.paid.")
+
+    private static func path(_ call: Invocation) -> [String] { ["v1", "event-types", call.arguments[0]] }
+}

@@ -1,0 +1,149 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldJSON
+import HeraldRuntime
+import HeraldWebhooks
+
+/// Sends events to one URL by the code that makes deliveries: one at a time, in order. Used by one thread.
+final class Forwarder {
+    /// What became of an event.
+    struct Result {
+        let event: Event
+        let outcome: CallbackOutcome
+        let attempts: Int
+    }
+
+    static let maxTries = 11
+    /// Nanoseconds before the second try, and at most between two: some 50 seconds in all.
+    private static let firstPause: Int64 = 500_000_000
+    private static let longestPause: Int64 = 8_000_000_000
+    /// Somebody may be looking at the request in a debugger.
+    private static let timeoutSeconds = 60
+
+    private let sender: CurlSender
+    private let delegate: WebhookDelegate
+    private let tally: ForwardingTally
+    /// That it was made for this run, and is to be shown.
+    private let madeSecret: String?
+    /// It was said that nobody answers.
+    private var isDown = false
+
+    /// - Throws: where a flag can't be used.
+    init(_ call: Invocation, _ tally: ForwardingTally) throws(CommandError) {
+        self.tally = tally
+        let given: String? = if let text = call["secret"] { text } else { try DelegateField.secret(call) }
+        let secret = try Self.secret(given)
+        madeSecret = given == nil ? SecretText.print(secret) : nil
+        let settings = WebhookSettings(url: try Self.url(call), timeoutSeconds: Self.timeoutSeconds)
+        delegate = WebhookDelegate(
+            app: .default, key: 1, id: "listen",
+            state: .init(settings: settings, secrets: [DelegateSecret(SigningSecret(bytes: secret))]), start: 0,
+            createdAt: 0, updatedAt: 0, version: 1)
+        // Whoever types the URL may reach what they can reach without us, too.
+        let everything = ["0.0.0.0/0", "::/0"].compactMap { try? NetworkRule(parsing: $0) }
+        var sending = CurlSender.Configuration(
+            version: HeraldCommand.version, addressGuard: AddressGuard(allow: everything))
+        sending.capacity = 1
+        sending.certificateAuthorities =
+            call["certificate-authorities"] ?? Environment.current["HERALD_CERTIFICATE_AUTHORITIES"]
+        do throws(CurlSenderError) {
+            sender = try CurlSender(sending, resolver: Resolver())
+        } catch {
+            throw CommandError(description: "Nothing can be forwarded: \(error).", exitCode: ExitCode.software)
+        }
+    }
+
+    private static func url(_ call: Invocation) throws(CommandError) -> String {
+        let given = call["forward-to"] ?? ""
+        do throws(CallbackURLError) {
+            return try CallbackURL(given.contains("://") ? given : "http://" + given).text
+        } catch {
+            throw CommandError(description: "--forward-to is \"\(given)\": that URL \(error).")
+        }
+    }
+
+    private static func secret(_ given: String?) throws(CommandError) -> [UInt8] {
+        do {
+            guard let given else { return try SecretText.newSecret() }
+            return try SecretText.parse(given)
+        } catch let error as SecretTextError {
+            throw CommandError(description: "The secret \(error).")
+        } catch {
+            throw CommandError(description: "No secret can be made: \(error).", exitCode: ExitCode.software)
+        }
+    }
+
+    /// Says where the events go, and how they are signed.
+    func introduce() {
+        Output.note("Forwarding to \(delegate.settings.url).\n")
+        if let madeSecret {
+            Output.note("Signed with \(madeSecret) (this run only)\n")
+        }
+    }
+
+    /// Sends an event until it is answered, or given up.
+    /// - Parameter event: as the API shows it.
+    func forward(_ json: JSONValue) throws(CommandError) -> Result {
+        let event = Event(json)
+        var pause = Self.firstPause
+        var attempt = 1
+        while true {
+            let outcome = send(event, attempt: attempt)
+            if outcome.isUnanswered && attempt < Self.maxTries {
+                sayThatItIsDown(outcome)
+                attempt += 1
+                wait(pause)
+                pause = min(2 * pause, Self.longestPause)
+            } else {
+                isDown = isDown && outcome.isUnanswered
+                tally.count(event.id, isSuccess: outcome.isSuccess)
+                return Result(event: event, outcome: outcome, attempts: attempt)
+            }
+        }
+    }
+
+    private func send(_ event: Event, attempt: Int) -> CallbackOutcome {
+        var result: CallbackOutcome?
+        sender.start(Callback(token: 1, delegate: delegate, event: event, attempt: attempt))
+        while true {
+            sender.poll(nanoseconds: nil) { result = $1 }
+            if let result { return result }
+        }
+    }
+
+    private func wait(_ nanoseconds: Int64) {
+        let end = Clock.system.monotonic() + nanoseconds
+        while true {
+            let left = end - Clock.system.monotonic()
+            if left <= 0 { return }
+            sender.poll(nanoseconds: left) { _, _ in }
+        }
+    }
+
+    private func sayThatItIsDown(_ outcome: CallbackOutcome) {
+        guard !isDown, case .failed(_, let detail) = outcome.verdict else { return }
+        isDown = true
+        let text = "\(delegate.settings.url) does not answer; trying again, the events wait.\n  \(detail)\n"
+        Output.note(text.printable(keepsLines: true))
+    }
+}
+
+extension CallbackOutcome {
+    /// As when nobody listens, or whoever did has gone: the same request may be answered later. One that took the request
+    /// and was silent would most likely get it twice.
+    fileprivate var isUnanswered: Bool {
+        guard case .failed(let failure, _) = verdict else { return false }
+        return [.connect, .protocolError, .name].contains(failure)
+    }
+}
+
+extension Event {
+    /// An event as the API shows it.
+    fileprivate convenience init(_ json: JSONValue) {
+        self.init(
+            id: json.text("id"), type: json.text("type"), subject: json["subject"]?.string,
+            time: json["time"]?.timestamp?.milliseconds ?? 0,
+            attributes: json["attributes"].map(Event.attributes(shown:)) ?? [],
+            data: json["data"].map { Array($0.bytes) } ?? Array("null".utf8))
+    }
+}

@@ -1,0 +1,54 @@
+import Glibc
+import HeraldJSON
+
+/// What commands read: a value as it stands, a file, or the standard input.
+enum Input {
+    /// As much as a server can be told to take.
+    static let maxBytes = 16 << 20
+
+    /// The bytes of `@FILE`, of the standard input for `-`, or of the text itself.
+    static func bytes(_ text: String) throws(CommandError) -> [UInt8] {
+        if text == "-" { return try read(0, "The standard input") }
+        guard text.hasPrefix("@") else { return Array(text.utf8) }
+        return try file(String(text.dropFirst()))
+    }
+
+    static func file(_ path: String) throws(CommandError) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw unreadable(path) }
+        defer { close(descriptor) }
+        return try read(descriptor, path)
+    }
+
+    /// One JSON value that the flag names, checked here so that the place of a mistake can be told.
+    static func json(_ text: String, _ name: String) throws(CommandError) -> RawJSON {
+        let bytes = try bytes(text)
+        do throws(JSONError) {
+            _ = try JSONDocument(parsing: bytes, limits: JSONLimits(values: 200_000))
+            return RawJSON(bytes[...])
+        } catch {
+            throw CommandError(description: "\(name) is no JSON: \(error).", exitCode: ExitCode.data)
+        }
+    }
+
+    private static func read(_ descriptor: Int32, _ name: String) throws(CommandError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        var buffer = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = Glibc.read(descriptor, &buffer, buffer.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw unreadable(name) }
+            guard count > 0 else { return bytes }
+            bytes += buffer[..<count]
+            guard bytes.count <= maxBytes else {
+                throw CommandError(
+                    description: "\(name) is longer than \(maxBytes >> 20) MiB.", exitCode: ExitCode.data)
+            }
+        }
+    }
+
+    private static func unreadable(_ name: String) -> CommandError {
+        CommandError(
+            description: "\(name) can't be read: \(String(cString: strerror(errno))).", exitCode: ExitCode.noInput)
+    }
+}

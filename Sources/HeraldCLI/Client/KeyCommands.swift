@@ -1,0 +1,82 @@
+import HeraldJSON
+
+extension Command {
+    static let keys = Command(
+        name: "keys", summary: "make, list, replace and revoke access keys",
+        action: .group([
+            Command(
+                name: "create", summary: "make a key; it is shown this once",
+                details:
+                    "The first key that a server gets must have the scope admin. From then on every request needs one.",
+                arguments: [Argument(name: "NAME", help: "What it is for.")],
+                flags: [
+                    Flag(
+                        name: "scope", placeholder: "SCOPE",
+                        help:
+                            "What it allows: publish, read, manage (read included) or admin (everything). May be repeated.",
+                        values: ["publish", "read", "manage", "admin"]),
+                    Flag(
+                        name: "requests-per-second", placeholder: "NUMBER",
+                        help: "Requests that it may make in a second. Default: what the server allows each key."),
+                    Flag(
+                        name: "expires-at", placeholder: "TIME",
+                        help: "When it ends: 2027-11-21T00:00:00Z, or 90d for in 90 days.", time: .future),
+                ] + Flags.client, examples: ["herald keys create 'The shop' --scope publish"],
+                action: .run(KeyCommands.create)),
+            Command(
+                name: "list", summary: "list keys, newest first; never the keys themselves",
+                flags: [Flags.limit, Flags.everything] + Flags.client, action: .run(KeyCommands.list)),
+            Command(
+                name: "rotate", summary: "make a key in the place of another, which goes on for a while",
+                arguments: [id],
+                flags: [
+                    Flag(
+                        name: "overlap", placeholder: "SECONDS",
+                        help: "How long the old one goes on, 0 to 604800. Default: 86400.")
+                ] + Flags.client, action: .run(KeyCommands.rotate)),
+            Command(
+                name: "revoke", summary: "end a key at once", arguments: [id], flags: Flags.client,
+                action: .run { call throws(CommandError) in
+                    let answer = try APIClient(call).send("DELETE", ["v1", "keys", call.arguments[0]])
+                    try Listing(call).print(answer, "The key \(call.arguments[0]) lets nobody in any more.")
+                }),
+        ]))
+
+    private static let id = Argument(name: "ID", help: "The key's id: key_...")
+}
+
+private enum KeyCommands {
+    static func create(_ call: Invocation) throws(CommandError) {
+        let limit = try call.number("requests-per-second", 1...1_000_000)
+        var json = JSONWriter()
+        json.object { key in
+            key.member("name", call.arguments[0])
+            key.array("scopes") { list in
+                for scope in call.list("scope") ?? [] { list.element(scope) }
+            }
+            key.member("expires_at", ifPresent: call["expires-at"])
+            key.member("requests_per_second", ifPresent: limit)
+        }
+        try Listing(call).print(try APIClient(call).send("POST", ["v1", "keys"], body: json.bytes))
+    }
+
+    static func list(_ call: Invocation) throws(CommandError) {
+        try Listing.print(
+            call, ["v1", "keys"], none: "No keys.",
+            Table("ID", .text("NAME"), .text("SCOPES"), "CREATED", "EXPIRES", "LAST USED")
+        ) { key in
+            [
+                .init(key.text("id")), .init(key.text("name")), .init(key.text("scopes")),
+                .init(key.text("created_at"), .faint), .init(key.text("expires_at")), .init(key.text("last_used_at")),
+            ]
+        }
+    }
+
+    static func rotate(_ call: Invocation) throws(CommandError) {
+        var json = JSONWriter()
+        let overlap = try call.number("overlap", 0...604_800)
+        json.object { $0.member("overlap_seconds", ifPresent: overlap) }
+        let answer = try APIClient(call).send("POST", ["v1", "keys", call.arguments[0], "rotate"], body: json.bytes)
+        try Listing(call).print(answer)
+    }
+}

@@ -1,0 +1,138 @@
+import HeraldJSON
+import HeraldRuntime
+
+extension Command {
+    static let listen = Command(
+        name: "listen", summary: "show events as they are posted, or forward them to a URL near you",
+        details: """
+            Connects again when the connection is lost, and goes on where it was. Ctrl-C ends it with exit code 130,
+            TERM with 0.
+
+            --forward-to sends each event to a URL that perhaps only this machine can reach: a development tunnel through
+            your own server. A request is signed, and has the headers and the body, as a delivery to a webhook in the
+            format "standard" has. They go out in order, one at a time, and a line says how each was answered: whatever the
+            answer is, it is taken, and it may take 60 seconds. Where nobody listens or the connection breaks, an event is
+            tried \(Forwarder.maxTries) times within a minute, and those behind it wait; then it is given up, and the next one is sent.
+            """,
+        flags: [
+            Flag(name: "events", placeholder: "LIST", help: "Only these types: order.paid,auth.*"),
+            Flag(name: "subjects", placeholder: "LIST", help: "Only events about these subjects."),
+            Flag(
+                name: "after", placeholder: "ID|TIME|earliest",
+                help: "Begin in the past: after this event, at this time, 1h ago, or with the oldest one.", time: .past,
+                member: "last_event_id"),
+            Flag(
+                name: "forward-to", placeholder: "URL",
+                help: "Send each event there: localhost:3000/hooks"),
+            Flag(
+                name: "secret", placeholder: "KEY",
+                help: "With --forward-to: the whsec_ secret that signs. Default: a new one, which is printed."),
+            DelegateField.secretFile,
+            Flag(name: "json", help: "Print JSON, one document per line: the events, or how each was answered."),
+        ] + Flags.connection,
+        examples: [
+            "herald listen --events 'order.*'",
+            "herald listen --forward-to localhost:3000/hooks",
+            "herald listen --json | jq .data",
+        ],
+        action: .run(ListenCommand.run))
+
+    static let tail = Command(
+        name: "tail", summary: "show the newest events, and go on with those that are posted",
+        details: """
+            The oldest of them first, and without a gap between those that were there and those that come. Connects again as
+            herald listen does, and ends likewise.
+            """,
+        flags: [
+            Flag(
+                name: "lines", placeholder: "NUMBER", help: "How many events to begin with. Default: 10.", letter: "n"),
+            Flag(name: "type", placeholder: "TYPE", help: "An exact type, or a prefix such as auth.*"),
+            Flag(name: "subject", placeholder: "SUBJECT", help: "Only events about this subject."),
+        ] + Flags.client,
+        examples: ["herald events tail -n 50 --type 'auth.*'"],
+        action: .run(ListenCommand.tail))
+}
+
+private enum ListenCommand {
+    static func run(_ call: Invocation) throws(CommandError) {
+        guard call.has("forward-to") else {
+            if let flag = ["secret", "secret-file"].first(where: call.has) {
+                throw CommandError(description: "--\(flag) signs what is forwarded: --forward-to is missing.")
+            }
+            let printer = EventPrinter(call, try Interruption())
+            return try follow(call, try APIClient(call), after: call["after"]) { event throws(CommandError) in
+                try printer.print([event])
+            }
+        }
+        let tally = ForwardingTally()
+        let interruption = try Interruption { Output.note(tally.summary) }
+        let forwarder = try Forwarder(call, tally)
+        let printer = ForwardingPrinter(call, interruption)
+        forwarder.introduce()
+        try follow(call, try APIClient(call), after: call["after"]) { event throws(CommandError) in
+            try printer.print(try forwarder.forward(event))
+        }
+    }
+
+    static func tail(_ call: Invocation) throws(CommandError) {
+        let count = try call.number("lines", 0...10_000) ?? 10
+        if call["subject"]?.contains(",") == true {
+            throw CommandError(description: "Events about a subject with a comma can't be followed, only listed.")
+        }
+        let printer = EventPrinter(call, try Interruption())
+        let client = try APIClient(call)
+        // The newest of all, for a beginning without a gap where none of those asked for is there.
+        var newest: [JSONValue] = []
+        try client.pages(["v1", "events"], query: [], limit: 1) { newest += $0 }
+        var events: [JSONValue] = []
+        if count > 0 {
+            let query = ["type", "subject"].map { ($0, call[$0]) }
+            try client.pages(["v1", "events"], query: query, limit: count) { events += $0 }
+        }
+        try printer.print(events.reversed())
+        let place = (events.first ?? newest.first)?.text("id") ?? "earliest"
+        try follow(call, client, after: place) { event throws(CommandError) in try printer.print([event]) }
+    }
+
+    private static func follow(
+        _ call: Invocation, _ client: APIClient, after place: String?,
+        _ each: (JSONValue) throws(CommandError) -> Void
+    ) throws(CommandError) {
+        func list(_ flags: String...) -> String? { flags.compactMap(call.list).first?.joined(separator: ",") }
+        let filters = [("events", list("events", "type")), ("subjects", list("subjects", "subject"))]
+        var events = LiveEvents(client, filters: filters, after: place)
+        do throws(CommandError) {
+            try events.run(each)
+        } catch {
+            // That nobody reads any more is an end like any other.
+            if !Output.isClosed { throw error }
+        }
+    }
+}
+
+/// Events as they come: rows for people, JSON for scripts.
+private final class EventPrinter {
+    private let isJSON: Bool
+    private let interruption: Interruption
+    private var table = EventRow.table
+
+    init(_ call: Invocation, _ interruption: Interruption) {
+        isJSON = call.has("json")
+        self.interruption = interruption
+    }
+
+    func print(_ events: [JSONValue]) throws(CommandError) {
+        guard !events.isEmpty else { return }
+        try interruption.protect { () throws(CommandError) in
+            guard isJSON else { return try table.print(events.map(row)) }
+            for event in events { try Output.line(json: event.bytes) }
+        }
+    }
+
+    private func row(_ event: JSONValue) -> [Table.Cell] {
+        // The date of today says nothing, and leaves no room on a narrow screen.
+        let time = event.text("time")
+        let today = Timestamp(milliseconds: Clock.system.wall()).description.prefix(11)
+        return EventRow.cells(event, time: time.hasPrefix(today) ? String(time.dropFirst(11).prefix(12)) : time)
+    }
+}

@@ -1,0 +1,90 @@
+import HeraldJSON
+
+/// Prints lists and single resources: tables and names with values for people, the server's JSON for scripts.
+struct Listing {
+    let isJSON: Bool
+
+    init(_ invocation: Invocation) { isJSON = invocation.has("json") }
+
+    /// - Parameter none: what to say when there is nothing.
+    static func print(
+        _ invocation: Invocation, _ path: [String], query: [(String, String?)] = [], none: String, _ table: Table,
+        row: (JSONValue) -> [Table.Cell]
+    ) throws(CommandError) {
+        let limit = invocation.has("all") ? nil : try invocation.number("limit", 1...1_000_000_000) ?? 50
+        let listing = Listing(invocation)
+        var table = table
+        var count = 0
+        try APIClient(invocation).pages(path, query: query, limit: limit) { elements throws(CommandError) in
+            count += elements.count
+            if listing.isJSON {
+                for element in elements { try Output.line(json: element.bytes) }
+            } else if !elements.isEmpty {
+                try table.print(elements.map(row))
+            }
+        }
+        if count == 0 && !listing.isJSON { Output.note(none + "\n") }
+    }
+
+    /// One resource.
+    func print(_ answer: APIClient.Answer) throws(CommandError) {
+        if isJSON { return answer.body.isEmpty ? () : try Output.line(json: answer.body) }
+        try print(fields: answer.json)
+    }
+
+    /// What was done, or the server's JSON about it.
+    func print(_ answer: APIClient.Answer, _ sentence: String) throws(CommandError) {
+        if !isJSON { return try Output.line(sentence.printable()) }
+        if !answer.body.isEmpty { try Output.line(json: answer.body) }
+    }
+
+    /// The members of an object, one on a line, without those that say nothing.
+    func print(fields object: JSONValue, without hidden: [String] = []) throws(CommandError) {
+        let members = object.members.filter { !hidden.contains($0.key) && !$0.value.saysNothing }
+        let width = members.map(\.key.count).max() ?? 0
+        for (key, value) in members {
+            let name = key.replacing("_", with: " ").printable()
+            let gap = String(repeating: " ", count: max(0, width - key.count) + 2)
+            let text = value.plainText
+            let cell = ["status", "state", "outcome"].contains(key) ? Table.Cell(state: text) : Table.Cell(text)
+            try Output.line(name + gap + Table.colored(cell.text, Output.usesColor ? cell.tone : .plain))
+        }
+    }
+}
+
+extension JSONValue {
+    fileprivate var saysNothing: Bool { isNull || (kind == .object || kind == .array) && count == 0 || isString("") }
+
+    /// For people: a string without its quotes, a list with commas, a small object in words, everything else as JSON.
+    var plainText: String {
+        switch kind {
+        case .null: ""
+        case .string: string ?? ""
+        case .array: elements.map(\.plainText).joined(separator: ", ")
+        case .object: isFlat(depth: 2) ? words : compactText
+        case .bool, .number: compactText
+        }
+    }
+
+    /// Whether there is nothing but objects so deep, and scalars.
+    private func isFlat(depth: Int) -> Bool {
+        switch kind {
+        case .array: false
+        case .object: depth > 0 && !members.contains { !$0.value.isFlat(depth: depth - 1) }
+        default: true
+        }
+    }
+
+    private var words: String {
+        members.filter { !$0.value.saysNothing }.compactMap { key, value in
+            let text = value.kind == .object ? "(\(value.words))" : value.plainText
+            return text == "()" ? nil : "\(key) \(text)"
+        }.joined(separator: ", ")
+    }
+
+    /// The JSON itself, on one line.
+    var compactText: String { String(decoding: bytes.map { $0 == 10 || $0 == 13 ? 32 : $0 }, as: UTF8.self) }
+
+    /// A member in a few words; empty when there is none.
+    func text(_ key: String) -> String { self[key]?.plainText ?? "" }
+}

@@ -1,0 +1,135 @@
+import Glibc
+import HeraldHTTPClient
+import HeraldJSON
+
+/// The events of a server as they are posted, through connections that are lost: each event once, in the order of the log.
+/// Used by one thread.
+struct LiveEvents {
+    private let client: APIClient
+    private let filters: [(String, String?)]
+    /// What was handled last, or where to begin; `nil`: with what is posted from now on.
+    private var place: String?
+    private var state = State.first
+    private var pause = Self.firstPause
+
+    private enum State {
+        /// Not connected yet: what is wrong then is a mistake, and ends it.
+        case first
+        case listening
+        /// It was said; the next connection is news again.
+        case lost
+    }
+
+    /// Seconds between two tries to connect: the first, then twice as long each time, and the longest.
+    private static let firstPause: UInt32 = 1
+    private static let longestPause: UInt32 = 10
+
+    /// - Parameters:
+    ///   - filters: `events` and `subjects`, as in the query of the API.
+    ///   - after: an event's id, a time, or `earliest`.
+    init(_ client: APIClient, filters: [(String, String?)], after place: String?) {
+        self.client = client
+        self.filters = filters
+        self.place = place
+    }
+
+    /// Hands out each event, until the output is closed. While it is handled, the server waits.
+    /// - Throws: what `each` throws; where the server refuses or was never reached, that.
+    mutating func run(_ each: (JSONValue) throws(CommandError) -> Void) throws(CommandError) {
+        while let problem = try listen(each) {
+            if state == .listening {
+                let what = problem.hasSuffix(".") ? problem : problem + "."
+                Output.note("\(what) Trying again until it comes back.\n".printable(keepsLines: true))
+                state = .lost
+                pause = Self.firstPause
+            }
+            sleep(pause)
+            pause = min(2 * pause, Self.longestPause)
+        }
+    }
+
+    /// One connection.
+    /// - Returns: why it ended; `nil`: nobody reads the output any more.
+    private mutating func listen(_ each: (JSONValue) throws(CommandError) -> Void) throws(CommandError) -> String? {
+        let client = client
+        var reader = ServerSentEvents()
+        var failure: CommandError?
+        var isUnread = false
+        let answer: HTTPAnswer
+        do throws(HTTPClientError) {
+            answer = try client.stream(
+                ["v1", "events", "stream"], query: filters + [("last_event_id", place)],
+                goesOn: {
+                    isUnread = Output.isClosed
+                    return !isUnread
+                },
+                take: { bytes in
+                    do throws(CommandError) {
+                        try take(bytes, &reader, each)
+                    } catch {
+                        failure = error
+                    }
+                    return failure == nil
+                })
+        } catch {
+            let problem = client.unreachable(error)
+            if state == .first { throw problem }
+            return problem.description
+        }
+        if let failure { throw failure }
+        if isUnread { return nil }
+        guard (200..<300).contains(answer.status) else {
+            let problem = Problem(answer, to: client)
+            guard state != .first, problem.isTemporary || answer.status >= 500 else { throw problem.error }
+            return problem.words
+        }
+        if state == .first { throw client.notHerald("its answer is no stream of events") }
+        return "\(client.server) ended the stream."
+    }
+
+    private mutating func take(
+        _ bytes: UnsafeRawBufferPointer, _ reader: inout ServerSentEvents,
+        _ each: (JSONValue) throws(CommandError) -> Void
+    ) throws(CommandError) {
+        var failure: CommandError?
+        do throws(ServerSentEvents.Failure) {
+            _ = try reader.take(bytes) { message in
+                do throws(CommandError) {
+                    try handle(message, each)
+                } catch {
+                    failure = error
+                }
+                return failure == nil
+            }
+        } catch {
+            throw client.notHerald("it sends more than an event can be")
+        }
+        if let failure { throw failure }
+    }
+
+    private mutating func handle(
+        _ message: ServerSentEvents.Message, _ each: (JSONValue) throws(CommandError) -> Void
+    ) throws(CommandError) {
+        let json = try client.document(message.data).root
+        switch message.event {
+        case nil: try each(json)
+        case "ready": tellThatItListens()
+        case "reset":
+            tellThatItListens()
+            Output.note(
+                "Events may be missing. The log does not have \((place ?? "the event").printable()), to go on after: it never "
+                    + "was there, or is too old. New events follow; `herald events list` lists those that are left.\n")
+        default: break
+        }
+        place = message.id ?? place
+    }
+
+    private mutating func tellThatItListens() {
+        switch state {
+        case .first: Output.note("Listening to \(client.server). Ctrl-C ends it.\n")
+        case .lost: Output.note("Connected again.\n")
+        case .listening: break
+        }
+        state = .listening
+    }
+}

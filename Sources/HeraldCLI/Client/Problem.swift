@@ -1,0 +1,53 @@
+import HeraldHTTPClient
+import HeraldJSON
+
+/// A response that is no success (RFC 9457).
+struct Problem {
+    let status: Int
+    /// The last segment of its type; `nil` when the response is no problem document.
+    let name: String?
+    let title: String
+    let detail: String?
+    /// What is wrong with which field or parameter.
+    var errors: [(place: String, detail: String)]
+    /// Seconds.
+    let retryAfter: Int?
+    let server: String
+    let hasKey: Bool
+    /// The command that got it.
+    let command: Command?
+
+    init(_ answer: HTTPAnswer, to client: APIClient) {
+        status = answer.status
+        server = client.server
+        hasKey = client.hasKey
+        command = client.command
+        retryAfter = answer.header("retry-after").flatMap { Int($0) }
+        let isProblem = answer.header("content-type")?.hasPrefix("application/problem+json") == true
+        let json = isProblem ? try? JSONDocument(parsing: answer.body) : nil
+        name = json?["type"]?.string?.split(separator: "/").last.map(String.init)
+        title = json?["title"]?.string ?? ""
+        detail = json?["detail"]?.string
+        errors = (json?["errors"].map { Array($0.elements) } ?? []).map {
+            ($0["pointer"]?.string ?? $0["parameter"]?.string ?? "", $0["detail"]?.string ?? "")
+        }
+    }
+
+    /// Nothing was done, and later it may be.
+    var isTemporary: Bool { status == 429 || status == 503 }
+
+    var error: CommandError {
+        var lines = [words]
+        if let retryAfter { lines.append("Try again in \(retryAfter) s.") }
+        return CommandError(
+            description: lines.joined(separator: "\n").printable(keepsLines: true), exitCode: exitCode)
+    }
+
+    private var exitCode: Int32 {
+        switch status {
+        case _ where isTemporary: ExitCode.temporary
+        case 500...: ExitCode.software
+        default: ExitCode.refused
+        }
+    }
+}

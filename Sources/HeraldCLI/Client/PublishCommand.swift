@@ -1,0 +1,100 @@
+import HeraldJSON
+
+extension Command {
+    static let publish = Command(
+        name: "publish", summary: "post an event, or many from the standard input",
+        details: """
+            Returns once the event is on disk. With --ndjson the standard input has one event on each line, as the API takes them:
+            {"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}. They are posted in batches; a batch that is
+            refused ends it, and how many are on disk is told.
+            """,
+        arguments: [Argument(name: "TYPE", help: "The type of the event: order.paid.", isOptional: true)],
+        flags: [
+            Flag(
+                name: "data", placeholder: "JSON|@FILE|-",
+                help: "The data: as it stands, of a file, or - for the standard input."),
+            Flag(name: "subject", placeholder: "SUBJECT", help: "What it is about: order:1001."),
+            Flag(name: "id", placeholder: "ID", help: "An id of your own: the same one again tells nobody twice."),
+            Flag(
+                name: "time", placeholder: "TIME", help: "When it happened; 5m: five minutes ago. Default: now.",
+                time: .past),
+            Flag(name: "wait", placeholder: "SECONDS", help: "Wait until everyone was told, and say how that went."),
+            Flag(name: "dry-run", help: "Post nothing; say who would be told and why the others would not."),
+            Flag(name: "ndjson", help: "Read events from the standard input, one on each line."),
+        ] + Flags.client,
+        examples: [
+            #"herald publish order.paid --subject order:1001 --data '{"amount": 12.5}'"#,
+            "herald publish report.made --data @report.json",
+            "herald publish --ndjson < events.ndjson",
+        ],
+        action: .run { call throws(CommandError) in
+            guard call.has("ndjson") else { return try PublishCommand.one(call) }
+            let others = ["data", "subject", "id", "time", "wait", "dry-run"].filter(call.has)
+            guard call.arguments.isEmpty, others.isEmpty else {
+                throw CommandError(
+                    description: "With --ndjson the events come with all they have: leave out the type and --"
+                        + (others.first ?? "data") + ".")
+            }
+            var publisher = BatchPublisher(call, try APIClient(call))
+            try publisher.run()
+        })
+}
+
+private enum PublishCommand {
+    static func one(_ call: Invocation) throws(CommandError) {
+        guard let type = call.arguments.first else {
+            throw CommandError(description: "TYPE is missing: herald publish TYPE, or herald publish --ndjson.")
+        }
+        let wait = try call.number("wait", 1...60)
+        let data = try call["data"].map { text throws(CommandError) in try Input.json(text, "--data") }
+        var json = JSONWriter()
+        json.object {
+            $0.member("type", type)
+            $0.member("subject", ifPresent: call["subject"])
+            $0.member("id", ifPresent: call["id"])
+            $0.member("time", ifPresent: call["time"])
+            $0.member("data", ifPresent: data)
+        }
+        let answer = try APIClient(call).send(
+            "POST", ["v1", "events"], query: [("dry_run", call.has("dry-run") ? "true" : nil)], body: json.bytes,
+            headers: wait.map { [("Prefer", "wait=\($0)")] } ?? [])
+        let listing = Listing(call)
+        if listing.isJSON { return try listing.print(answer) }
+        if call.has("dry-run") { return try explain(answer.json) }
+        let isOld = answer.status == 200 && answer.json["deliveries"] == nil
+        try Output.line(answer.json.text("id").printable() + (isOld ? " was posted before; nobody was told again" : ""))
+        try warn(answer.json)
+        guard let deliveries = answer.json["deliveries"] else {
+            if wait != nil && !isOld { Output.note("Not everyone was told in time.\n") }
+            return
+        }
+        var table = Table("DELEGATE", "STATE", "STATUS", "MS", .text("ERROR"))
+        try table.print(
+            deliveries.elements.map {
+                [
+                    .init($0.text("delegate")), .init(state: $0.text("state")), .init($0.text("status_code")),
+                    .init($0.text("latency_ms")), .init($0.text("error")),
+                ]
+            })
+    }
+
+    private static func warn(_ answer: JSONValue) throws(CommandError) {
+        for warning in answer["warnings"].map({ Array($0.elements) }) ?? [] {
+            Output.note("warning: \(warning.text("pointer")) \(warning.text("detail"))".printable() + "\n")
+        }
+    }
+
+    private static func explain(_ answer: JSONValue) throws(CommandError) {
+        var table = Table("DELEGATE", "TOLD", .text("URL"), .text("BECAUSE"))
+        try table.print(
+            (answer["delegates"].map { Array($0.elements) } ?? []).map {
+                let isTold = $0["told"]?.bool == true
+                return [
+                    .init($0.text("delegate")), .init(isTold ? "yes" : "no", isTold ? .good : .faint),
+                    .init($0.text("url")),
+                    .init([$0.text("clause"), $0.text("reason")].filter { !$0.isEmpty }.joined(separator: " ")),
+                ]
+            })
+        try Output.line("\(answer.text("told")) would be told, \(answer.text("not_told")) would not.")
+    }
+}

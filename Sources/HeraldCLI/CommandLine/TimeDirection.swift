@@ -1,0 +1,29 @@
+import HeraldJSON
+import HeraldRuntime
+
+/// How a flag that takes a time understands a duration: `1h` is an hour ago, or in an hour.
+enum TimeDirection: Sendable {
+    case past
+    case future
+
+    /// The text itself, or the time that a duration stands for. By this machine's clock.
+    /// - Throws: when only a time can stand there, and it is none.
+    func value(_ text: String, of flag: Command.Flag) throws(CommandError) -> String {
+        if let duration = DurationText.milliseconds(text) {
+            let now = Clock.system.wall()
+            return Timestamp(milliseconds: self == .past ? now - duration : now + duration).description
+        }
+        guard flag.placeholder != Self.placeholder || Timestamp(rfc3339: text) != nil else {
+            throw CommandError(
+                description: "--\(flag.name) is \"\(text)\", but must be a time such as 2026-11-21T11:50:00Z, or "
+                    + "\(explanation).")
+        }
+        return text
+    }
+
+    /// Of flags that take nothing but a time.
+    static let placeholder = "TIME"
+
+    /// For the help.
+    var explanation: String { self == .past ? "1h for an hour ago" : "1h for in an hour" }
+}

@@ -1,0 +1,96 @@
+import Glibc
+import HeraldRuntime
+
+/// The command `herald`.
+@main
+struct HeraldCommand {
+    static let version = "0.1.0"
+
+    static func main() {
+        // Before anything secret is read: keys come by files and by the environment.
+        ProcessMemory.hide()
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        do throws(CommandError) {
+            try run(arguments)
+        } catch {
+            if !error.description.isEmpty { complain(error.description) }
+            exit(error.exitCode)
+        }
+    }
+
+    private static func run(_ arguments: [String]) throws(CommandError) {
+        switch arguments.first {
+        case nil:
+            try Output.line(Help.overview)
+            exit(ExitCode.usage)
+        case "--help", "-h", "help": try Output.line(try Help.text(forTopic: Array(arguments.dropFirst())))
+        case "--version", "-V": try Output.line("herald \(version)")
+        default:
+            switch try CommandParser.parse(arguments) {
+            case .run(let run): try run()
+            case .help(let path): try Output.line(Help.text(for: path))
+            }
+        }
+    }
+
+    static func serve(_ arguments: [String]) {
+        let settings = read(arguments)
+        do throws(CommandError) {
+            exit(try Server.run(settings))
+        } catch {
+            complain(error.description)
+            exit(error.exitCode)
+        }
+    }
+
+    static func rewrap(_ arguments: [String]) {
+        let settings = read(arguments)
+        do {
+            try Rewrap.run(settings, newKey: Environment.current["HERALD_NEW_MASTER_KEY"])
+            print("The secrets in \(settings.data) are sealed anew.")
+        } catch let error as CommandError {
+            complain(error.description)
+            exit(error.exitCode)
+        } catch {
+            let (code, text) = Server.explain(error)
+            complain(text)
+            exit(code)
+        }
+    }
+
+    static func receiver(_ arguments: [String]) {
+        do throws(CommandError) {
+            try ReceiverCommand.run(try ReceiverSettings(arguments))
+        } catch {
+            complain(error.description)
+            exit(error.exitCode)
+        }
+    }
+
+    private static func read(_ arguments: [String]) -> Settings {
+        do throws(SettingsError) {
+            return try Settings(arguments: arguments, environment: Environment.current)
+        } catch {
+            complain(error.description)
+            exit(ExitCode.usage)
+        }
+    }
+
+    private static func complain(_ text: String) {
+        Output.note("herald: \(text)\n")
+    }
+}
+
+enum Environment {
+    /// All variables that begin with `HERALD_`, whether they mean something or not.
+    static var current: [String: String] {
+        var result: [String: String] = [:]
+        var entry = environ
+        while let text = entry.pointee {
+            let parts = String(cString: text).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            if parts.count == 2, parts[0].hasPrefix("HERALD_") { result[String(parts[0])] = String(parts[1]) }
+            entry += 1
+        }
+        return result
+    }
+}

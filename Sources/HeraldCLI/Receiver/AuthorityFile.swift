@@ -1,0 +1,29 @@
+import Glibc
+import HeraldReceiver
+
+/// The certificate of an authority in a temporary folder of its own, for clients that are told to trust it.
+struct AuthorityFile {
+    private let folder: String
+    var path: String { folder + "/ca.pem" }
+
+    init(_ authority: CertificateAuthority) throws(CommandError) {
+        let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+        var template = Array("\(parent)/herald-receiver-XXXXXX".utf8CString)
+        guard let made = mkdtemp(&template).map({ String(cString: $0) }) else {
+            throw CommandError(description: "No folder can be made in \(parent): \(String(cString: strerror(errno))).")
+        }
+        folder = made
+        let file = fopen(path, "w")
+        let isWritten = file.map { fputs(authority.pem, $0) >= 0 } ?? false
+        guard file.map({ fclose($0) == 0 }) ?? false, isWritten else {
+            let problem = String(cString: strerror(errno))
+            remove()
+            throw CommandError(description: "\(path) can't be written: \(problem).")
+        }
+    }
+
+    func remove() {
+        unlink(path)
+        rmdir(folder)
+    }
+}

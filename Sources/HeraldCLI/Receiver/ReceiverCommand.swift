@@ -1,0 +1,103 @@
+import Glibc
+import HeraldReceiver
+import HeraldRuntime
+
+/// `herald receiver`: a webhook receiver to try things with.
+enum ReceiverCommand {
+    /// Runs until TERM or INT.
+    static func run(_ settings: ReceiverSettings) throws(CommandError) {
+        let signals = Signals()
+        // A connection for each request that is open.
+        _ = DescriptorLimit.raise()
+        var configuration = Receiver.Configuration()
+        configuration.address = settings.address
+        configuration.port = settings.port
+        // What was printed need not be kept.
+        configuration.maxRecordedRequests = 0
+        configuration.welcome = { [welcome = settings.welcome] _ in welcome }
+        let replies = try replies(settings)
+        let counts = RequestCounts(now: Clock.system.monotonic())
+        let script = try script(settings, replies, counts)
+        let receiver: Receiver
+        var control: Receiver?
+        var authority: CertificateAuthority?
+        do throws(ReceiverError) {
+            if settings.usesTLS { authority = try CertificateAuthority() }
+            configuration.tls = authority.map { ReceiverTLS($0, names: settings.names) }
+            receiver = try Receiver(configuration, script: script)
+            if let port = settings.controlPort {
+                var configuration = Receiver.Configuration()
+                configuration.address = settings.address
+                configuration.port = port
+                configuration.maxRecordedRequests = 0
+                control = try Receiver(
+                    configuration, script: ReceiverControl(receiver, replies, counts, clock: .system).reply)
+            }
+        } catch {
+            throw CommandError(description: error.description, exitCode: ExitCode.unavailable)
+        }
+        let file = try authority.map { authority throws(CommandError) in try AuthorityFile(authority) }
+        ReceiverPrinter.write("listening on \(receiver.url())")
+        if let control { ReceiverPrinter.write("control requests on \(control.url())") }
+        if let file { ReceiverPrinter.write("its certificate is signed by \(file.path)") }
+        _ = signals.waitForStop()
+        control?.close()
+        receiver.close()
+        file?.remove()
+    }
+
+    private static func script(
+        _ settings: ReceiverSettings, _ replies: ScriptedReplies, _ counts: RequestCounts
+    ) throws(CommandError) -> Receiver.Script {
+        let printer = ReceiverPrinter(amount: settings.printing)
+        // Counting costs something for each request.
+        let counts = settings.controlPort == nil ? nil : counts
+        guard !settings.keys.isEmpty else {
+            return { request in
+                let reply = replies.reply(to: request)
+                counts?.add(request, reply)
+                printer.tell(request, nil, reply)
+                return reply
+            }
+        }
+        let check: SignatureCheck
+        do throws(SignatureKeyError) {
+            check = try SignatureCheck(keys: settings.keys)
+        } catch {
+            throw CommandError(description: "--secret: \(error)")
+        }
+        return { request in
+            // Handshakes are not signed, and without libcrypto nothing can be verified.
+            let verdict =
+                request.method == "OPTIONS"
+                ? nil : (try? check.verdict(on: request, now: Clock.system.wall())) ?? .forged
+            let reply = (verdict ?? .verified) == .verified ? replies.reply(to: request) : .status(401)
+            counts?.add(request, reply)
+            printer.tell(request, verdict, reply)
+            return reply
+        }
+    }
+
+    private static func replies(_ settings: ReceiverSettings) throws(CommandError) -> ScriptedReplies {
+        let json = try settings.scriptFile.map { path throws(CommandError) in try read(path) }
+        do throws(ScriptError) {
+            return try ScriptedReplies(json: json, otherwise: settings.reply, seed: settings.seed)
+        } catch {
+            throw CommandError(description: "The script can't be used. \(error)")
+        }
+    }
+
+    private static let maxScriptBytes = 1_048_576
+
+    private static func read(_ path: String) throws(CommandError) -> [UInt8] {
+        guard let file = fopen(path, "r") else {
+            throw CommandError(description: "\(path) can't be read: \(String(cString: strerror(errno))).")
+        }
+        defer { fclose(file) }
+        var bytes = [UInt8](repeating: 0, count: maxScriptBytes + 1)
+        let count = fread(&bytes, 1, bytes.count, file)
+        guard ferror(file) == 0 else { throw CommandError(description: "\(path) can't be read.") }
+        guard count <= maxScriptBytes else { throw CommandError(description: "\(path) is larger than 1 MiB.") }
+        return Array(bytes.prefix(count))
+    }
+}

@@ -1,0 +1,58 @@
+import Glibc
+import HeraldReceiver
+
+/// Tells on the standard output what came. Any thread.
+struct ReceiverPrinter: Sendable {
+    enum Amount { case full, brief, nothing }
+
+    let amount: Amount
+
+    private static let maxBodyBytes = 16_384
+
+    func tell(_ request: ReceivedRequest, _ verdict: SignatureCheck.Verdict?, _ reply: ReceiverReply) {
+        switch amount {
+        case .full: Self.write(full(request, verdict, reply))
+        case .brief: Self.write(brief(request, verdict))
+        case .nothing: break
+        }
+    }
+
+    /// One call for all of it, so that nothing comes between.
+    static func write(_ text: String) {
+        var text = text + "\n"
+        text.withUTF8 { bytes in
+            var sent = 0
+            while sent < bytes.count {
+                let count = Glibc.write(1, bytes.baseAddress.map { $0 + sent }, bytes.count - sent)
+                // Nobody reads any more, which is no reason to stop answering.
+                if count <= 0 { return }
+                sent += count
+            }
+        }
+    }
+
+    private func brief(_ request: ReceivedRequest, _ verdict: SignatureCheck.Verdict?) -> String {
+        let words = [
+            verdict.map { "\($0)" } ?? "\(request.method) \(request.path)", request.header("webhook-id"),
+            request.header("herald-attempt").map { "attempt \($0)" }, body(request),
+        ]
+        return words.compactMap { $0 }.joined(separator: " ").printable()
+    }
+
+    private func full(
+        _ request: ReceivedRequest, _ verdict: SignatureCheck.Verdict?, _ reply: ReceiverReply
+    ) -> String {
+        var lines = [
+            "\(request.method) \(request.path)  \(request.version.rawValue), connection \(request.connection)"
+                + (verdict.map { ", \($0)" } ?? "") + " → \(reply)"
+        ]
+        for (name, value) in request.headers { lines.append("    \(name): \(value)") }
+        if !request.body.isEmpty { lines += ["", body(request)] }
+        return lines.map { $0.printable(keepsLines: true) }.joined(separator: "\n") + "\n"
+    }
+
+    private func body(_ request: ReceivedRequest) -> String {
+        let text = String(decoding: request.body.prefix(Self.maxBodyBytes), as: UTF8.self)
+        return request.body.count > Self.maxBodyBytes ? text + " … (\(request.body.count) bytes)" : text
+    }
+}

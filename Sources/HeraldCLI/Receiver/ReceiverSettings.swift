@@ -1,0 +1,133 @@
+import HeraldReceiver
+
+/// How `herald receiver` was asked to behave.
+struct ReceiverSettings {
+    var address = "127.0.0.1"
+    var port: UInt16 = 9000
+    var keys: [String] = []
+    var scriptFile: String?
+    /// What to answer where nothing else says it, as in a query.
+    var reply: String?
+    var usesTLS = false
+    var names = ["localhost", "127.0.0.1", "::1"]
+    var welcome = Receiver.Welcome.serve
+    var printing = ReceiverPrinter.Amount.full
+    /// `nil`: no control requests.
+    var controlPort: UInt16?
+    var seed: UInt64 = 0
+
+    init(_ arguments: [String]) throws(CommandError) {
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let flag = ReceiverFlag.all.first(where: { "--\($0.name)" == parts[0] }) else {
+                throw CommandError(description: "\(parts[0]) is not a flag. `herald receiver --help` lists all.")
+            }
+            guard let placeholder = flag.placeholder else {
+                guard parts.count == 1 else { throw CommandError(description: "--\(flag.name) takes no value.") }
+                _ = flag.set("", &self)
+                continue
+            }
+            guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
+                throw CommandError(description: "--\(flag.name) needs a value: --\(flag.name) \(placeholder)")
+            }
+            if let allowed = flag.set(value, &self) {
+                throw CommandError(description: "--\(flag.name) is \"\(value)\", but must be \(allowed).")
+            }
+        }
+    }
+}
+
+/// One flag of `herald receiver`.
+struct ReceiverFlag: Sendable {
+    let name: String
+    /// What stands for the value in the help; `nil`: it takes none.
+    let placeholder: String?
+    let help: String
+    /// Sets the value, or returns what is allowed instead.
+    let set: @Sendable (String, inout ReceiverSettings) -> String?
+
+    /// All of them. The help is made from this list.
+    static let all: [ReceiverFlag] = [
+        ReceiverFlag(name: "port", placeholder: "PORT", help: "Where to listen; 0: any free port. Default: 9000.") {
+            guard let port = UInt16($0) else { return "a number from 0 to 65535" }
+            $1.port = port
+            return nil
+        },
+        ReceiverFlag(
+            name: "address", placeholder: "ADDRESS", help: "The IPv4 address to listen on. Default: 127.0.0.1."
+        ) {
+            $1.address = $0
+            return nil
+        },
+        ReceiverFlag(
+            name: "secret", placeholder: "KEY",
+            help:
+                "Verifies each signature with this whsec_ or whpk_ key, and answers 401 when it is wrong. May be given again."
+        ) {
+            $1.keys.append($0)
+            return nil
+        },
+        ReceiverFlag(
+            name: "reply", placeholder: "QUERY",
+            help: "What to answer where the URL says nothing, written as in a query: 'status=503&delay=2'."
+        ) {
+            $1.reply = $0
+            return nil
+        },
+        ReceiverFlag(name: "script", placeholder: "FILE", help: "A script in JSON: what to answer at which path.") {
+            $1.scriptFile = $0
+            return nil
+        },
+        ReceiverFlag(
+            name: "tls", placeholder: nil,
+            help: "Speaks TLS, with a certificate made on the fly; says in which file the authority is that signed it."
+        ) {
+            $1.usesTLS = true
+            return nil
+        },
+        ReceiverFlag(
+            name: "names", placeholder: "LIST",
+            help: "Names and addresses that the certificate is for. Default: localhost,127.0.0.1,::1."
+        ) {
+            let names = $0.split(separator: ",").map(String.init)
+            guard !names.isEmpty,
+                names.allSatisfy({ $0.allSatisfy { $0.isLetter || $0.isNumber || ".-:*".contains($0) } })
+            else { return "host names and addresses, separated by commas" }
+            $1.names = names
+            return nil
+        },
+        ReceiverFlag(
+            name: "connections", placeholder: "serve|ignore|close|reset",
+            help: "What becomes of new connections; ignore: they are taken, and nothing is ever read. Default: serve."
+        ) {
+            let welcomes: [String: Receiver.Welcome] = [
+                "serve": .serve, "ignore": .ignore, "close": .close, "reset": .reset,
+            ]
+            guard let welcome = welcomes[$0] else { return "serve, ignore, close or reset" }
+            $1.welcome = welcome
+            return nil
+        },
+        ReceiverFlag(name: "brief", placeholder: nil, help: "Prints one line for each request, without its headers.") {
+            $1.printing = .brief
+            return nil
+        },
+        ReceiverFlag(name: "quiet", placeholder: nil, help: "Prints nothing about requests.") {
+            $1.printing = .nothing
+            return nil
+        },
+        ReceiverFlag(
+            name: "control", placeholder: "PORT",
+            help: "Takes control requests on this port of the same address; 0: any free port."
+        ) {
+            guard let port = UInt16($0) else { return "a number from 0 to 65535" }
+            $1.controlPort = port
+            return nil
+        },
+        ReceiverFlag(name: "seed", placeholder: "NUMBER", help: "Of everything that is random. Default: 0.") {
+            guard let seed = UInt64($0) else { return "a number from 0 on" }
+            $1.seed = seed
+            return nil
+        },
+    ]
+}

@@ -1,0 +1,71 @@
+import HeraldCore
+import HeraldJSON
+
+/// A line for each change of a delegate's state, and for each delivery that was given up. A delegate of the multicast and
+/// of the registry, told on the store writer's thread.
+final class DelegateLog: EventDelegate, RegistryDelegate {
+    private let log: Log
+    private let clock: @Sendable () -> Int64
+
+    /// - Parameter clock: milliseconds since 1970 UTC.
+    init(_ log: Log, clock: @escaping @Sendable () -> Int64) {
+        self.log = log
+        self.clock = clock
+    }
+
+    // MARK: RegistryDelegate
+
+    func registryChanged(_ change: Registry.Change) {
+        switch change {
+        case .registered(let delegate):
+            info("delegate registered", delegate, to: delegate.status)
+        case .changed(let old, let new):
+            if old.status != new.status { info("delegate changed status", new, from: old.status, to: new.status) }
+        case .removed(let delegate):
+            let isOver = delegate.state.expiresAt.map { $0 <= clock() } ?? false
+            info(isOver ? "delegate expired" : "delegate removed", delegate)
+        }
+    }
+
+    private func info(
+        _ message: StaticString, _ delegate: WebhookDelegate, from old: WebhookDelegate.Status? = nil,
+        to new: WebhookDelegate.Status? = nil
+    ) {
+        log.write(.info, message) {
+            [
+                "delegate": delegate.id, "url": WebhookSettings.withoutQuery(delegate.settings.url),
+                "from": old?.rawValue,
+                "status": new?.rawValue, "reason": new == nil ? nil : delegate.state.statusReason,
+            ]
+        }
+    }
+
+    // MARK: EventDelegate
+
+    /// Of these the registration doesn't tell, or not why.
+    func published(_ batch: EventBatch) {
+        for event in batch.events where event.family == .service {
+            switch event.type {
+            case "herald.delegate.failing": write(.info, "delegate failing", event)
+            case "herald.delegate.recovered": write(.info, "delegate recovered", event)
+            case "herald.delivery.dropped": write(.warning, "delegate missed events", event)
+            case "herald.delivery.exhausted": write(.warning, "delivery exhausted", event)
+            default: break
+            }
+        }
+    }
+
+    private func write(_ level: Log.Level, _ message: StaticString, _ event: Event) {
+        log.write(level, message) {
+            let data = try? JSONDocument(parsing: Array(event.data))
+            func text(_ name: String) -> String? { data?[name]?.string }
+            func number(_ name: String) -> String? { data?[name]?.integer.map { "\($0)" } }
+            return [
+                "delegate": text("delegate"), "url": text("url").map(WebhookSettings.withoutQuery),
+                "since": text("since"), "failing_since": text("failing_since"), "reason": text("reason"),
+                "event": text("event"), "event_type": text("event_type"), "attempts": number("attempts"),
+                "events_at_most": number("events_at_most"), "traceparent": event.attribute("traceparent"),
+            ]
+        }
+    }
+}

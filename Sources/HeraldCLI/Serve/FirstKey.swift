@@ -1,0 +1,72 @@
+import Glibc
+import HeraldAPI
+import HeraldCore
+import HeraldRuntime
+import Synchronization
+
+/// The admin key that a server makes for itself when it starts where others can reach it and there is none. It is shown once:
+/// on the terminal, or in a file that only the server's user can read; never in the log, which goes to others.
+struct FirstKey {
+    /// Its text, which is kept nowhere; `nil` when the file has it.
+    let text: String?
+    /// The file; `nil` when the terminal shows it.
+    let file: String?
+
+    /// Makes one with the scope `admin`, and waits until it is on disk.
+    /// - Parameters:
+    ///   - folder: for the file `admin-key`.
+    ///   - isOnTerminal: whether whoever starts the server sees what it says.
+    init(_ hub: Hub, folder: String, isOnTerminal: Bool) throws {
+        let now = hub.clock.wall()
+        let key = try KeyText(id: hub.ids.next("key_", time: now))
+        if isOnTerminal {
+            (text, file) = (key.text, nil)
+        } else {
+            (text, file) = (nil, folder + "/admin-key")
+        }
+        // First the file: a key that nobody has read would lock everybody out.
+        if let file { try Self.write(key.text, to: file) }
+        do {
+            try Self.add(key, hub, now)
+        } catch {
+            if let file { unlink(file) }
+            throw error
+        }
+    }
+
+    private static func add(_ text: KeyText, _ hub: Hub, _ now: Int64) throws {
+        let key = APIKey(
+            id: text.id, name: "Made at the first start", scopes: [.admin], digest: text.digest, createdAt: now)
+        let answer = Answer()
+        let done = try Semaphore()
+        hub.administer(
+            AccessWrite(action: .addKey(key)) { result in
+                if case .refused(let refusal) = result { answer.refusal.withLock { $0 = refusal } }
+                done.signal()
+            })
+        done.wait()
+        if let refusal = answer.refusal.withLock({ $0 }) { throw refusal }
+    }
+
+    private final class Answer: Sendable {
+        let refusal = Mutex<WriteRefusal?>(nil)
+    }
+
+    /// Anew, for its owner alone, and on disk when this returns.
+    private static func write(_ text: String, to path: String) throws(CommandError) {
+        unlink(path)
+        let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw unwritable(path) }
+        defer { close(descriptor) }
+        let line = Array((text + "\n").utf8)
+        guard Glibc.write(descriptor, line, line.count) == line.count, fsync(descriptor) == 0 else {
+            throw unwritable(path)
+        }
+    }
+
+    private static func unwritable(_ path: String) -> CommandError {
+        CommandError(
+            description: "the first admin key can't be written to \(path): \(String(cString: strerror(errno)))",
+            exitCode: ExitCode.cannotCreate)
+    }
+}

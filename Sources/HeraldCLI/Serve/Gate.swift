@@ -1,0 +1,36 @@
+import HeraldAPI
+import HeraldHTTP
+import Synchronization
+
+/// Stands in front of the service while it starts: the port is taken first, since the address guard must know it.
+// @unchecked: `service` is written once, before `isOpen`, and read only by who has seen `isOpen`.
+final class Gate: RequestHandler, @unchecked Sendable {
+    private let isOpen = Atomic(false)
+    private var service: HeraldService?
+
+    /// To be called once.
+    func open(_ service: HeraldService) {
+        self.service = service
+        isOpen.store(true, ordering: .releasing)
+    }
+
+    private var opened: HeraldService? { isOpen.load(ordering: .acquiring) ? service : nil }
+
+    func judge(_ head: RequestHead, from peer: PeerAddress) -> Judgement {
+        opened?.judge(head, from: peer) ?? .refused(Self.starting)
+    }
+
+    func mayWait(_ head: RequestHead) -> Bool { opened?.mayWait(head) ?? false }
+
+    func failure(_ failure: RequestFailure) -> Response {
+        opened?.failure(failure) ?? Response(status: failure.status)
+    }
+
+    func roundEnded() { opened?.roundEnded() }
+
+    private static let starting = Response(
+        status: 503, headers: [.init("Retry-After", "1"), .init("Content-Type", "application/problem+json")],
+        body: Array(
+            #"{"type":"/problems/starting","title":"The service is starting","status":503,"detail":"Try again in a second."}"#
+                .utf8))
+}

@@ -1,0 +1,95 @@
+import HeraldHTTPClient
+
+extension Command {
+    static let health = Command(
+        name: "health", summary: "say whether a server is healthy: exits 0 when it is, 1 when not",
+        details: """
+            Asks the server of --server for /healthz, and else the one on this machine: where the flags below say that it
+            listens, or HERALD_LISTEN as for `herald serve`. Without these, the server of HERALD_SERVER.
+            """,
+        flags: [
+            Flag(name: Flags.server.name, placeholder: "URL", help: "The server, here or elsewhere."),
+            Flags.authorities,
+        ] + HealthCheck.ofServe,
+        examples: ["herald health", "herald health --server https://herald.example.com"],
+        action: .run { call throws(CommandError) in
+            do throws(CommandError) {
+                try HealthCheck.run(call)
+            } catch {
+                // For a container's health check, 1 is the only way to say no.
+                let isUsage = error.exitCode == ExitCode.usage
+                throw CommandError(
+                    description: error.description, exitCode: isUsage ? ExitCode.usage : ExitCode.refused)
+            }
+            try Output.line("ok")
+        })
+}
+
+private enum HealthCheck {
+    /// The settings of `herald serve` that say how it is reached.
+    static let ofServe = Option.all.filter {
+        ["listen", "allowed-hosts", "tls-certificate", "tls-key"].contains($0.name)
+    }.map { Command.Flag(name: $0.name, placeholder: $0.placeholder, help: "As for herald serve.") }
+
+    private static let timeoutSeconds = 3
+
+    /// - Throws: what is wrong, unless the server answers 200.
+    static func run(_ call: Invocation) throws(CommandError) {
+        let environment = Environment.current
+        let isHere = ofServe.contains { call.has($0.name) } || environment["HERALD_LISTEN"] != nil
+        if call.has("server") || !isHere && APIClient.namedServer(call) != nil {
+            try ask(try APIClient(call))
+        } else {
+            try ask(try settings(call, environment))
+        }
+    }
+
+    private static func settings(
+        _ call: Invocation, _ environment: [String: String]
+    ) throws(CommandError) -> Settings {
+        let arguments = ofServe.flatMap { flag in (call.flags[flag.name] ?? []).map { "--\(flag.name)=\($0)" } }
+        do throws(SettingsError) {
+            return try Settings(arguments: arguments, environment: environment)
+        } catch {
+            throw CommandError(description: error.description)
+        }
+    }
+
+    private static func ask(_ client: APIClient) throws(CommandError) {
+        var request = client.request("GET", ["healthz"])
+        request.timeoutSeconds = timeoutSeconds
+        let answer: HTTPAnswer
+        do throws(HTTPClientError) {
+            answer = try client.perform(request)
+        } catch {
+            throw client.unreachable(error)
+        }
+        guard answer.status == 200 else { throw Problem(answer, to: client).error }
+    }
+
+    private static func ask(_ settings: Settings) throws(CommandError) {
+        let listen = settings.listen
+        let host = ["0.0.0.0": "127.0.0.1", "::": "::1"][listen.host] ?? listen.host
+        let target = Endpoint(host: host, port: listen.port)
+        // Nothing secret is asked or told, and a certificate that was just replaced, or ran out, is no reason to end a
+        // server that lives.
+        var configuration = HTTPClient.Configuration(userAgent: "herald-health/\(HeraldCommand.version)")
+        configuration.isUnverified = true
+        configuration.maxBodyBytes = 65_536
+        let scheme = settings.tls == nil ? "http" : "https"
+        var request = HTTPRequest("GET", "\(scheme)://\(target)/healthz")
+        // A server that answers for certain names only doesn't answer for its address.
+        if let name = settings.allowedHosts?.first { request.headers.append(("Host", name)) }
+        request.timeoutSeconds = timeoutSeconds
+        let status: Int
+        do throws(HTTPClientError) {
+            status = try HTTPClient(configuration).send(request).status
+        } catch {
+            throw CommandError(description: "Nothing answers at \(target): \(error).", exitCode: ExitCode.refused)
+        }
+        guard status == 200 else {
+            throw CommandError(
+                description: "\(target) answered, but is not healthy (status \(status)).", exitCode: ExitCode.refused)
+        }
+    }
+}

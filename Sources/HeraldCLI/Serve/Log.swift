@@ -1,0 +1,95 @@
+import Glibc
+import HeraldJSON
+import HeraldRuntime
+
+/// Lines for operators, on the standard error or another descriptor: a constant message and what varies as fields. Any thread;
+/// none of them waits for whoever reads the log, since a thread of its own writes it.
+struct Log: Sendable {
+    enum Format: String, Sendable { case human, json }
+
+    enum Level: Int, Sendable {
+        case debug, info, warning, error
+
+        init?(_ text: String) {
+            switch text {
+            case "debug": self = .debug
+            case "info": self = .info
+            case "warning": self = .warning
+            case "error": self = .error
+            default: return nil
+            }
+        }
+
+        var name: String {
+            switch self {
+            case .debug: "debug"
+            case .info: "info"
+            case .warning: "warning"
+            case .error: "error"
+            }
+        }
+    }
+
+    private let level: Level
+    private let thread: LogThread
+
+    /// - Throws: `SystemError` if its thread can't be started.
+    init(format: Format, level: Level, descriptor: Int32 = STDERR_FILENO) throws(SystemError) {
+        self.level = level
+        thread = try LogThread(format, descriptor)
+    }
+
+    /// What varies, by name; what is `nil` is left out.
+    typealias Fields = KeyValuePairs<String, String?>
+
+    func info(_ message: StaticString, _ fields: Fields = [:]) { write(.info, message) { fields } }
+    func warning(_ message: StaticString, _ fields: Fields = [:]) { write(.warning, message) { fields } }
+    func error(_ message: StaticString, _ fields: Fields = [:]) { write(.error, message) { fields } }
+
+    /// - Parameters:
+    ///   - fields: called on the log's thread, unless the line is left out.
+    func write(_ level: Level, _ message: StaticString, _ fields: @escaping @Sendable () -> Fields) {
+        if level.rawValue >= self.level.rawValue { insist(level, message, fields) }
+    }
+
+    /// As `write`, whatever the level.
+    func insist(_ level: Level, _ message: StaticString, _ fields: @escaping @Sendable () -> Fields) {
+        let now = Timestamp(milliseconds: Clock.system.wall())
+        thread.write { LogLine(time: now, level: level, message: message, fields: fields()) }
+    }
+
+    /// Writes what waits. Returns when that is done, or after a second if nobody reads it. The last call.
+    func end() { thread.end() }
+}
+
+/// One line, still as values.
+struct LogLine {
+    let time: Timestamp
+    let level: Log.Level
+    let message: StaticString
+    let fields: Log.Fields
+
+    func text(_ format: Log.Format) -> String {
+        switch format {
+        case .json:
+            var json = JSONWriter(capacity: 256)
+            json.object {
+                $0.member("time", time)
+                $0.member("level", level.name)
+                $0.member("message", "\(message)")
+                for (key, value) in fields { $0.member(key, ifPresent: value) }
+            }
+            return String(decoding: json.bytes, as: UTF8.self) + "\n"
+        case .human:
+            var line = "\(time)  \(level.name)  \(message)"
+            for case (let key, let value?) in fields { line += "  \(key)=\(Self.oneWord(value))" }
+            return line + "\n"
+        }
+    }
+
+    /// In quotes where it would not read as one word. What comes from outside must not begin a line of its own.
+    private static func oneWord(_ value: String) -> String {
+        let isPlain = value.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F && $0 != "\"" }
+        return isPlain ? value : value.debugDescription
+    }
+}

@@ -1,0 +1,105 @@
+import Glibc
+import HeraldJSON
+import HeraldRuntime
+import Synchronization
+
+/// Writes lines of the log for those who must not wait for whoever reads it. Past a bound lines are left out and counted.
+final class LogThread: Sendable {
+    /// Lines that may wait.
+    static let maxWaiting = 1_000
+
+    private struct Queue {
+        var lines: [@Sendable () -> LogLine] = []
+        var leftOut = 0
+        var isEnded = false
+    }
+
+    private let format: Log.Format
+    private let descriptor: Int32
+    private let queue = Mutex(Queue())
+    private let wakeup: Wakeup
+    private let isDone: HeraldRuntime.Semaphore
+    private let thread = Mutex<Thread?>(nil)
+
+    init(_ format: Log.Format, _ descriptor: Int32) throws(SystemError) {
+        self.format = format
+        self.descriptor = descriptor
+        wakeup = try Wakeup()
+        isDone = try HeraldRuntime.Semaphore()
+        let started = try Thread(name: "log") { [self] in run() }
+        thread.withLock { $0 = started }
+    }
+
+    /// Any thread; doesn't wait.
+    /// - Parameter line: called on this thread.
+    func write(_ line: @escaping @Sendable () -> LogLine) {
+        let isFirst = queue.withLock { queue in
+            guard queue.lines.count < Self.maxWaiting else {
+                queue.leftOut += 1
+                return false
+            }
+            queue.lines.append(line)
+            return queue.lines.count == 1
+        }
+        if isFirst { wakeup.signal() }
+    }
+
+    /// Writes what waits, and returns when that is done, or when nobody has read any of it for a second. The last call.
+    func end() {
+        queue.withLock { $0.isEnded = true }
+        wakeup.signal()
+        while !isDone.wait(milliseconds: 1000) {
+            // A write that nobody reads has no end: such a thread is left alone. One that is slow is not.
+            if !canWrite { return }
+        }
+        thread.withLock { $0.take() }?.join()
+    }
+
+    private var canWrite: Bool {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+        return poll(&entry, 1, 0) > 0
+    }
+
+    private func run() {
+        while true {
+            let batch = queue.withLock { queue in
+                defer {
+                    queue.lines = []
+                    queue.leftOut = 0
+                }
+                return queue
+            }
+            for line in batch.lines { write(line()) }
+            if batch.leftOut > 0 {
+                let now = Timestamp(milliseconds: Clock.system.wall())
+                let fields: Log.Fields = ["lines": String(batch.leftOut)]
+                write(LogLine(time: now, level: .warning, message: "log lines were left out", fields: fields))
+            }
+            if batch.lines.isEmpty {
+                if batch.isEnded { break }
+                wakeup.wait()
+            }
+        }
+        isDone.signal()
+    }
+
+    /// Waits for a reader. A descriptor that takes nothing more, such as a pipe without a reader, loses the line.
+    private func write(_ line: LogLine) {
+        var text = line.text(format)
+        text.withUTF8 { text in
+            var rest = UnsafeRawBufferPointer(text)[...]
+            while !rest.isEmpty {
+                let count = Glibc.write(descriptor, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
+                if count >= 0 {
+                    rest = rest.dropFirst(count)
+                } else if errno == EAGAIN {
+                    // Whoever shares the descriptor made it non-blocking.
+                    var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                    poll(&entry, 1, -1)
+                } else if errno != EINTR {
+                    return
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+import Glibc
+import HeraldAPI
+import HeraldCore
+import HeraldCrypto
+import HeraldWebhooks
+
+/// One setting: a flag of `herald serve`, and a variable of the environment. The flag wins.
+struct Option: Sendable {
+    /// Without dashes: `allow-networks`; the variable is `HERALD_ALLOW_NETWORKS`.
+    let name: String
+    /// What stands for the value in the help.
+    let placeholder: String
+    let defaultText: String
+    let help: String
+    /// A flag would show it to everyone who lists the processes: the environment alone may set it.
+    var isSecret = false
+    /// Sets the value, or throws what is allowed instead.
+    let set: @Sendable (String, inout Settings) throws(Disallowed) -> Void
+
+    struct Disallowed: Error {
+        let allowed: String
+    }
+
+    var variable: String {
+        "HERALD_" + name.uppercased().map { $0 == "-" ? "_" : $0 }.reduce(into: "") { $0.append($1) }
+    }
+}
+
+extension Option {
+    /// Everything that can be configured. The help and the table of the README are made from this list.
+    static let all: [Option] = [
+        Option(
+            name: "listen", placeholder: "HOST:PORT", defaultText: "127.0.0.1:8080",
+            help: "Where to listen. Port 0 lets the system choose; the line \"listening\" of the log says which."
+        ) { text, settings throws(Disallowed) in
+            guard let endpoint = Endpoint(text) else {
+                throw Disallowed(allowed: "an address and a port, such as 127.0.0.1:8080, [::1]:8080 or 0.0.0.0:80")
+            }
+            settings.listen = endpoint
+        },
+        Option(
+            name: "data", placeholder: "FOLDER", defaultText: "./herald-data",
+            help: "Where the database lies. Made when it is missing; one process uses it at a time."
+        ) { text, settings throws(Disallowed) in
+            guard !text.isEmpty else { throw Disallowed(allowed: "the path of a folder") }
+            settings.data = text
+        },
+        Option(
+            name: "allow-networks", placeholder: "LIST", defaultText: "none",
+            help: "Networks that callbacks may reach although they are private: 10.1.0.0/16, 192.168.1.5:8080, ..."
+        ) { text, settings throws(Disallowed) in settings.allowNetworks = try networks(text) },
+        Option(
+            name: "deny-networks", placeholder: "LIST", defaultText: "none",
+            help: "Networks that callbacks must not reach, whatever else holds."
+        ) { text, settings throws(Disallowed) in settings.denyNetworks = try networks(text) },
+        Option(
+            name: "allow-hosts", placeholder: "LIST", defaultText: "none",
+            help:
+                "Hosts that callbacks may reach although their addresses are private: hooks.internal, *.corp.example, ..."
+        ) { text, settings throws(Disallowed) in settings.allowHosts = try hosts(text) },
+        Option(
+            name: "deny-hosts", placeholder: "LIST", defaultText: "none",
+            help: "Hosts that callbacks must not name, whatever else holds."
+        ) { text, settings throws(Disallowed) in settings.denyHosts = try hosts(text) },
+        Option(
+            name: "allowed-hosts", placeholder: "LIST",
+            defaultText: "localhost,127.0.0.1,[::1]; any when not on loopback",
+            help: "Names that a request's Host may carry; others are answered 421."
+        ) { text, settings throws(Disallowed) in
+            let hosts = list(text)
+            guard !hosts.isEmpty, hosts.allSatisfy({ !$0.contains("/") && !$0.contains(" ") }) else {
+                throw Disallowed(allowed: "host names without port, separated by commas")
+            }
+            settings.allowedHosts = hosts
+        },
+        Option(
+            name: "cors-origins", placeholder: "LIST", defaultText: "none",
+            help:
+                "Origins of other sites whose pages may use the API from a browser: https://shop.example, http://localhost:3000, ..."
+        ) { text, settings throws(Disallowed) in
+            let origins = list(text)
+            if let wrong = origins.first(where: { !OriginRules.isOrigin($0) }) {
+                throw Disallowed(
+                    allowed: "origins as browsers write them, separated by commas, such as https://shop.example or "
+                        + "http://localhost:3000: no path, no *, no standard port (\"\(wrong)\" is none)")
+            }
+            settings.corsOrigins = origins
+        },
+        Option(
+            name: "allow-anonymous", placeholder: "true|false", defaultText: "false",
+            help:
+                "On an address that is not loopback: make no key at the start. Anyone may do everything until there is a key."
+        ) { text, settings throws(Disallowed) in
+            guard let flag = ["true": true, "false": false][text] else { throw Disallowed(allowed: "true or false") }
+            settings.allowAnonymous = flag
+        },
+        Option(
+            name: "admin-key", placeholder: "KEY", defaultText: "none",
+            help:
+                "An access key for everything, beside those that the server makes: 20 to 255 visible ASCII characters.",
+            isSecret: true
+        ) { text, settings throws(Disallowed) in
+            guard KeyFile.isKey(text) else { throw Disallowed(allowed: "20 to 255 visible ASCII characters") }
+            settings.adminKey = text
+        },
+        Option(
+            name: "admin-key-file", placeholder: "FILE", defaultText: "none",
+            help: "A file whose only line is the admin key."
+        ) { text, settings throws(Disallowed) in
+            do throws(CommandError) {
+                settings.adminKey = try KeyFile.read(text)
+            } catch {
+                throw Disallowed(allowed: "a file with one line, an access key of 20 to 255 visible ASCII characters")
+            }
+        },
+        Option(
+            name: "requests-per-second", placeholder: "NUMBER", defaultText: "unlimited",
+            help:
+                "Requests that each access key may make in a second, 1 to 1000000, unless the key itself says how many."
+        ) { text, settings throws(Disallowed) in
+            settings.requestsPerSecond = text == "unlimited" ? nil : try number(text, 1...1_000_000)
+        },
+        Option(
+            name: "threads", placeholder: "NUMBER", defaultText: "the number of cores",
+            help: "Cores to use, 1 to 64: threads that deliver are two fewer, one at least."
+        ) { text, settings throws(Disallowed) in settings.threads = try number(text, 1...64) },
+        Option(
+            name: "max-body", placeholder: "BYTES", defaultText: "262144",
+            help: "The largest request body, 1024 to 16777216."
+        ) { text, settings throws(Disallowed) in settings.maxBody = try number(text, 1024...16_777_216) },
+        Option(
+            name: "grace", placeholder: "SECONDS", defaultText: "30",
+            help: "How long callbacks in flight may take to end after TERM or INT, 0 to 600."
+        ) { text, settings throws(Disallowed) in settings.graceSeconds = try number(text, 0...600) },
+        Option(
+            name: "retention", placeholder: "DURATION", defaultText: "7d",
+            help: "How long events are kept: 30m, 36h, 7d, ..., at least 1m, or forever."
+        ) { text, settings throws(Disallowed) in settings.retention.events = try duration(text) },
+        Option(
+            name: "retention-attempts", placeholder: "DURATION", defaultText: "7d",
+            help: "How long attempts are kept."
+        ) { text, settings throws(Disallowed) in settings.retention.attempts = try duration(text) },
+        Option(
+            name: "retention-size", placeholder: "SIZE", defaultText: "10GiB",
+            help:
+                "Disk space past which the oldest events go, however young: 512MiB, 10GiB, ..., at least 16MiB, or unlimited."
+        ) { text, settings throws(Disallowed) in settings.retention.bytes = try size(text) },
+        Option(
+            name: "source", placeholder: "URI", defaultText: "/herald",
+            help: "The CloudEvents source of events that came without one."
+        ) { text, settings throws(Disallowed) in
+            guard (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+                throw Disallowed(allowed: "a URI of 1 to 256 printable characters, such as https://shop.example/")
+            }
+            settings.source = text
+        },
+        Option(
+            name: "origin", placeholder: "HOST", defaultText: "herald",
+            help: "The name that receivers allow in a CloudEvents handshake (WebHook-Request-Origin)."
+        ) { text, settings throws(Disallowed) in
+            guard (1...253).contains(text.utf8.count),
+                text.utf8.allSatisfy({ byte in
+                    byte == UInt8(ascii: ".") || byte == UInt8(ascii: "-")
+                        || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+                        || UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
+                })
+            else { throw Disallowed(allowed: "a host name, such as events.shop.example") }
+            settings.origin = text
+        },
+        Option(
+            name: "tls-certificate", placeholder: "FILE", defaultText: "none: plain HTTP",
+            help: "Serve https with this certificate (PEM), and those that vouch for it. Read again after HUP."
+        ) { text, settings throws(Disallowed) in settings.tlsCertificate = try file(text) },
+        Option(
+            name: "tls-key", placeholder: "FILE", defaultText: "none",
+            help: "The private key (PEM) of that certificate, readable for Herald alone. Read again after HUP."
+        ) { text, settings throws(Disallowed) in settings.tlsKey = try file(text) },
+        Option(
+            name: "certificate-authorities", placeholder: "FILE", defaultText: "the system's",
+            help: "Certificates (PEM) that https receivers are trusted by, in place of the system's."
+        ) { text, settings throws(Disallowed) in
+            guard access(text, R_OK) == 0 else { throw Disallowed(allowed: "a file that can be read") }
+            settings.certificateAuthorities = text
+        },
+        Option(
+            name: "master-key", placeholder: "KEY", defaultText: "none: secrets lie in the database as they are",
+            help: "Seals secrets, extra headers, URLs and remembered answers in the database: 32 bytes in base64.",
+            isSecret: true
+        ) { text, settings throws(Disallowed) in settings.masterKey = try key(text) },
+        Option(
+            name: "master-key-file", placeholder: "FILE", defaultText: "none",
+            help: "A file whose only line is the master key."
+        ) { text, settings throws(Disallowed) in
+            guard let line = try? KeyFile.read(text), let masterKey = try? MasterKey(text: line) else {
+                throw Disallowed(
+                    allowed: "a file with one line, 32 bytes in base64, as `openssl rand -base64 32` prints them")
+            }
+            settings.masterKey = masterKey
+        },
+        Option(
+            name: "log-format", placeholder: "human|json", defaultText: "human on a terminal, else json",
+            help: "How log lines look. They go to the standard error."
+        ) { text, settings throws(Disallowed) in
+            guard let format = Log.Format(rawValue: text) else { throw Disallowed(allowed: "human or json") }
+            settings.logFormat = format
+        },
+        Option(
+            name: "log-level", placeholder: "LEVEL", defaultText: "info",
+            help: "The least level that is logged: debug, info, warning or error."
+        ) { text, settings throws(Disallowed) in
+            guard let level = Log.Level(text) else { throw Disallowed(allowed: "debug, info, warning or error") }
+            settings.logLevel = level
+        },
+    ]
+
+    private static func list(_ text: String) -> [String] {
+        text.split(separator: ",").map { String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }
+            .filter { !$0.isEmpty }
+    }
+
+    private static func file(_ text: String) throws(Disallowed) -> String {
+        guard !text.isEmpty else { throw Disallowed(allowed: "the path of a file") }
+        return text
+    }
+
+    private static func hosts(_ text: String) throws(Disallowed) -> [HostRule] {
+        var rules: [HostRule] = []
+        for entry in list(text) {
+            guard let rule = HostRule(entry) else {
+                throw Disallowed(
+                    allowed: "host names separated by commas, such as hooks.example or *.example (\"\(entry)\" is none)"
+                )
+            }
+            rules.append(rule)
+        }
+        return rules
+    }
+
+    private static func networks(_ text: String) throws(Disallowed) -> [NetworkRule] {
+        var rules: [NetworkRule] = []
+        for entry in list(text) {
+            do throws(NetworkRuleError) {
+                rules.append(try NetworkRule(parsing: entry))
+            } catch {
+                throw Disallowed(allowed: "networks separated by commas (\(error))")
+            }
+        }
+        return rules
+    }
+
+    static func key(_ text: String) throws(Disallowed) -> MasterKey {
+        guard let key = try? MasterKey(text: text) else {
+            throw Disallowed(allowed: "32 bytes in base64, as `openssl rand -base64 32` prints them")
+        }
+        return key
+    }
+
+    private static let sizeUnits: [(name: String, bytes: Int64)] = [
+        ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20),
+    ]
+
+    /// As it can be set: in the largest unit that fits.
+    static func describe(duration milliseconds: Int64?) -> String {
+        milliseconds.map(DurationText.text) ?? "forever"
+    }
+
+    /// As it can be set: in the largest unit that fits.
+    static func describe(size bytes: Int64?) -> String {
+        guard let bytes else { return "unlimited" }
+        let unit = sizeUnits.first { bytes % $0.bytes == 0 }
+        return unit.map { "\(bytes / $0.bytes)\($0.name)" } ?? "\(bytes)B"
+    }
+
+    /// Milliseconds; `nil`: forever.
+    private static func duration(_ text: String) throws(Disallowed) -> Int64? {
+        if text == "forever" { return nil }
+        guard let duration = DurationText.milliseconds(text), duration >= 60_000 else {
+            throw Disallowed(allowed: "at least 1m, a number with m, h or d, such as 7d, or forever")
+        }
+        return duration
+    }
+
+    /// Bytes; `nil`: without limit.
+    private static func size(_ text: String) throws(Disallowed) -> Int64? {
+        if text == "unlimited" { return nil }
+        guard let unit = sizeUnits.first(where: { text.hasSuffix($0.name) }), let number = Int64(text.dropLast(3)),
+            (1...1_000_000).contains(number), number * unit.bytes >= 16 << 20
+        else { throw Disallowed(allowed: "at least 16MiB, in MiB, GiB or TiB, such as 10GiB, or unlimited") }
+        return number * unit.bytes
+    }
+
+    private static func number(_ text: String, _ range: ClosedRange<Int>) throws(Disallowed) -> Int {
+        guard let number = Int(text), range.contains(number) else {
+            throw Disallowed(allowed: "a number from \(range.lowerBound) to \(range.upperBound)")
+        }
+        return number
+    }
+}

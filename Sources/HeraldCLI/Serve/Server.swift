@@ -1,0 +1,234 @@
+import Delegation
+import Glibc
+import HeraldAPI
+import HeraldCore
+import HeraldCrypto
+import HeraldHTTP
+import HeraldJSON
+import HeraldRuntime
+import HeraldSQLite
+import HeraldWebhooks
+
+/// Wires everything together, runs until a signal, and takes it apart in the right order.
+struct Server {
+    private let settings: Settings
+    private let log: Log
+    private let http: HTTPServer
+    private let hub: Hub
+    private let service: HeraldService
+    private let resolver: Resolver
+    private let delegateLog: DelegateLog
+    /// The admin key that was made at this start, if one was.
+    private let firstKey: FirstKey?
+
+    /// - Returns: the exit code.
+    static func run(_ settings: Settings) throws(CommandError) -> Int32 {
+        // Before any thread exists, so that all of them hold the signals back.
+        let signals = Signals()
+        Allocator.giveBackWhenIdle()
+        let log: Log
+        do throws(SystemError) {
+            log = try Log(format: settings.logFormat, level: settings.logLevel)
+        } catch {
+            throw CommandError(description: "there can be no log: \(error)", exitCode: ExitCode.software)
+        }
+        defer { log.end() }
+        do {
+            let server = try Server(settings, log)
+            server.announce()
+            let signal = signals.waitForStop { server.reload() }
+            log.info("stopping", ["signal": signal])
+            _ = try Thread(name: "impatience") {
+                log.warning("stopped at once by a second signal", ["signal": signals.waitForStop()])
+                log.end()
+                _exit(1)
+            }
+            server.stop()
+            log.info("stopped")
+            return 0
+        } catch {
+            let (code, text) = explain(error)
+            log.error("not started", ["reason": text])
+            return code
+        }
+    }
+
+    private init(_ settings: Settings, _ log: Log) throws {
+        self.settings = settings
+        self.log = log
+        let descriptors = DescriptorLimit.raise()
+        let gate = Gate()
+        var listening = Self.httpConfiguration(settings, descriptors)
+        listening.certificate = try settings.tls?.load()
+        http = try HTTPServer(listening, handler: gate)
+        do {
+            resolver = Resolver()
+            let guardian = Self.addressGuard(settings, port: http.port)
+            var sending = CurlSender.Configuration(version: HeraldCommand.version, addressGuard: guardian)
+            sending.capacity = descriptors.callbacks
+            sending.maxConnections = descriptors.callbacks * 2
+            sending.source = settings.source
+            sending.origin = settings.origin
+            sending.certificateAuthorities = settings.certificateAuthorities
+            let configuration = Self.hubConfiguration(settings)
+            hub = try Hub(
+                store: SQLiteStore(folder: settings.data, sealer: settings.masterKey.map(Sealer.init)),
+                configuration: configuration,
+                lost: { error in
+                    log.error("stopped: nobody can know what is on disk", ["reason": error.description])
+                    log.end()
+                    // Without the clean-up of `exit`, which would pull libraries from under the threads that go on.
+                    _exit(ExitCode.inputOutput)
+                },
+                makeSender: { [resolver] in try CurlSender(sending, resolver: resolver) })
+            delegateLog = DelegateLog(log, clock: hub.clock.wall)
+            hub.addDelegate(delegateLog, description: "Log: what becomes of the delegates")
+            hub.registry.delegates.addDelegate(delegateLog)
+            let needsKey = !settings.listen.isLoopback && !settings.allowAnonymous
+            firstKey =
+                needsKey && settings.adminKey == nil && hub.keys.isEmpty
+                ? try FirstKey(hub, folder: settings.data, isOnTerminal: isatty(STDERR_FILENO) == 1) : nil
+            var serving = HeraldService.Configuration()
+            serving.operatorKey = settings.adminKey
+            serving.requestsPerSecond = settings.requestsPerSecond
+            serving.version = HeraldCommand.version
+            serving.maxBodyBytes = settings.maxBody
+            serving.corsOrigins = settings.corsOrigins
+            serving.reportWrongKeys = { report in
+                log.write(.warning, "wrong access keys") {
+                    ["address": report.address?.description ?? "many others", "keys": String(report.count)]
+                }
+            }
+            serving.httpStatistics = { [http] in http.statistics }
+            service = HeraldService(hub: hub, configuration: serving)
+            gate.open(service)
+        } catch {
+            http.stop()
+            throw error
+        }
+    }
+
+    /// "listening" comes last: whoever waits for it has read the warnings.
+    private func announce() {
+        if let risk = settings.tls?.risk { log.warning("the private key is not private", ["risk": risk]) }
+        if let firstKey {
+            // Whatever level is logged: there is no second chance.
+            log.insist(.warning, "made an admin key, since others can reach this address") {
+                ["file": firstKey.file, "then": firstKey.file.map { _ in "delete the file" }]
+            }
+            if let text = firstKey.text { Output.note("\n    The admin key, shown this once: \(text)\n\n") }
+        }
+        if isOpen && !settings.listen.isLoopback {
+            log.warning("anyone who reaches this address can do everything", ["listen": settings.listen.description])
+        }
+        log.info(
+            "listening",
+            [
+                "address": (settings.tls == nil ? "http://" : "https://")
+                    + Endpoint(host: settings.listen.host, port: http.port).description,
+                "data": settings.data,
+                "events": String(hub.head),
+                "webhooks": String(hub.registry.count),
+                "loopback_callbacks": settings.listen.isLoopback ? "allowed" : "refused",
+                "private_callbacks": settings.allowNetworks.isEmpty
+                    ? "refused" : settings.allowNetworks.map(\.description).joined(separator: ","),
+                "retention": Option.describe(duration: settings.retention.events),
+                "retention_attempts": Option.describe(duration: settings.retention.attempts),
+                "retention_size": Option.describe(size: settings.retention.bytes),
+                "secrets": settings.masterKey == nil ? "as they are" : "sealed",
+                "access": isOpen ? "open to all" : "by key",
+                "version": HeraldCommand.version,
+            ])
+    }
+
+    private var isOpen: Bool { settings.adminKey == nil && hub.keys.isEmpty }
+
+    /// After HUP: the certificate is read again. One that can't be used changes nothing.
+    private func reload() {
+        guard let tls = settings.tls else { return log.info("HUP: there is nothing to read again") }
+        do throws(TLSFilesError) {
+            let certificate = try tls.load()
+            http.replaceCertificate(certificate)
+            log.info(
+                "new connections get the certificate that was read again",
+                ["until": Timestamp(milliseconds: certificate.expiration * 1000).description])
+        } catch {
+            log.error("the certificate stays as it was", ["reason": error.description])
+        }
+    }
+
+    /// The order matters: see "Stopping" in Documentation/architecture.md.
+    private func stop() {
+        hub.refusePublications()
+        http.stopAccepting()
+        service.stop()
+        do throws(HubWaitError) {
+            try hub.drain()
+        } catch {
+            log.warning("could not wait for the last commit", ["reason": error.description])
+        }
+        letClientsHear()
+        http.stop()
+        hub.stop(grace: Int64(settings.graceSeconds) * 1_000_000_000)
+        resolver.close()
+    }
+
+    /// Clients that keep their connection learn from a last answer, a 503 with `Connection: close`, that it ends.
+    private func letClientsHear() {
+        let deadline = Clock.system.monotonic() + 250_000_000
+        while http.statistics.openConnections > 0 && Clock.system.monotonic() < deadline {
+            poll(nil, 0, 5)
+        }
+    }
+
+    // MARK: Configurations of the parts
+
+    private static func httpConfiguration(
+        _ settings: Settings, _ descriptors: DescriptorLimit
+    ) -> HTTPServerConfiguration {
+        var http = HTTPServerConfiguration(host: settings.listen.host, port: settings.listen.port)
+        http.loops = settings.threads > 8 ? 2 : 1
+        http.maxBodyBytes = settings.maxBody
+        http.maxConnections = descriptors.connections
+        http.maxStreams = descriptors.streams
+        // A year. Not for loopback: it would hold for everything else that is served under the name `localhost`.
+        if !settings.listen.isLoopback { http.strictTransportSeconds = 31_536_000 }
+        // Everything on one machine, or behind one proxy, comes from one address.
+        if settings.listen.isLoopback { http.maxConnectionsPerAddress = 0 }
+        http.allowedHosts =
+            settings.allowedHosts ?? (settings.listen.isLoopback ? ["localhost", "127.0.0.1", "[::1]"] : [])
+        return http
+    }
+
+    private static func hubConfiguration(_ settings: Settings) -> Hub.Configuration {
+        var hub = Hub.Configuration()
+        hub.deliveryLoops = max(1, settings.threads - 2)
+        hub.retention = settings.retention
+        return hub
+    }
+
+    private static func addressGuard(_ settings: Settings, port: UInt16) -> AddressGuard {
+        let own = IPAddress(settings.listen.host == "localhost" ? "127.0.0.1" : settings.listen.host)
+        return AddressGuard(
+            allow: settings.allowNetworks, deny: settings.denyNetworks, allowHosts: settings.allowHosts,
+            denyHosts: settings.denyHosts, allowLoopback: settings.listen.isLoopback,
+            ownAddresses: own.map { [($0, port)] } ?? [], interfaces: IPAddress.ofInterfaces())
+    }
+
+    /// What a failed start means for the operator.
+    static func explain(_ error: any Error) -> (code: Int32, text: String) {
+        switch error {
+        case let error as StoreError:
+            switch error {
+            case .corrupt, .newer, .sealed: (ExitCode.data, error.description)
+            case .inUse, .notWritable: (ExitCode.cannotCreate, error.description)
+            case .full, .inputOutput, .syncFailed: (ExitCode.inputOutput, error.description)
+            case .failed: (ExitCode.software, error.description)
+            }
+        case let error as CommandError: (error.exitCode, error.description)
+        case let error as TLSFilesError: (ExitCode.noInput, error.description)
+        case let error as HTTPServerError: (ExitCode.unavailable, error.description)
+        default: (ExitCode.software, "\(error)")
+        }
+    }
+}

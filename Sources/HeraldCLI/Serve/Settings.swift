@@ -1,0 +1,168 @@
+import Glibc
+import HeraldCore
+import HeraldCrypto
+import HeraldWebhooks
+
+/// How `herald serve` was configured: flags, then the environment, then defaults.
+struct Settings {
+    var listen = Endpoint(host: "127.0.0.1", port: 8080)
+    var data = "./herald-data"
+    var allowNetworks: [NetworkRule] = []
+    var denyNetworks: [NetworkRule] = []
+    var allowHosts: [HostRule] = []
+    var denyHosts: [HostRule] = []
+    /// `nil`: what suits the address.
+    var allowedHosts: [String]?
+    var corsOrigins: [String] = []
+    var allowAnonymous = false
+    var adminKey: String?
+    /// `nil`: any number.
+    var requestsPerSecond: Int?
+    var threads = min(64, max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
+    var maxBody = 262_144
+    var graceSeconds = 30
+    var retention = Hub.Retention()
+    var source = "/herald"
+    var origin = "herald"
+    var certificateAuthorities: String?
+    var tlsCertificate: String?
+    var tlsKey: String?
+    var masterKey: MasterKey?
+    var logFormat: Log.Format = isatty(2) == 1 ? .human : .json
+    var logLevel = Log.Level.info
+
+    init() { retention.bytes = 10 << 30 }
+
+    /// - Parameter environment: the variables that begin with `HERALD_`.
+    /// - Throws: the first thing that is wrong, with the key, the value and what is allowed.
+    init(arguments: [String], environment: [String: String]) throws(SettingsError) {
+        self.init()
+        let options = Option.all
+        for (variable, text) in environment.sorted(by: { $0.key < $1.key }) {
+            guard let option = options.first(where: { $0.variable == variable }) else {
+                if Self.isForeign(variable) { continue }
+                throw .unknown(variable, suggestion: Suggestion.nearest(variable, options.map(\.variable)))
+            }
+            try set(option, text, named: variable)
+        }
+        var rest = arguments[...]
+        while let argument = rest.popFirst() {
+            guard argument.hasPrefix("--") else { throw .notAnOption(argument) }
+            let parts = argument.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let option = options.first(where: { $0.name == parts[0] }) else {
+                throw .unknown(
+                    "--\(parts[0])", suggestion: Suggestion.nearest("--\(parts[0])", options.map { "--" + $0.name }))
+            }
+            if option.isSecret { throw .secret("--\(option.name)", option.variable) }
+            guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
+                throw .noValue("--\(option.name)", option.placeholder)
+            }
+            try set(option, value, named: "--\(option.name)")
+        }
+        if (tlsCertificate == nil) != (tlsKey == nil) {
+            throw .halfOfTLS(missing: tlsKey == nil ? "key" : "certificate")
+        }
+    }
+
+    /// Variables that others set: for the commands that ask a server, our scripts and tests, and Kubernetes.
+    private static func isForeign(_ variable: String) -> Bool {
+        [
+            "HERALD_BINARY", "HERALD_VENV", "HERALD_NEW_MASTER_KEY", "HERALD_KILL_CYCLES", "HERALD_SERVER",
+            "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP",
+        ].contains(variable) || isOfKubernetes(variable)
+    }
+
+    /// Whether Kubernetes sets the variable in each container for a service called `herald` or `herald-…`, whatever follows.
+    static func isOfKubernetes(_ variable: String) -> Bool {
+        // Of the service herald-master, with ports that may be named: HERALD_MASTER_SERVICE_HOST,
+        // HERALD_MASTER_SERVICE_PORT, HERALD_MASTER_SERVICE_PORT_HTTP, HERALD_MASTER_PORT, HERALD_MASTER_PORT_8080_TCP,
+        // HERALD_MASTER_PORT_8080_TCP_ADDR.
+        let words = variable.split(separator: "_").dropFirst()
+        if words.suffix(2) == ["SERVICE", "HOST"] { return true }
+        return words.indices.contains { index in
+            guard words[index] == "PORT" else { return false }
+            if index > words.startIndex, words[index - 1] == "SERVICE" { return true }
+            let rest = words[(index + 1)...].map(String.init)
+            switch rest.count {
+            case 0: return true
+            case 2, 3:
+                return UInt16(rest[0]) != nil && ["TCP", "UDP", "SCTP"].contains(rest[1])
+                    && (rest.count == 2 || ["PROTO", "PORT", "ADDR"].contains(rest[2]))
+            default: return false
+            }
+        }
+    }
+
+    /// `nil`: plain HTTP.
+    var tls: TLSFiles? {
+        tlsCertificate.flatMap { certificate in tlsKey.map { TLSFiles(certificate: certificate, key: $0) } }
+    }
+
+    private mutating func set(_ option: Option, _ text: String, named name: String) throws(SettingsError) {
+        do throws(Option.Disallowed) {
+            try option.set(text, &self)
+        } catch {
+            throw .disallowed(name, value: option.isSecret ? "***" : text, allowed: error.allowed)
+        }
+    }
+}
+
+enum SettingsError: Error, CustomStringConvertible {
+    case unknown(String, suggestion: String?)
+    case notAnOption(String)
+    case noValue(String, String)
+    case disallowed(String, value: String, allowed: String)
+    case secret(String, String)
+    case halfOfTLS(missing: String)
+
+    var description: String {
+        switch self {
+        case .unknown(let name, let suggestion):
+            "\(name) is not a setting" + (suggestion.map { "; did you mean \($0)?" } ?? ".")
+                + " `herald serve --help` lists all."
+        case .notAnOption(let text):
+            "\(text) is not a flag: flags begin with --. `herald serve --help` lists all."
+        case .noValue(let name, let placeholder): "\(name) needs a value: \(name) \(placeholder)"
+        case .disallowed(let name, let value, let allowed): "\(name) is \"\(value)\", but must be \(allowed)."
+        case .halfOfTLS(let missing):
+            "--tls-certificate and --tls-key belong together: --tls-\(missing) FILE is missing."
+        case .secret(let name, let variable):
+            "\(name) would show the secret to everyone who lists the processes; set \(variable) instead."
+        }
+    }
+}
+
+/// An address and a port.
+struct Endpoint: Equatable, CustomStringConvertible {
+    /// Without brackets.
+    let host: String
+    let port: UInt16
+
+    init(host: String, port: UInt16) {
+        self.host = host
+        self.port = port
+    }
+
+    /// `127.0.0.1:8080`, `localhost:8080` or `[::1]:8080`.
+    init?(_ text: String) {
+        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
+            return nil
+        }
+        var host = text[..<colon]
+        if host.hasPrefix("[") && host.hasSuffix("]") {
+            host = host.dropFirst().dropLast()
+        } else if host.contains(":") {
+            return nil
+        }
+        guard !host.isEmpty else { return nil }
+        self.init(host: String(host), port: port)
+    }
+
+    var description: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+
+    var isLoopback: Bool { host == "localhost" || IPAddress(host)?.isLoopbackAddress == true }
+}
+
+extension IPAddress {
+    fileprivate var isLoopbackAddress: Bool { description.hasPrefix("127.") || description == "::1" }
+}

@@ -1,0 +1,39 @@
+import HeraldRuntime
+import Synchronization
+
+/// Has it written now and then when keys were last used, so that a request writes nothing.
+final class KeyUseKeeper: Sendable {
+    /// Milliseconds between two writes.
+    static let interval: Int64 = 60_000
+
+    private let keys: KeyRing
+    private let intake: Intake
+    private let clock: Clock
+    private let next: Atomic<Int64>
+
+    init(_ keys: KeyRing, intake: Intake, clock: Clock) {
+        self.keys = keys
+        self.intake = intake
+        self.clock = clock
+        next = Atomic(clock.wall() + Self.interval)
+    }
+
+    /// One thread at a time.
+    @Sendable
+    func look() {
+        let now = clock.wall()
+        guard now >= next.load(ordering: .relaxed) else { return }
+        next.store(now + Self.interval, ordering: .relaxed)
+        write()
+    }
+
+    /// Any thread. What is refused now is written with the next one.
+    func write() {
+        var times: [String: Int64] = [:]
+        for entry in keys.all {
+            if let time = entry.lastUsedAt, time > entry.key.lastUsedAt ?? 0 { times[entry.key.id] = time }
+        }
+        guard !times.isEmpty else { return }
+        _ = intake.submit(AccessWrite(action: .noteUse(times)) { _ in })
+    }
+}

@@ -1,0 +1,106 @@
+import HeraldRuntime
+
+/// Events are posted, inside a transaction.
+extension LogWriter {
+    func publish(
+        _ publication: Publication, _ transaction: any StoreTransaction, _ plan: inout Plan
+    ) throws(StoreError) {
+        let completion = publication.completion
+        if let idempotency = publication.idempotency,
+            let result: WriteResult<[PostedEvent]> = try earlier(idempotency.key, publication.app, transaction)
+        {
+            plan.answers.append { completion(result) }
+            return
+        }
+        if let refusal = refusal(of: publication, plan) {
+            plan.answers.append { completion(.refused(refusal)) }
+            return
+        }
+        var posted: [PostedEvent] = []
+        posted.reserveCapacity(publication.drafts.count)
+        for draft in publication.drafts { posted.append(try post(draft, transaction, &plan)) }
+        if let idempotency = publication.idempotency, let answer = idempotency.answer(posted) {
+            try remember(answer, idempotency.key, publication.app, transaction)
+        }
+        plan.posted.append((publication, posted))
+    }
+
+    private func post(
+        _ draft: EventDraft, _ transaction: any StoreTransaction, _ plan: inout Plan
+    ) throws(StoreError) -> PostedEvent {
+        var event = draft.event
+        if draft.mayExist {
+            try append(transaction, &plan)
+            switch try search(event, transaction) {
+            case .found(let first):
+                return PostedEvent(event: first, fate: .existed, differences: first.differences(from: draft))
+            case .isNew(let named): event = named
+            }
+        }
+        switch draft.family {
+        case .none:
+            append(event, &plan)
+            return PostedEvent(event: event, fate: .accepted)
+        case .appState(let state, let onlyIfChanged, let ifMatch):
+            let current = plan.families.appState(event.app)
+            if let ifMatch, ifMatch != current?.eventID ?? AppState.unknownVersion {
+                return PostedEvent(event: event, fate: .preconditionFailed)
+            }
+            if onlyIfChanged, let current, current.state == state { return PostedEvent(event: event, fate: .unchanged) }
+            let completed = AppStateFamily.withPrevious(event, current?.state)
+            append(completed, &plan)
+            let next = AppState(app: event.app, state: state, since: event.time, eventID: event.id)
+            plan.families.set(next)
+            try transaction.setAppState(next)
+            return PostedEvent(event: completed, fate: .accepted)
+        case .auth(let userID, let isLoggedIn, let user, let ifMatch):
+            var current = plan.families.authStatus(event.app, userID)
+            if current == nil { current = try transaction.authStatus(app: event.app, userID: userID) }
+            if let ifMatch, ifMatch != current?.version ?? AuthStatus.unknownVersion {
+                return PostedEvent(event: event, fate: .preconditionFailed)
+            }
+            append(event, &plan)
+            let next = AuthStatus.next(
+                after: current, userID: userID, isLoggedIn: isLoggedIn, user: user, event: event)
+            plan.families.set(next)
+            try transaction.setAuthStatus(next)
+            if event.type != AuthFamily.statusChanged, current?.isLoggedIn != isLoggedIn {
+                // Not the event's time: a client chose that, and ids count on from the latest one.
+                let id = ids.next("evt_", time: clock.wall(), of: event.app)
+                append(AuthFamily.statusChanged(next, id: id, cause: event), &plan)
+            }
+            return PostedEvent(event: event, fate: .accepted)
+        }
+    }
+
+    private enum Search {
+        case found(Event)
+        /// With the id that it gets in the log.
+        case isNew(Event)
+    }
+
+    /// Looks for an event of the same source and id (see ``EventID``).
+    private func search(_ event: Event, _ transaction: any StoreTransaction) throws(StoreError) -> Search {
+        let namesake = try transaction.event(app: event.app, id: event.id)?.event
+        if let namesake, namesake.hasSource(of: event) { return .found(namesake) }
+        // Without a source there is one event with this id, as long as no other source has used it first.
+        if namesake == nil, event.attribute(CloudEventAttribute.source) == nil { return .isNew(event) }
+        let qualified = event.qualified()
+        if let first = try transaction.event(app: event.app, id: qualified.id) { return .found(first.event) }
+        return .isNew(namesake == nil ? event : qualified)
+    }
+
+    /// Adds an event to those of the transaction. The store gets them together, before anybody looks at the log, or at the end.
+    func append(_ event: Event, _ plan: inout Plan) {
+        plan.events.append(event)
+        if apps.limitsBytes { plan.added[event.app, default: 0] += Int64(event.storedBytes) }
+    }
+
+    /// Gives the store what was added since the last time.
+    func append(_ transaction: any StoreTransaction, _ plan: inout Plan) throws(StoreError) {
+        guard plan.appended < plan.events.count else { return }
+        let first = try transaction.append(plan.appended == 0 ? plan.events : Array(plan.events[plan.appended...]))
+        if plan.first == nil { plan.first = first }
+        plan.appended = plan.events.count
+    }
+}

@@ -1,0 +1,161 @@
+import HeraldRuntime
+import Synchronization
+
+/// A thread that delivers: it owns a sender and the lanes hashed to it, and shares nothing with the other loops. As a
+/// delegate of the multicast it is told that something happened, and takes the events from the tail by itself.
+final class DeliveryLoop: EventDelegate {
+    let board = LaneBoard()
+    let counters = DeliveryCounters()
+    private let sender: any CallbackSender
+    private let tail: Tail
+    private let clock: Clock
+    private let mailbox: Mailbox<LoopMessage>
+    private let wakeOnce: WakeOnce
+    /// Whether the loop has delegates that are active. Stored before it takes events from the tail: who appended one that
+    /// it did not find there sees it.
+    private let hasListeners = Atomic<Bool>(false)
+    /// Events since the last wake. The writer's thread.
+    private let unseen = Atomic<Int>(0)
+    private let thread = Mutex<Thread?>(nil)
+    private let hasFlushed: Semaphore
+    private let mayClose: Semaphore
+
+    init(sender: any CallbackSender, tail: Tail, clock: Clock) throws(SystemError) {
+        hasFlushed = try Semaphore()
+        mayClose = try Semaphore()
+        self.sender = sender
+        self.tail = tail
+        self.clock = clock
+        let wakeOnce = WakeOnce(sender)
+        self.wakeOnce = wakeOnce
+        mailbox = Mailbox(wake: { wakeOnce.wake() })
+    }
+
+    /// Where a loop gets pages from and hands checkpoints to. Called on the loop's thread, must not wait; the answer may
+    /// come on any thread.
+    struct Services: Sendable {
+        let readPage: @Sendable (_ after: Sequence, _ answer: @escaping @Sendable (EventBatch?) -> Void) -> Void
+        let submit: @Sendable (Checkpoint, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
+        let makeID: @Sendable () -> String
+        /// Called from time to time; `nil`: another loop does it.
+        let keepHouse: (@Sendable () -> Void)?
+    }
+
+    /// A lane as it was before the process started.
+    struct RestoredLane: Sendable {
+        let delegate: WebhookDelegate
+        var position: LanePosition?
+        var waiting: [WaitingDelivery] = []
+        var decided: Set<Sequence> = []
+        var replays: [Replay] = []
+    }
+
+    /// - Parameter settled: the common position of lanes without a row.
+    func start(name: String, settled: Sequence, lanes: [RestoredLane], services: Services) throws(SystemError) {
+        let started = try Thread(name: name) { [self] in run(settled: settled, lanes: lanes, services: services) }
+        thread.withLock { $0 = started }
+    }
+
+    // MARK: Any thread
+
+    /// A loop without active delegates only keeps up with the log: it is woken once for many events, unless somebody waits
+    /// for what becomes of one.
+    func published(_ batch: EventBatch) {
+        if !hasListeners.load(ordering: .relaxed), !batch.events.contains(where: { $0.watch != nil }) {
+            unseen.wrappingAdd(batch.events.count, ordering: .relaxed)
+            if unseen.load(ordering: .relaxed) < DeliveryEngine.turnBudget { return }
+        }
+        unseen.store(0, ordering: .relaxed)
+        wakeOnce.wake()
+    }
+
+    /// Whether the caller is called by the loop.
+    var isCaller: Bool { thread.withLock { $0?.isCurrent ?? false } }
+
+    func post(_ message: LoopMessage) { mailbox.post(message) }
+
+    /// Ends the loop once what is in flight is finished, or the deadline (monotonic nanoseconds) has come, and its last
+    /// checkpoint is written. Returns at once; `waitUntilFlushed` waits.
+    func stop(deadline: Int64) { mailbox.post(.stop(deadline: deadline)) }
+
+    /// Waits for the last checkpoint. After `stop`; once.
+    func waitUntilFlushed() {
+        // One that was never started has nothing to write.
+        if thread.withLock({ $0 != nil }) { hasFlushed.wait() }
+    }
+
+    /// Lets the loop close its sender, and waits for its end. To be called when nobody is left who could wake it.
+    func close() {
+        mayClose.signal()
+        thread.withLock { $0.take() }?.join()
+    }
+
+    // MARK: The loop's thread
+
+    private func run(settled: Sequence, lanes: [RestoredLane], services: Services) {
+        let mailbox = self.mailbox
+        var random = RandomBlock()
+        let engine = DeliveryEngine(
+            ports: .init(
+                sender: sender, tail: tail, clock: clock,
+                readPage: { after in services.readPage(after) { mailbox.post(.page(after: after, $0)) } },
+                submit: { services.submit($0) { mailbox.post(.checkpointEnded($0)) } },
+                random: { Double.random(in: 0..<1, using: &random) }, makeID: services.makeID,
+                keepHouse: services.keepHouse),
+            settled: settled, counters: counters, board: board)
+        for lane in lanes {
+            engine.set(
+                lane.delegate,
+                restored: .init(
+                    position: lane.position, waiting: lane.waiting, decided: lane.decided, replays: lane.replays))
+        }
+        var state = RunState()
+        while true {
+            // Before looking at what has come, so that whatever comes later ends the poll.
+            wakeOnce.rearm()
+            for message in mailbox.takeAll() { handle(message, engine, &state) }
+            hasListeners.store(engine.activeDelegates > 0, ordering: .relaxed)
+            if state.isOver(open: engine.slots.open, now: clock.monotonic()) { break }
+            var next = engine.turn()
+            if let deadline = state.deadline { next = min(next ?? deadline, deadline) }
+            sender.poll(nanoseconds: next.map { max(0, $0 - clock.monotonic()) }) { engine.finished($0, $1) }
+        }
+        flush(engine, &state)
+        hasFlushed.signal()
+        mayClose.wait()
+        // Who waits for the outcome of a call is answered.
+        sender.close { engine.finished($0, $1) }
+    }
+
+    /// Writes the last checkpoint. When the store refuses it, the restart delivers again.
+    private func flush(_ engine: DeliveryEngine, _ state: inout RunState) {
+        while true {
+            // First of all: the answer must wake the poll, also when an earlier wake has been used up.
+            wakeOnce.rearm()
+            for message in mailbox.takeAll() { handle(message, engine, &state) }
+            if engine.flush() || state.refusals >= 2 { return }
+            sender.poll(nanoseconds: nil) { engine.finished($0, $1) }
+        }
+    }
+
+    private struct RunState {
+        /// When to end with attempts still open; `nil`: not asked to stop.
+        var deadline: Int64?
+        /// Checkpoints that the store refused since the stop.
+        var refusals = 0
+
+        func isOver(open: Int, now: Int64) -> Bool {
+            guard let deadline else { return false }
+            return open == 0 || now >= deadline
+        }
+    }
+
+    private func handle(_ message: LoopMessage, _ engine: DeliveryEngine, _ state: inout RunState) {
+        engine.receive(message)
+        switch message {
+        case .checkpointEnded(false) where state.deadline != nil: state.refusals += 1
+        case .stop(let time): state.deadline = time
+        default: break
+        }
+    }
+}

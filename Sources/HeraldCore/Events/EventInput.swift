@@ -1,0 +1,174 @@
+public import HeraldJSON
+
+/// Reads a posted event: `{"type", "subject", "data", "id", "time"}`. Pure.
+public enum EventInput {
+    /// The parts of an event that are members of a JSON object; nothing is copied yet.
+    public struct Context: Sendable {
+        public let app: AppKey
+        /// Milliseconds since 1970 UTC, for an event that brings no time.
+        public let now: Int64
+        public let ids: ULIDGenerator
+        /// For each event of the request.
+        public let attributes: [KeyValue]
+        /// Who waits for the outcome of the deliveries.
+        public let watch: DeliveryWatch?
+
+        public init(
+            app: AppKey, now: Int64, ids: ULIDGenerator, attributes: [KeyValue] = [], watch: DeliveryWatch? = nil
+        ) {
+            self.app = app
+            self.now = now
+            self.ids = ids
+            self.attributes = attributes
+            self.watch = watch
+        }
+    }
+
+    /// How the members of a posted event are to be understood.
+    public enum Form: Sendable {
+        /// Herald's own: other members are mistakes.
+        case native
+        /// A CloudEvent: other members are attributes, which the caller reads; `null` is the same as absence.
+        case cloudEvent
+    }
+
+    public static let maxSubjectCharacters = 256
+    /// JSON values that the data of events may hold, of all that are posted together.
+    public static let maxValues = 200_000
+
+    /// - Parameters:
+    ///   - value: what was posted.
+    ///   - pointer: where `value` stands in the request's body, for the errors.
+    ///   - errors: gets everything that is wrong.
+    /// - Returns: the event, when nothing is wrong.
+    public static func read(
+        _ value: JSONValue, as form: Form = .native, at pointer: String = "", _ context: Context,
+        _ errors: inout [FieldError]
+    ) -> EventDraft? {
+        guard value.kind == .object else {
+            errors.append(FieldError(pointer, "must be an object with a type"))
+            return nil
+        }
+        var found: [FieldError] = []
+        var type: String?
+        var hasType = false
+        var subject: String?
+        var id: String?
+        var time: Int64?
+        var data: JSONValue?
+        for (key, member) in value.members {
+            if form == .cloudEvent, member.isNull, key != "data" { continue }
+            switch key {
+            case "type":
+                hasType = true
+                type = readType(member, &found)
+            case "subject": subject = readSubject(member, &found)
+            case "data": data = member
+            case "id": id = readID(member, &found)
+            case "time": time = readTime(member, &found)
+            default:
+                if form == .native, found.count < FieldError.maxReported {
+                    found.append(FieldError(JSONPointer.child("", key), "is not a field of an event"))
+                }
+            }
+        }
+        if !hasType {
+            found.append(FieldError("/type", "is required, such as \"auth.logged_in\""))
+        }
+        var family = EventDraft.Family.none
+        if let type { family = readFamily(type, &subject, data, &found) }
+        guard found.isEmpty, let type else {
+            errors += found.map { FieldError(pointer + $0.pointer, $0.detail) }
+            return nil
+        }
+        let name = id ?? context.ids.next("evt_", time: context.now, of: context.app)
+        let event = withBytes(of: data) {
+            Event(
+                app: context.app, id: name, type: type, subject: subject, time: time ?? context.now,
+                attributes: context.attributes, watch: context.watch, data: $0)
+        }
+        return EventDraft(checked: event, mayExist: id != nil, family: family, bringsTime: time != nil)
+    }
+
+    /// The family's own checks; sets the subject that it defaults to.
+    static func readFamily(
+        _ type: String, _ subject: inout String?, _ data: JSONValue?, _ errors: inout [FieldError]
+    ) -> EventDraft.Family {
+        if type == AppStateFamily.changed {
+            guard let state = AppStateFamily.read(type, data: data, &errors) else { return .none }
+            return .appState(state: state)
+        }
+        if type == AuthFamily.statusChanged, data?["cause"] != nil {
+            // The projection of auth status trusts it.
+            errors.append(FieldError("/data/cause", "is added by the service and can't be given"))
+        }
+        guard EventType.Family(of: type) == .auth,
+            let told = AuthFamily.read(type, subject: subject, data: data, &errors)
+        else {
+            return .none
+        }
+        if subject == nil { subject = AuthFamily.subject(ofUser: told.userID) }
+        return .auth(userID: told.userID, isLoggedIn: told.isLoggedIn, user: told.user)
+    }
+
+    private static func readType(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {
+        guard let type = value.string else {
+            errors.append(FieldError("/type", "must be \(EventType.words)"))
+            return nil
+        }
+        if let problem = problem(ofType: type) {
+            errors.append(FieldError("/type", problem))
+            return nil
+        }
+        return type
+    }
+
+    /// What is wrong with the type of an event to be posted, in words.
+    static func problem(ofType type: String) -> String? {
+        if !EventType.isValid(type) { return "must be \(EventType.words)" }
+        return EventType.Family(of: type) == .service
+            ? "must not begin with \"herald.\": those are the service's own" : nil
+    }
+
+    private static func readSubject(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {
+        if value.isNull { return nil }
+        guard let subject = value.string, problem(ofSubject: subject) == nil else {
+            errors.append(FieldError("/subject", Self.subjectWords))
+            return nil
+        }
+        return subject
+    }
+
+    /// What is wrong with a subject, in words.
+    static func problem(ofSubject subject: String) -> String? {
+        // No text has more characters than bytes.
+        !subject.isEmpty
+            && (subject.utf8.count <= maxSubjectCharacters || subject.unicodeScalars.count <= maxSubjectCharacters)
+            ? nil : subjectWords
+    }
+
+    private static let subjectWords = "must be a string of 1 to \(maxSubjectCharacters) characters"
+
+    private static func readID(_ value: JSONValue, _ errors: inout [FieldError]) -> String? {
+        guard let id = value.string, EventID.isValid(id) else {
+            errors.append(FieldError("/id", "must be \(EventID.words)"))
+            return nil
+        }
+        return id
+    }
+
+    private static func readTime(_ value: JSONValue, _ errors: inout [FieldError]) -> Int64? {
+        guard let time = value.timestamp else {
+            errors.append(FieldError("/time", "must be an RFC 3339 time, such as \"2026-01-31T12:00:00.000Z\""))
+            return nil
+        }
+        return time.milliseconds
+    }
+
+    private static func withBytes<Result>(
+        of data: JSONValue?, _ body: (UnsafeBufferPointer<UInt8>) -> Result
+    ) -> Result {
+        if let data { return data.withBytes(body) }
+        return Array("null".utf8).withUnsafeBufferPointer(body)
+    }
+}

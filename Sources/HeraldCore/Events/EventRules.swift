@@ -1,0 +1,69 @@
+import HeraldJSON
+
+/// The rules for events that the process itself makes, without a request that was read by ``EventInput``.
+extension EventDraft {
+    /// The draft as it may be published, or everything that is wrong with it.
+    ///
+    /// Its family is read from the event. An id is always looked up: a publisher in the process may be mistaken about it.
+    func checked(app: AppKey, at pointer: String, _ errors: inout [FieldError]) -> EventDraft? {
+        var found: [FieldError] = []
+        let limits = JSONLimits(values: EventInput.maxValues)
+        let data = try? JSONDocument(parsing: Array(event.data), limits: limits)
+        if data == nil { found.append(FieldError("/data", "must be one JSON value")) }
+        if event.app != app { found.append(FieldError("", "belongs to another app than the publication")) }
+        if let problem = EventInput.problem(ofType: event.type) { found.append(FieldError("/type", problem)) }
+        if !EventID.isValid(event.id) { found.append(FieldError("/id", "must be \(EventID.words)")) }
+        if let subject = event.subject, let problem = EventInput.problem(ofSubject: subject) {
+            found.append(FieldError("/subject", problem))
+        }
+        if !(Timestamp.earliest...Timestamp.latest).contains(Timestamp(milliseconds: event.time)) {
+            found.append(FieldError("/time", "must be in the years 0001 to 9999"))
+        }
+        found += EventAttribute.problems(of: event.attributes)
+        var subject = event.subject
+        var family = Family.none
+        if found.isEmpty { family = EventInput.readFamily(event.type, &subject, data?.root, &found) }
+        guard found.isEmpty else {
+            errors += found.map { FieldError(pointer + $0.pointer, $0.detail) }
+            return nil
+        }
+        let complete =
+            subject == event.subject
+            ? event
+            : Event(
+                app: app, id: event.id, type: event.type, subject: subject, time: event.time,
+                attributes: event.attributes, audience: event.audience, watch: event.watch, data: event.data)
+        return EventDraft(
+            checked: complete, mayExist: true, family: family.keepingConditions(of: self.family), bringsTime: true)
+    }
+}
+
+extension EventDraft.Family {
+    /// What is read from an event knows no conditions.
+    fileprivate func keepingConditions(of given: Self) -> Self {
+        switch (self, given) {
+        case (.auth(let userID, let isLoggedIn, let user, _), .auth(_, _, _, let ifMatch)):
+            .auth(userID: userID, isLoggedIn: isLoggedIn, user: user, ifMatch: ifMatch)
+        case (.appState(let state, _, _), .appState(_, let onlyIfChanged, let ifMatch)):
+            .appState(state: state, onlyIfChanged: onlyIfChanged, ifMatch: ifMatch)
+        default: self
+        }
+    }
+}
+
+extension Publication {
+    /// The publication as the log may take it.
+    /// - Throws: `WriteRefusal.invalid`; pointers begin with the index of the draft when there are several.
+    func checked() throws(WriteRefusal) -> Publication {
+        if drafts.allSatisfy(\.isChecked) { return self }
+        var errors: [FieldError] = []
+        var checked: [EventDraft] = []
+        for (index, draft) in drafts.enumerated() {
+            let pointer = drafts.count > 1 ? "/\(index)" : ""
+            let right = draft.isChecked ? draft : draft.checked(app: app, at: pointer, &errors)
+            if let right { checked.append(right) }
+        }
+        guard errors.isEmpty else { throw .invalid(errors) }
+        return Publication(app: app, drafts: checked, idempotency: idempotency, completion: completion)
+    }
+}

@@ -1,0 +1,114 @@
+import HeraldJSON
+
+/// The family `auth.*`: what its events must hold, and how they name the user.
+///
+/// The user is `data.user.id` (a string or an integer); where there is none, the subject: `user:42` means user `42`.
+public enum AuthFamily {
+    static let loggedIn = "auth.logged_in"
+    static let loggedOut = "auth.logged_out"
+    static let statusChanged = "auth.status_changed"
+
+    /// What an event says of a user.
+    struct Told {
+        let userID: String
+        let isLoggedIn: Bool
+        /// The JSON object, when there was one.
+        let user: [UInt8]?
+    }
+
+    public static let maxUserIDBytes = 251  // so that the subject `user:<id>` has at most 256
+
+    private static let prefix = "user:"
+
+    public static func subject(ofUser id: String) -> String { prefix + id }
+
+    static func userID(ofSubject subject: String) -> String {
+        rest(of: subject).map { String(Substring($0)) } ?? subject
+    }
+
+    /// What follows the prefix; `nil` when there is none. By bytes: characters would join the colon with what follows it.
+    private static func rest(of subject: String) -> Substring.UTF8View? {
+        subject.begins(with: prefix) ? subject.utf8.dropFirst(prefix.utf8.count) : nil
+    }
+
+    /// Reads an event of the family; `nil` for other types. All that is wrong is added to `errors`.
+    static func read(
+        _ type: String, subject: String?, data: JSONValue?, _ errors: inout [FieldError]
+    ) -> Told? {
+        guard type == loggedIn || type == loggedOut || type == statusChanged else { return nil }
+        let before = errors.count
+        let user = data?["user"]
+        var userID: String?
+        if let user, !user.isNull {
+            if user.kind == .object {
+                userID = readID(user["id"], "/data/user/id", required: type == loggedIn, &errors)
+            } else {
+                errors.append(FieldError("/data/user", "must be an object with an id"))
+            }
+        } else if type == loggedIn {
+            errors.append(FieldError("/data/user", "is required: an object with an id, such as {\"id\": 42}"))
+        }
+        if userID == nil, type == statusChanged, let id = data?["user_id"] {
+            userID = readID(id, "/data/user_id", required: true, &errors)
+        }
+        if userID == nil, type != loggedIn, errors.count == before {
+            userID = subject.map(userID(ofSubject:))
+            if userID?.isEmpty != false {
+                errors.append(FieldError("/data/user/id", "is required when there is no subject that names the user"))
+            }
+        }
+        var isLoggedIn = type == loggedIn
+        if type == statusChanged {
+            switch data?["status"]?.string {
+            case "logged_in": isLoggedIn = true
+            case "logged_out": isLoggedIn = false
+            default: errors.append(FieldError("/data/status", "must be \"logged_in\" or \"logged_out\""))
+            }
+        }
+        if let userID, let named = subject.flatMap(rest(of:)), !named.elementsEqual(userID.utf8) {
+            errors.append(FieldError("/subject", "names another user than the data does, \(userID)"))
+        }
+        guard errors.count == before, let userID else { return nil }
+        return Told(userID: userID, isLoggedIn: isLoggedIn, user: user.flatMap { $0.kind == .object ? $0.bytes : nil })
+    }
+
+    private static func readID(
+        _ value: JSONValue?, _ pointer: String, required: Bool, _ errors: inout [FieldError]
+    ) -> String? {
+        guard let value else {
+            if required { errors.append(FieldError(pointer, "is required: a string or an integer")) }
+            return nil
+        }
+        guard let id = value.string ?? value.integer.map(String.init), !id.isEmpty, id.utf8.count <= maxUserIDBytes
+        else {
+            errors.append(FieldError(pointer, "must be a string of 1 to \(maxUserIDBytes) bytes, or an integer"))
+            return nil
+        }
+        return id
+    }
+
+    /// The event that the service posts by itself when a login or logout changed a user's status.
+    static func statusChanged(_ status: AuthStatus, id: String, cause: Event) -> Event {
+        Event(
+            app: cause.app, id: id, type: statusChanged, subject: cause.subject ?? subject(ofUser: status.userID),
+            time: cause.time, data: data(status, cause: cause.id))
+    }
+
+    /// The status as it is, for a delegate that has just been registered.
+    static func current(_ status: AuthStatus, subject: String, id: String, audience: DelegateKey) -> Event {
+        Event(
+            app: status.app, id: id, type: statusChanged, subject: subject, time: status.since, audience: audience,
+            data: data(status, cause: status.eventID))
+    }
+
+    private static func data(_ status: AuthStatus, cause: String) -> [UInt8] {
+        var json = JSONWriter(capacity: status.user.count + 128)
+        json.object {
+            $0.member("user_id", status.userID)
+            $0.member("status", status.isLoggedIn ? "logged_in" : "logged_out")
+            $0.member("user", .raw(status.user))
+            $0.member("cause", cause)
+        }
+        return json.bytes
+    }
+}

@@ -1,0 +1,83 @@
+import HeraldJSON
+
+/// The family `herald.*`: what the service itself has to tell. Posted by nobody else, and told only to those who name it:
+/// `*` does not mean these, so that a delegate's own failures are no surprise in its callbacks.
+enum ServiceFamily {
+    /// What is announced of a delegate.
+    enum Announcement {
+        case failing(since: Int64, reason: String)
+        case recovered(failingSince: Int64?)
+        case disabled(reason: String)
+        case gone
+        case expired(_ at: Int64)
+        /// `traceParent`: that of the event, so that who is told can find what caused it.
+        case exhausted(eventID: String, eventType: String, attempts: Int, traceParent: String?)
+        case dropped(events: Int)
+
+        /// `nil`: the matter is not announced.
+        init?(_ matter: DeliveryNotice.Matter, _ delegate: WebhookDelegate) {
+            switch matter {
+            case .failing(let since, let reason): self = .failing(since: since, reason: reason)
+            case .recovered: self = .recovered(failingSince: delegate.state.failingSince)
+            case .disabled(let reason): self = .disabled(reason: reason)
+            case .gone: self = .gone
+            case .exhausted(_, let id, let type, let attempts, let traceParent):
+                self = .exhausted(eventID: id, eventType: type, attempts: attempts, traceParent: traceParent)
+            case .fellBehind(let events): self = .dropped(events: events)
+            case .leaseEnded, .verified, .notVerified: return nil
+            }
+        }
+
+        fileprivate var attributes: [KeyValue] {
+            guard case .exhausted(_, _, _, let traceParent?) = self else { return [] }
+            return [KeyValue("traceparent", traceParent)]
+        }
+
+        fileprivate var type: String {
+            switch self {
+            case .failing: "herald.delegate.failing"
+            case .recovered: "herald.delegate.recovered"
+            case .disabled: "herald.delegate.disabled"
+            case .gone: "herald.delegate.gone"
+            case .expired: "herald.delegate.expired"
+            case .exhausted: "herald.delivery.exhausted"
+            case .dropped: "herald.delivery.dropped"
+            }
+        }
+    }
+
+    /// Of a call that somebody tries a delegate out with; never in the log.
+    static let test = "herald.test"
+    /// Of the call whose challenge has to come back; never in the log.
+    static let verification = "herald.verification"
+
+    static func isOne(_ type: String) -> Bool { EventType.Family(of: type) == .service }
+
+    /// The subject is the delegate's id.
+    static func event(
+        _ announcement: Announcement, _ delegate: WebhookDelegate, id: String, time: Int64
+    ) -> Event {
+        var json = JSONWriter(capacity: 256)
+        json.object {
+            $0.member("delegate", delegate.id)
+            $0.member("url", WebhookSettings.withoutQuery(delegate.settings.url))
+            switch announcement {
+            case .failing(let since, let reason):
+                $0.member("since", .timestamp(since))
+                $0.member("reason", reason)
+            case .recovered(let since): $0.member("failing_since", since.map { Timestamp(milliseconds: $0) })
+            case .disabled(let reason): $0.member("reason", reason)
+            case .gone: break
+            case .expired(let time): $0.member("expired_at", .timestamp(time))
+            case .exhausted(let id, let type, let attempts, _):
+                $0.member("event", id)
+                $0.member("event_type", type)
+                $0.member("attempts", attempts)
+            case .dropped(let events): $0.member("events_at_most", events)
+            }
+        }
+        return Event(
+            app: delegate.app, id: id, type: announcement.type, subject: delegate.id, time: time,
+            attributes: announcement.attributes, data: json.bytes)
+    }
+}

@@ -1,0 +1,184 @@
+public import Delegation
+import HeraldJSON
+
+/// Which events an object of the process is told of: what a webhook chooses with `events`, `subjects` and `filter`.
+public struct EventSelection: Sendable {
+    public var app: AppKey
+    public var events: [EventPattern]
+    /// Only events about these; empty: any. See ``SubjectSelection``.
+    public var subjects: Set<String> { didSet { selected = SubjectSelection(subjects) } }
+    private var selected: SubjectSelection
+    public var filter: ContentFilter?
+
+    public init(
+        app: AppKey = .default, events: [EventPattern] = [.any], subjects: Set<String> = [],
+        filter: ContentFilter? = nil
+    ) {
+        self.app = app
+        self.events = events
+        self.subjects = subjects
+        selected = SubjectSelection(subjects)
+        self.filter = filter
+    }
+
+    /// What a webhook with these settings would be told of, by the same rules.
+    func contains(_ view: EventView) -> Bool {
+        let event = view.event
+        guard event.app == app, event.audience == nil, !event.isErased,
+            events.contains(where: { $0.matches(event.type) })
+        else { return false }
+        return selected.contains(event.subject) && (filter?.matches(view) ?? true)
+    }
+}
+
+/// A user, as an event of the family `auth` tells.
+public struct EventUser: Sendable {
+    public let id: String
+    /// The JSON object `user` of the event's data, as it came; `nil` when there was none.
+    public let data: [UInt8]?
+    /// The whole of what happened: a webhook gets its `body`.
+    public let event: Event
+}
+
+/// An app state, as an event of the family `app_state` tells: a JSON value.
+public struct EventState: Equatable, Sendable {
+    public let json: [UInt8]
+    public init(json: [UInt8]) { self.json = json }
+    /// While nobody has told a state.
+    public static let none = EventState(json: Array("null".utf8))
+}
+
+/// That a typed delegate is told by a hub: it is as long as this lives. The delegate itself is held weakly.
+public final class HubRegistration: Sendable {
+    private let adapter: any TypedAdapter
+    fileprivate init(_ adapter: any TypedAdapter) { self.adapter = adapter }
+}
+
+extension Hub {
+    /// Tells a delegate of logins and logouts from now on, once they are on disk: on the writer's thread, in the order of the
+    /// log.
+    ///
+    /// - Parameters:
+    ///   - description: what it is for, in a few words; shown in the list of delegates.
+    ///   - selection: which events, as a webhook chooses them.
+    ///   - decode: makes the delegate's user of what the event says. A login whose user comes out as `nil` is not told; at a
+    ///     logout or a change of status the delegate is told that the user isn't known.
+    /// - Returns: keep it as long as the delegate is to be told; `nil` when the delegate is told by this hub already.
+    public func addDelegate<User: Sendable>(
+        _ delegate: any AuthEventsDelegate<User>, description: String, selection: EventSelection = EventSelection(),
+        decode: @escaping @Sendable (EventUser) -> User?
+    ) -> HubRegistration? {
+        add(AuthAdapter(delegate, selection, decode), description)
+    }
+
+    /// Tells a delegate that takes the user as the event has it.
+    public func addDelegate(
+        _ delegate: any AuthEventsDelegate<EventUser>, description: String,
+        selection: EventSelection = EventSelection()
+    ) -> HubRegistration? {
+        addDelegate(delegate, description: description, selection: selection) { $0 }
+    }
+
+    /// Tells a delegate of changes of the app state from now on, once they are on disk: on the writer's thread, in the order of
+    /// the log.
+    ///
+    /// - Parameters:
+    ///   - description: what it is for, in a few words; shown in the list of delegates.
+    ///   - selection: which events, as a webhook chooses them.
+    ///   - initial: the state as long as nobody has told one that can be decoded.
+    ///   - decode: makes the delegate's state of a JSON value. A change to one that comes out as `nil` is not told.
+    /// - Returns: keep it as long as the delegate is to be told; `nil` when the delegate is told by this hub already.
+    public func addDelegate<State: Sendable>(
+        _ delegate: any StateDelegate<State>, description: String, selection: EventSelection = EventSelection(),
+        initial: State, decode: @escaping @Sendable (EventState) -> State?
+    ) -> HubRegistration? {
+        add(StateAdapter(delegate, selection, initial, decode), description)
+    }
+
+    /// Tells a delegate that takes the state as the event has it.
+    public func addDelegate(
+        _ delegate: any StateDelegate<EventState>, description: String, selection: EventSelection = EventSelection()
+    ) -> HubRegistration? {
+        addDelegate(delegate, description: description, selection: selection, initial: .none) { $0 }
+    }
+
+    /// An object that has both families can be added for each of them.
+    private func add<Adapter: TypedAdapter>(_ adapter: Adapter, _ description: String) -> HubRegistration? {
+        let target = adapter.target
+        let isTold = inMemoryDelegates.contains { ($0.delegate as? Adapter)?.target === target }
+        if isTold { return nil }
+        addDelegate(adapter, description: description)
+        return HubRegistration(adapter)
+    }
+}
+
+/// Reads events for a delegate that knows nothing of them. Held weakly by the hub, strongly by the registration.
+private protocol TypedAdapter: EventDelegate {
+    /// The delegate that is told; `nil` when it has been released.
+    var target: AnyObject? { get }
+}
+
+private final class AuthAdapter<User: Sendable>: TypedAdapter {
+    private weak let delegate: (any AuthEventsDelegate<User>)?
+    private let selection: EventSelection
+    private let decode: @Sendable (EventUser) -> User?
+
+    init(
+        _ delegate: any AuthEventsDelegate<User>, _ selection: EventSelection,
+        _ decode: @escaping @Sendable (EventUser) -> User?
+    ) {
+        self.delegate = delegate
+        self.selection = selection
+        self.decode = decode
+    }
+
+    var target: AnyObject? { delegate }
+
+    func published(_ batch: EventBatch) {
+        guard let delegate else { return }
+        for event in batch.events where event.family == .auth {
+            let view = EventView(event)
+            var errors: [FieldError] = []
+            guard selection.contains(view),
+                let told = AuthFamily.read(event.type, subject: event.subject, data: view.data, &errors)
+            else { continue }
+            let user = decode(EventUser(id: told.userID, data: told.user, event: event))
+            switch event.type {
+            case AuthFamily.loggedIn: if let user { delegate.userIsLoggedIn(user: user) }
+            case AuthFamily.loggedOut: delegate.userIsLoggedOut(user: user)
+            default: delegate.userAuthStatusChanged(user: user, isLoggedIn: told.isLoggedIn)
+            }
+        }
+    }
+}
+
+private final class StateAdapter<State: Sendable>: TypedAdapter {
+    private weak let delegate: (any StateDelegate<State>)?
+    private let selection: EventSelection
+    private let initial: State
+    private let decode: @Sendable (EventState) -> State?
+
+    init(
+        _ delegate: any StateDelegate<State>, _ selection: EventSelection, _ initial: State,
+        _ decode: @escaping @Sendable (EventState) -> State?
+    ) {
+        self.delegate = delegate
+        self.selection = selection
+        self.initial = initial
+        self.decode = decode
+    }
+
+    var target: AnyObject? { delegate }
+
+    func published(_ batch: EventBatch) {
+        guard let delegate else { return }
+        for event in batch.events where event.type == AppStateFamily.changed {
+            let view = EventView(event)
+            guard selection.contains(view), let state = view.data?["state"],
+                let new = decode(EventState(json: state.bytes))
+            else { continue }
+            let old = view.data?["previous"].flatMap { decode(EventState(json: $0.bytes)) }
+            delegate.stateDidChange(from: old ?? initial, to: new)
+        }
+    }
+}

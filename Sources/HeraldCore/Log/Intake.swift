@@ -1,0 +1,244 @@
+import HeraldRuntime
+import Synchronization
+
+/// What waits for the writer. Bounded: past the bound publishers are told to come back.
+final class Intake: Sendable {
+    /// The rare ones lie elsewhere, so that a publication, of which there are many, takes one word, copied like a reference.
+    enum Submission: Sendable {
+        case publish(Publication)
+        /// A change of the registry. The last of its transaction, so that it is checked against what is committed.
+        indirect case change(RegistryWrite)
+        indirect case manage(DeliveryWrite)
+        indirect case describe(EventTypeWrite)
+        indirect case remember(AnswerWrite)
+        /// A change of who is let in. The last of its transaction, like one of the registry.
+        indirect case administer(AccessWrite)
+        /// The same of a change of the apps.
+        indirect case changeApps(AppWrite)
+        indirect case trim(RetentionLimits)
+        /// One with notices may change the registry, and is the last of its transaction as well.
+        indirect case checkpoint(Checkpoint, loop: Int, answer: @Sendable (Bool) -> Void)
+        /// Called once everything before it is committed and answered.
+        indirect case barrier(@Sendable () -> Void)
+    }
+
+    /// Events, and bytes of events, that one transaction takes at most (and at least one submission).
+    static let batchEvents = 1024
+    static let batchBytes = 4 << 20
+
+    /// So much is worth a transaction while more is being gathered.
+    static let gatheredEvents = 32
+    private static let gatheredBytes = 256 << 10
+
+    private struct Queue {
+        var submissions: [Submission] = []
+        var events = 0
+        var bytes = 0
+        var refusals = 0
+        var hasTrim = false
+        var acceptsPublications = true
+        var isEnded = false
+        /// The writer sleeps, or is about to: who adds something wakes it.
+        var writerSleeps = false
+        /// All that waits came by `gather`: more is about to come, and then `flush`.
+        var isGathering = false
+
+        /// Whether the writer is to take what waits.
+        var isReady: Bool { !isGathering || events >= Intake.gatheredEvents || bytes >= Intake.gatheredBytes }
+    }
+
+    private let queue = Mutex(Queue())
+    private let wakeup: Wakeup
+    private let maxEvents: Int
+    private let maxBytes: Int
+
+    /// - Parameters:
+    ///   - maxEvents, maxBytes: what may wait for the disk.
+    init(maxEvents: Int = 20_000, maxBytes: Int = 64 << 20) throws(SystemError) {
+        wakeup = try Wakeup()
+        self.maxEvents = maxEvents
+        self.maxBytes = maxBytes
+    }
+
+    /// Any thread. Returns why it was not taken.
+    func submit(_ publication: Publication) -> WriteRefusal? {
+        add(.publish(publication), events: publication.drafts.count, bytes: publication.bytes)
+    }
+
+    /// The same for one of several: the writer may wait for the others until `flush`, which the caller owes. A transaction
+    /// costs as much as ten events do, beside them.
+    func gather(_ publication: Publication) -> WriteRefusal? {
+        add(
+            .publish(publication), events: publication.drafts.count, bytes: publication.bytes, isGathering: true)
+    }
+
+    /// Any thread. Nothing more is about to come.
+    func flush() {
+        let mustWake = queue.withLock { queue in
+            queue.isGathering = false
+            return !queue.submissions.isEmpty && Self.wakes(&queue)
+        }
+        if mustWake { wakeup.signal() }
+    }
+
+    /// Any thread. Counts like one event.
+    func submit(_ write: RegistryWrite) -> WriteRefusal? { add(.change(write), events: 1, bytes: 0) }
+
+    func submit(_ write: DeliveryWrite) -> WriteRefusal? { add(.manage(write), events: 1, bytes: 0) }
+    func submit(_ write: EventTypeWrite) -> WriteRefusal? { add(.describe(write), events: 1, bytes: 0) }
+    func submit(_ write: AccessWrite) -> WriteRefusal? { add(.administer(write), events: 1, bytes: 0) }
+    func submit(_ write: AppWrite) -> WriteRefusal? { add(.changeApps(write), events: 1, bytes: 0) }
+
+    /// What is to be cut off the log. One waits at a time: the next look finds what another one would have cut.
+    func submit(_ limits: RetentionLimits) {
+        let isFirst = queue.withLock { queue in
+            defer { queue.hasTrim = true }
+            return !queue.hasTrim
+        }
+        if isFirst { append(.trim(limits)) }
+    }
+
+    private func add(
+        _ submission: Submission, events: Int, bytes: Int, isGathering: Bool = false
+    ) -> WriteRefusal? {
+        let (refusal, mustWake) = queue.withLock { queue -> (WriteRefusal?, Bool) in
+            guard queue.acceptsPublications else { return (.stopping, false) }
+            guard queue.events + events <= maxEvents || queue.events == 0,
+                queue.bytes + bytes <= maxBytes || queue.bytes == 0
+            else {
+                queue.refusals += 1
+                return (.busy, false)
+            }
+            queue.events += events
+            queue.bytes += bytes
+            queue.isGathering = isGathering && (queue.isGathering || queue.submissions.isEmpty)
+            queue.submissions.append(submission)
+            return (nil, Self.wakes(&queue))
+        }
+        if mustWake { wakeup.signal() }
+        return refusal
+    }
+
+    /// A delivery loop's checkpoint: always taken, since each loop has one on its way at most.
+    func submit(_ checkpoint: Checkpoint, loop: Int, answer: @escaping @Sendable (Bool) -> Void) {
+        append(.checkpoint(checkpoint, loop: loop, answer: answer))
+    }
+
+    /// Returns `false` when the writer takes nothing more.
+    @discardableResult
+    private func append(_ submission: Submission) -> Bool {
+        let (taken, mustWake) = queue.withLock { queue in
+            if queue.isEnded { return (false, false) }
+            queue.isGathering = false
+            queue.submissions.append(submission)
+            return (true, Self.wakes(&queue))
+        }
+        if mustWake { wakeup.signal() }
+        return taken
+    }
+
+    /// Whether the writer is to be woken; one wake is enough. While it writes, it needs none.
+    private static func wakes(_ queue: inout Queue) -> Bool {
+        guard queue.isReady else { return false }
+        defer { queue.writerSleeps = false }
+        return queue.writerSleeps
+    }
+
+    /// Another answer for an idempotency key that has one: always taken until the end, since whoever waits for it has been let
+    /// in before.
+    func submit(_ write: AnswerWrite) {
+        if !append(.remember(write)) { write.completion(false) }
+    }
+
+    /// Calls back once everything that was submitted before is committed and answered; at once after `end`.
+    func barrier(_ reached: @escaping @Sendable () -> Void) {
+        if !append(.barrier(reached)) { reached() }
+    }
+
+    /// Takes nothing more but checkpoints.
+    func refusePublications() { queue.withLock { $0.acceptsPublications = false } }
+
+    /// Lets `take` return `nil` once everything is taken.
+    func end() {
+        queue.withLock { queue in
+            queue.isEnded = true
+            queue.isGathering = false
+        }
+        wakeup.signal()
+    }
+
+    /// What is to be committed together next, in order; waits until there is something. `nil`: it has ended.
+    /// The writer's thread.
+    func take() -> [Submission]? {
+        while true {
+            let (batch, isOver) = queue.withLock { queue in
+                let batch = queue.isReady ? Self.cut(&queue) : []
+                queue.writerSleeps = batch.isEmpty
+                return (batch, queue.isEnded)
+            }
+            if !batch.isEmpty { return batch }
+            if isOver { return nil }
+            wakeup.wait()
+        }
+    }
+
+    private static func cut(_ queue: inout Queue) -> [Submission] {
+        var events = 0
+        var bytes = 0
+        var count = 0
+        cutting: for submission in queue.submissions {
+            switch submission {
+            case .publish(let publication):
+                if count > 0 && (events >= batchEvents || bytes >= batchBytes) { break cutting }
+                events += publication.drafts.count
+                bytes += publication.bytes
+                count += 1
+            case .change, .describe, .administer, .changeApps:
+                count += 1
+                events += 1
+                break cutting
+            case .manage:
+                count += 1
+                events += 1
+            case .checkpoint(let checkpoint, _, _):
+                count += 1
+                if !checkpoint.notices.isEmpty { break cutting }
+            case .trim:
+                queue.hasTrim = false
+                count += 1
+            case .barrier, .remember:
+                count += 1
+            }
+        }
+        queue.events -= events
+        queue.bytes -= bytes
+        if count == queue.submissions.count {
+            var all: [Submission] = []
+            all.reserveCapacity(count)
+            swap(&all, &queue.submissions)
+            return all
+        }
+        let batch = Array(queue.submissions[..<count])
+        queue.submissions.removeFirst(count)
+        return batch
+    }
+}
+
+/// What waits for the writer, and what may.
+public struct IntakeDepth: Sendable {
+    public let events: Int
+    public let bytes: Int
+    public let maxEvents: Int
+    public let maxBytes: Int
+    /// Requests that were refused because too much waited, since the process started.
+    public let refusals: Int
+}
+
+extension Intake {
+    var depth: IntakeDepth {
+        queue.withLock {
+            IntakeDepth(
+                events: $0.events, bytes: $0.bytes, maxEvents: maxEvents, maxBytes: maxBytes, refusals: $0.refusals)
+        }
+    }
+}

@@ -1,0 +1,221 @@
+import Delegation
+import HeraldRuntime
+import Synchronization
+
+/// The one thread that writes: it takes whatever waits, commits it as one transaction with one flush, tells the
+/// delegates, and answers everybody who waited. The time of a commit is what gathers the next batch: there is no linger.
+final class LogWriter: Sendable {
+    /// What the writer needs to know from the start.
+    struct Start {
+        let settledByLoop: [Sequence]
+        let nextDelegateKey: DelegateKey
+        let head: Sequence
+        let lastMark: LogMark?
+    }
+
+    /// Told on the writer's thread.
+    struct Hooks: Sendable {
+        /// After something was changed durably.
+        let changed: @Sendable (WriteEffect) -> Void
+        /// The store can't say what is on disk: the process has to end.
+        let lost: @Sendable (StoreError) -> Void
+    }
+
+    let counters = WriterCounters()
+    private let store: any EventStore
+    let intake: Intake
+    private let delegates: MulticastDelegate<any EventDelegate>
+    let auth: AuthProjection
+    let appState: AppStateProjection
+    let registry: Registry
+    let catalogue: EventTypeCatalogue
+    let keys: KeyRing
+    let apps: AppCatalogue
+    let passes: PassBook
+    let usage: LogUsage
+    let ids: ULIDGenerator
+    let clock: Clock
+    private let hooks: Hooks
+    private let thread = Mutex<Thread?>(nil)
+
+    init(
+        store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
+        auth: AuthProjection, appState: AppStateProjection, registry: Registry, catalogue: EventTypeCatalogue,
+        keys: KeyRing, apps: AppCatalogue, passes: PassBook, usage: LogUsage, ids: ULIDGenerator, clock: Clock,
+        hooks: Hooks
+    ) {
+        self.store = store
+        self.intake = intake
+        self.delegates = delegates
+        self.auth = auth
+        self.appState = appState
+        self.registry = registry
+        self.catalogue = catalogue
+        self.keys = keys
+        self.apps = apps
+        self.passes = passes
+        self.usage = usage
+        self.ids = ids
+        self.clock = clock
+        self.hooks = hooks
+    }
+
+    func start(_ start: Start) throws(SystemError) {
+        let started = try Thread(name: "store-writer") { [self] in
+            var state = State(start)
+            while writeNext(&state) {}
+        }
+        thread.withLock { $0 = started }
+    }
+
+    /// Whether the caller is called by the writer.
+    var isCaller: Bool { thread.withLock { $0?.isCurrent ?? false } }
+
+    /// Waits until everything that the intake took is committed and answered; after `Intake.end`.
+    func join() { thread.withLock { $0.take() }?.join() }
+
+    // MARK: The writer's thread
+
+    /// Commits what waits next; waits until there is something.
+    /// - Returns: `false` when the intake has ended.
+    func writeNext(_ state: inout State) -> Bool {
+        guard let batch = intake.take() else { return false }
+        write(batch, &state)
+        return true
+    }
+
+    struct State {
+        var settledByLoop: [Sequence]
+        var nextDelegateKey: DelegateKey
+        var head: Sequence
+        var lastMark: LogMark
+        var erased = ErasedEvents()
+        var nextCleaning: Int64 = 0
+
+        init(_ start: Start) {
+            settledByLoop = start.settledByLoop
+            nextDelegateKey = start.nextDelegateKey
+            head = start.head
+            lastMark = start.lastMark ?? LogMark(sequence: 0, time: 0)
+        }
+    }
+
+    /// What a transaction did, to be carried out once it is durable.
+    struct Plan {
+        var events: [Event] = []
+        /// How many of them the store has already.
+        var appended = 0
+        var first: Sequence?
+        var families: FamilyState
+        var effects: [WriteEffect] = []
+        var posted: [(publication: Publication, events: [PostedEvent])] = []
+        /// To all others, in the order of their submissions.
+        var answers: [() -> Void] = []
+        var settledByLoop: [Sequence]
+        var erased: ErasedEvents
+        var mark: LogMark?
+        /// What this transaction adds for apps that may store only so much, in bytes.
+        var added: [AppKey: Int64] = [:]
+        /// Blocks of the log in which something was taken away.
+        var changedBlocks: Set<Int64> = []
+        var hasAttempts = false
+        private let headBefore: Sequence
+
+        init(families: FamilyState, _ state: State) {
+            self.families = families
+            settledByLoop = state.settledByLoop
+            erased = state.erased
+            headBefore = state.head
+        }
+
+        /// The last event of the log, those that this transaction has appended included.
+        var head: Sequence { first.map { $0 + Sequence(appended) - 1 } ?? headBefore }
+    }
+
+    private func write(_ batch: [Intake.Submission], _ state: inout State) {
+        // Of what may change, a call would get a copy for each submission.
+        let before = state
+        var plan = Plan(families: FamilyState(auth, appState), before)
+        let started = clock.monotonic()
+        do {
+            try store.transaction { transaction throws(StoreError) in
+                plan = Plan(families: FamilyState(auth, appState), before)
+                for submission in batch { try perform(submission, transaction, before, &plan) }
+                try append(transaction, &plan)
+                try clean(transaction, before)
+                try mark(transaction, before, &plan)
+                try countBlocks(transaction, &plan)
+            }
+        } catch {
+            fail(batch, error)
+            return
+        }
+        counters.committed(events: plan.events.count, nanoseconds: clock.monotonic() - started)
+        state.settledByLoop = plan.settledByLoop
+        state.erased = plan.erased
+        if clock.wall() >= state.nextCleaning { state.nextCleaning = clock.wall() + Self.cleaningInterval }
+        if let first = plan.first {
+            let events = EventBatch(first: first, events: plan.events)
+            state.head = events.last
+            usage.add(events)
+            delegates.invokeDelegates { $0.published(events) }
+        }
+        if plan.hasAttempts { delegates.invokeDelegates { $0.recordedAttempts() } }
+        if let mark = plan.mark { state.lastMark = mark }
+        for effect in plan.effects {
+            if case .set(let delegate) = effect { state.nextDelegateKey = max(state.nextDelegateKey, delegate.key + 1) }
+            hooks.changed(effect)
+        }
+        for (publication, events) in plan.posted { publication.completion(.done(events)) }
+        for answer in plan.answers { answer() }
+    }
+
+    private func perform(
+        _ submission: Intake.Submission, _ transaction: any StoreTransaction, _ state: State, _ plan: inout Plan
+    ) throws(StoreError) {
+        if case .publish(let publication) = submission { return try publish(publication, transaction, &plan) }
+        // Whatever else is asked may look at the log, or cut it.
+        try append(transaction, &plan)
+        switch submission {
+        case .publish: break
+        case .change(let write): try change(write, transaction, state, &plan)
+        case .manage(let write): try manage(write, transaction, &plan)
+        case .describe(let write): try describe(write, transaction, &plan)
+        case .administer(let write): try administer(write, transaction, &plan)
+        case .changeApps(let write): try change(write, transaction, &plan)
+        case .checkpoint(let reported, let loop, let answer):
+            var checkpoint = plan.erased.applied(to: reported)
+            if let settled = checkpoint.settled { plan.settledByLoop[loop] = settled }
+            checkpoint.settled = plan.settledByLoop.min()
+            try transaction.write(checkpoint)
+            if !checkpoint.attempts.isEmpty { plan.hasAttempts = true }
+            try take(checkpoint.notices, transaction, &plan)
+            plan.answers.append { answer(true) }
+        case .remember(let write): try replace(write, transaction, &plan)
+        case .trim(let limits): try trim(limits, transaction, &plan)
+        case .barrier(let reached): plan.answers.append(reached)
+        }
+    }
+
+    // MARK: Failing
+
+    private func fail(_ batch: [Intake.Submission], _ error: StoreError) {
+        counters.failed()
+        // Before anyone is answered: an answer would say more than is known.
+        if case .syncFailed = error { hooks.lost(error) }
+        for submission in batch {
+            switch submission {
+            case .publish(let publication): publication.completion(.refused(.store(error)))
+            case .change(let write): write.completion(.refused(.store(error)))
+            case .manage(let write): write.completion(.refused(.store(error)))
+            case .describe(let write): write.completion(.refused(.store(error)))
+            case .administer(let write): write.completion(.refused(.store(error)))
+            case .changeApps(let write): write.completion(.refused(.store(error)))
+            case .remember(let write): write.completion(false)
+            case .trim: break
+            case .checkpoint(_, _, let answer): answer(false)
+            case .barrier(let reached): reached()
+            }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import HeraldRuntime
+import Synchronization
+
+/// A few threads with a read connection each: what reads the store waits here and not on a loop's thread.
+final class ReaderPool: Sendable {
+    typealias Job = @Sendable (Result<any StoreReader, StoreError>) -> Void
+
+    private struct Queue {
+        var jobs: [Job] = []
+        var isEnded = false
+    }
+
+    /// Reads that wait; past it more are refused.
+    static let maxWaiting = 1_000
+
+    private let store: any EventStore
+    private let queue = Mutex(Queue())
+    private let tickets: Semaphore
+    private let threads = Mutex<[Thread]>([])
+
+    init(store: any EventStore, threads count: Int) throws(SystemError) {
+        self.store = store
+        tickets = try Semaphore()
+        for number in 1...count {
+            let thread = try Thread(name: "store-read-\(number)") { [self] in run() }
+            threads.withLock { $0.append(thread) }
+        }
+    }
+
+    /// Runs a job on one of the threads; any thread. Returns `false` when too many wait.
+    func submit(_ job: @escaping Job) -> Bool {
+        let taken = queue.withLock { queue in
+            guard !queue.isEnded, queue.jobs.count < Self.maxWaiting else { return false }
+            queue.jobs.append(job)
+            return true
+        }
+        if taken { tickets.signal() }
+        return taken
+    }
+
+    /// Reads that wait for a thread.
+    var waiting: Int { queue.withLock { $0.jobs.count } }
+
+    /// Whether the caller is called by one of the threads.
+    var isCaller: Bool { threads.withLock { $0.contains(where: \.isCurrent) } }
+
+    /// Finishes what waits, closes the connections, and returns when that is done.
+    func stop() {
+        queue.withLock { $0.isEnded = true }
+        let all = threads.withLock { threads in
+            let all = threads
+            threads = []
+            return all
+        }
+        for _ in all { tickets.signal() }
+        for thread in all { thread.join() }
+    }
+
+    private func run() {
+        var reader: (any StoreReader)?
+        while true {
+            tickets.wait()
+            let job = queue.withLock { $0.jobs.isEmpty ? nil : $0.jobs.removeFirst() }
+            guard let job else {
+                if queue.withLock({ $0.isEnded }) { return }
+                continue
+            }
+            do throws(StoreError) {
+                if reader == nil { reader = try store.makeReader() }
+                if let reader { job(.success(reader)) }
+            } catch {
+                job(.failure(error))
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+import HeraldRuntime
+import Synchronization
+
+/// Finds out from time to time what the log need not keep any longer, on a reader's thread, and has the writer cut it.
+final class RetentionKeeper: Sendable {
+    /// Nanoseconds between two looks.
+    static let interval: Int64 = 10_000_000_000
+    /// Of the size that is too much, a cut frees at least so many events.
+    private static let leastEvents: Int64 = 500
+
+    private let retention: Hub.Retention
+    private let readers: ReaderPool
+    private let intake: Intake
+    private let clock: Clock
+
+    init(_ retention: Hub.Retention, readers: ReaderPool, intake: Intake, clock: Clock) {
+        self.retention = retention
+        self.readers = readers
+        self.intake = intake
+        self.clock = clock
+    }
+
+    /// Any thread. When too much is read already, the next look does it.
+    @Sendable
+    func look() {
+        _ = readers.submit { [self] reader in
+            guard let limits = try? limits(reader.get()) else { return }
+            intake.submit(limits)
+        }
+    }
+
+    private func limits(_ reader: any StoreReader) throws(StoreError) -> RetentionLimits {
+        let now = clock.wall()
+        var events: Sequence = 0
+        if let age = retention.events { events = try reader.lastEvent(before: now - age) }
+        if let bytes = retention.bytes {
+            let size = try reader.size()
+            let first = try reader.firstEvent()
+            let count = max(1, try reader.lastEvent() - first + 1)
+            if size > bytes {
+                let share = Double(size - bytes) / Double(size)
+                events = max(events, first - 1 + max(Self.leastEvents, Int64(share * Double(count))))
+            }
+        }
+        return RetentionLimits(
+            events: events, attempts: retention.attempts.map { now - $0 } ?? 0,
+            statistics: now - DeliveryStatistics.lifetime)
+    }
+}

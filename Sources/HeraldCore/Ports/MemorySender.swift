@@ -1,0 +1,121 @@
+public import HeraldRuntime
+import Synchronization
+
+/// The sender without a network: a closure says how each callback ends and when. For hubs whose webhooks live in the
+/// process, and for tests.
+///
+/// The lock guards what is open and what has ended; it is never held while calling out.
+public final class MemorySender: CallbackSender {
+    /// How a callback ends.
+    public enum Answer: Sendable {
+        case now(CallbackOutcome)
+        case after(nanoseconds: Int64, CallbackOutcome)
+        /// When someone calls `finish`.
+        case manual
+    }
+
+    private struct State {
+        var open: [Int: Callback] = [:]
+        var later = TimerQueue<(callback: Callback, outcome: CallbackOutcome)>()
+        var ended: [(token: Int, outcome: CallbackOutcome)] = []
+    }
+
+    public let capacity: Int
+    private let clock: Clock
+    private let answer: @Sendable (Callback) -> Answer
+    private let state = Mutex(State())
+    private let wakeup: Wakeup
+
+    /// - Parameter answer: asked once for each callback, on the loop's thread, when it starts. Must not wait.
+    public init(
+        capacity: Int = 1_000, clock: Clock = .system,
+        answer: @escaping @Sendable (Callback) -> Answer = { _ in .now(.answered(200)) }
+    ) throws(SystemError) {
+        self.capacity = capacity
+        self.clock = clock
+        self.answer = answer
+        wakeup = try Wakeup()
+    }
+
+    /// The callbacks that have not ended, in the order of their tokens. Any thread.
+    public var open: [Callback] { state.withLock { $0.open.values.sorted { $0.token < $1.token } } }
+
+    /// Ends a callback that was left to be ended by hand. Any thread.
+    /// - Returns: whether it was open.
+    @discardableResult
+    public func finish(_ token: Int, _ outcome: CallbackOutcome) -> Bool {
+        let wasOpen = state.withLock { state in
+            guard state.open.removeValue(forKey: token) != nil else { return false }
+            state.ended.append((token, outcome))
+            return true
+        }
+        if wasOpen { wakeup.signal() }
+        return wasOpen
+    }
+
+    public func start(_ callback: Callback) {
+        let answer = self.answer(callback)
+        let now = clock.monotonic()
+        state.withLock { state in
+            switch answer {
+            case .now(let outcome): state.ended.append((callback.token, outcome))
+            case .after(let nanoseconds, let outcome):
+                state.open[callback.token] = callback
+                state.later.insert((callback, outcome), due: now + nanoseconds)
+            case .manual: state.open[callback.token] = callback
+            }
+        }
+    }
+
+    public func poll(nanoseconds: Int64?, finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {
+        let (ended, next) = takeEnded()
+        if ended.isEmpty {
+            wakeup.wait(milliseconds: Self.milliseconds([nanoseconds, next].compactMap { $0 }.min()))
+            for (token, outcome) in takeEnded().ended { finished(token, outcome) }
+        } else {
+            wakeup.clear()
+            for (token, outcome) in ended { finished(token, outcome) }
+        }
+    }
+
+    /// - Returns: what has ended, and in how many nanoseconds the next one will.
+    private func takeEnded() -> (ended: [(token: Int, outcome: CallbackOutcome)], next: Int64?) {
+        let now = clock.monotonic()
+        return state.withLock { state in
+            while let (callback, outcome) = state.later.popDue(now: now) {
+                if state.open.removeValue(forKey: callback.token) != nil {
+                    state.ended.append((callback.token, outcome))
+                }
+            }
+            let ended = state.ended
+            state.ended = []
+            return (ended, state.later.nextDue.map { $0 - now })
+        }
+    }
+
+    /// Rounded up, so that a sleep does not end just before what it waits for.
+    private static func milliseconds(_ nanoseconds: Int64?) -> Int32 {
+        guard let nanoseconds else { return -1 }
+        return Int32(clamping: (max(0, nanoseconds) + 999_999) / 1_000_000)
+    }
+
+    public func wake() { wakeup.signal() }
+
+    public func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {
+        let open = state.withLock { state in
+            let open = state.open.keys.sorted()
+            state = State()
+            return open
+        }
+        for token in open {
+            finished(token, CallbackOutcome(verdict: .failed(.stopped, detail: "the loop has stopped"), duration: 0))
+        }
+    }
+}
+
+extension CallbackOutcome {
+    /// An answer with this status, at once.
+    public static func answered(_ status: Int, retryAfter: Int? = nil) -> CallbackOutcome {
+        CallbackOutcome(verdict: .answered(status: status, retryAfter: retryAfter), duration: 0)
+    }
+}

@@ -1,0 +1,130 @@
+public import HeraldJSON
+
+/// A delegate's condition on the content of events, in the style of EventBridge's patterns:
+///
+///     {"type": ["order.paid"], "data": {"user": {"plan": ["pro", {"prefix": "team-"}]}, "amount": [{"numeric": [">", 0]}]}}
+///
+/// Objects name members of the event, and all of them must agree. Arrays hold what is accepted, and one entry must
+/// agree: a scalar that is equal (numbers by value: `1` is `1.0`), or a condition: `prefix`, `suffix`,
+/// `equals-ignore-case`, `numeric`, `exists`, `anything-but`.
+///
+/// - Where the event has an array, one of its elements must agree, at any depth of arrays. Members of one object in the
+///   filter must agree with one and the same element.
+/// - `exists` asks whether the member is there at all, whatever its value, `null` and objects included. (EventBridge
+///   says so of scalars only.) All other conditions need a value; `anything-but` too.
+///
+/// Compiled once, immutable, shared by all threads. Equal when the text is.
+public final class ContentFilter: Sendable {
+    /// Objects inside each other, the outermost one included.
+    public static let maxDepth = 8
+    /// Accepted values and conditions in all.
+    public static let maxLeaves = 256
+    /// Of ``text``.
+    public static let maxBytes = 8_192
+    /// Steps that it may take to hold one event against the filter: 5 ms at most, where some dozen steps are usual.
+    public static let maxSteps = 200_000
+
+    /// The filter as compact JSON, members in their order: what is stored and shown.
+    public let text: [UInt8]
+    /// The members of the outermost object; `data`, which has to be parsed, comes last.
+    private let fields: [Field]
+
+    struct Field: Sendable {
+        enum Name: String, CaseIterable { case id, type, subject, time, data }
+        let name: Name
+        let clause: FilterClause
+    }
+
+    private init(text: [UInt8], fields: [Field]) {
+        self.text = text
+        self.fields = fields.filter { $0.name != .data } + fields.filter { $0.name == .data }
+    }
+
+    /// Compiles a filter as it was posted.
+    /// - Parameters:
+    ///   - pointer: where `value` stands in the request's body, for the errors.
+    ///   - errors: gets everything that is wrong; then there is no filter.
+    public convenience init?(_ value: JSONValue, at pointer: String, _ errors: inout [FieldError]) {
+        var json = JSONWriter()
+        json.value(CompactJSON(value))
+        guard json.bytes.count <= Self.maxBytes else {
+            errors.append(
+                FieldError(
+                    pointer, "must have at most \(Self.maxBytes) bytes without white space, not \(json.bytes.count)"))
+            return nil
+        }
+        var compiler = FilterCompiler()
+        let fields = compiler.compile(value)
+        guard compiler.errors.isEmpty else {
+            errors += compiler.errors.map { FieldError(pointer + $0.pointer, $0.detail) }
+            return nil
+        }
+        self.init(text: json.bytes, fields: fields)
+    }
+
+    /// From the store.
+    /// - Parameter text: what ``text`` gave. `nil` when it is not a filter.
+    public convenience init?(text: [UInt8]) {
+        guard let document = try? JSONDocument(parsing: text) else { return nil }
+        var errors: [FieldError] = []
+        self.init(document.root, at: "", &errors)
+    }
+
+    /// Whether the event matches. One that can't be held against the filter in ``maxSteps`` does: better to be told once too
+    /// often than to miss an event.
+    public func matches(_ event: EventView) -> Bool {
+        var budget = WorkBudget(steps: Self.maxSteps)
+        let matches = fields.allSatisfy { field in
+            switch field.name {
+            case .id: field.clause.accepts(event.event.id, &budget)
+            case .type: field.clause.accepts(event.event.type, &budget)
+            case .subject: field.clause.accepts(event.event.subject, &budget)
+            case .time: field.clause.accepts(event.time, &budget)
+            case .data: field.clause.accepts(event.data, &budget)
+            }
+        }
+        event.spend(Self.maxSteps - budget.left)
+        return matches
+    }
+
+    /// Why the event doesn't match: the first clause that says no. `nil` when it matches.
+    public func mismatch(_ event: EventView) -> FilterMismatch? {
+        if matches(event) { return nil }
+        // It was decided, and so it is again at each depth.
+        let steps = Self.maxSteps * (Self.maxDepth + 1)
+        var budget = WorkBudget(steps: steps)
+        defer { event.spend(steps - budget.left) }
+        for field in fields {
+            let mismatch =
+                switch field.name {
+                case .id: field.clause.mismatch(event.event.id, &budget)
+                case .type: field.clause.mismatch(event.event.type, &budget)
+                case .subject: field.clause.mismatch(event.event.subject, &budget)
+                case .time: field.clause.mismatch(event.time, &budget)
+                case .data: field.clause.mismatch(event.data, &budget)
+                }
+            if let mismatch { return mismatch }
+        }
+        return nil
+    }
+}
+
+extension ContentFilter: Equatable {
+    public static func == (one: ContentFilter, two: ContentFilter) -> Bool { one === two || one.text == two.text }
+}
+
+/// A value without the white space around its parts, and with as few escapes as can be. Numbers stay as they are written.
+private struct CompactJSON: JSONWritable {
+    let value: JSONValue
+
+    init(_ value: JSONValue) { self.value = value }
+
+    func write(to json: inout JSONWriter) {
+        switch value.kind {
+        case .object: json.object { for (key, value) in value.members { $0.member(key, CompactJSON(value)) } }
+        case .array: json.array { for value in value.elements { $0.element(CompactJSON(value)) } }
+        case .string: json.value(value.string)
+        case .number, .bool, .null: json.value(value)
+        }
+    }
+}

@@ -1,0 +1,200 @@
+import HeraldRuntime
+import Synchronization
+
+/// All clients that listen to one log: one delegate of the multicast, which fans out to them.
+///
+/// A stream is a place in the log, as a lane is. Those that have come to its end are *live*: each batch is made into bytes
+/// once for all that ask for the same, and the same bytes go to each. One whose client doesn't read fast enough falls
+/// *behind*, which costs nothing but its number, and reads on from the log when there is room again. So a stream
+/// that resumes and one that was slow are the same thing.
+///
+/// Told on the writer's thread; works on the streams' thread, to which all that changes belongs but for what is behind
+/// the lock. That is why it may cross threads.
+public class LiveStreams<Log: StreamLog>: @unchecked Sendable {
+    public typealias Interest = Log.Interest
+    public typealias Entry = Log.Page.Entry
+    public typealias Stream = LiveStream<Interest>
+
+    private struct Shared {
+        var thread: (any StreamThread)?
+        var open: [String: Stream] = [:]
+        var opened: Int64 = 0
+    }
+
+    let hub: Hub
+    let log: Log
+    let format: StreamFormat<Entry>
+    private let shared = Mutex(Shared())
+    private let isAwake = Atomic(false)
+    /// Streams that were added and have not been closed.
+    private let count = Atomic(0)
+
+    // The streams' thread.
+
+    private var channels: [Interest: StreamChannel<Interest>] = [:]
+    private var liveCount = 0
+    /// What the live ones have been told up to.
+    private var position: Sequence = 0
+    /// Those whose place is beyond what memory knows.
+    private var ahead: [Stream] = []
+    var pages = LogPageCache<Log.Page>()
+    /// Those that wait for a page, by number.
+    var waiting: [Int64: Stream] = [:]
+    var erasuresSeen = 0
+
+    init(hub: Hub, log: Log, format: StreamFormat<Entry>) {
+        self.hub = hub
+        self.log = log
+        self.format = format
+    }
+
+    // MARK: Any thread
+
+    /// The log has grown.
+    final func wake() {
+        // Sequentially consistent, as in `open`: either it sees what is new in the log, or this sees the stream.
+        if count.load(ordering: .sequentiallyConsistent) == 0 { return }
+        if isAwake.exchange(true, ordering: .sequentiallyConsistent) { return }
+        perform {
+            self.isAwake.store(false, ordering: .sequentiallyConsistent)
+            self.refresh()
+        }
+    }
+
+    /// Those that are open.
+    public final var all: [Stream] { shared.withLock { Array($0.open.values) } }
+
+    public final func stream(_ id: String) -> Stream? { shared.withLock { $0.open[id] } }
+
+    /// How many entries of its app a stream has not been told of, those that it does not want included.
+    public final func lag(_ stream: Stream) -> Int64 {
+        stream.place.map { log.count(of: stream.interest.app, after: $0) } ?? 0
+    }
+
+    final func perform(_ body: @escaping @Sendable () -> Void) {
+        shared.withLock { $0.thread }?.perform(body)
+    }
+
+    // MARK: The streams' thread
+
+    /// Begins to tell a client.
+    /// - Parameters:
+    ///   - thread: the same for all streams; this is called on it.
+    ///   - start: finds the place after which to begin, on a reader's thread; `nil` from it: the log doesn't have it.
+    ///     Without one the stream begins now.
+    public final func open(
+        _ interest: Interest, description: String, on thread: any StreamThread, to output: any StreamOutput,
+        start: Start?
+    ) -> Stream {
+        count.add(1, ordering: .sequentiallyConsistent)
+        let now = hub.clock.wall()
+        let id = hub.ids.next("dlg_", time: now)
+        let stream = shared.withLock { shared in
+            shared.thread = thread
+            shared.opened += 1
+            let stream = Stream(
+                id: id, number: shared.opened, interest: interest, description: description, createdAt: now,
+                output: output)
+            shared.open[id] = stream
+            return stream
+        }
+        begin(stream, start)
+        return stream
+    }
+
+    /// The client has gone.
+    public final func close(_ stream: Stream) {
+        if case .closed = stream.phase { return }
+        leaveChannel(stream)
+        stream.move(to: .closed)
+        waiting[stream.number] = nil
+        shared.withLock { $0.open[stream.id] = nil }
+        if count.subtract(1, ordering: .sequentiallyConsistent).newValue == 0 { log.rest() }
+    }
+
+    /// The client has read what waited for it.
+    public final func drained(_ stream: Stream) { goOn(stream) }
+
+    // MARK: Live
+
+    /// Something is new, or may be.
+    final func refresh() {
+        guard let thread = shared.withLock({ $0.thread }) else { return }
+        log.refresh(on: thread) { [weak self] in
+            guard let self else { return }
+            advance()
+            let arrived = ahead
+            ahead = []
+            for stream in arrived { goOn(stream) }
+        }
+    }
+
+    /// Tells the live ones what is new.
+    private func advance() {
+        while liveCount > 0 {
+            switch log.slice(after: position, limit: Self.entriesPerTurn) {
+            case .end: return
+            case .entries(let batch):
+                position = batch.last
+                tell(batch)
+            case .gone:
+                // This thread was too slow for all of them.
+                for stream in channels.values.flatMap(\.members) { fallBehind(stream, after: position) }
+            }
+        }
+    }
+
+    /// Of memory, for all streams or for one that is behind.
+    static var entriesPerTurn: Int { 256 }
+
+    private func tell(_ batch: Log.Page) {
+        var frames: [[UInt8]?] = Array(repeating: nil, count: batch.entries.count)
+        for (interest, channel) in channels {
+            let pieces = StreamPieces(batch, interest) { index in
+                if let frame = frames[index] { return frame }
+                let frame = format.entry(batch.entries[index])
+                frames[index] = frame
+                return frame
+            }.pieces
+            if pieces.isEmpty { continue }
+            for stream in channel.members { tell(stream, pieces) }
+        }
+    }
+
+    private func tell(_ stream: Stream, _ pieces: [StreamPieces<Log.Page>.Piece]) {
+        for (index, piece) in pieces.enumerated() {
+            stream.output.write(piece.bytes)
+            if !stream.output.isFull { continue }
+            // What it has not got is its client's own affair from here on.
+            return fallBehind(stream, after: index == pieces.count - 1 ? position : piece.through)
+        }
+    }
+
+    private func fallBehind(_ stream: Stream, after place: Sequence) {
+        leaveChannel(stream)
+        stream.move(to: .behind(after: place))
+        if !stream.output.isFull { perform { self.goOn(stream) } }
+    }
+
+    /// - Returns: whether the place is the end of the log, so that it is told with the others from here on.
+    final func joinChannel(_ stream: Stream, at place: Sequence) -> Bool {
+        if liveCount == 0 { position = place }
+        advance()
+        if place > position {
+            ahead.append(stream)
+            return true
+        }
+        guard place == position else { return false }
+        stream.move(to: .live)
+        channels[stream.interest, default: StreamChannel()].add(stream)
+        liveCount += 1
+        return true
+    }
+
+    private func leaveChannel(_ stream: Stream) {
+        guard case .live = stream.phase else { return }
+        channels[stream.interest]?.remove(stream)
+        if channels[stream.interest]?.members.isEmpty == true { channels[stream.interest] = nil }
+        liveCount -= 1
+    }
+}

@@ -1,0 +1,31 @@
+internal import CHeraldOpenSSL
+
+/// What can be said of certificates and private keys in PEM. Any thread.
+public enum Certificates {
+    /// How many certificates stand in the text; 0 when what stands there is none, or not only such.
+    public static func count(in pem: String) -> Int {
+        guard (try? CryptoLibrary.prepare()) != nil else { return 0 }
+        return Array(pem.utf8).withUnsafeBytes { Int(herald_pem_count($0.baseAddress, Int32(clamping: $0.count))) }
+    }
+
+    public enum KeyVerdict: Sendable {
+        case fits
+        /// No private key in PEM, or an encrypted one.
+        case unreadable
+        /// It belongs to another certificate.
+        case mismatch
+    }
+
+    /// Whether a private key belongs to the first certificate of a text.
+    public static func judge(key: String, of certificate: String) -> KeyVerdict {
+        guard (try? CryptoLibrary.prepare()) != nil else { return .unreadable }
+        let verdict = Array(key.utf8).withUnsafeBytes { key in
+            Array(certificate.utf8).withUnsafeBytes { certificate in
+                herald_pem_key_fits(
+                    key.baseAddress, Int32(clamping: key.count), certificate.baseAddress,
+                    Int32(clamping: certificate.count))
+            }
+        }
+        return verdict < 0 ? .unreadable : verdict == 1 ? .fits : .mismatch
+    }
+}

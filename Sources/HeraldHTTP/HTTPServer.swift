@@ -1,0 +1,116 @@
+import Glibc
+public import HeraldRuntime
+internal import Synchronization
+
+/// An HTTP/1.1 server on libmicrohttpd, strict about what it reads. It owns its threads, one for each loop.
+///
+/// It makes the process ignore SIGPIPE: a client that has gone is an error of `send`, not a signal.
+public final class HTTPServer: Sendable {
+    /// The one it listens on, also when the configuration left the choice to the system.
+    public let port: UInt16
+    private let loops: [ServerLoop]
+    private let streams: StreamLoop
+    /// Nil once the threads have been joined. The lock makes a second `stop` wait for the first.
+    private let threads: Mutex<[HeraldRuntime.Thread]>
+
+    /// Listens, and starts the threads.
+    public init(
+        _ configuration: HTTPServerConfiguration, handler: any RequestHandler, clock: Clock = .system
+    ) throws(HTTPServerError) {
+        if let problem = configuration.problem { throw .invalidConfiguration(problem) }
+        signal(SIGPIPE, SIG_IGN)
+        let sockets = try ListeningSocket.open(
+            host: configuration.host, port: configuration.port, count: configuration.loops)
+        port = sockets[0].port
+        let addresses = AddressLimit(limit: configuration.maxConnectionsPerAddress)
+        do throws(SystemError) {
+            streams = try StreamLoop(maxStreams: configuration.maxStreams, addresses: addresses, clock: clock)
+        } catch {
+            for socket in sockets { close(socket.descriptor) }
+            throw .system(error)
+        }
+        var loops: [ServerLoop] = []
+        do throws(HTTPServerError) {
+            for socket in sockets {
+                loops.append(
+                    try ServerLoop(
+                        configuration, socket, handler: handler, addresses: addresses, streams: streams, clock: clock))
+            }
+        } catch {
+            // The failed one has closed its socket, those before it close theirs.
+            for socket in sockets.dropFirst(loops.count + 1) { close(socket.descriptor) }
+            throw error
+        }
+        self.loops = loops
+        threads = Mutex([])
+        do {
+            let streams = streams
+            let thread = try HeraldRuntime.Thread(name: "http-streams") { streams.run() }
+            threads.withLock { $0.append(thread) }
+        } catch {
+            stop()
+            throw .system(error)
+        }
+        for (index, loop) in loops.enumerated() {
+            do {
+                let thread = try HeraldRuntime.Thread(name: "http-\(index)") { loop.run() }
+                threads.withLock { $0.append(thread) }
+            } catch {
+                stop()
+                throw .system(error)
+            }
+        }
+    }
+
+    deinit { stop() }
+
+    /// Closes the listening socket; open requests go on, and their connections are closed after their answer. Returns
+    /// when no new connection is possible.
+    public func stopAccepting() {
+        for loop in loops { loop.requestStopAccepting() }
+    }
+
+    /// Answers every waiting request with 503, ends the streams, closes all connections and ends the threads. May be called again. Not to
+    /// be called from a handler, which runs on one of these threads.
+    public func stop() {
+        threads.withLock { threads in
+            for loop in loops { loop.post(.stop) }
+            streams.stop()
+            for thread in threads { thread.join() }
+            threads = []
+        }
+    }
+
+    /// Shows another certificate to connections that begin from now on; those that are open keep theirs. Only of a
+    /// server that was started with one. Any thread.
+    public func replaceCertificate(_ certificate: ServerCertificate) {
+        for loop in loops { loop.certificate.withLock { if $0 != nil { $0 = certificate } } }
+    }
+
+    public var statistics: HTTPServerStatistics {
+        var statistics = HTTPServerStatistics()
+        for loop in loops { loop.counters.add(to: &statistics) }
+        statistics.openStreams = streams.count
+        statistics.cutStreams = streams.cuts
+        return statistics
+    }
+
+    /// For tests: makes the loops look at the clock.
+    func wake() {
+        for loop in loops { loop.wake() }
+        streams.wake()
+    }
+}
+
+extension ServerLoop {
+    /// Any thread. Returns when it is done.
+    fileprivate func requestStopAccepting() {
+        if isOwnThread { return stopAccepting() }
+        let done = try? Wakeup()
+        post(.stopAccepting(done: done))
+        // Without a descriptor for the wake-up nobody can be waited for.
+        while let done, isAccepting.load(ordering: .acquiring), !isOver.load(ordering: .acquiring) {
+            done.wait(milliseconds: 100)
+        }
+    }
+}

@@ -1,0 +1,88 @@
+internal import CHeraldGnuTLS
+internal import CHeraldMicrohttpd
+internal import CHeraldMicrohttpdErrors
+import Glibc
+
+// The last answer of a connection, given before its request was read to the end. libmicrohttpd would answer some of these
+// requests by itself, with a page of its own, and it would close the socket while the client still sends, which destroys
+// answers. So the client is taken from it, and answered and seen off here.
+extension ServerLoop {
+    /// The library is about to answer by itself.
+    func refuse(_ connection: Connection, libraryStatus status: UInt32) {
+        if connection.phase == .left { return }
+        leave(connection, failure(connection.failure(ofLibraryStatus: Int(status))))
+    }
+
+    /// The library has closed a connection without a word: because the client has, or because it saw no method or no
+    /// target in the first line. Which of them it was, the socket knows.
+    func refuseFirstLine(of connection: Connection) {
+        guard connection.phase == .idle, connection.finishedIn != round, connection.deadline != .max,
+            connection.certificate == nil, !isStopping
+        else { return }
+        let descriptor = herald_mhd_descriptor(connection.handle)
+        if hasEnded(descriptor) { return }
+        // The library closes its own descriptor next.
+        let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard own >= 0 else { return }
+        connection.isDetached = true
+        let response = failure(.malformed(.requestLine))
+        counters.countAnswer(response.status)
+        seeOff(own, connection.peer, unsent: response.bytes(wall: wall))
+    }
+
+    private func seeOff(_ descriptor: Int32, _ peer: PeerAddress, unsent: [UInt8]) {
+        leaving.add(descriptor, peer, unsent: unsent, now: now)
+        nextExpiry = min(nextExpiry, now + LeavingClients.nanoseconds)
+    }
+
+    /// Answers at once, takes the client's socket away, and lets the library close what it has left. From within a call of
+    /// the library about this connection.
+    /// - Returns: true, which is what the library is to be told.
+    @discardableResult
+    func leave(_ connection: Connection, _ response: Response, isToHead: Bool = false) -> Bool {
+        counters.countAnswer(response.status)
+        var bytes = response.bytes(wall: wall, hasBody: !isToHead)
+        if let session = herald_mhd_tls_session(connection.handle) {
+            herald_tls_send_last(session, bytes, bytes.count)
+            bytes = []
+        }
+        connection.reset()
+        connection.phase = .left
+        connection.deadline = .max
+        MHD_suspend_connection(connection.handle)
+        let own = herald_mhd_detach(connection.handle, streams.placeholder)
+        MHD_resume_connection(connection.handle)
+        mustRunAgain = true
+        if own >= 0 {
+            connection.isDetached = true
+            seeOff(own, connection.peer, unsent: bytes)
+        }
+        return true
+    }
+
+    /// Whether the client has closed its side, and nothing that it sent before is unread.
+    func hasEnded(_ descriptor: Int32) -> Bool {
+        var byte: UInt8 = 0
+        let count = recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
+        return count == 0 || (count < 0 && errno != EAGAIN && errno != EINTR)
+    }
+}
+
+extension Connection {
+    /// What the library means by a status, which depends on how far the request has come.
+    fileprivate func failure(ofLibraryStatus status: Int) -> RequestFailure {
+        switch status {
+        case 413: .bodyTooLarge
+        case 414: .targetTooLong
+        case 431: .headTooLarge
+        case 505: .unsupportedVersion
+        case 500...: .unanswered
+        default:
+            switch phase {
+            case .idle: .malformed(.requestLine)
+            case .head: .malformed(herald_mhd_has_bad_length(handle) != 0 ? .contentLength : .line)
+            default: .malformed(.chunk)
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+internal import CHeraldMicrohttpd
+import Glibc
+internal import HeraldRuntime
+
+/// The way of a stream's bytes over TLS. The session belongs to libmicrohttpd, which writes the answer; what the streams'
+/// thread writes comes through a pair of sockets. Between two pieces the connection is suspended, and the loop watches
+/// both ends: the near socket for bytes, the client's for its leaving, which the library doesn't notice then.
+///
+/// The loop's thread only.
+final class StreamPassage {
+    private let connection: Connection
+    /// Our end. The far one is the streams' thread's.
+    let near: Int32
+    private var isSuspended = false
+    /// The client has gone, or the server stops.
+    private var isOver = false
+
+    private init(_ connection: Connection, near: Int32) {
+        self.connection = connection
+        self.near = near
+    }
+
+    deinit { close(near) }
+
+    /// A passage and the descriptor of its far end. `nil` without descriptors.
+    static func open(_ connection: Connection) -> (passage: StreamPassage, far: Int32)? {
+        var pair: [Int32] = [-1, -1]
+        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
+        guard socketpair(AF_UNIX, type, 0, &pair) == 0 else { return nil }
+        return (StreamPassage(connection, near: pair[0]), pair[1])
+    }
+
+    /// The response whose body is what comes through; it keeps the passage.
+    func makeResponse() -> OpaquePointer? {
+        let owner = Unmanaged.passRetained(self).toOpaque()
+        guard let response = herald_mhd_stream(owner, readPassage, releasePassage) else {
+            releasePassage(owner)
+            return nil
+        }
+        return response
+    }
+
+    /// Something came, the client left, or the server stops: lets the library go on.
+    func resume(isOver: Bool) {
+        if isOver { self.isOver = true }
+        guard isSuspended else { return }
+        isSuspended = false
+        connection.loop.forget(self, of: connection)
+        MHD_resume_connection(connection.handle)
+    }
+
+    /// Called by the library, which has written what it got before.
+    fileprivate func read(_ buffer: UnsafeMutablePointer<CChar>, _ room: Int) -> Int {
+        guard !isOver, connection.phase != .closed else { return HERALD_MHD_STREAM_FAILED }
+        let count = recv(near, buffer, room, Int32(MSG_DONTWAIT))
+        if count > 0 {
+            // To be read by the client.
+            connection.loop.setDeadline(connection, seconds: connection.loop.configuration.idleTimeoutSeconds)
+            return count
+        }
+        if count == 0 { return HERALD_MHD_STREAM_END }
+        guard errno == EAGAIN || errno == EINTR, connection.loop.watch(self, of: connection) else {
+            return HERALD_MHD_STREAM_FAILED
+        }
+        push()
+        connection.deadline = .max
+        isSuspended = true
+        MHD_suspend_connection(connection.handle)
+        return 0
+    }
+}
+
+extension StreamPassage {
+    /// The library corks the socket of an answer without known end, so that the system would hold a piece back for
+    /// 200 ms. It does so once, and this is what it is undone by.
+    private func push() {
+        let descriptor = herald_mhd_descriptor(connection.handle)
+        var (off, on): (Int32, Int32) = (0, 1)
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_CORK, &off, 4)
+        setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, 4)
+    }
+}
+
+private func readPassage(
+    _ owner: UnsafeMutableRawPointer?, _ position: UInt64, _ buffer: UnsafeMutablePointer<CChar>?, _ room: Int
+) -> Int {
+    guard let owner, let buffer else { return HERALD_MHD_STREAM_FAILED }
+    return Unmanaged<StreamPassage>.fromOpaque(owner).takeUnretainedValue().read(buffer, room)
+}
+
+private func releasePassage(_ owner: UnsafeMutableRawPointer?) {
+    if let owner { Unmanaged<StreamPassage>.fromOpaque(owner).release() }
+}

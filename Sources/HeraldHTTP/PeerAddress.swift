@@ -1,0 +1,51 @@
+internal import CHeraldMicrohttpd
+import Glibc
+
+/// The client's address, without its port. An IPv4 address arrives as one also through a dual-stack socket.
+public struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
+    /// The 16 bytes in network order, as two big-endian halves; IPv4 as `::ffff:a.b.c.d`.
+    public let high: UInt64
+    public let low: UInt64
+
+    public init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    public var isIPv4: Bool { high == 0 && low >> 32 == 0xffff }
+
+    /// Whom a limit counts as one client: an IPv4 address, or an IPv6 /64, which is what one subscriber is given.
+    public var client: PeerAddress { isIPv4 ? self : PeerAddress(high: high, low: 0) }
+
+    public var description: String {
+        var bytes = (high.bigEndian, low.bigEndian)
+        return withUnsafeBytes(of: &bytes) { raw in
+            let text = UnsafeMutablePointer<CChar>.allocate(capacity: Int(INET6_ADDRSTRLEN))
+            defer { text.deallocate() }
+            let start = isIPv4 ? 12 : 0
+            guard
+                inet_ntop(
+                    isIPv4 ? AF_INET : AF_INET6, raw.baseAddress.map { $0 + start }, text, socklen_t(INET6_ADDRSTRLEN))
+                    != nil
+            else { return "?" }
+            return String(cString: text)
+        }
+    }
+}
+
+extension PeerAddress {
+    /// Nil for what is no Internet address.
+    init?(_ address: UnsafePointer<sockaddr>?) {
+        guard let raw = UnsafeRawPointer(address) else { return nil }
+        switch Int32(raw.loadUnaligned(as: sa_family_t.self)) {
+        case AF_INET:
+            let ip = raw.loadUnaligned(as: sockaddr_in.self).sin_addr.s_addr
+            self.init(high: 0, low: 0xffff_0000_0000 | UInt64(UInt32(bigEndian: ip)))
+        case AF_INET6:
+            let ip = raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr
+            let halves = withUnsafeBytes(of: ip) { $0.loadUnaligned(as: (UInt64, UInt64).self) }
+            self.init(high: UInt64(bigEndian: halves.0), low: UInt64(bigEndian: halves.1))
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,74 @@
+internal import CHeraldGnuTLS
+import Glibc
+
+/// What the server shows of itself over TLS: a chain of certificates and the key of the first.
+///
+/// `@unchecked Sendable`: never changed once it is made, and GnuTLS only reads it.
+public final class ServerCertificate: @unchecked Sendable {
+    /// When the first certificate ceases to be valid, in seconds since 1970 UTC.
+    public let expiration: Int64
+    /// As text that ends with a NUL, for libmicrohttpd, which wants to see one of its own.
+    let chainText: UnsafeMutablePointer<CChar>
+    let keyText: UnsafeMutablePointer<CChar>
+    private let credentials: gnutls_certificate_credentials_t
+
+    /// - Parameters:
+    ///   - chain: PEM; the server's certificate first, then those that vouch for it.
+    ///   - key: PEM, not encrypted.
+    public init(chain: [UInt8], key: [UInt8]) throws(ServerCertificateError) {
+        guard chain.count <= Self.maxBytes, herald_tls_is_chain(chain, UInt32(chain.count)) != 0 else {
+            throw .notACertificate
+        }
+        guard key.count <= Self.maxBytes else { throw .notAKey("it is too large") }
+        var loaded: gnutls_certificate_credentials_t?
+        let code = herald_tls_load(chain, UInt32(chain.count), key, UInt32(key.count), &loaded)
+        switch code {
+        case HERALD_TLS_OK: break
+        case HERALD_TLS_MISMATCH: throw .mismatch
+        case HERALD_TLS_ENCRYPTED: throw .encryptedKey
+        default: throw .notAKey(String(cString: gnutls_strerror(code)))
+        }
+        guard let loaded else { throw .notAKey("there is no memory") }
+        credentials = loaded
+        expiration = herald_tls_expiration(loaded)
+        chainText = Self.text(chain)
+        keyText = Self.text(key)
+    }
+
+    deinit {
+        gnutls_certificate_free_credentials(credentials)
+        explicit_bzero(keyText, strlen(keyText))
+        keyText.deallocate()
+        chainText.deallocate()
+    }
+
+    private static func text(_ bytes: [UInt8]) -> UnsafeMutablePointer<CChar> {
+        let text = UnsafeMutablePointer<CChar>.allocate(capacity: bytes.count + 1)
+        for (index, byte) in bytes.enumerated() { text[index] = CChar(bitPattern: byte) }
+        text[bytes.count] = 0
+        return text
+    }
+
+    private static let maxBytes = 1 << 20
+
+    /// - Parameter session: GnuTLS's, before its handshake; it must not outlive this object.
+    /// - Returns: whether it will show this certificate.
+    func show(in session: UnsafeMutableRawPointer) -> Bool { herald_tls_show(session, credentials) != 0 }
+}
+
+/// Why a certificate can't be used, for the operator.
+public enum ServerCertificateError: Error, Equatable, Sendable, CustomStringConvertible {
+    case notACertificate
+    case notAKey(String)
+    case encryptedKey
+    case mismatch
+
+    public var description: String {
+        switch self {
+        case .notACertificate: "the certificate is not one in PEM (-----BEGIN CERTIFICATE-----)"
+        case .notAKey(let reason): "the key is not a private key in PEM: \(reason)"
+        case .encryptedKey: "the key is encrypted: store it without a password, readable for Herald alone"
+        case .mismatch: "the key does not belong to the certificate"
+        }
+    }
+}

@@ -1,0 +1,178 @@
+internal import CHeraldMicrohttpd
+internal import Synchronization
+
+// The life of a connection and of each request on it, in the order of its phases. Functions that return a Bool close
+// the connection with false.
+extension ServerLoop {
+    func add(_ handle: OpaquePointer, _ peer: PeerAddress) -> Connection {
+        hasAdvanced = true
+        let connection = Connection(self, peer: peer, handle: handle, deadline: 0)
+        setDeadline(connection, seconds: configuration.requestDeadlineSeconds)
+        connection.index = connections.count
+        connections.append(connection)
+        counters.openConnections.addFromOneThread(1)
+        addresses.opened(peer)
+        return connection
+    }
+
+    func remove(_ connection: Connection) {
+        refuseFirstLine(of: connection)
+        connection.phase = .closed
+        connection.reset()
+        // The last one takes the place that becomes free.
+        let last = connections.removeLast()
+        if last !== connection {
+            last.index = connection.index
+            connections[connection.index] = last
+        }
+        mustRunAgain = true
+        counters.openConnections.addFromOneThread(-1)
+        if !connection.isDetached { addresses.closed(connection.peer) }
+    }
+
+    /// The certificate of this moment, for the connection's whole life. Without one there is no handshake.
+    func showCertificate(_ connection: Connection, _ session: UnsafeMutableRawPointer) {
+        connection.certificate = certificate.withLock { $0 }
+        if connection.certificate?.show(in: session) != true { connection.deadline = now }
+    }
+
+    /// The request line has come. The target is copied now, because the library is about to take it apart in place.
+    func begin(_ connection: Connection, _ target: RawHead.Bytes) {
+        hasAdvanced = true
+        connection.phase = .head
+        connection.target.append(contentsOf: target)
+        if !connection.isFresh {
+            connection.since = now
+            setDeadline(connection, seconds: configuration.requestDeadlineSeconds)
+        }
+        connection.isFresh = false
+    }
+
+    /// The head has come, the body has not: the only moment to refuse it without reading it.
+    func readHead(
+        _ connection: Connection, _ method: RawHead.Bytes, _ version: RawHead.Bytes, _ layout: HeadLayout
+    ) -> Bool {
+        let head: RequestHead
+        do {
+            head = try rules.judge(try rawHead(connection, method, version, layout))
+        } catch {
+            return leave(connection, failure(error), isToHead: method.elementsEqual("HEAD".utf8))
+        }
+        switch handler.judge(head, from: connection.peer) {
+        case .refused(let refusal) where refusal.holdMilliseconds > 0: return hold(connection, refusal)
+        case .refused(let refusal):
+            if head.hasBody { return leave(connection, refusal, isToHead: head.method == .head) }
+            // An answer at this point would close the connection; the end of the request follows at once.
+            connection.immediate = refusal
+            connection.phase = .refused
+            return true
+        case .admitted(let admitted): connection.admitted = admitted
+        }
+        connection.head = head
+        // Not touched before it is needed: a client can't take memory by announcing a body.
+        if let length = head.contentLength { connection.body.reserveCapacity(length) }
+        if head.isChunked, herald_mhd_tells_layout != 0 {
+            connection.chunks = layout.bodyLayout(headSize: herald_mhd_head_size(connection.handle))
+            connection.isLast = true
+        }
+        connection.phase = .body
+        return true
+    }
+
+    private func rawHead(
+        _ connection: Connection, _ method: RawHead.Bytes, _ version: RawHead.Bytes, _ layout: HeadLayout
+    ) throws(RequestFailure) -> RawHead {
+        let count = Int(herald_mhd_read_fields(connection.handle, fields.baseAddress, UInt32(fields.count)))
+        let size = herald_mhd_head_size(connection.handle)
+        // What is left of the connection's memory is for the answer's head.
+        if size > configuration.maxHeadBytes / 32,
+            herald_mhd_head_memory(connection.handle) > configuration.maxHeadBytes
+        {
+            throw .headTooLarge
+        }
+        if herald_mhd_tells_layout != 0, count <= RawHead.maxFields {
+            var layout = layout
+            for field in fields[..<count] { layout.add(field) }
+            guard layout.isWhole(size) else { throw .malformed(.line) }
+        }
+        let parts = fields[..<count].lazy.map { field in
+            (name: bytes(field.name, field.name_length), value: trimmed(bytes(field.value, field.value_length)))
+        }
+        let head = connection.target.withUnsafeBufferPointer { target in
+            RawHead(method: method, target: target, version: version, fields: parts)
+        }
+        guard let head else { throw .tooManyFields }
+        return head
+    }
+
+    /// A piece of the body. All of it is taken always; the library would wait for ever otherwise.
+    func take(_ connection: Connection, _ data: RawHead.Bytes) -> Bool {
+        hasAdvanced = true
+        if let chunks = connection.chunks, connection.phase == .body,
+            !(data.baseAddress.map(chunks.isSound(before:)) ?? true)
+        {
+            return leave(connection, failure(.malformed(.chunk)))
+        }
+        switch connection.phase {
+        case .body where connection.body.count + data.count <= configuration.maxBodyBytes:
+            connection.body.append(contentsOf: data)
+        case .body: return leave(connection, failure(.bodyTooLarge))
+        default: break
+        }
+        return true
+    }
+
+    /// The request is complete.
+    func complete(_ connection: Connection) -> Bool {
+        switch connection.phase {
+        case .body: hasAdvanced = true
+        case .waiting: return goOnWaiting(connection)
+        case .refused, .held: return connection.immediate.take().map { queue(connection, $0) } ?? false
+        default: return false
+        }
+        guard let head = connection.head.take(), let admitted = connection.admitted.take() else { return false }
+        if isStopping { return queue(connection, failure(.stopping)) }
+        if !hasRoomToWait, handler.mayWait(head) { return queue(connection, failure(.overloaded)) }
+
+        var body: [UInt8] = []
+        swap(&body, &connection.body)
+        let request = Request(head: head, body: body, peer: connection.peer)
+        connection.phase = .handling
+        admitted.handle(request, Responder(connection, request: connection.request))
+        if let response = connection.immediate {
+            connection.immediate = nil
+            return response.holdMilliseconds > 0 ? hold(connection, response) : queue(connection, response)
+        }
+        beginWait(of: connection)
+        return true
+    }
+
+    private var hasRoomToWait: Bool {
+        counters.waitingRequests.load(ordering: .relaxed) * configuration.loops < configuration.maxWaiting
+    }
+
+    /// The answer is written, or the request was broken off.
+    func finish(_ connection: Connection) {
+        hasAdvanced = true
+        connection.finishedIn = round
+        if connection.phase == .left { return }
+        if connection.isWaiting { endWait(of: connection) }
+        connection.phase = .idle
+        connection.reset()
+        connection.since = now
+        connection.isUnseen = true
+        if connection.request == 1 { answeredFirst.append(connection) }
+        setDeadline(connection, now + Self.unseenNanoseconds)
+    }
+}
+
+private func bytes(_ start: UnsafePointer<CChar>?, _ count: Int) -> RawHead.Bytes {
+    RawHead.Bytes(start: UnsafeRawPointer(start)?.assumingMemoryBound(to: UInt8.self), count: count)
+}
+
+/// Without the white space at the end, which is no part of a value. The library leaves out that at the start.
+private func trimmed(_ value: RawHead.Bytes) -> RawHead.Bytes {
+    var count = value.count
+    while count > 0, value[count - 1] == 0x20 || value[count - 1] == 0x09 { count -= 1 }
+    return RawHead.Bytes(start: value.baseAddress, count: count)
+}

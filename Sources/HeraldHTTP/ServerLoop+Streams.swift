@@ -1,0 +1,21 @@
+internal import CHeraldMicrohttpd
+internal import Synchronization
+
+// Answers that go on. libmicrohttpd would keep its 16 KiB for each, look at all suspended connections whenever one is
+// resumed, and notice no client that leaves. So a stream takes the socket, and the library lets the rest go.
+extension ServerLoop {
+    /// - Precondition: the connection is suspended, its request complete.
+    func detach(_ connection: Connection, _ start: StreamStart) {
+        if isStopping { return resume(connection, failure(.stopping)) }
+        if connection.certificate != nil { return openPassage(connection, start) }
+        let descriptor = herald_mhd_detach(connection.handle, streams.placeholder)
+        guard descriptor >= 0 else { return resume(connection, failure(.overloaded)) }
+        endWait(of: connection)
+        counters.countAnswer(200)
+        connection.phase = .detached
+        connection.isDetached = true
+        // The library asks for the answer, is refused, and closes the placeholder.
+        MHD_resume_connection(connection.handle)
+        streams.open(start, descriptor, connection.peer)
+    }
+}

@@ -1,0 +1,222 @@
+internal import CHeraldMicrohttpd
+import Glibc
+internal import HeraldRuntime
+internal import Synchronization
+
+/// One thread that drives one libmicrohttpd daemon: `poll` on its epoll descriptor and on our eventfd, then `MHD_run`.
+/// With an internal thread, 0.9.75 stalls while exactly 128, 256 or 384 connections are busy.
+///
+/// Everything that changes is touched by the loop's thread only, after `init`: connections, deadlines, and all calls
+/// into the library. Other threads send mail. So waiting and answering need no lock and can't race: an answer from
+/// elsewhere is mail, and is read between two calls of `MHD_run`.
+final class ServerLoop: @unchecked Sendable {
+    enum Mail: Sendable {
+        /// Nil: the responder was let go without one.
+        case answer(Connection, request: UInt64, Response?)
+        /// The answer is a stream.
+        case stream(Connection, request: UInt64, StreamStart)
+        case stopAccepting(done: Wakeup?)
+        case stop
+    }
+
+    let configuration: HTTPServerConfiguration
+    let handler: any RequestHandler
+    let rules: HeadRules
+    let addresses: AddressLimit
+    let streams: StreamLoop
+    let counters = LoopCounters()
+    private let clock: Clock
+    private let wakeup: Wakeup
+    private let mailbox: Mailbox<Mail>
+    /// The thread's id once it runs, 0 before.
+    private let thread = Atomic<UInt>(0)
+    /// Cleared when the listening socket is closed.
+    let isAccepting = Atomic(true)
+    /// Set when nobody will read mail any more.
+    let isOver = Atomic(false)
+
+    /// Shown to new connections; another thread may replace it.
+    let certificate: Mutex<ServerCertificate?>
+    /// What watches streams over TLS between two pieces; `nil` without TLS.
+    let passageEpoll: Epoll?
+    /// What every answer says about https; `nil`: nothing.
+    let strictTransport: String?
+    /// By both descriptors of each that is watched.
+    var passages: [Int32: StreamPassage] = [:]
+
+    private var daemon: OpaquePointer?
+    private let callbacks: UnsafeMutablePointer<herald_mhd>
+    let fields: UnsafeMutableBufferPointer<herald_mhd_field>
+
+    var connections: [Connection] = []
+    /// Of this round.
+    var now: Int64
+    /// Of this loop.
+    let maxConnections: Int
+    /// Room is not made before this.
+    var nextRoom: Int64 = 0
+    /// No deadline is before this.
+    var nextExpiry = Int64.max
+    /// Counts the runs of the library.
+    var round: UInt64 = 0
+    /// Connections whose first request was answered in this round.
+    var answeredFirst: [Connection] = []
+    /// Clients that have had their last answer.
+    var leaving: LeavingClients
+    var isStopping = false
+    /// A connection has ended in the last run: at its limit the library notices only in another run that there is
+    /// room, and so does not hear of the clients that wait to be accepted. Or one was resumed in it.
+    var mustRunAgain = false
+    /// Connections in the phase `waiting`.
+    var asked = 0
+    /// The library has called in the last run for anything else than an answer.
+    var hasAdvanced = false
+    /// When a stop no longer waits for answers to be written, on the machine's clock.
+    private var stopLimit: Int64 = 0
+
+    /// Takes the socket over.
+    init(
+        _ configuration: HTTPServerConfiguration, _ socket: ListeningSocket, handler: any RequestHandler,
+        addresses: AddressLimit, streams: StreamLoop, clock: Clock
+    ) throws(HTTPServerError) {
+        self.configuration = configuration
+        self.handler = handler
+        self.addresses = addresses
+        self.streams = streams
+        self.clock = clock
+        certificate = Mutex(configuration.certificate)
+        let seconds = configuration.certificate == nil ? 0 : configuration.strictTransportSeconds
+        strictTransport = seconds == 0 ? nil : "max-age=\(seconds)"
+        rules = HeadRules(allowedHosts: configuration.allowedHosts, maxBodyBytes: configuration.maxBodyBytes)
+        now = clock.monotonic()
+        maxConnections = (configuration.maxConnections + configuration.loops - 1) / configuration.loops
+        fields = .allocate(capacity: RawHead.maxFields + 1)
+        callbacks = .allocate(capacity: 1)
+        do {
+            wakeup = try Wakeup()
+            passageEpoll = configuration.certificate == nil ? nil : try Epoll()
+            leaving = try LeavingClients(addresses: addresses, maxBytes: 4 * configuration.maxBodyBytes + 65_536)
+        } catch {
+            close(socket.descriptor)
+            fields.deallocate()
+            callbacks.deallocate()
+            throw .system(error)
+        }
+        mailbox = Mailbox(wakeup: wakeup)
+        callbacks.initialize(to: .calling(self, configuration, socket))
+        daemon = herald_mhd_start(callbacks)
+        // Whether the library has closed the socket then depends on where it failed. Closing it twice could hit somebody
+        // else's descriptor, so it is left to the end of the process, which is near.
+        if daemon == nil { throw .daemonFailed }
+    }
+
+    deinit {
+        if let daemon { MHD_stop_daemon(daemon) }
+        fields.deallocate()
+        callbacks.deallocate()
+    }
+
+    /// The thread's body: returns after a mail `stop`.
+    func run() {
+        thread.store(UInt(pthread_self()), ordering: .releasing)
+        guard let daemon else { return }
+        var descriptors = [
+            pollfd(fd: herald_mhd_epoll_descriptor(daemon), events: Int16(POLLIN), revents: 0),
+            pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0),
+            pollfd(fd: leaving.descriptor, events: Int16(POLLIN), revents: 0),
+        ]
+        if let passageEpoll {
+            descriptors.append(pollfd(fd: passageEpoll.descriptor, events: Int16(POLLIN), revents: 0))
+        }
+        while !(isStopping && hasFlushed) {
+            let isReady = mustRunAgain || herald_mhd_is_ready(daemon) != 0
+            let wait = isReady ? (asked == 0 || hasAdvanced || mustRunAgain ? 0 : 1) : milliseconds(until: nextExpiry)
+            mustRunAgain = false
+            hasAdvanced = false
+            if wait != 0 { _ = poll(&descriptors, nfds_t(descriptors.count), wait) }
+            now = clock.monotonic()
+            if descriptors[1].revents != 0 {
+                descriptors[1].revents = 0
+                wakeup.clear()
+            }
+            // Before the run: a resumption wakes nobody, and nothing else would make the library look at it.
+            for mail in mailbox.takeAll() { read(mail) }
+            if !passages.isEmpty { lookAtPassages() }
+            if !leaving.isEmpty { leaving.look() }
+            if now >= nextExpiry { expire() }
+            round += 1
+            runLibrary(daemon, for: self)
+            lookAtFirst()
+            makeRoom()
+            if hasAdvanced { handler.roundEnded() }
+        }
+        MHD_stop_daemon(daemon)
+        self.daemon = nil
+        leaving.endAll()
+        isOver.store(true, ordering: .sequentiallyConsistent)
+        _ = mailbox.takeAll()
+    }
+
+    private func milliseconds(until time: Int64) -> Int32 {
+        if isStopping { return 10 }
+        if time == .max { return -1 }
+        return Int32(clamping: (time - now) / 1_000_000 + 1)
+    }
+
+    /// Any thread.
+    func post(_ mail: Mail) {
+        mailbox.post(mail)
+        // Mail that is never read would keep connections, which keep nothing that matters, but for ever.
+        if isOver.load(ordering: .sequentiallyConsistent) { _ = mailbox.takeAll() }
+    }
+
+    /// Any thread: looks at the clock again.
+    func wake() { wakeup.signal() }
+
+    /// Milliseconds since 1970.
+    var wall: Int64 { clock.wall() }
+
+    var isOwnThread: Bool { thread.load(ordering: .acquiring) == UInt(pthread_self()) }
+
+    private func read(_ mail: Mail) {
+        switch mail {
+        case .answer(let connection, let request, let response):
+            if connection.request == request, connection.isWaiting {
+                resume(connection, response ?? failure(.unanswered))
+            }
+        case .stream(let connection, let request, let start):
+            guard connection.request == request, connection.isWaiting else { break }
+            if connection.phase == .suspended { return detach(connection, start) }
+            // Only a suspended connection lets its socket go: in the run that comes it will be.
+            connection.patience = 1
+            post(mail)
+        case .stopAccepting(let done):
+            stopAccepting()
+            done?.signal()
+        case .stop:
+            stopAccepting()
+            isStopping = true
+            stopLimit = Clock.system.monotonic() + Self.flushNanoseconds
+            for connection in connections where connection.isWaiting {
+                resume(connection, failure(.stopping))
+            }
+            for connection in connections where connection.phase == .held { release(connection) }
+            for connection in connections { connection.passage?.resume(isOver: true) }
+        }
+    }
+
+    /// What a stop gives to the answers that are still to be written.
+    private static let flushNanoseconds: Int64 = 1_000_000_000
+
+    private var hasFlushed: Bool {
+        !connections.contains { $0.phase == .answered } || Clock.system.monotonic() > stopLimit
+    }
+
+    /// Closes the listening socket. The loop's thread.
+    func stopAccepting() {
+        guard isAccepting.load(ordering: .relaxed), let daemon else { return }
+        let descriptor = MHD_quiesce_daemon(daemon)
+        if descriptor >= 0 { close(descriptor) }
+        isAccepting.store(false, ordering: .releasing)
+    }
+}

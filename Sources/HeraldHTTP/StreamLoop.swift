@@ -1,0 +1,223 @@
+import Glibc
+internal import HeraldRuntime
+internal import Synchronization
+
+/// The one thread that writes answers that go on, and owns their sockets. It sleeps in epoll; a stream that nothing is
+/// written to costs its descriptor, an entry here, and a heartbeat now and then.
+///
+/// `@unchecked Sendable`: other threads touch the constants, the mailbox and the atomics; the rest is that thread's own.
+public final class StreamLoop: @unchecked Sendable {
+    private enum Mail: Sendable {
+        case open(StreamStart, Int32, PeerAddress, writesHead: Bool)
+        case perform(@Sendable () -> Void)
+        case stop
+    }
+
+    /// An unconnected socket: what the library gets in exchange for a client's.
+    let placeholder: Int32
+    private let maxStreams: Int
+    private let addresses: AddressLimit
+    private let clock: Clock
+    private let epoll: Epoll
+    private let wakeup: Wakeup
+    private let mailbox: Mailbox<Mail>
+    private let places = Atomic(0)
+    /// Streams that were cut off.
+    private let cut = Atomic(0)
+    private let isOver = Atomic(false)
+
+    // The streams' thread.
+
+    private var streams: [ResponseStream] = []
+    private var byDescriptor: [Int32: ResponseStream] = [:]
+    private var closing: [ResponseStream] = []
+    /// Of this round.
+    private(set) var now: Int64
+    private var nextLook: Int64 = 0
+    private var isStopping = false
+
+    init(maxStreams: Int, addresses: AddressLimit, clock: Clock) throws(SystemError) {
+        self.maxStreams = maxStreams
+        self.addresses = addresses
+        self.clock = clock
+        now = clock.monotonic()
+        epoll = try Epoll()
+        wakeup = try Wakeup()
+        mailbox = Mailbox(wakeup: wakeup)
+        try epoll.add(wakeup.descriptor, .read)
+        placeholder = Int32(
+            try systemCall("socket") {
+                Int(socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0))
+            })
+    }
+
+    deinit {
+        close(placeholder)
+    }
+
+    // MARK: Any thread
+
+    /// How many streams there are, those that are about to begin included.
+    var count: Int { places.load(ordering: .relaxed) }
+
+    /// Streams that were ended because their client did not read, since the start.
+    var cuts: Int { cut.load(ordering: .relaxed) }
+
+    func takePlace() -> Bool {
+        if places.add(1, ordering: .relaxed).newValue <= maxStreams { return true }
+        givePlaceBack()
+        return false
+    }
+
+    func givePlaceBack() { places.subtract(1, ordering: .relaxed) }
+
+    /// Takes the descriptor over.
+    /// - Parameter writesHead: whether the answer's head is to be written too.
+    func open(_ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress, writesHead: Bool = true) {
+        post(.open(start, descriptor, peer, writesHead: writesHead))
+    }
+
+    /// Runs `body` on this thread, after what was handed in before; never once the server has stopped.
+    public func perform(_ body: @escaping @Sendable () -> Void) { post(.perform(body)) }
+
+    func stop() { post(.stop) }
+
+    /// Looks at the clock again.
+    func wake() { wakeup.signal() }
+
+    private func post(_ mail: Mail) {
+        mailbox.post(mail)
+        if isOver.load(ordering: .sequentiallyConsistent) { discard() }
+    }
+
+    /// Nobody reads mail any more, and nobody else would close these.
+    private func discard() {
+        for case .open(_, let descriptor, let peer, _) in mailbox.takeAll() {
+            close(descriptor)
+            addresses.closed(peer)
+        }
+    }
+
+    /// What the system holds of a stream that its client doesn't read, of all of them together first of all: a few may have
+    /// much, so that a burst doesn't make them fall behind. The system takes twice as much, for its own needs included.
+    private static let unreadBytes = 16 << 20
+    private static let unreadBytesOfOne = (16 << 10)...(128 << 10)
+
+    /// Bounds what the system holds of a socket's stream, which has its place already.
+    func boundUnread(_ descriptor: Int32) {
+        let share = Self.unreadBytes / max(count, 1)
+        var bytes = Int32(min(max(share, Self.unreadBytesOfOne.lowerBound), Self.unreadBytesOfOne.upperBound))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, 4)
+    }
+
+    // MARK: The streams' thread
+
+    /// The thread's body: returns after `stop`, when all streams are closed.
+    func run() {
+        var ready: [(descriptor: Int32, interest: Epoll.Interest)] = []
+        while !isStopping {
+            ready.removeAll(keepingCapacity: true)
+            epoll.wait(milliseconds: streams.isEmpty ? -1 : 1000) { ready.append(($0, $1)) }
+            now = clock.monotonic()
+            for (descriptor, interest) in ready {
+                if let stream = byDescriptor[descriptor] { look(at: stream, interest) } else { wakeup.clear() }
+            }
+            for mail in mailbox.takeAll() { read(mail) }
+            if now >= nextLook { lookAtAll() }
+            closeThoseThatAreOver()
+        }
+        for stream in streams { stream.end() }
+        closeThoseThatAreOver()
+        isOver.store(true, ordering: .sequentiallyConsistent)
+        discard()
+    }
+
+    private func read(_ mail: Mail) {
+        switch mail {
+        case .open(let start, let descriptor, let peer, let writesHead): begin(start, descriptor, peer, writesHead)
+        case .perform(let body): body()
+        case .stop: isStopping = true
+        }
+    }
+
+    private func begin(_ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress, _ writesHead: Bool) {
+        prepare(descriptor)
+        do throws(SystemError) {
+            try epoll.add(descriptor, .hangUp)
+        } catch {
+            close(descriptor)
+            addresses.closed(peer)
+            return
+        }
+        start.open()
+        let stream = ResponseStream(self, start, descriptor, peer, now: now)
+        stream.index = streams.count
+        streams.append(stream)
+        byDescriptor[descriptor] = stream
+        if writesHead { stream.write(start.headBytes(wall: clock.wall())) }
+        stream.delegate.opened(stream)
+    }
+
+    /// Small pieces go out at once; what a client doesn't read is bounded; a client whose machine has vanished is noticed
+    /// by its not acknowledging a heartbeat.
+    private func prepare(_ descriptor: Int32) {
+        func set(_ level: Int32, _ option: Int32, _ value: Int32) {
+            var value = value
+            setsockopt(descriptor, level, option, &value, 4)
+        }
+        set(Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+        set(Int32(IPPROTO_TCP), TCP_USER_TIMEOUT, 60_000)
+        boundUnread(descriptor)
+    }
+
+    private func look(at stream: ResponseStream, _ interest: Epoll.Interest) {
+        // A client has nothing more to say: whoever closes its half has gone.
+        if !interest.isDisjoint(with: [.error, .hangUp]) { return stream.end() }
+        guard interest.contains(.write), stream.flush() else { return }
+        try? epoll.modify(stream.descriptor, .hangUp)
+        stream.delegate.drained(stream)
+    }
+
+    /// Tells when there is room again.
+    func watch(_ stream: ResponseStream) {
+        do throws(SystemError) {
+            try epoll.modify(stream.descriptor, [.hangUp, .write])
+        } catch {
+            stream.end()
+        }
+    }
+
+    /// Heartbeats, and the end of those who don't read. Once a second: 10,000 streams are half a millisecond.
+    private func lookAtAll() {
+        nextLook = now + 1_000_000_000
+        for stream in streams {
+            let seconds = (now - stream.since) / 1_000_000_000
+            if stream.isFull {
+                if seconds >= stream.rules.stallSeconds {
+                    stream.end()
+                    cut.addFromOneThread(1)
+                }
+            } else if seconds >= stream.rules.heartbeatSeconds {
+                stream.write(stream.rules.heartbeat)
+            }
+        }
+    }
+
+    func willClose(_ stream: ResponseStream) { closing.append(stream) }
+
+    /// At the end of a round, so that nobody is called from within a call of his own.
+    private func closeThoseThatAreOver() {
+        while let stream = closing.popLast() {
+            byDescriptor[stream.descriptor] = nil
+            let last = streams.removeLast()
+            if last !== stream {
+                last.index = stream.index
+                streams[stream.index] = last
+            }
+            close(stream.descriptor)
+            addresses.closed(stream.peer)
+            givePlaceBack()
+            stream.delegate.closed(stream)
+        }
+    }
+}

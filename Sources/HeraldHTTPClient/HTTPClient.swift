@@ -1,0 +1,102 @@
+import CHeraldCurl
+
+/// Asks HTTP servers, one request at a time, and keeps the connection for the next. Used by one thread.
+///
+/// Redirects are not followed. A proxy of the environment (`http_proxy`, …) is used, but not for this machine itself.
+public final class HTTPClient {
+    public struct Configuration: Sendable {
+        /// For `User-Agent`.
+        public var userAgent: String
+        /// A file of certificates (PEM) that servers are trusted by; `nil`: the system's.
+        public var certificateAuthorities: String?
+        /// Any certificate will do: only where nothing secret is asked or told.
+        public var isUnverified = false
+        /// Of an answer.
+        public var maxBodyBytes = 64 << 20
+
+        public init(userAgent: String, certificateAuthorities: String? = nil) {
+            self.userAgent = userAgent
+            self.certificateAuthorities = certificateAuthorities
+        }
+    }
+
+    private static let isLibraryReady = herald_client_init() == 1
+
+    private let easy: UnsafeMutableRawPointer
+    private let configuration: Configuration
+
+    public init(_ configuration: Configuration) throws(HTTPClientError) {
+        guard Self.isLibraryReady, let easy = curl_easy_init() else { throw .library }
+        self.easy = easy
+        self.configuration = configuration
+    }
+
+    deinit { curl_easy_cleanup(easy) }
+
+    /// Asks and waits for the answer, whatever its status.
+    public func send(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPAnswer {
+        try send(request, Exchange(maxBodyBytes: configuration.maxBodyBytes))
+    }
+
+    func send(_ request: HTTPRequest, _ exchange: Exchange) throws(HTTPClientError) -> HTTPAnswer {
+        // Its copies live until the list is freed.
+        var list: UnsafeMutablePointer<curl_slist>?
+        defer { curl_slist_free_all(list) }
+        for (name, value) in request.headers {
+            // A header with an empty value ends in a semicolon there.
+            list = curl_slist_append(list, value.isEmpty ? "\(name);" : "\(name): \(value)") ?? list
+        }
+        let result = perform(request, list, exchange)
+        if let error = exchange.error { throw error }
+        guard result.code == HERALD_CLIENT_OK || exchange.isEnded else {
+            let text = result.text.isEmpty ? String(cString: herald_client_message(result.code)) : result.text
+            let isURL = [HERALD_CLIENT_BAD_URL, HERALD_CLIENT_NOT_HTTP].contains(result.code)
+            throw isURL ? .url(text) : .failed(text)
+        }
+        return HTTPAnswer(status: exchange.status, head: exchange.head, body: exchange.body)
+    }
+
+    /// All pointers live until the transfer has ended.
+    private func perform(
+        _ request: HTTPRequest, _ headers: UnsafeMutablePointer<curl_slist>?, _ exchange: Exchange
+    ) -> (code: Int32, text: String) {
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(HERALD_CLIENT_ERROR_SIZE)) { errorText in
+            errorText.initialize(repeating: 0)
+            var settings = herald_client_request()
+            settings.headers = headers
+            settings.direct = request.isToThisMachine ? 1 : 0
+            settings.unverified = configuration.isUnverified ? 1 : 0
+            settings.timeout = request.timeoutSeconds * 1000
+            settings.error_text = errorText.baseAddress
+            settings.owner = Unmanaged.passUnretained(exchange).toOpaque()
+            settings.receive = receiveBody
+            settings.header = receiveHeader
+            if exchange.isStream { settings.progress = askWhetherToGoOn }
+            let code = withOptionalCString(configuration.certificateAuthorities) { authorities in
+                settings.ca_file = authorities
+                return request.method.withCString { method in
+                    settings.method = method
+                    return request.url.withCString { url in
+                        settings.url = url
+                        return configuration.userAgent.withCString { agent in
+                            settings.user_agent = agent
+                            return (request.body ?? []).withUnsafeBytes { body in
+                                // An empty array may have no address, but an empty body is one.
+                                settings.body = request.body == nil ? nil : body.baseAddress ?? UnsafeRawPointer(agent)
+                                settings.body_count = body.count
+                                return withExtendedLifetime(exchange) { herald_client_perform(easy, &settings) }
+                            }
+                        }
+                    }
+                }
+            }
+            let bytes = errorText.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+            return (code, String(decoding: bytes, as: UTF8.self))
+        }
+    }
+}
+
+private func withOptionalCString<Result>(_ text: String?, _ body: (UnsafePointer<CChar>?) -> Result) -> Result {
+    guard let text else { return body(nil) }
+    return text.withCString(body)
+}

@@ -1,0 +1,40 @@
+internal import HeraldRuntime
+
+/// One connection. Owned by the receiver's thread.
+final class Connection {
+    /// 1 for the first that the receiver took.
+    let number: Int
+    let stream: ByteStream
+    /// `nil` until the first bytes have told the protocol.
+    var conversation: (any Conversation)?
+    /// What came before the protocol was known.
+    var opening: [UInt8] = []
+    /// Bytes that the socket did not take yet.
+    var unsent: ArraySlice<UInt8> = []
+    /// Replies that wait, by stream.
+    var held: [Int32: ReceiverReply] = [:]
+    var requestCount = 0
+    /// What epoll watches it for.
+    var interest: ReceiverLoop.Interest = .read
+    var isClosed = false
+
+    init(number: Int, stream: ByteStream) {
+        self.number = number
+        self.stream = stream
+    }
+
+    /// Chooses the protocol by the first bytes, since HTTP/2 without TLS is told by nothing else. Keeps them until then.
+    func receive(_ bytes: ArraySlice<UInt8>, limits: ConversationLimits) {
+        if let conversation { return conversation.receive(bytes) }
+        opening += bytes
+        let preface = Self.http2Preface
+        if opening.count < preface.count, preface.starts(with: opening) { return }
+        let conversation: any Conversation =
+            opening.starts(with: preface) ? HTTP2Conversation(limits: limits) : HTTP1Conversation(limits: limits)
+        self.conversation = conversation
+        conversation.receive(opening[...])
+        opening = []
+    }
+
+    private static let http2Preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+}

@@ -1,0 +1,112 @@
+internal import HeraldRuntime
+
+// How bytes come and go.
+extension ReceiverLoop {
+    func ready(_ connection: Connection, _ interest: Interest) {
+        if connection.interest.contains(.read) {
+            read(connection)
+        } else if interest.contains(.error) {
+            return close(connection, .close)
+        }
+        advance(connection)
+    }
+
+    private func read(_ connection: Connection) {
+        while !connection.isClosed {
+            switch connection.stream.read(into: buffer) {
+            case .bytes(let count):
+                let bytes = [UInt8](UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                connection.receive(bytes[...], limits: limits)
+                if connection.conversation?.hasTooMuch ?? false { close(connection, .reset) }
+            case .blocked:
+                return
+            case .end:
+                advance(connection)
+                close(connection, .close)
+            case .failed:
+                close(connection, .close)
+            }
+        }
+    }
+
+    /// Takes the requests that are there, and sends what can be sent.
+    func advance(_ connection: Connection) {
+        guard !connection.isClosed else { return }
+        if let conversation = connection.conversation {
+            while true {
+                let request = conversation.nextRequest()
+                if let request { take(request, from: connection) }
+                guard send(conversation, to: connection) else { return }
+                if request == nil { break }
+            }
+        }
+        watch(connection, isBlocked: false)
+    }
+
+    /// - Returns: whether everything is sent and the connection goes on.
+    private func send(_ conversation: any Conversation, to connection: Connection) -> Bool {
+        // After so many it is the others' turn; epoll reports this connection again at once.
+        var turns = 4
+        while true {
+            if connection.unsent.isEmpty {
+                if turns == 0 {
+                    watch(connection, isBlocked: true)
+                    return false
+                }
+                turns -= 1
+                connection.unsent = conversation.output()[...]
+                for pause in conversation.takePauses() {
+                    later(pause.milliseconds, .drop(connection: connection.number, stream: pause.stream))
+                }
+                if connection.unsent.isEmpty { break }
+            }
+            switch connection.unsent.withUnsafeBytes({ connection.stream.write($0) }) {
+            case .bytes(let count):
+                connection.unsent = connection.unsent.dropFirst(count)
+            case .blocked:
+                watch(connection, isBlocked: true)
+                return false
+            case .end, .failed:
+                close(connection, .close)
+                return false
+            }
+        }
+        if let ending = conversation.ending {
+            close(connection, ending)
+            return false
+        }
+        return true
+    }
+
+    private func watch(_ connection: Connection, isBlocked: Bool) {
+        guard connection.interest.contains(.read) else { return }
+        let interest: Interest = isBlocked || connection.stream.wantsToWrite ? [.read, .write] : .read
+        guard interest != connection.interest else { return }
+        connection.interest = interest
+        do {
+            try epoll.modify(connection.stream.descriptor, interest)
+        } catch {
+            close(connection, .reset)
+        }
+    }
+
+    private func take(_ incoming: IncomingRequest, from connection: Connection) {
+        connection.requestCount += 1
+        let request = ReceivedRequest(
+            version: incoming.version, connection: connection.number, position: connection.requestCount,
+            receivedAt: clock.monotonic(), method: incoming.method, path: incoming.path, headers: incoming.headers,
+            body: incoming.body)
+        recording.append(request)
+        let reply = script(request)
+        let work = Work.reply(connection: connection.number, stream: incoming.stream)
+        switch reply.hold {
+        case .nothing:
+            connection.conversation?.perform(reply, on: incoming.stream)
+            return
+        case .milliseconds(let milliseconds): later(milliseconds, work)
+        case .gate(let gate): gate.whenOpen { [mailbox] in mailbox.post(work) }
+        case .forever: return
+        }
+        connection.held[incoming.stream] = reply
+    }
+}

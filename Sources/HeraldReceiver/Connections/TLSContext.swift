@@ -1,0 +1,59 @@
+internal import CHeraldSSL
+
+/// What all TLS sessions of a receiver share.
+///
+/// `@unchecked Sendable`: never changed once it is made, and OpenSSL counts references to it atomically.
+final class TLSContext: @unchecked Sendable {
+    private let context: OpaquePointer
+    /// The SHA-256 of the public key (DER), in base64.
+    let pin: String
+
+    /// Takes the context over.
+    init(_ context: OpaquePointer, pin: String) {
+        self.context = context
+        self.pin = pin
+    }
+
+    deinit { SSL_CTX_free(context) }
+
+    /// A session on a connected socket, or `nil` when there is no memory.
+    func accept(_ socket: Int32) -> TLSSession? {
+        herald_tls_accept(context, socket).map { TLSSession($0) }
+    }
+}
+
+/// The server's side of TLS on one socket. Used by one thread. Handshakes while it reads.
+final class TLSSession {
+    private let session: OpaquePointer
+
+    fileprivate init(_ session: OpaquePointer) {
+        self.session = session
+    }
+
+    deinit { SSL_free(session) }
+
+    func read(into buffer: UnsafeMutableRawBufferPointer) -> Transferred {
+        Transferred(herald_tls_read(session, buffer.baseAddress, Int32(clamping: buffer.count)))
+    }
+
+    func write(_ bytes: UnsafeRawBufferPointer) -> Transferred {
+        Transferred(herald_tls_write(session, bytes.baseAddress, Int32(clamping: bytes.count)))
+    }
+
+    /// Whether the handshake waits for room to write.
+    var wantsToWrite: Bool { herald_tls_wants_write(session) != 0 }
+
+    /// Says that nothing more comes.
+    func close() { herald_tls_close(session) }
+}
+
+extension Transferred {
+    fileprivate init(_ result: Int) {
+        switch result {
+        case HERALD_TLS_END: self = .end
+        case HERALD_TLS_BLOCKED: self = .blocked
+        case HERALD_TLS_FAILED: self = .failed
+        default: self = .bytes(result)
+        }
+    }
+}

@@ -1,0 +1,171 @@
+internal import HeraldRuntime
+internal import Synchronization
+
+/// A webhook receiver that does what its script says, good or bad: an HTTP server for tests, and to try things out.
+///
+/// It speaks HTTP/1.1 and HTTP/2, the latter by ALPN where it has TLS, and else to clients that begin with it. One thread
+/// serves all connections; whoever holds the object may use it from any thread.
+///
+///     let receiver = try Receiver { request in request.path == "/bad" ? .status(500) : .status(204) }
+///     defer { receiver.close() }
+///     … receiver.url("/hook") …
+///     let requests = await receiver.requests(1)
+public final class Receiver: Sendable {
+    /// Called for each complete request, on the receiver's thread: must return soon, and must not call `close`.
+    public typealias Script = @Sendable (ReceivedRequest) -> ReceiverReply
+
+    /// What a receiver does with a new connection.
+    public enum Welcome: Sendable {
+        case serve
+        /// Takes it and never reads from it.
+        case ignore
+        case close
+        /// Breaks it with a TCP reset.
+        case reset
+    }
+
+    public struct Configuration: Sendable {
+        /// An IPv4 address.
+        public var address = "127.0.0.1"
+        /// 0: the system chooses a free one.
+        public var port: UInt16 = 0
+        public var tls: ReceiverTLS?
+        /// Called with the number of each new connection, 1 for the first, on the receiver's thread.
+        public var welcome: @Sendable (Int) -> Welcome = { _ in .serve }
+        /// A larger body is answered 413.
+        public var maxBodyBytes = 16 * 1024 * 1024
+        /// More wait in the system's queue until others have ended.
+        public var maxConnections = 10_000
+        /// How many requests are kept for `requests`.
+        public var maxRecordedRequests = 1_000_000
+
+        public init() {}
+    }
+
+    public let address: String
+    public let port: UInt16
+    /// The SHA-256 of the receiver's public key (DER), in base64; `nil` without TLS.
+    public let pin: String?
+    private let scheme: String
+    private let recording: Recording
+    private let mailbox: Mailbox<ReceiverLoop.Work>
+    /// `nil` once it was closed. The lock makes a second `close` wait for the first.
+    private let thread: Mutex<HeraldRuntime.Thread?>
+    private let isRefusing = Mutex(false)
+
+    /// Listens, and starts the thread.
+    public init(_ configuration: Configuration, script: @escaping Script) throws(ReceiverError) {
+        let context = try configuration.tls.map { settings throws(ReceiverError) in
+            try settings.authority.serverContext(settings)
+        }
+        let listener = try ListeningSocket(address: configuration.address, port: configuration.port)
+        recording = Recording(limit: configuration.maxRecordedRequests)
+        address = configuration.address
+        port = listener.port
+        pin = context?.pin
+        scheme = configuration.tls == nil ? "http" : "https"
+        do throws(SystemError) {
+            let loop = try ReceiverLoop(
+                configuration, listener, tls: context, recording: recording, clock: .system, script: script)
+            mailbox = loop.mailbox
+            thread = Mutex(try HeraldRuntime.Thread(name: "receiver") { loop.run() })
+        } catch {
+            throw .system(error)
+        }
+    }
+
+    /// - Parameters:
+    ///   - address: an IPv4 address.
+    ///   - port: 0: the system chooses a free one.
+    ///   - tls: `nil`: plain HTTP.
+    public convenience init(
+        address: String = "127.0.0.1", port: UInt16 = 0, tls: ReceiverTLS? = nil,
+        script: @escaping Script = { _ in .status(200) }
+    ) throws(ReceiverError) {
+        var configuration = Configuration()
+        configuration.address = address
+        configuration.port = port
+        configuration.tls = tls
+        try self.init(configuration, script: script)
+    }
+
+    deinit { close() }
+
+    public func url(_ path: String = "/") -> String { "\(scheme)://\(address):\(port)\(path)" }
+
+    // MARK: What came
+
+    /// Everything received so far, in the order in which it was complete.
+    public var requests: [ReceivedRequest] { recording.requests }
+
+    /// Of all requests, also those beyond the number that is kept.
+    public var requestCount: Int { recording.requestCount }
+
+    public var connectionCount: Int { recording.connectionCount }
+
+    /// Waits until that many requests have come, and returns all that have. It returns early when the receiver is closed
+    /// or the task is cancelled.
+    public func requests(_ count: Int) async -> [ReceivedRequest] {
+        await requests { $0.count >= count }
+    }
+
+    /// Waits until the condition holds for the requests so far, and returns them; ends early likewise.
+    public func requests(
+        until condition: @escaping @Sendable ([ReceivedRequest]) -> Bool
+    ) async -> [ReceivedRequest] {
+        await recording.wait(until: condition)
+        return recording.requests
+    }
+
+    // MARK: Its end
+
+    /// Closes the connections that are open, and goes on listening: what a keep-alive timeout looks like. Returns when it is
+    /// done.
+    public func closeConnections() { perform { .closeConnections(done: $0) } }
+
+    /// Breaks the connections that are open, and closes the listening socket, as a process that died would. Returns when it
+    /// is done.
+    public func refuseConnections() {
+        isRefusing.withLock { isRefusing in
+            perform { .refuse(done: $0) }
+            isRefusing = true
+        }
+    }
+
+    /// Listens on the same port again after `refuseConnections`. Returns when it is done.
+    public func acceptConnections() throws(ReceiverError) {
+        let result: Result<Void, ReceiverError> = isRefusing.withLock { isRefusing in
+            guard isRefusing else { return .success(()) }
+            do throws(ReceiverError) {
+                let socket = try ListeningSocket(address: address, port: port)
+                perform { .listen(socket, done: $0) }
+                isRefusing = false
+                return .success(())
+            } catch {
+                return .failure(error)
+            }
+        }
+        try result.get()
+    }
+
+    /// Has the thread do something, and waits until it is done.
+    private func perform(_ work: (HeraldRuntime.Semaphore) -> ReceiverLoop.Work) {
+        guard let done = try? HeraldRuntime.Semaphore() else { return }
+        let isOpen = thread.withLock { thread in
+            if thread != nil { mailbox.post(work(done)) }
+            return thread != nil
+        }
+        if isOpen { done.wait() }
+    }
+
+    /// Refuses new connections, breaks all others and ends the thread. May be called again.
+    public func close() {
+        thread.withLock { thread in
+            guard let running = thread else { return }
+            mailbox.post(.stop)
+            running.join()
+            thread = nil
+        }
+        recording.finish()
+    }
+}

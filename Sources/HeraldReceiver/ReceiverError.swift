@@ -1,0 +1,19 @@
+public import HeraldRuntime
+
+/// Why there is no receiver.
+public enum ReceiverError: Error, CustomStringConvertible {
+    case notAnAddress(String)
+    case cannotListen(String, SystemError)
+    case system(SystemError)
+    /// OpenSSL could not do what is named.
+    case tlsFailed(String)
+
+    public var description: String {
+        switch self {
+        case .notAnAddress(let text): "\(text) is not an IPv4 address, such as 127.0.0.1."
+        case .cannotListen(let address, let error): "Can't listen on \(address): \(error)."
+        case .system(let error): "The system refused: \(error)."
+        case .tlsFailed(let action): "OpenSSL failed when \(action)."
+        }
+    }
+}

@@ -1,0 +1,96 @@
+internal import HeraldJSON
+
+/// What is wrong in a script, for people.
+public struct ScriptError: Error, Equatable, CustomStringConvertible, Sendable {
+    public let description: String
+}
+
+extension ReplyScript {
+    /// The script that a request's target holds; `nil`: none. A path whose first word is a directive is read as directives
+    /// to its end; parameters of a query that are none are somebody else's.
+    init?(target: String) throws(ScriptError) {
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        var words = parts[0].split(separator: "/").map(Self.decoded)[...]
+        let isPathPlain = words.first.flatMap(Directive.named) == nil
+        var isPlain = isPathPlain
+        while !isPathPlain, let name = words.popFirst() {
+            guard let directive = Directive.named(name) else {
+                throw ScriptError(description: "/\(name) is no directive. `herald receiver --help` lists all.")
+            }
+            try apply(directive, directive.placeholder == nil ? "" : words.popFirst())
+        }
+        for pair in parts.count > 1 ? parts[1].split(separator: "&") : [] {
+            let sides = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let directive = Directive.named(Self.decoded(sides[0])) else { continue }
+            isPlain = false
+            let value = sides.count > 1 ? Self.decoded(Substring(sides[1].replacing("+", with: " "))) : nil
+            try apply(directive, directive.placeholder == nil ? "" : value)
+        }
+        if isPlain { return nil }
+    }
+
+    /// An object of directives, or an array of such objects, one for each step.
+    init(json: JSONValue, path: String) throws(ScriptError) {
+        let objects = json.kind == .array ? Array(json.elements) : [json]
+        guard !objects.isEmpty, objects.count <= Directive.maxSteps, objects.allSatisfy({ $0.kind == .object }) else {
+            throw ScriptError(
+                description: "\(path) must be an object of directives, or an array of up to \(Directive.maxSteps) such."
+            )
+        }
+        for (index, object) in objects.enumerated() {
+            if index > 0 { steps.append(ReplyStep()) }
+            for (name, value) in object.members {
+                guard let directive = Directive.named(name) else {
+                    throw ScriptError(
+                        description: "\(path): \(name) is no directive. `herald receiver --help` lists all.")
+                }
+                for value in value.kind == .array ? Array(value.elements) : [value] {
+                    if directive.placeholder == nil, value.bool == false { continue }
+                    do throws(ScriptError) {
+                        try apply(directive, Self.text(value))
+                    } catch {
+                        throw ScriptError(description: "\(path): \(error)")
+                    }
+                }
+            }
+        }
+    }
+
+    private mutating func apply(_ directive: Directive, _ value: String?) throws(ScriptError) {
+        guard let value else {
+            throw ScriptError(description: "\(directive.name) needs a value: \(directive.usage)")
+        }
+        do throws(Directive.Disallowed) {
+            try directive.apply(value, &self)
+        } catch {
+            throw ScriptError(description: "\(directive.name) is \"\(value)\", but must be \(error.allowed).")
+        }
+    }
+
+    private static func text(_ value: JSONValue) -> String? {
+        switch value.kind {
+        case .string: value.string
+        case .number, .bool: String(decoding: value.bytes, as: UTF8.self)
+        case .null, .array, .object: nil
+        }
+    }
+
+    /// Percent-decoded; what is no `%` and two digits stays.
+    private static func decoded(_ text: Substring) -> String {
+        let bytes = Array(text.utf8)
+        var result: [UInt8] = []
+        var index = 0
+        while index < bytes.count {
+            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
+                let value = UInt8(String(decoding: bytes[(index + 1)...(index + 2)], as: UTF8.self), radix: 16)
+            {
+                result.append(value)
+                index += 3
+            } else {
+                result.append(bytes[index])
+                index += 1
+            }
+        }
+        return String(decoding: result, as: UTF8.self)
+    }
+}

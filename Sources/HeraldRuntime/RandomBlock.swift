@@ -1,0 +1,23 @@
+import CHeraldLinux
+import Glibc
+
+/// Random numbers of the system, fetched a block at a time: a system call costs more than the number. A value; whoever
+/// holds it guards it.
+public struct RandomBlock: RandomNumberGenerator, Sendable {
+    private var block: [UInt64] = []
+    private static let size = 64
+
+    public init() {}
+
+    public mutating func next() -> UInt64 {
+        if let number = block.popLast() { return number }
+        block = Array(repeating: 0, count: Self.size)
+        let count = block.withUnsafeMutableBytes { getrandom($0.baseAddress, $0.count, 0) }
+        if count != Self.size * 8 {
+            // Interrupted, or not there: the standard library's way, which waits.
+            var system = SystemRandomNumberGenerator()
+            for index in block.indices { block[index] = system.next() }
+        }
+        return block.removeLast()
+    }
+}

@@ -1,0 +1,46 @@
+import CHeraldLinux
+import Glibc
+
+/// Counts permits; any thread signals, any thread waits.
+public final class Semaphore: Sendable {
+    private let descriptor: Int32
+
+    public init() throws(SystemError) {
+        descriptor = Int32(try systemCall("eventfd") { Int(herald_eventfd(1)) })
+    }
+
+    deinit { close(descriptor) }
+
+    public func signal() {
+        var one: UInt64 = 1
+        _ = write(descriptor, &one, 8)
+    }
+
+    /// Takes one permit, waiting until there is one.
+    public func wait() {
+        while !take() { waitForPermit(milliseconds: -1) }
+    }
+
+    /// Takes one permit, waiting for it so long at most.
+    /// - Returns: whether there was one.
+    public func wait(milliseconds: Int32) -> Bool {
+        let deadline = Clock.system.monotonic() + Int64(milliseconds) * 1_000_000
+        while !take() {
+            let rest = deadline - Clock.system.monotonic()
+            if rest <= 0 { return false }
+            waitForPermit(milliseconds: Int32(clamping: rest / 1_000_000 + 1))
+        }
+        return true
+    }
+
+    // The descriptor does not block, since it shares its constructor with `Wakeup`.
+    private func take() -> Bool {
+        var count: UInt64 = 0
+        return read(descriptor, &count, 8) == 8
+    }
+
+    private func waitForPermit(milliseconds: Int32) {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        _ = poll(&entry, 1, milliseconds)
+    }
+}

@@ -1,0 +1,57 @@
+import CHeraldLinux
+import Glibc
+
+/// An operating-system thread with a name, for work that must not run on Swift's cooperative pool.
+public final class Thread: Sendable {
+    // pthread_t is an integer on Linux.
+    private let handle: pthread_t
+
+    private final class Start {
+        let name: String
+        let body: @Sendable () -> Void
+        init(name: String, body: @escaping @Sendable () -> Void) {
+            self.name = name
+            self.body = body
+        }
+    }
+
+    /// Starts at once.
+    /// - Parameter name: as `top -H` shows it; cut to 15 bytes by the kernel.
+    public init(name: String, body: @escaping @Sendable () -> Void) throws(SystemError) {
+        let start = Unmanaged.passRetained(Start(name: name, body: body))
+        var handle = pthread_t()
+        let code = pthread_create(&handle, nil, threadMain, start.toOpaque())
+        if code != 0 {
+            start.release()
+            throw SystemError(call: "pthread_create", code: code)
+        }
+        self.handle = handle
+    }
+
+    /// Whether the caller runs on it.
+    public var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }
+
+    /// Waits for the end of the body. To be called once.
+    public func join() {
+        pthread_join(handle, nil)
+    }
+
+    /// Lets the thread end by itself. To be called once, in place of `join`.
+    public func detach() {
+        pthread_detach(handle)
+    }
+
+    /// From now on the calling thread gets little of a processor that others want too.
+    public static func letOthersGoFirst() { herald_lower_priority() }
+
+    fileprivate static func run(_ argument: UnsafeMutableRawPointer) {
+        let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
+        herald_name_thread(start.name)
+        start.body()
+    }
+}
+
+private func threadMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    if let argument { Thread.run(argument) }
+    return nil
+}

@@ -1,0 +1,35 @@
+import CHeraldLinux
+import Glibc
+
+/// An eventfd: how one thread wakes another. A wake is never lost and costs nothing while the sleeper is awake.
+///
+/// Any thread may call `signal`; one thread waits or polls `descriptor`.
+public final class Wakeup: Sendable {
+    /// For `poll` and epoll; readable while a signal is pending. Owned by this object.
+    public let descriptor: Int32
+
+    public init() throws(SystemError) {
+        descriptor = Int32(try systemCall("eventfd") { Int(herald_eventfd(0)) })
+    }
+
+    deinit { close(descriptor) }
+
+    /// Makes `descriptor` readable. Never blocks: a full counter means that a wake is pending anyway.
+    public func signal() {
+        var one: UInt64 = 1
+        _ = write(descriptor, &one, 8)
+    }
+
+    /// Takes back all pending signals. Never blocks.
+    public func clear() {
+        var count: UInt64 = 0
+        _ = read(descriptor, &count, 8)
+    }
+
+    /// Sleeps until a signal or for `milliseconds` (negative: without limit), and takes the signals back.
+    public func wait(milliseconds: Int32 = -1) {
+        var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        _ = poll(&entry, 1, milliseconds)
+        clear()
+    }
+}

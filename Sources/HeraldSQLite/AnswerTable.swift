@@ -1,0 +1,89 @@
+import HeraldCore
+
+/// What idempotency keys were answered, as the writer has it: `answers`. Bodies may hold a secret, so the vault has them.
+struct AnswerTable {
+    private let vault: Vault
+    private let find, set, removeExpired, page, remove: Statement
+
+    /// Rows that are in memory at once when all are looked at.
+    private static let pageSize = 256
+
+    init(_ connection: Connection, _ vault: Vault) throws(StoreError) {
+        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
+        self.vault = vault
+        find = try prepare(
+            "SELECT \(StoredAnswer.columns) FROM answers WHERE app = ?1 AND key = ?2 AND expires_at > ?3")
+        set = try prepare(
+            """
+            INSERT OR REPLACE INTO answers (\(StoredAnswer.columns), app, key, expires_at)
+            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+            """)
+        removeExpired = try prepare(
+            """
+            DELETE FROM answers WHERE rowid IN
+            (SELECT rowid FROM answers WHERE expires_at <= ?1 ORDER BY expires_at LIMIT ?2)
+            """)
+        page = try prepare("SELECT rowid, app, key, body FROM answers WHERE rowid > ?1 ORDER BY rowid LIMIT ?2")
+        remove = try prepare("DELETE FROM answers WHERE rowid = ?1")
+    }
+
+    func answer(app: AppKey, key: String, now: Int64) throws(StoreError) -> StoredAnswer? {
+        find.bind(1, app.rawValue)
+        find.bind(2, key)
+        find.bind(3, now)
+        return try find.row { row throws(StoreError) in try StoredAnswer(row, app: app, key: key, vault) }
+    }
+
+    func set(_ answer: StoredAnswer, app: AppKey, key: String, expiresAt: Int64) throws(StoreError) {
+        set.bind(1, copying: answer.fingerprint)
+        set.bind(2, Int64(answer.status))
+        set.bind(3, TextList.encode(answer.headers))
+        set.bind(5, app.rawValue)
+        set.bind(6, key)
+        set.bind(7, expiresAt)
+        try set.run(4, lent: try vault.seal(answer.body, .answer(app, key: key)))
+    }
+
+    func removeExpired(now: Int64, limit: Int) throws(StoreError) {
+        removeExpired.bind(1, now)
+        removeExpired.bind(2, Int64(limit))
+        try removeExpired.run()
+    }
+
+    /// - Returns: how many.
+    func removeThose(of app: AppKey, naming subject: ErasedSubject) throws(StoreError) -> Int {
+        var removed = 0
+        try visit { answer throws(StoreError) in
+            guard answer.app == app else { return }
+            guard subject.isNamed(in: try vault.open(answer.body, .answer(app, key: answer.key))) else { return }
+            remove.bind(1, answer.row)
+            try remove.run()
+            removed += 1
+        }
+        return removed
+    }
+
+    /// An answer's body as it is stored.
+    struct StoredBody {
+        let row: Int64
+        let app: AppKey
+        let key: String
+        let body: [UInt8]
+    }
+
+    /// Calls the closure, which may change the row, with each of them.
+    func visit(_ body: (StoredBody) throws(StoreError) -> Void) throws(StoreError) {
+        var last: Int64 = .min
+        while true {
+            page.bind(1, last)
+            page.bind(2, Int64(Self.pageSize))
+            let rows = try page.rows {
+                StoredBody(
+                    row: $0.integer(0), app: AppKey(rawValue: $0.integer(1)), key: $0.text(2), body: $0.bytes(3))
+            }
+            for row in rows { try body(row) }
+            guard rows.count == Self.pageSize, let end = rows.last else { return }
+            last = end.row
+        }
+    }
+}

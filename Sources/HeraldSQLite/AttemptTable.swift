@@ -1,0 +1,123 @@
+import HeraldCore
+
+/// The record of attempts, as the writer has it: `attempts`.
+struct AttemptTable {
+    private let connection: Connection
+    private let heads: AttemptHeads
+    /// What the open transaction changes of them.
+    private var changed: [DelegateKey: Int64] = [:]
+    private let add, keepHead, removeOld, wipeThoseOfEvent, recipients: Statement
+
+    init(_ connection: Connection, _ heads: AttemptHeads) throws(StoreError) {
+        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
+        self.connection = connection
+        self.heads = heads
+        add = try prepare(
+            """
+            INSERT INTO attempts (\(StoredAttempt.columns), previous) VALUES
+            (NULL, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19)
+            """)
+        keepHead = try prepare("INSERT OR REPLACE INTO attempt_heads SELECT ?1, ?2 WHERE \(delegateLives)")
+        removeOld = try prepare(AttemptTable.removeOld)
+        wipeThoseOfEvent = try prepare(
+            """
+            UPDATE attempts SET delegate = 0, event = 0, detail = NULL, excerpt = NULL, peer = NULL, bytes_sent = NULL,
+            bytes_received = NULL WHERE event = ?1
+            """)
+        recipients = try prepare(
+            """
+            SELECT delegate FROM attempts WHERE event = ?1
+            UNION SELECT delegate FROM waiting WHERE event = ?1 ORDER BY delegate
+            """)
+    }
+
+    /// Of the ?2 rows with the smallest ids, those that began before ?1. Not by time: that would take an index. Rows are in
+    /// the order of their ends, so those that are old are at the front.
+    static let removeOld = """
+        DELETE FROM attempts WHERE started_at < ?1 AND id IN
+        (SELECT id FROM attempts WHERE id < (SELECT max(id) FROM attempts) ORDER BY id LIMIT ?2)
+        """
+
+    mutating func add(_ records: [AttemptRecord]) throws(StoreError) {
+        guard !records.isEmpty else { return }
+        var first: Int64?
+        for record in records {
+            try add(record)
+            first = first ?? connection.lastRow
+        }
+        let round = AttemptHeads.start(of: (first ?? 1) - 1)
+        if round != AttemptHeads.start(of: connection.lastRow) { try keepHeads(since: round) }
+    }
+
+    /// Binds only what is there, since most of most rows is NULL.
+    private mutating func add(_ record: AttemptRecord) throws(StoreError) {
+        add.bind(1, record.delegate)
+        add.bind(2, record.event)
+        add.bind(3, Int64(record.number))
+        add.bind(4, record.startedAt)
+        add.bind(5, record.duration)
+        if let status = record.status { add.bind(6, Int64(status)) }
+        if let failure = record.failure { add.bind(7, failure.rawValue) }
+        if !record.detail.isEmpty { add.bind(8, record.detail) }
+        if record.isReplay { add.bind(10, 1) }
+        bind(record.transport)
+        add.bind(19, changed[record.delegate] ?? heads.last(of: record.delegate))
+        if record.excerpt.isEmpty { try add.run() } else { try add.run(9, lent: record.excerpt) }
+        changed[record.delegate] = connection.lastRow
+    }
+
+    /// Of those that are older the table has it.
+    private func keepHeads(since attempt: Int64) throws(StoreError) {
+        for (delegate, last) in heads.since(attempt).merging(changed, uniquingKeysWith: { $1 }) where last > 0 {
+            keepHead.bind(1, delegate)
+            keepHead.bind(2, last)
+            try keepHead.run()
+        }
+    }
+
+    /// The delegate is gone, and nobody lists its attempts any more.
+    mutating func forget(_ delegate: DelegateKey) { changed[delegate] = 0 }
+
+    /// The open transaction has ended.
+    mutating func ended(committed: Bool) {
+        if changed.isEmpty { return }
+        if committed { heads.take(changed) }
+        changed.removeAll(keepingCapacity: true)
+    }
+
+    private func bind(_ transport: TransportRecord) {
+        func bind(_ index: Int32, _ value: Int64) {
+            if value != 0 { add.bind(index, value) }
+        }
+        bind(11, transport.lookup)
+        bind(12, transport.connect)
+        bind(13, transport.tls)
+        bind(14, transport.firstByte)
+        bind(15, transport.isReused ? 1 : 0)
+        if !transport.peer.isEmpty { add.bind(16, transport.peer) }
+        bind(17, transport.bytesSent)
+        bind(18, transport.bytesReceived)
+    }
+
+    /// - Returns: how many.
+    func remove(before time: Int64, limit: Int) throws(StoreError) -> Int {
+        removeOld.bind(1, time)
+        removeOld.bind(2, Int64(limit))
+        try removeOld.run()
+        return connection.changes
+    }
+
+    /// They stay as nobody's, and say no more than when they were, and how they ended: by them the list of a delegate goes
+    /// on, and the numbers count on.
+    /// - Returns: how many.
+    func wipeThose(of event: Sequence) throws(StoreError) -> Int {
+        wipeThoseOfEvent.bind(1, event)
+        try wipeThoseOfEvent.run()
+        return connection.changes
+    }
+
+    func recipients(event: Sequence) throws(StoreError) -> [DelegateKey] {
+        recipients.bind(1, event)
+        return try recipients.rows { $0.integer(0) }
+    }
+}

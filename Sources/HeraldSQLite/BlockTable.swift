@@ -1,0 +1,68 @@
+import HeraldCore
+
+/// What each app has in each block of the log: `app_blocks`.
+struct BlockTable {
+    private let count, remove, removeOld, set: Statement
+
+    /// Of the places ?1 to ?2. Of long data no more than the length is read.
+    static let count = """
+        SELECT app, count(*), sum(length(data) + length(CAST(id AS BLOB)) + length(CAST(type AS BLOB))
+            + ifnull(length(CAST(subject AS BLOB)), 0) + ifnull(length(CAST(attributes AS BLOB)), 0))
+        FROM events WHERE sequence BETWEEN ?1 AND ?2 GROUP BY app
+        """
+    /// Of blocks that the log has no more.
+    static let removeOld = "DELETE FROM app_blocks WHERE block < (SELECT min(sequence) FROM events) >> 10"
+
+    init(_ connection: Connection) throws(StoreError) {
+        count = try Statement(connection, BlockTable.count)
+        remove = try Statement(connection, "DELETE FROM app_blocks WHERE block = ?1")
+        removeOld = try Statement(connection, BlockTable.removeOld)
+        set = try Statement(
+            connection, "INSERT INTO app_blocks (\(AppBlock.columns)) VALUES (?1, ?2, ?3, ?4)")
+    }
+
+    /// Counts a block and keeps that.
+    func recount(_ block: Int64) throws(StoreError) -> [AppBlock] {
+        try removeOld.run()
+        let found = try found(in: block)
+        try keep(block, found)
+        return found
+    }
+
+    func keep(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) {
+        remove.bind(1, block)
+        try remove.run()
+        for part in parts {
+            set.bind(1, part.block)
+            set.bind(2, part.app.rawValue)
+            set.bind(3, part.events)
+            set.bind(4, part.bytes)
+            try set.run()
+        }
+    }
+
+    func found(in block: Int64) throws(StoreError) -> [AppBlock] {
+        let places = AppBlock.places(block)
+        count.bind(1, places.lowerBound)
+        count.bind(2, places.upperBound)
+        return try count.rows {
+            AppBlock(app: AppKey(rawValue: $0.integer(0)), block: block, events: $0.integer(1), bytes: $0.integer(2))
+        }
+    }
+
+    /// Of the whole log, which ends at `head`.
+    static func all(_ connection: Connection, head: Sequence) throws(StoreError) -> [AppBlock] {
+        let last = AppBlock.number(of: head)
+        let kept = try Statement(connection, "SELECT \(AppBlock.columns) FROM app_blocks WHERE block < ?1")
+        kept.bind(1, last)
+        let blocks = try kept.rows {
+            AppBlock(
+                app: AppKey(rawValue: $0.integer(1)), block: $0.integer(0), events: $0.integer(2), bytes: $0.integer(3))
+        }
+        return blocks + (try BlockTable(connection).found(in: last))
+    }
+}
+
+extension AppBlock {
+    fileprivate static let columns = "block, app, events, bytes"
+}

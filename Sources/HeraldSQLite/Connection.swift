@@ -1,0 +1,157 @@
+import CHeraldSQLite
+import HeraldCore
+import HeraldRuntime
+
+/// An open database: the one type that touches SQLite's connection handle (beside `Statement`, which prepares on it).
+///
+/// Confined to one thread at a time, so SQLite's own mutexes are off. Closing it never checkpoints, unless
+/// `checkpointOnClose` was called: a connection that only looked at a file leaves its bytes as they were.
+final class Connection {
+    enum Access { case readWrite, readOnly }
+
+    /// How long one call of a reader may take.
+    static let readSeconds: Int64 = 30
+
+    let path: String
+    /// For `Statement` alone.
+    let handle: OpaquePointer
+    /// Written by SQLite after each commit.
+    private let logPagesCell: UnsafeMutablePointer<Int32>
+    /// Read by SQLite while a statement runs.
+    private let deadlineCell: UnsafeMutablePointer<Int64>
+
+    /// Before the first connection.
+    private static let library: Void = {
+        herald_sqlite_count_no_memory()
+        herald_sqlite_gather_logs()
+    }()
+
+    /// Opens what is there: an empty file is an empty database, no file is an error.
+    /// - Parameter path: without symbolic links.
+    /// - Throws: `.notWritable` also when the file can only be read and `access` asks for more.
+    init(path: String, _ access: Access) throws(StoreError) {
+        _ = Self.library
+        let flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE
+        var opened: OpaquePointer?
+        let code = sqlite3_open_v2(
+            path, &opened, flags | (access == .readWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY),
+            access == .readWrite ? HERALD_LOG_VFS : nil)
+        guard let opened else { throw .failed(reason: "no memory for a connection") }
+        guard code == SQLITE_OK else {
+            let error = StoreError(
+                code: code, errno: sqlite3_system_errno(opened), message: String(cString: sqlite3_errmsg(opened)),
+                path: path)
+            sqlite3_close(opened)
+            throw error
+        }
+        self.path = path
+        handle = opened
+        logPagesCell = .allocate(capacity: 1)
+        logPagesCell.initialize(to: 0)
+        deadlineCell = .allocate(capacity: 1)
+        deadlineCell.initialize(to: .max)
+
+        // From here on `deinit` cleans up.
+        try configure(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        try configure(SQLITE_DBCONFIG_DEFENSIVE, true)
+        try configure(SQLITE_DBCONFIG_DQS_DML, false)
+        try configure(SQLITE_DBCONFIG_DQS_DDL, false)
+        // SQLite falls back to reading when it may not write.
+        if access == .readWrite, sqlite3_db_readonly(handle, "main") != 0 {
+            throw .notWritable(path: path, reason: "the file is read-only")
+        }
+        if access == .readOnly { herald_sqlite_watch_clock(handle, deadlineCell) }
+    }
+
+    deinit {
+        // Statements hold on to their connection, so none is left and this can't be refused.
+        sqlite3_close(handle)
+        logPagesCell.deallocate()
+        deadlineCell.deallocate()
+    }
+
+    private func configure(_ option: Int32, _ on: Bool) throws(StoreError) {
+        try check(herald_sqlite_configure(handle, option, on ? 1 : 0))
+    }
+
+    /// The last connection to close then copies the log into the file and removes the log.
+    func checkpointOnClose() throws(StoreError) {
+        try configure(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
+    }
+
+    /// Runs statements that return nothing.
+    func execute(_ sql: String) throws(StoreError) {
+        try check(sqlite3_exec(handle, sql, nil, nil, nil))
+    }
+
+    /// The first column of the first row, `nil` when there is none.
+    func text(_ sql: String) throws(StoreError) -> String? {
+        let statement = try Statement(self, sql)
+        return try statement.step() ? statement.text(0) : nil
+    }
+
+    func integer(_ sql: String) throws(StoreError) -> Int64 {
+        let statement = try Statement(self, sql)
+        return try statement.step() ? statement.integer(0) : 0
+    }
+
+    /// Sets a pragma and reads it back.
+    func set(_ pragma: String, _ value: String) throws(StoreError) {
+        // Some answer with a row, so this is a statement to step and not to execute.
+        _ = try text("PRAGMA \(pragma) = \(value)")
+        let found = try text("PRAGMA \(pragma)") ?? "nothing"
+        if found != value { throw .failed(reason: "SQLite keeps \(pragma) at \(found) instead of \(value)") }
+    }
+
+    var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
+
+    /// How many rows the last statement changed.
+    var changes: Int { Int(sqlite3_changes(handle)) }
+
+    /// The rowid that the last insert gave.
+    var lastRow: Int64 { sqlite3_last_insert_rowid(handle) }
+
+    /// Keeps `logPages` up to date from now on. To be called after the pragmas: `wal_autocheckpoint` takes the hook away.
+    func watchLog() {
+        herald_sqlite_watch_log(handle, logPagesCell)
+    }
+
+    /// Pages in the write-ahead log as of the last commit.
+    var logPages: Int {
+        get { Int(logPagesCell.pointee) }
+        set { logPagesCell.pointee = Int32(clamping: newValue) }
+    }
+
+    /// Gives a reader's statements from now on so long, after which they fail.
+    func startClock(seconds: Int64 = Connection.readSeconds) {
+        deadlineCell.pointee = Clock.system.monotonic() + seconds * 1_000_000_000
+    }
+
+    enum CheckpointMode { case passive, truncate }
+
+    /// Copies the log into the file, as far as readers allow, and never waits for them.
+    /// - Returns: whether all of it was copied, so that the next commit starts the log over.
+    func checkpoint(_ mode: CheckpointMode) throws(StoreError) -> Bool {
+        var pages: Int32 = 0
+        var copied: Int32 = 0
+        sqlite3_busy_timeout(handle, 0)
+        let code = sqlite3_wal_checkpoint_v2(
+            handle, nil, mode == .passive ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE, &pages, &copied)
+        sqlite3_busy_timeout(handle, Connection.busyMilliseconds)
+        if code & 0xff == SQLITE_BUSY { return false }
+        try check(code)
+        return pages == copied
+    }
+
+    static let busyMilliseconds: Int32 = 5000
+
+    func check(_ code: Int32) throws(StoreError) {
+        if code != SQLITE_OK { throw error(code) }
+    }
+
+    func error(_ code: Int32) -> StoreError {
+        StoreError(
+            code: code, errno: code & 0xff == SQLITE_IOERR ? sqlite3_system_errno(handle) : 0,
+            message: String(cString: sqlite3_errmsg(handle)), path: path)
+    }
+}

@@ -1,0 +1,110 @@
+import HeraldCore
+
+/// The log, as the writer has it: `events` and `marks`.
+struct EventTable {
+    private let find, findBySequence, first, oldest, removeThrough, overwrite: Statement
+    /// By the number of rows that each adds, descending to 1.
+    private let append: [(rows: Int, statement: Statement)]
+    private let addMark, removeMarks: Statement
+
+    init(_ connection: Connection) throws(StoreError) {
+        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
+        find = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
+        findBySequence = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE sequence = ?1")
+        append = try EventTable.rows.map { rows throws(StoreError) in (rows, try prepare(EventTable.append(rows))) }
+        first = try prepare("SELECT ifnull(min(sequence), 1) FROM events")
+        oldest = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE sequence <= ?1 ORDER BY sequence")
+        removeThrough = try prepare("DELETE FROM events WHERE sequence <= ?1")
+        overwrite = try prepare("UPDATE events SET subject = ?2, data = ?3, attributes = ?4 WHERE sequence = ?1")
+        addMark = try prepare("INSERT OR REPLACE INTO marks (\(LogMark.columns)) VALUES (?1, ?2)")
+        removeMarks = try prepare(EventTable.removeMarks)
+    }
+
+    /// A statement that adds 16 rows opens the table and its indices once, and goes on where it has just been: a row takes
+    /// two thirds of what it does in a statement of its own.
+    private static let rows = [16, 4, 1]
+
+    private static func append(_ rows: Int) -> String {
+        let row = "(" + Array(repeating: "?", count: LoggedEvent.columnCount).joined(separator: ", ") + ")"
+        return "INSERT INTO events (\(LoggedEvent.columns)) VALUES "
+            + Array(repeating: row, count: rows).joined(separator: ", ")
+    }
+
+    /// Of the marks below the first event, ?1, the last one still says something: when what follows arrived.
+    static let removeMarks =
+        "DELETE FROM marks WHERE sequence < (SELECT max(sequence) FROM marks WHERE sequence < ?1)"
+
+    func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent? {
+        find.bind(1, app.rawValue)
+        find.bind(2, id)
+        return try find.row { row throws(StoreError) in try LoggedEvent(row) }
+    }
+
+    /// - Parameter first: the sequence of the first of them.
+    func append(_ events: [Event], from first: Sequence) throws(StoreError) {
+        var start = 0
+        for (rows, statement) in append {
+            while events.count - start >= rows {
+                try add(events[start..<start + rows], from: first + Sequence(start), statement, parameter: 1)
+                start += rows
+            }
+        }
+    }
+
+    /// Binds the events one after the other, each lending its bytes until the statement has run.
+    /// - Parameter parameter: of the first column of the next row.
+    private func add(
+        _ events: ArraySlice<Event>, from sequence: Sequence, _ statement: Statement, parameter: Int32
+    ) throws(StoreError) {
+        guard let event = events.first else { return try statement.run() }
+        statement.bind(parameter, sequence)
+        statement.bind(parameter + 1, event.app.rawValue)
+        statement.bind(parameter + 2, event.id)
+        statement.bind(parameter + 3, event.type)
+        // Not bound is NULL.
+        if let subject = event.subject { statement.bind(parameter + 4, subject) }
+        statement.bind(parameter + 5, event.time)
+        if !event.attributes.isEmpty { statement.bind(parameter + 7, TextList.encode(event.attributes)) }
+        if let audience = event.audience { statement.bind(parameter + 8, audience) }
+        try statement.lend(parameter + 6, event.data) { () throws(StoreError) in
+            try add(
+                events.dropFirst(), from: sequence + 1, statement, parameter: parameter + Int32(LoggedEvent.columnCount)
+            )
+        }
+    }
+
+    func firstSequence() throws(StoreError) -> Sequence {
+        try first.row { $0.integer(0) } ?? 1
+    }
+
+    func oldest(through sequence: Sequence, maxBytes: Int) throws(StoreError) -> EventBatch {
+        oldest.bind(1, sequence)
+        return try oldest.batch(else: sequence + 1, maxBytes: maxBytes)
+    }
+
+    func remove(through sequence: Sequence) throws(StoreError) {
+        removeThrough.bind(1, sequence)
+        try removeThrough.run()
+        removeMarks.bind(1, sequence + 1)
+        try removeMarks.run()
+    }
+
+    /// - Returns: whether there was something to erase.
+    func erase(_ sequence: Sequence) throws(StoreError) -> Bool {
+        findBySequence.bind(1, sequence)
+        let found = try findBySequence.row { row throws(StoreError) in try LoggedEvent(row).event }
+        guard let found, !found.isErased else { return false }
+        let erased = found.erased()
+        overwrite.bind(1, sequence)
+        overwrite.bind(2, erased.subject)
+        overwrite.bind(4, TextList.encode(erased.attributes))
+        try overwrite.run(3, lent: erased.data)
+        return true
+    }
+
+    func add(_ mark: LogMark) throws(StoreError) {
+        addMark.bind(1, mark.sequence)
+        addMark.bind(2, mark.time)
+        try addMark.run()
+    }
+}

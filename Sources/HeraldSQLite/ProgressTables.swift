@@ -1,0 +1,124 @@
+import HeraldCore
+
+/// How far deliveries are, as the writer has it: `lanes`, `progress`, `replays` and `statistics`.
+struct ProgressTables {
+    private let connection: Connection
+    private let setLane, removeLane, setSettled, behind: Statement
+    private let addReplay, moveReplay, endReplay, removeReplay, countReplays: Statement
+    private let findStatistics, setStatistics, removeStatistics: Statement
+
+    init(_ connection: Connection) throws(StoreError) {
+        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
+        self.connection = connection
+        setLane = try prepare(
+            "INSERT OR REPLACE INTO lanes (\(LanePosition.columns)) SELECT ?1, ?2, ?3 WHERE \(delegateLives)")
+        removeLane = try prepare("DELETE FROM lanes WHERE delegate = ?1")
+        setSettled = try prepare("UPDATE progress SET settled = ?1")
+        behind = try prepare(ProgressTables.behind)
+        addReplay = try prepare(
+            """
+            INSERT INTO replays (delegate, start, cursor, until, created_at)
+            SELECT ?1, ?2, ?2, ?3, ?4 WHERE \(delegateLives)
+            """)
+        moveReplay = try prepare("UPDATE replays SET cursor = ?2 WHERE id = ?1")
+        endReplay = try prepare("DELETE FROM replays WHERE id = ?1")
+        removeReplay = try prepare("DELETE FROM replays WHERE id = ?1 AND delegate = ?2")
+        countReplays = try prepare("SELECT count(*) FROM replays WHERE delegate = ?1")
+        findStatistics = try prepare(
+            "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start = ?2")
+        setStatistics = try prepare(
+            """
+            INSERT OR REPLACE INTO statistics (\(DeliveryStatistics.columns))
+            SELECT ?1, ?2, ?3, ?4, ?5 WHERE \(delegateLives)
+            """)
+        removeStatistics = try prepare("DELETE FROM statistics WHERE start < ?1")
+    }
+
+    func set(_ lane: LanePosition) throws(StoreError) {
+        setLane.bind(1, lane.delegate)
+        setLane.bind(2, lane.cursor)
+        setLane.bind(3, lane.position)
+        try setLane.run()
+    }
+
+    func removeLane(_ delegate: DelegateKey) throws(StoreError) {
+        removeLane.bind(1, delegate)
+        try removeLane.run()
+    }
+
+    func setSettled(_ settled: Sequence) throws(StoreError) {
+        setSettled.bind(1, settled)
+        try setSettled.run()
+    }
+
+    /// Whether a lane has still to come to an event up to ?1, or a delivery of one waits.
+    static let behind = """
+        SELECT (SELECT settled FROM progress) < ?1 OR EXISTS (SELECT 1 FROM lanes WHERE cursor < ?1)
+        OR EXISTS (SELECT 1 FROM waiting INDEXED BY waiting_by_state WHERE state = 1 AND event <= ?1)
+        """
+
+    func isBehind(_ sequence: Sequence) throws(StoreError) -> Bool {
+        behind.bind(1, sequence)
+        return try behind.row { $0.integer(0) } == 1
+    }
+
+    // MARK: Replays
+
+    func addReplay(
+        delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
+    ) throws(StoreError) -> Replay {
+        addReplay.bind(1, delegate)
+        addReplay.bind(2, cursor)
+        addReplay.bind(3, until)
+        addReplay.bind(4, time)
+        try addReplay.run()
+        if connection.changes == 0 { throw .failed(reason: "delegate \(delegate) was deleted") }
+        return Replay(id: connection.lastRow, delegate: delegate, cursor: cursor, until: until, createdAt: time)
+    }
+
+    func moveReplay(_ id: Int64, to cursor: Sequence) throws(StoreError) {
+        moveReplay.bind(1, id)
+        moveReplay.bind(2, cursor)
+        try moveReplay.run()
+    }
+
+    func endReplay(_ id: Int64) throws(StoreError) {
+        endReplay.bind(1, id)
+        try endReplay.run()
+    }
+
+    /// - Returns: whether there was one.
+    func removeReplay(_ id: Int64, of delegate: DelegateKey) throws(StoreError) -> Bool {
+        removeReplay.bind(1, id)
+        removeReplay.bind(2, delegate)
+        try removeReplay.run()
+        return connection.changes > 0
+    }
+
+    func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int {
+        countReplays.bind(1, delegate)
+        return Int(try countReplays.row { $0.integer(0) } ?? 0)
+    }
+
+    // MARK: Statistics
+
+    func add(_ slot: DeliveryStatistics) throws(StoreError) {
+        findStatistics.bind(1, slot.delegate)
+        findStatistics.bind(2, slot.start)
+        var sum = slot
+        if let earlier = try findStatistics.row({ row throws(StoreError) in try DeliveryStatistics(row) }) {
+            sum.add(earlier)
+        }
+        setStatistics.bind(1, sum.delegate)
+        setStatistics.bind(2, sum.start)
+        setStatistics.bind(3, Int64(sum.delivered))
+        setStatistics.bind(4, Int64(sum.failed))
+        setStatistics.bind(5, sum.latencies.text)
+        try setStatistics.run()
+    }
+
+    func removeStatistics(before time: Int64) throws(StoreError) {
+        removeStatistics.bind(1, time)
+        try removeStatistics.run()
+    }
+}

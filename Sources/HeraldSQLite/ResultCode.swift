@@ -1,0 +1,34 @@
+import CHeraldSQLite
+import Glibc
+import HeraldCore
+
+extension StoreError {
+    /// What a result code of SQLite means to us.
+    /// - Parameters:
+    ///   - code: the extended result code.
+    ///   - errno: of the system call that failed, 0 when there was none.
+    init(code: Int32, errno systemError: Int32, message: String, path: String) {
+        let detail = systemError == 0 ? "SQLite code \(code)" : String(cString: strerror(systemError))
+        let reason = "\(message) (\(detail))"
+        switch (code, code & 0xff) {
+        case (herald_sqlite_ioerr_fsync(), _), (herald_sqlite_ioerr_dir_fsync(), _):
+            self = .syncFailed(reason: reason)
+        case (_, SQLITE_FULL):
+            self = .full
+        case (_, SQLITE_IOERR) where systemError == ENOSPC || systemError == EDQUOT:
+            self = .full
+        case (_, SQLITE_IOERR):
+            self = .inputOutput(reason: reason)
+        case (_, SQLITE_CORRUPT), (_, SQLITE_NOTADB):
+            self = .corrupt(path: path, reason: message)
+        case (herald_sqlite_cantopen_symlink(), _):
+            self = .notWritable(path: path, reason: "it is a symbolic link")
+        case (_, SQLITE_READONLY), (_, SQLITE_CANTOPEN), (_, SQLITE_PERM):
+            self = .notWritable(path: path, reason: reason)
+        case (_, SQLITE_INTERRUPT):
+            self = .failed(reason: "the read took longer than \(Connection.readSeconds) s and was given up")
+        default:
+            self = .failed(reason: reason)
+        }
+    }
+}

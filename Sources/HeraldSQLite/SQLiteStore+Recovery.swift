@@ -1,0 +1,83 @@
+import HeraldCore
+
+extension SQLiteStore {
+    /// Reads by keys and indexes only, so that its time grows with the delegates and with what was going on, and not
+    /// with the length of the log.
+    static func recovery(
+        _ connection: Connection, _ vault: Vault, head: Sequence
+    ) throws(StoreError) -> Recovery {
+        var recovery = Recovery()
+        recovery.head = head
+        recovery.first = head > 0 ? try connection.integer("SELECT min(sequence) FROM events") : 1
+        recovery.settled = try connection.integer("SELECT settled FROM progress")
+        recovery.delegates = try Statement(
+            connection, "SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"
+        ).rows { row throws(StoreError) in try WebhookDelegate(row, vault) }
+        recovery.nextDelegateKey = try connection.integer("SELECT max(key) FROM delegates") + 1
+        recovery.lanes = try Statement(connection, "SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
+            .rows { LanePosition($0) }
+        recovery.waiting = try Statement(
+            connection, "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE state = 1 ORDER BY due_at"
+        ).rows { row throws(StoreError) in try WaitingDelivery(row) }
+        recovery.decided = try decided(connection, recovery)
+        recovery.appStates = try Statement(connection, "SELECT \(AppState.columns) FROM app_states ORDER BY app")
+            .rows { AppState($0) }
+        recovery.replays = try Statement(connection, "SELECT \(Replay.columns) FROM replays ORDER BY id")
+            .rows { Replay($0) }
+        recovery.eventTypes = try Statement(
+            connection, "SELECT \(EventTypeRecord.columns) FROM event_types ORDER BY app, type"
+        ).rows { row throws(StoreError) in try EventTypeRecord(row) }
+        recovery.keys = try Statement(connection, "SELECT \(APIKey.columns) FROM keys ORDER BY id")
+            .rows { row throws(StoreError) in try APIKey(row) }
+        recovery.passes = try Statement(connection, "SELECT \(Pass.columns) FROM passes")
+            .rows { row throws(StoreError) in try Pass(row) }
+        recovery.apps = try Statement(
+            connection, "SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"
+        ).rows { App($0) }
+        recovery.nextAppKey = AppKey(
+            rawValue: max(AppKey.default.rawValue, try connection.integer("SELECT max(key) FROM apps")) + 1)
+        recovery.blocks = try BlockTable.all(connection, head: head)
+        if let secret = try secret(connection, vault) { recovery.secret = secret }
+        recovery.lastMark = try Statement(
+            connection, "SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"
+        ).row { LogMark($0) }
+        return recovery
+    }
+
+    /// What was asked for again counts like the rest: what a replay delivered the delegate has, and a replay that waits
+    /// has its row. Each stands at or before its lane's position, so the lane would only send it once more.
+    private static func decided(_ connection: Connection, _ recovery: Recovery) throws(StoreError) -> [DeliveryKey] {
+        let common = try Statement(connection, decidedAtCommonPosition)
+        common.bind(1, recovery.settled)
+        var decided = try common.rows { DeliveryKey($0) }
+        let own = try Statement(connection, decidedOfLane)
+        for lane in recovery.lanes where lane.cursor < lane.position {
+            own.bind(1, lane.delegate)
+            own.bind(2, lane.cursor)
+            own.bind(3, lane.position)
+            decided += try own.rows { DeliveryKey($0) }
+        }
+        return decided
+    }
+
+    /// Of lanes at the common position, ?1: whatever lies after it.
+    static let decidedAtCommonPosition = """
+        SELECT delegate, event FROM attempts WHERE event > ?1 AND status BETWEEN 200 AND 299 AND \(hasNoLane)
+        UNION SELECT delegate, event FROM waiting WHERE event > ?1 AND \(hasNoLane)
+        """
+
+    private static let hasNoLane = """
+        delegate NOT IN (SELECT delegate FROM lanes)
+        AND EXISTS (SELECT 1 FROM delegates WHERE key = delegate AND deleted_at IS NULL)
+        """
+
+    /// Of the lane of ?1: what lies between cursor and position, ?2 and ?3, looked up one by one.
+    static let decidedOfLane = """
+        WITH RECURSIVE span (event) AS
+        (SELECT ?2 + 1 WHERE ?2 < ?3 UNION ALL SELECT event + 1 FROM span WHERE event < ?3)
+        SELECT ?1, event FROM span
+        WHERE EXISTS (SELECT 1 FROM attempts
+            WHERE attempts.event = span.event AND delegate = ?1 AND status BETWEEN 200 AND 299)
+        OR EXISTS (SELECT 1 FROM waiting WHERE waiting.event = span.event AND delegate = ?1)
+        """
+}

@@ -1,0 +1,129 @@
+public import HeraldCore
+public import HeraldCrypto
+
+/// Whether a database is sealed, and how its key changes.
+extension SQLiteStore {
+    /// What is sealed as the proof of the key.
+    private static let proof = Array("herald".utf8)
+
+    /// Seals all that is sealed under another key, or opens it for good (`to`: `nil`), in one transaction. The store must
+    /// not be open.
+    /// - Throws: `.inUse` while a server runs; `.sealed` when `from` is not its key.
+    public static func rewrap(folder path: String, from: Sealer?, to: Sealer?) throws(StoreError) {
+        guard StoreFolder.holdsDatabase(path) else {
+            throw .notWritable(path: path, reason: "there is no database in it")
+        }
+        let folder = try StoreFolder(path)
+        let lock = try LockFile(path: folder.lock)
+        do {
+            let old = Vault(sealer: from)
+            let connection = try open(folder, lock, old)
+            try rewrap(connection, from: old, to: Vault(sealer: to))
+            try lock.write(logInUse: false)
+            try connection.checkpointOnClose()
+        }
+        // Let go of after the connection is closed.
+        withExtendedLifetime(lock) {}
+    }
+
+    /// Whether the database is sealed. Changes nothing.
+    /// - Throws: when it is, and not under the key of the vault.
+    static func sealing(_ connection: Connection, opens vault: Vault) throws(StoreError) -> Bool {
+        // Before schema version 2 nothing was.
+        guard try connection.integer("PRAGMA user_version") > 1 else { return false }
+        let found = try Statement(connection, "SELECT proof FROM sealing").row { $0.bytes(0) }
+        guard let found else { return false }
+        guard let sealer = vault.sealer else {
+            throw .sealed(path: connection.path, reason: "and no key was given")
+        }
+        do {
+            _ = try sealer.open(found, context: Vault.Place.proof.context)
+        } catch .otherKey {
+            throw .sealed(path: connection.path, reason: "under another key than the one that was given")
+        } catch {
+            throw .corrupt(path: connection.path, reason: error.description)
+        }
+        return true
+    }
+
+    /// One transaction. What was overwritten leaves the log as well.
+    static func rewrap(_ connection: Connection, from old: Vault, to new: Vault) throws(StoreError) {
+        do {
+            try connection.execute("BEGIN IMMEDIATE")
+            try rewrapDelegates(connection, from: old, to: new)
+            try rewrapAnswers(connection, from: old, to: new)
+            try rewrapSecret(connection, from: old, to: new)
+            try connection.execute("DELETE FROM sealing")
+            if new.sealer != nil {
+                try Statement(connection, "INSERT INTO sealing (proof) VALUES (?1)")
+                    .run(1, lent: try new.seal(proof, .proof))
+            }
+            try connection.execute("COMMIT")
+        } catch {
+            if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+            throw error
+        }
+        _ = try connection.checkpoint(.truncate)
+    }
+
+    private static func rewrapDelegates(
+        _ connection: Connection, from old: Vault, to new: Vault
+    ) throws(StoreError) {
+        let delegates = try Statement(
+            connection, "SELECT key, headers, secrets, tls, url FROM delegates WHERE deleted_at IS NULL"
+        ).rows { ($0.integer(0), $0.text(1), $0.bytes(2), $0.optionalText(3), $0.text(4)) }
+        let update = try Statement(
+            connection, "UPDATE delegates SET headers = ?2, secrets = ?3, tls = ?4, url = ?5 WHERE key = ?1")
+        func rewrapped(_ text: String, _ place: Vault.Place) throws(StoreError) -> String {
+            try new.seal(text: String(decoding: try old.open(text: text, place), as: UTF8.self), place)
+        }
+        for (key, headers, secrets, tls, url) in delegates {
+            update.bind(1, key)
+            update.bind(2, try rewrapped(headers, .headers(key)))
+            update.bind(4, try tls.map { tls throws(StoreError) in try rewrapped(tls, .tls(key)) })
+            update.bind(5, try rewrapped(url, .url(key)))
+            try update.run(3, lent: try new.seal(try old.open(secrets, .secrets(key)), .secrets(key)))
+        }
+    }
+
+    /// Seals the URLs of a sealed database in which they were not yet, before schema version 11. Base 64 has no colon. One
+    /// transaction; what was overwritten leaves the log as well.
+    static func sealURLs(_ connection: Connection, _ vault: Vault) throws(StoreError) {
+        let plain = try Statement(
+            connection, "SELECT key, url FROM delegates WHERE deleted_at IS NULL AND instr(url, ':') > 0"
+        ).rows { ($0.integer(0), $0.text(1)) }
+        if plain.isEmpty { return }
+        do {
+            try connection.execute("BEGIN IMMEDIATE")
+            let update = try Statement(connection, "UPDATE delegates SET url = ?2 WHERE key = ?1")
+            for (key, url) in plain {
+                update.bind(1, key)
+                update.bind(2, try vault.seal(text: url, .url(key)))
+                try update.run()
+            }
+            try connection.execute("COMMIT")
+        } catch {
+            if connection.isInTransaction { try? connection.execute("ROLLBACK") }
+            throw error
+        }
+        _ = try connection.checkpoint(.truncate)
+    }
+
+    private static func rewrapSecret(
+        _ connection: Connection, from old: Vault, to new: Vault
+    ) throws(StoreError) {
+        guard let secret = try secret(connection, old) else { return }
+        try Statement(connection, "UPDATE server SET secret = ?1").run(1, lent: try new.seal(secret.bytes, .secret))
+    }
+
+    private static func rewrapAnswers(
+        _ connection: Connection, from old: Vault, to new: Vault
+    ) throws(StoreError) {
+        let update = try Statement(connection, "UPDATE answers SET body = ?2 WHERE rowid = ?1")
+        try AnswerTable(connection, old).visit { answer throws(StoreError) in
+            let place = Vault.Place.answer(answer.app, key: answer.key)
+            update.bind(1, answer.row)
+            try update.run(2, lent: try new.seal(try old.open(answer.body, place), place))
+        }
+    }
+}

@@ -1,0 +1,104 @@
+public import HeraldCore
+public import HeraldCrypto
+import Synchronization
+
+/// The event store in one folder, on SQLite.
+///
+/// One connection does all writing and all checkpoints, in one process, behind a lock file: with more than one, SQLite
+/// before 3.51.3 can lose commits (its "WAL-reset bug"). Readers are read-only connections of their own.
+///
+/// Files: `herald.db`, its log `herald.db-wal` and index `herald.db-shm` while it is open, and `herald.lock`.
+// @unchecked: `writer` and `lock` belong to the writer's thread, as EventStore demands; all else is immutable or locked.
+public final class SQLiteStore: EventStore, @unchecked Sendable {
+    private let folder: StoreFolder
+    private let reserve: UInt64
+    private let vault: Vault
+    private let heads: AttemptHeads
+    /// `nil` once closed. The lock is let go of after the connection is closed.
+    private(set) var writer: Writer?
+    private var lock: LockFile?
+    /// Set by a failure after which nothing can be believed.
+    private let failure = Mutex<StoreError?>(nil)
+
+    /// Opens the database in the folder, and makes both when there is none.
+    /// - Parameters:
+    ///   - folder: its parent has to exist.
+    ///   - sealer: seals secrets, extra headers, URLs and remembered answers. Given for the first time, it seals what is there.
+    ///     A database that is sealed opens with the same key only: else `StoreError.sealed`.
+    ///   - reserve: with less room than this on the disk, `health` says full, while there still is some.
+    public init(folder: String, sealer: Sealer? = nil, reserve: UInt64 = 64 << 20) throws(StoreError) {
+        self.folder = try StoreFolder(folder)
+        self.reserve = reserve
+        let lock = try LockFile(path: self.folder.lock)
+        vault = Vault(sealer: sealer)
+        let connection = try SQLiteStore.open(self.folder, lock, vault)
+        heads = try AttemptHeads(connection)
+        writer = try Writer(connection, vault, heads)
+        self.lock = lock
+    }
+
+    deinit { close() }
+
+    public func recover() throws(StoreError) -> Recovery {
+        let writer = try openWriter()
+        return try SQLiteStore.recovery(writer.connection, vault, head: writer.head)
+    }
+
+    public func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
+        let writer = try openWriter()
+        do {
+            try writer.begin()
+            try body(writer)
+            try writer.commit()
+        } catch {
+            writer.rollback()
+            // Giving the log's room back may be what the next transaction needs.
+            if error == .full { _ = try? writer.connection.checkpoint(.truncate) }
+            throw remembered(error)
+        }
+        do {
+            try writer.checkpointIfDue()
+        } catch .full, .inputOutput {
+            // The commit is safe in the log; the next one tries again.
+        } catch {
+            throw remembered(error)
+        }
+    }
+
+    public func makeReader() throws(StoreError) -> any StoreReader {
+        try Reader(path: folder.database, heads)
+    }
+
+    public func health() throws(StoreError) {
+        if let failure = failure.withLock({ $0 }) { throw failure }
+        if try folder.freeBytes() < reserve { throw .full }
+    }
+
+    public func close() {
+        guard writer != nil else { return }
+        // After a failed flush the file stays as it is.
+        if failure.withLock({ $0 }) == nil { prepareToClose() }
+        writer = nil
+        lock = nil
+    }
+
+    /// Closing copies the log into the file and removes the log, so nobody has to miss the log from now on.
+    private func prepareToClose() {
+        try? lock?.write(logInUse: false)
+        try? writer?.connection.checkpointOnClose()
+    }
+
+    private func openWriter() throws(StoreError) -> Writer {
+        if let failure = failure.withLock({ $0 }) { throw failure }
+        guard let writer else { throw .failed(reason: "it is closed") }
+        return writer
+    }
+
+    private func remembered(_ error: StoreError) -> StoreError {
+        switch error {
+        case .syncFailed, .corrupt: failure.withLock { $0 = $0 ?? error }
+        default: break
+        }
+        return error
+    }
+}

@@ -1,0 +1,171 @@
+import CHeraldSQLite
+import HeraldCore
+
+/// A prepared statement: the one type that touches SQLite's statement handle. Kept for its connection's life.
+///
+/// Parameters count from 1, columns from 0, as in SQL and in SQLite. A bind that fails is reported by the next `step`.
+/// A column read as another type than was stored gives what SQLite converts it to; the tables are STRICT.
+final class Statement {
+    private let connection: Connection
+    private let handle: OpaquePointer
+    private var bindResult = SQLITE_OK
+
+    /// Holds bound texts until `reset`: SQLite need not allocate and copy them one by one. What doesn't fit, it copies.
+    private let scratch: UnsafeMutableRawBufferPointer
+    private var scratchUsed = 0
+    private static let scratchSize = 2048
+
+    init(_ connection: Connection, _ sql: String) throws(StoreError) {
+        var prepared: OpaquePointer?
+        try connection.check(
+            sqlite3_prepare_v3(connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil))
+        guard let prepared else { throw .failed(reason: "an empty statement") }
+        self.connection = connection
+        handle = prepared
+        scratch = .allocate(byteCount: Statement.scratchSize, alignment: 1)
+    }
+
+    deinit {
+        sqlite3_finalize(handle)
+        scratch.deallocate()
+    }
+
+    // MARK: Parameters
+
+    func bind(_ index: Int32, _ value: Int64) {
+        note(sqlite3_bind_int64(handle, index, value))
+    }
+
+    func bind(_ index: Int32, _ value: Int64?) {
+        if let value { bind(index, value) } else { note(sqlite3_bind_null(handle, index)) }
+    }
+
+    func bind(_ index: Int32, real value: Double?) {
+        note(value.map { sqlite3_bind_double(handle, index, $0) } ?? sqlite3_bind_null(handle, index))
+    }
+
+    func bind(_ index: Int32, _ text: String) {
+        // A text that is not Swift's own is made so first.
+        if text.utf8.withContiguousStorageIfAvailable({ bind(index, utf8: $0) }) == nil {
+            bind(index, String(decoding: Array(text.utf8), as: UTF8.self))
+        }
+    }
+
+    private func bind(_ index: Int32, utf8: UnsafeBufferPointer<UInt8>) {
+        if utf8.count <= scratch.count - scratchUsed {
+            let place = UnsafeMutableRawBufferPointer(rebasing: scratch[scratchUsed..<scratchUsed + utf8.count])
+            place.copyMemory(from: UnsafeRawBufferPointer(utf8))
+            scratchUsed += utf8.count
+            // The scratch lives as long as the statement. `nil` is SQLITE_STATIC.
+            note(
+                sqlite3_bind_text(
+                    handle, index, place.baseAddress?.assumingMemoryBound(to: CChar.self), Int32(utf8.count), nil))
+        } else {
+            utf8.withMemoryRebound(to: CChar.self) {
+                note(herald_sqlite_bind_text_copy(handle, index, $0.baseAddress, Int32(clamping: $0.count)))
+            }
+        }
+    }
+
+    func bind(_ index: Int32, _ text: String?) {
+        if let text { bind(index, text) } else { note(sqlite3_bind_null(handle, index)) }
+    }
+
+    func bind(_ index: Int32, copying bytes: [UInt8]?) {
+        guard let bytes else { return note(sqlite3_bind_null(handle, index)) }
+        note(herald_sqlite_bind_blob_copy(handle, index, bytes, Int32(clamping: bytes.count)))
+    }
+
+    private func note(_ code: Int32) {
+        if code != SQLITE_OK { bindResult = code }
+    }
+
+    // MARK: Running
+
+    /// The next row; `false` at the end. After the last wanted row comes `reset`.
+    func step() throws(StoreError) -> Bool {
+        if bindResult != SQLITE_OK { throw connection.error(bindResult) }
+        let code = sqlite3_step(handle)
+        if code == SQLITE_ROW { return true }
+        if code == SQLITE_DONE { return false }
+        throw connection.error(code)
+    }
+
+    /// Lets go of the rows, of the snapshot they come from, and of what is bound.
+    func reset() {
+        sqlite3_reset(handle)
+        sqlite3_clear_bindings(handle)
+        scratchUsed = 0
+        bindResult = SQLITE_OK
+    }
+
+    /// For statements whose rows, if any, don't matter.
+    func run() throws(StoreError) {
+        defer { reset() }
+        _ = try step()
+    }
+
+    /// Runs to the end with the bytes as one more parameter. They are not copied.
+    func run(_ index: Int32, lent bytes: [UInt8]) throws(StoreError) { try run(index, lent: bytes[...]) }
+
+    func run(_ index: Int32, lent bytes: ArraySlice<UInt8>) throws(StoreError) {
+        try lend(index, bytes) { () throws(StoreError) in try run() }
+    }
+
+    /// Binds bytes that are not copied: they belong to the statement while `body` runs, which has to run it, and so to let go
+    /// of them.
+    func lend(_ index: Int32, _ bytes: ArraySlice<UInt8>, _ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try bytes.withUnsafeBufferPointer { buffer throws(StoreError) in
+            if let start = buffer.baseAddress, !buffer.isEmpty {
+                note(sqlite3_bind_blob64(handle, index, start, UInt64(buffer.count), nil))
+            } else {
+                note(sqlite3_bind_zeroblob(handle, index, 0))
+            }
+            try body()
+        }
+    }
+
+    /// All rows.
+    func rows<Row>(_ make: (Statement) throws(StoreError) -> Row) throws(StoreError) -> [Row] {
+        defer { reset() }
+        var rows: [Row] = []
+        while try step() { rows.append(try make(self)) }
+        return rows
+    }
+
+    /// The first row, if any.
+    func row<Row>(_ make: (Statement) throws(StoreError) -> Row) throws(StoreError) -> Row? {
+        defer { reset() }
+        return try step() ? try make(self) : nil
+    }
+
+    // MARK: Columns
+
+    func integer(_ column: Int32) -> Int64 { sqlite3_column_int64(handle, column) }
+
+    func optionalReal(_ column: Int32) -> Double? { isNull(column) ? nil : sqlite3_column_double(handle, column) }
+
+    func isNull(_ column: Int32) -> Bool { sqlite3_column_type(handle, column) == SQLITE_NULL }
+
+    func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
+
+    /// Empty for NULL.
+    func text(_ column: Int32) -> String {
+        guard let start = sqlite3_column_text(handle, column) else { return "" }
+        let count = Int(sqlite3_column_bytes(handle, column))
+        return String(decoding: UnsafeBufferPointer(start: start, count: count), as: UTF8.self)
+    }
+
+    func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+
+    /// Empty for NULL.
+    func bytes(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
+
+    func optionalBytes(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
+
+    /// Lends a blob or a text without copying it.
+    func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        let start = sqlite3_column_blob(handle, column)
+        return body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))
+    }
+}

@@ -1,0 +1,119 @@
+import Glibc
+import HeraldCore
+import HeraldRuntime
+
+/// The folder with `herald.db`, what stands beside it, and what can be said of them without SQLite.
+struct StoreFolder {
+    let path: String
+    var database: String { path + "/herald.db" }
+    var log: String { database + "-wal" }
+    var lock: String { path + "/herald.lock" }
+    /// Where a new database is made before it gets its name.
+    var newDatabase: String { path + "/herald.db.new" }
+
+    /// Makes the folder if it isn't there, for its owner alone.
+    init(_ path: String) throws(StoreError) {
+        if mkdir(path, 0o700) == 0 {
+            // Whatever the umask says.
+            chmod(path, 0o700)
+            try StoreFolder.sync(path + "/..")
+        } else if errno != EEXIST {
+            throw .notWritable(path: path, reason: String(cString: strerror(errno)))
+        }
+        guard let found = StoreFolder.status(path), found.st_mode & S_IFMT == S_IFDIR else {
+            throw .notWritable(path: path, reason: "it is not a folder")
+        }
+        // SQLite is told to follow no links, and would not follow those on the way to the folder either. An absolute
+        // path also stays right when the process changes its folder.
+        guard let real = realpath(path, nil) else {
+            throw .notWritable(path: path, reason: String(cString: strerror(errno)))
+        }
+        self.path = String(cString: real)
+        free(real)
+    }
+
+    /// Without making anything.
+    static func holdsDatabase(_ path: String) -> Bool { status(path + "/herald.db") != nil }
+
+    /// A file's bytes; `nil` when there is none.
+    func size(_ file: String) -> Int? { StoreFolder.status(file).map { Int($0.st_size) } }
+
+    /// Refuses, by its first bytes, what can't be our database; SQLite would take an empty file for a new one.
+    /// To be called under the lock only: closing a descriptor drops SQLite's own locks on the file.
+    func checkHeader() throws(StoreError) {
+        let descriptor: Int32
+        do {
+            descriptor = Int32(try systemCall("open") { Int(open(database, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)) })
+        } catch {
+            throw .notWritable(
+                path: database, reason: error.code == ELOOP ? "it is a symbolic link" : error.description)
+        }
+        defer { close(descriptor) }
+        var header = [UInt8](repeating: 0, count: 100)
+        let count = pread(descriptor, &header, header.count, 0)
+        guard count > 0 else {
+            throw .corrupt(path: database, reason: count == 0 ? "it is empty" : "it is not a file that can be read")
+        }
+        guard count == header.count, header.starts(with: "SQLite format 3\0".utf8) else {
+            throw .corrupt(path: database, reason: "it is not an SQLite database")
+        }
+        let id = header[68..<72].reduce(0) { $0 << 8 | Int64($1) }
+        guard id == Schema.applicationID else {
+            throw .corrupt(path: database, reason: "it belongs to another program (application id \(id))")
+        }
+    }
+
+    /// Makes a file for its owner alone, whatever the umask says; the files that SQLite makes beside it are alike.
+    func createPrivateFile(_ file: String) throws(StoreError) {
+        do {
+            let descriptor = try systemCall("open") {
+                Int(open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600))
+            }
+            fchmod(Int32(descriptor), 0o600)
+            close(Int32(descriptor))
+        } catch {
+            throw error.code == ENOSPC ? .full : .notWritable(path: file, reason: error.description)
+        }
+    }
+
+    func remove(_ file: String) { unlink(file) }
+
+    /// Gives the new database its name, durably.
+    func publishNewDatabase() throws(StoreError) {
+        do {
+            _ = try systemCall("rename") { Int(rename(newDatabase, database)) }
+        } catch {
+            throw .notWritable(path: database, reason: error.description)
+        }
+        try sync()
+    }
+
+    /// Makes durable which files there are.
+    func sync() throws(StoreError) { try StoreFolder.sync(path) }
+
+    private static func sync(_ path: String) throws(StoreError) {
+        do {
+            let descriptor = Int32(try systemCall("open") { Int(open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) })
+            defer { close(descriptor) }
+            _ = try systemCall("fsync") { Int(fsync(descriptor)) }
+        } catch {
+            throw .syncFailed(reason: error.description)
+        }
+    }
+
+    /// Bytes that we may still use on the file system.
+    func freeBytes() throws(StoreError) -> UInt64 {
+        var status = statvfs()
+        do {
+            _ = try systemCall("statvfs") { Int(statvfs(path, &status)) }
+        } catch {
+            throw .inputOutput(reason: error.description)
+        }
+        return UInt64(status.f_bavail) * UInt64(status.f_frsize)
+    }
+
+    private static func status(_ file: String) -> stat? {
+        var status = stat()
+        return stat(file, &status) == 0 ? status : nil
+    }
+}

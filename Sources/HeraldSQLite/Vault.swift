@@ -1,0 +1,56 @@
+import HeraldCore
+import HeraldCrypto
+
+/// Seals what nobody shall read on the disk: secrets, extra headers and URLs of delegates, and remembered answers, which may
+/// hold a secret. Each value is bound to its place. Without a key everything passes as it is.
+///
+/// A database is sealed as a whole or not at all: the row of `sealing` says so.
+struct Vault {
+    /// Where a value lies: table, column, row.
+    struct Place {
+        let context: String
+
+        static func secrets(_ key: DelegateKey) -> Place { Place(context: "delegates/secrets/\(key)") }
+        static func url(_ key: DelegateKey) -> Place { Place(context: "delegates/url/\(key)") }
+        static func headers(_ key: DelegateKey) -> Place { Place(context: "delegates/headers/\(key)") }
+        static func tls(_ key: DelegateKey) -> Place { Place(context: "delegates/tls/\(key)") }
+        static func answer(_ app: AppKey, key: String) -> Place {
+            Place(context: "answers/body/\(app.rawValue)/\(key)")
+        }
+        static let secret = Place(context: "server/secret")
+        static let proof = Place(context: "sealing/proof")
+    }
+
+    let sealer: Sealer?
+
+    func seal(_ bytes: [UInt8], _ place: Place) throws(StoreError) -> [UInt8] {
+        guard let sealer else { return bytes }
+        do {
+            return try sealer.seal(bytes, context: place.context)
+        } catch {
+            throw .failed(reason: error.description)
+        }
+    }
+
+    func open(_ bytes: [UInt8], _ place: Place) throws(StoreError) -> [UInt8] {
+        guard let sealer else { return bytes }
+        do {
+            return try sealer.open(bytes, context: place.context)
+        } catch {
+            throw .failed(reason: "\(place.context): \(error.description)")
+        }
+    }
+
+    /// For columns of text: sealed bytes are written in base 64.
+    func seal(text: String, _ place: Place) throws(StoreError) -> String {
+        sealer == nil ? text : Base64.encode(try seal(Array(text.utf8), place))
+    }
+
+    func open(text: String, _ place: Place) throws(StoreError) -> [UInt8] {
+        guard sealer != nil else { return Array(text.utf8) }
+        guard let sealed = Base64.decode(text) else {
+            throw .failed(reason: "\(place.context): \(SealError.notSealed.description)")
+        }
+        return try open(sealed, place)
+    }
+}

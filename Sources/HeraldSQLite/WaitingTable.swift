@@ -1,0 +1,89 @@
+import HeraldCore
+
+/// Deliveries with a row of their own, as the writer has them: `waiting`.
+struct WaitingTable {
+    private let connection: Connection
+    private let list: WaitingList
+    private let set, drop, end, removeThrough, removeOfEvent, oldest: Statement
+
+    init(_ connection: Connection) throws(StoreError) {
+        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
+        self.connection = connection
+        list = try WaitingList(connection)
+        set = try prepare(
+            """
+            INSERT OR REPLACE INTO waiting (\(WaitingDelivery.columns))
+            SELECT ?1, ?2, ?3, ?4, ?5, ?6 WHERE \(delegateLives)
+            """)
+        drop = try prepare("UPDATE waiting SET state = ?3, due_at = ?4 WHERE delegate = ?1 AND event = ?2")
+        end = try prepare("DELETE FROM waiting WHERE delegate = ?1 AND event = ?2")
+        removeThrough = try prepare(WaitingTable.removeThrough)
+        removeOfEvent = try prepare("DELETE FROM waiting WHERE event = ?1")
+        oldest = try prepare("SELECT min(event) FROM waiting")
+    }
+
+    /// Of the rows of events up to ?1, at most ?2.
+    static let removeThrough = """
+        DELETE FROM waiting WHERE (delegate, event) IN
+        (SELECT delegate, event FROM waiting WHERE event <= ?1 ORDER BY event LIMIT ?2)
+        """
+
+    func set(_ delivery: WaitingDelivery) throws(StoreError) {
+        set.bind(1, delivery.delegate)
+        set.bind(2, delivery.event)
+        set.bind(3, Int64(delivery.attempts))
+        set.bind(4, delivery.dueAt)
+        set.bind(5, Int64(delivery.state.rawValue))
+        set.bind(6, delivery.isNamed ? 2 : delivery.isReplay ? 1 : 0)
+        try set.run()
+    }
+
+    func end(_ delivery: DeliveryKey) throws(StoreError) {
+        end.bind(1, delivery.delegate)
+        end.bind(2, delivery.event)
+        try end.run()
+    }
+
+    func redeliver(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [WaitingDelivery] {
+        let again = try list.page(query).map {
+            WaitingDelivery(
+                delegate: $0.delegate, event: $0.event, attempts: 0, dueAt: time, state: .retrying, isReplay: true,
+                subject: $0.subject)
+        }
+        for delivery in again { try set(delivery) }
+        return again
+    }
+
+    func drop(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [DeliveryKey] {
+        let dropped = try list.page(query).map { DeliveryKey(delegate: $0.delegate, event: $0.event) }
+        for delivery in dropped {
+            drop.bind(1, delivery.delegate)
+            drop.bind(2, delivery.event)
+            drop.bind(3, Int64(WaitingDelivery.State.dropped.rawValue))
+            drop.bind(4, time)
+            try drop.run()
+        }
+        return dropped
+    }
+
+    /// Removes at most `limit` rows of events up to this one.
+    /// - Returns: the last event that has none any more.
+    func remove(through sequence: Sequence, limit: Int) throws(StoreError) -> Sequence {
+        removeThrough.bind(1, sequence)
+        removeThrough.bind(2, Int64(limit))
+        try removeThrough.run()
+        guard connection.changes == limit else { return sequence }
+        let next = try oldest.row { $0.optionalInteger(0) } ?? nil
+        return min(sequence, (next ?? .max) - 1)
+    }
+
+    /// - Returns: how many.
+    func removeThose(of event: Sequence) throws(StoreError) -> Int {
+        removeOfEvent.bind(1, event)
+        try removeOfEvent.run()
+        return connection.changes
+    }
+}
+
+/// A loop may still report on a delegate, ?1, that is deleted by now: that must not bring its rows back.
+let delegateLives = "EXISTS (SELECT 1 FROM delegates WHERE key = ?1 AND deleted_at IS NULL)"

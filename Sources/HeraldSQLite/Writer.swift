@@ -1,0 +1,91 @@
+import HeraldCore
+
+/// The one connection that writes, with its tables. What a transaction's body calls is in the extension.
+final class Writer {
+    let connection: Connection
+    /// The last event of the log, those of the open transaction included.
+    var head: Sequence
+    private var committedHead: Sequence
+    /// Pages of the log at which it is copied into the file.
+    private var checkpointAt = Writer.checkpointPages
+
+    /// Somebody was erased: the log still has what was there, until it is cut.
+    var mustCutLog = false
+
+    private let beginStatement, commitStatement, rollbackStatement: Statement
+    let events: EventTable
+    let values: ValueTables
+    let answers: AnswerTable
+    let delegates: DelegateTable
+    var attempts: AttemptTable
+    let waiting: WaitingTable
+    let progress: ProgressTables
+    let blocks: BlockTable
+    let access: AccessTables
+    let passes: PassTable
+    let audit: AuditTable
+
+    /// 16 MiB of log: a checkpoint costs milliseconds inside a commit, and at 4000 pages it is rare enough not to show
+    /// in the 99th percentile (at 1000 it does).
+    private static let checkpointPages = 1000
+    /// While a reader or a full disk holds the log back, another try after this many more.
+    private static let retryPages = 1000
+    /// 64 MiB: longer than this, the log is cut as soon as no reader needs it.
+    private static let longPages = 16384
+
+    init(_ connection: Connection, _ vault: Vault, _ heads: AttemptHeads) throws(StoreError) {
+        self.connection = connection
+        connection.watchLog()
+        head = try connection.integer("SELECT max(sequence) FROM events")
+        committedHead = head
+        beginStatement = try Statement(connection, "BEGIN IMMEDIATE")
+        commitStatement = try Statement(connection, "COMMIT")
+        rollbackStatement = try Statement(connection, "ROLLBACK")
+        events = try EventTable(connection)
+        values = try ValueTables(connection)
+        answers = try AnswerTable(connection, vault)
+        delegates = try DelegateTable(connection, vault)
+        attempts = try AttemptTable(connection, heads)
+        waiting = try WaitingTable(connection)
+        progress = try ProgressTables(connection)
+        blocks = try BlockTable(connection)
+        access = try AccessTables(connection)
+        passes = try PassTable(connection)
+        audit = try AuditTable(connection)
+    }
+
+    // MARK: The transaction itself
+
+    func begin() throws(StoreError) {
+        // Only when an earlier rollback failed.
+        if connection.isInTransaction { try rollbackStatement.run() }
+        try beginStatement.run()
+    }
+
+    /// Durable when it returns; when it throws, nothing was acknowledged and `rollback` comes next.
+    func commit() throws(StoreError) {
+        try commitStatement.run()
+        committedHead = head
+        attempts.ended(committed: true)
+    }
+
+    func rollback() {
+        head = committedHead
+        attempts.ended(committed: false)
+        // After some errors SQLite has rolled back already.
+        if connection.isInTransaction { try? rollbackStatement.run() }
+    }
+
+    /// Copies the log into the file when it has grown long, or holds what was erased.
+    func checkpointIfDue() throws(StoreError) {
+        guard mustCutLog || connection.logPages >= checkpointAt else { return }
+        let pages = connection.logPages
+        // Before the attempt, so that one that fails is not made again with each commit.
+        checkpointAt = pages + Writer.retryPages
+        if try connection.checkpoint(mustCutLog || pages > Writer.longPages ? .truncate : .passive) {
+            connection.logPages = 0
+            checkpointAt = Writer.checkpointPages
+            mustCutLog = false
+        }
+    }
+}

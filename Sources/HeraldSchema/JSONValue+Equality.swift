@@ -1,0 +1,89 @@
+import HeraldJSON
+
+/// Values are equal when they mean the same: numbers by value, strings byte by byte, objects whatever the order of their
+/// members.
+extension JSONValue {
+    /// What it takes to read a string or a number, in steps.
+    var cost: Int {
+        switch kind {
+        case .string: 1 + byteRange.count / 8
+        case .number: 1 + byteRange.count / 4
+        case .null, .bool, .array, .object: 1
+        }
+    }
+
+    /// What it takes to find a member, or that there is none.
+    var lookUpCost: Int { 1 + count / 2 }
+
+    /// - Parameter budget: when it is spent, the answer is false.
+    func equals(_ other: JSONValue, _ budget: inout WorkBudget) -> Bool {
+        guard budget.spend(4), kind == other.kind, count == other.count else { return false }
+        switch kind {
+        case .null: return true
+        case .bool: return bool == other.bool
+        case .number: return budget.spend(cost + other.cost) && number == other.number
+        case .string:
+            return budget.spend(cost + other.cost)
+                && withUTF8 { text in other.withUTF8 { $0.count == text.count && $0.elementsEqual(text) } } == true
+        case .array:
+            var others = other.elements
+            for element in elements {
+                guard let next = others.next(), element.equals(next, &budget) else { return false }
+            }
+            return true
+        case .object:
+            for (key, value) in members {
+                guard budget.spend(key.memberCost + lookUpCost), let next = other[key], value.equals(next, &budget)
+                else { return false }
+            }
+            return true
+        }
+    }
+
+    /// The same for equal values.
+    func valueHash(_ budget: inout WorkBudget) -> Int {
+        guard budget.spend(4 + cost) else { return 0 }
+        var hasher = Hasher()
+        hasher.combine(kind)
+        switch kind {
+        case .null: break
+        case .bool: hasher.combine(bool)
+        case .number: hasher.combine(number)
+        case .string: withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+        case .array: for element in elements { hasher.combine(element.valueHash(&budget)) }
+        case .object:
+            var sum = 0
+            for (key, value) in members {
+                guard budget.spend(key.memberCost) else { return 0 }
+                var member = Hasher()
+                member.combine(MemberName(key))
+                member.combine(value.valueHash(&budget))
+                sum &+= member.finalize()
+            }
+            hasher.combine(sum)
+        }
+        return hasher.finalize()
+    }
+}
+
+extension String {
+    /// What it takes to come by a member with this key, in steps.
+    var memberCost: Int { 4 + utf8.count / 16 }
+}
+
+/// A key that is equal to another one when its bytes are. (Strings are compared by Unicode's canonical equivalence, which
+/// takes a hundred times as long for what is not ASCII, and is not what JSON means.)
+struct MemberName: Hashable, Sendable {
+    private let text: String
+
+    init(_ text: String) { self.text = text }
+
+    static func == (one: MemberName, two: MemberName) -> Bool {
+        one.text.utf8.count == two.text.utf8.count && one.text.utf8.elementsEqual(two.text.utf8)
+    }
+
+    func hash(into hasher: inout Hasher) {
+        var text = text
+        text.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
+    }
+}

@@ -1,0 +1,216 @@
+import HeraldJSON
+
+/// One keyword at a time.
+extension SchemaCompiler {
+    /// - Parameters:
+    ///   - place: where the keyword stands.
+    ///   - schema: what it stands in, at `parent`.
+    /// - Returns: `nil` when it is wrong, or says nothing by itself.
+    mutating func assertion(
+        _ keyword: String, _ value: JSONValue, _ place: String, in schema: JSONValue, _ parent: String
+    ) -> Assertion? {
+        switch keyword {
+        case "$schema", "$id": return header(keyword, value, place, parent)
+        case "$defs":
+            _ = subschemas(byKey: value, place)
+            return nil
+        case "$ref": return string(value, place).flatMap { reference($0, place) }.map(Assertion.reference)
+        case "type": return types(value, place).map(Assertion.type)
+        case "const": return .oneOfValues([value])
+        case "enum":
+            if value.kind == .array, value.count > 0 { return .oneOfValues(Array(value.elements)) }
+            fail(place, "must be an array of at least one value")
+            return nil
+        case "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf":
+            return numberLimit(keyword, value, place).map(Assertion.number)
+        case "minLength": return count(value, place).map(Assertion.minLength)
+        case "maxLength": return count(value, place).map(Assertion.maxLength)
+        case "pattern": return string(value, place).flatMap { compilePattern($0, place) }.map(Assertion.pattern)
+        case "format": return format(value, place).map(Assertion.format)
+        // Read together, by `properties(_:_:)`.
+        case "properties", "patternProperties", "additionalProperties": return nil
+        case "propertyNames": return .propertyNames(node(value, at: place))
+        case "required": return strings(value, place).map(Assertion.required)
+        case "minProperties": return count(value, place).map(Assertion.minProperties)
+        case "maxProperties": return count(value, place).map(Assertion.maxProperties)
+        case "dependentRequired": return dependentRequired(value, place).map(Assertion.dependentRequired)
+        case "dependentSchemas": return subschemas(byKey: value, place).map(Assertion.dependentSchemas)
+        case "prefixItems": return subschemas(value, place).map(Assertion.prefixItems)
+        case "items": return items(value, place, schema)
+        case "contains", "minContains", "maxContains": return contains(keyword, value, place, schema)
+        case "minItems": return count(value, place).map(Assertion.minItems)
+        case "maxItems": return count(value, place).map(Assertion.maxItems)
+        case "uniqueItems": return bool(value, place) == true ? .uniqueItems : nil
+        case "allOf": return subschemas(value, place).map(Assertion.allOf)
+        case "anyOf": return subschemas(value, place).map(Assertion.anyOf)
+        case "oneOf": return subschemas(value, place).map(Assertion.oneOf)
+        case "not": return .not(node(value, at: place))
+        case "if", "then", "else": return condition(keyword, value, place, schema, parent)
+        default: return nil
+        }
+    }
+
+    // MARK: Values of keywords
+
+    private mutating func string(_ value: JSONValue, _ place: String) -> String? {
+        if value.string == nil { fail(place, "must be a string") }
+        return value.string
+    }
+
+    private mutating func bool(_ value: JSONValue, _ place: String) -> Bool? {
+        if value.bool == nil { fail(place, "must be true or false") }
+        return value.bool
+    }
+
+    private mutating func count(_ value: JSONValue, _ place: String) -> Int? {
+        guard let number = value.number, number.isInteger, let double = value.double, double >= 0 else {
+            fail(place, "must be a whole number, 0 or more")
+            return nil
+        }
+        // No text is longer.
+        return Int(min(double, 0x1p52))
+    }
+
+    private mutating func strings(_ value: JSONValue, _ place: String) -> [String]? {
+        let strings = value.elements.compactMap(\.string)
+        guard value.kind == .array, strings.count == value.count else {
+            fail(place, "must be an array of strings")
+            return nil
+        }
+        return strings
+    }
+
+    private mutating func subschemas(_ value: JSONValue, _ place: String) -> [Int]? {
+        guard value.kind == .array, value.count > 0 else {
+            fail(place, "must be an array of at least one schema")
+            return nil
+        }
+        return value.elements.enumerated().map { node($1, at: "\(place)/\($0)") }
+    }
+
+    private mutating func subschemas(byKey value: JSONValue, _ place: String) -> [(key: String, node: Int)]? {
+        guard value.kind == .object else {
+            fail(place, "must be an object whose members are schemas")
+            return nil
+        }
+        return value.members.map { ($0.key, node($0.value, at: pointer(place, $0.key))) }
+    }
+
+    // MARK: Keywords
+
+    private mutating func header(
+        _ keyword: String, _ value: JSONValue, _ place: String, _ parent: String
+    ) -> Assertion? {
+        let dialect = "https://json-schema.org/draft/2020-12/schema"
+        guard let text = string(value, place) else { return nil }
+        if !parent.isEmpty {
+            fail(place, "may only stand at the top of a schema")
+        } else if keyword == "$schema", text != dialect, text != dialect + "#" {
+            fail(place, "must be \"\(dialect)\": no other dialect is known here")
+        }
+        return nil
+    }
+
+    private mutating func types(_ value: JSONValue, _ place: String) -> TypeSet? {
+        let names = value.kind == .array ? value.elements.map(\.string) : [value.string]
+        var types: TypeSet = []
+        for name in names {
+            guard let type = TypeSet.names.first(where: { $0.name == name })?.type else {
+                fail(place, "must be one or several of " + TypeSet.names.map(\.name).joined(separator: ", "))
+                return nil
+            }
+            types.insert(type)
+        }
+        if names.isEmpty { fail(place, "must name at least one type") }
+        return types
+    }
+
+    private mutating func numberLimit(_ keyword: String, _ value: JSONValue, _ place: String) -> NumberLimit? {
+        guard let kind = NumberLimit.Kind(rawValue: keyword), let number = value.number else {
+            fail(place, "must be a number")
+            return nil
+        }
+        if kind == .multipleOf, !number.isPositive || number.digitCount > JSONNumber.maxDivisorDigits {
+            fail(place, "must be more than 0 and have at most \(JSONNumber.maxDivisorDigits) digits")
+            return nil
+        }
+        return NumberLimit(
+            kind: kind, number: number, text: String(decoding: value.bytes, as: UTF8.self).beginning,
+            cost: value.cost)
+    }
+
+    private mutating func format(_ value: JSONValue, _ place: String) -> Format? {
+        if let format = value.string.flatMap(Format.init(rawValue:)) { return format }
+        fail(place, "must be one of " + Format.allCases.map(\.rawValue).joined(separator: ", "))
+        return nil
+    }
+
+    mutating func properties(_ schema: JSONValue, _ place: String) -> PropertyRules? {
+        var rules = PropertyRules()
+        var isThere = false
+        if let value = schema["properties"] {
+            isThere = true
+            for (key, node) in subschemas(byKey: value, place + "/properties") ?? [] {
+                rules.named[MemberName(key)] = node
+            }
+        }
+        if let value = schema["patternProperties"] {
+            isThere = true
+            for (key, node) in subschemas(byKey: value, place + "/patternProperties") ?? [] {
+                guard let pattern = compilePattern(key, pointer(place + "/patternProperties", key)) else { continue }
+                rules.patterns.append((pattern, node))
+            }
+        }
+        if let value = schema["additionalProperties"] {
+            isThere = true
+            rules.others = node(value, at: place + "/additionalProperties")
+        }
+        return isThere ? rules : nil
+    }
+
+    private mutating func dependentRequired(
+        _ value: JSONValue, _ place: String
+    ) -> [(key: String, required: [String])]? {
+        guard value.kind == .object else {
+            fail(place, "must be an object whose members are arrays of names")
+            return nil
+        }
+        return value.members.compactMap { member in
+            strings(member.value, pointer(place, member.key)).map { (member.key, $0) }
+        }
+    }
+
+    private mutating func items(_ value: JSONValue, _ place: String, _ schema: JSONValue) -> Assertion? {
+        if value.kind == .array {
+            fail(place, "must be one schema; an array of schemas is prefixItems")
+            return nil
+        }
+        return .items(start: schema["prefixItems"]?.count ?? 0, node: node(value, at: place))
+    }
+
+    private mutating func contains(
+        _ keyword: String, _ value: JSONValue, _ place: String, _ schema: JSONValue
+    ) -> Assertion? {
+        guard keyword == "contains" else {
+            if schema["contains"] == nil { fail(place, "has no effect without contains") }
+            _ = count(value, place)
+            return nil
+        }
+        // What is wrong with the counts was, or will be, said at their own places.
+        func bound(_ keyword: String) -> Int? { schema[keyword]?.double.map { Int(max(0, min($0, 0x1p52))) } }
+        return .contains(node: node(value, at: place), min: bound("minContains") ?? 1, max: bound("maxContains"))
+    }
+
+    private mutating func condition(
+        _ keyword: String, _ value: JSONValue, _ place: String, _ schema: JSONValue, _ parent: String
+    ) -> Assertion? {
+        guard keyword == "if" else {
+            if schema["if"] == nil { fail(place, "has no effect without if") }
+            return nil
+        }
+        if schema["then"] == nil, schema["else"] == nil { fail(place, "has no effect without then or else") }
+        return .condition(
+            test: node(value, at: place), then: schema["then"].map { node($0, at: parent + "/then") },
+            otherwise: schema["else"].map { node($0, at: parent + "/else") })
+    }
+}

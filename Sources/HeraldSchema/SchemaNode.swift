@@ -1,0 +1,129 @@
+import HeraldJSON
+
+/// A schema or subschema: what it asserts of a value. Subschemas are named by their index in ``JSONSchema/nodes``.
+struct SchemaNode: Sendable {
+    var assertions: [Assertion] = []
+
+    /// All subschemas.
+    var subschemas: [Int] {
+        assertions.flatMap { assertion -> [Int] in
+            switch assertion {
+            case .properties(let rules):
+                Array(rules.named.values) + rules.patterns.map(\.node) + [rules.others].compactMap { $0 }
+            case .propertyNames(let node), .items(_, let node), .contains(let node, _, _): [node]
+            case .prefixItems(let nodes): nodes
+            default: []
+            }
+        } + inPlace
+    }
+
+    /// Subschemas that are applied to the same value: a cycle of these would never end.
+    var inPlace: [Int] {
+        assertions.flatMap { assertion -> [Int] in
+            switch assertion {
+            case .reference(let node), .not(let node): [node]
+            case .allOf(let nodes), .anyOf(let nodes), .oneOf(let nodes): nodes
+            case .condition(let test, let then, let otherwise): [test, then, otherwise].compactMap { $0 }
+            case .dependentSchemas(let entries): entries.map(\.node)
+            default: []
+            }
+        }
+    }
+}
+
+enum Assertion: Sendable {
+    /// The schema `false`.
+    case never
+    case type(TypeSet)
+    case oneOfValues([JSONValue])
+
+    case number(NumberLimit)
+    case minLength(Int)
+    case maxLength(Int)
+    case pattern(Pattern)
+    case format(Format)
+
+    case properties(PropertyRules)
+    case propertyNames(Int)
+    case required([String])
+    case minProperties(Int)
+    case maxProperties(Int)
+    case dependentRequired([(key: String, required: [String])])
+    case dependentSchemas([(key: String, node: Int)])
+
+    case prefixItems([Int])
+    /// Elements from `start` on.
+    case items(start: Int, node: Int)
+    case contains(node: Int, min: Int, max: Int?)
+    case minItems(Int)
+    case maxItems(Int)
+    case uniqueItems
+
+    case reference(Int)
+    case allOf([Int])
+    case anyOf([Int])
+    case oneOf([Int])
+    case not(Int)
+    case condition(test: Int, then: Int?, otherwise: Int?)
+}
+
+/// The names that `type` knows.
+struct TypeSet: OptionSet, Sendable {
+    let rawValue: UInt8
+    static let null = TypeSet(rawValue: 1)
+    static let boolean = TypeSet(rawValue: 2)
+    static let object = TypeSet(rawValue: 4)
+    static let array = TypeSet(rawValue: 8)
+    static let number = TypeSet(rawValue: 16)
+    static let integer = TypeSet(rawValue: 32)
+    static let string = TypeSet(rawValue: 64)
+
+    static let names: [(name: String, article: String, type: TypeSet)] = [
+        ("null", "null", .null), ("boolean", "a boolean", .boolean), ("object", "an object", .object),
+        ("array", "an array", .array), ("number", "a number", .number), ("integer", "an integer", .integer),
+        ("string", "a string", .string),
+    ]
+
+    /// `a string or null`
+    var words: String { Self.names.filter { contains($0.type) }.map(\.article).joined(separator: " or ") }
+}
+
+struct NumberLimit: Sendable {
+    enum Kind: String, Sendable, CaseIterable {
+        case minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf
+    }
+    let kind: Kind
+    let number: JSONNumber
+    /// As the schema writes it, if that isn't long.
+    let text: String
+    /// What it takes to compare with it, in steps.
+    let cost: Int
+
+    func allows(_ value: JSONNumber) -> Bool {
+        switch kind {
+        case .minimum: value >= number
+        case .maximum: value <= number
+        case .exclusiveMinimum: value > number
+        case .exclusiveMaximum: value < number
+        case .multipleOf: value.isMultiple(of: number)
+        }
+    }
+
+    var words: String {
+        switch kind {
+        case .minimum: "must be at least \(text)"
+        case .maximum: "must be at most \(text)"
+        case .exclusiveMinimum: "must be more than \(text)"
+        case .exclusiveMaximum: "must be less than \(text)"
+        case .multipleOf: "must be a multiple of \(text)"
+        }
+    }
+}
+
+/// The three keywords that share out an object's members between them.
+struct PropertyRules: Sendable {
+    var named: [MemberName: Int] = [:]
+    var patterns: [(pattern: Pattern, node: Int)] = []
+    /// For members that neither a name nor a pattern means.
+    var others: Int?
+}

@@ -1,0 +1,225 @@
+import HeraldJSON
+
+/// One value held against a schema: what was found, and how much more may be done.
+struct Validation {
+    private let schema: JSONSchema
+    private var nodes: [SchemaNode] { schema.nodes }
+    private let limit: Int
+    private(set) var budget: WorkBudget
+    private var violations: [Violation] = []
+    /// Where in the value we are.
+    private var path: [Step] = []
+    /// Schemas whose verdict is asked for, not their reasons: these may be inside each other.
+    private var silence = 0
+    private var depth = 0
+    /// The schema is nested too deep for the value: the verdict will be no, whatever is found out now.
+    private var isTooDeep = false
+    /// What is known of schemas that may be asked about one value more than once: without it, definitions that refer to each
+    /// other twice would take time that doubles with each of them.
+    private var verdicts: [Place: Verdict] = [:]
+    /// Memory for the names of members.
+    private lazy var parser = JSONParser()
+
+    private struct Place: Hashable {
+        let node: Int
+        /// Where the value begins in its text.
+        let value: Int
+    }
+
+    private enum Verdict {
+        case fits, fails
+        /// It fails, and why has been reported.
+        case reported
+    }
+
+    /// Nothing that is found out from now on counts.
+    var hasGivenUp: Bool { isTooDeep || budget.isSpent }
+
+    enum Step {
+        case key(String)
+        case index(Int)
+    }
+
+    init(_ schema: JSONSchema, limit: Int, _ budget: WorkBudget) {
+        self.schema = schema
+        self.limit = max(1, limit)
+        self.budget = budget
+    }
+
+    mutating func run(_ value: JSONValue) -> [Violation] {
+        let isValid = check(0, value)
+        if isTooDeep {
+            let detail = "can't be checked: the schema is nested too deep for it"
+            return violations.prefix(limit - 1) + [Violation(pointer: "", detail: detail)]
+        }
+        assert(hasGivenUp || isValid == violations.isEmpty)
+        return violations
+    }
+
+    // MARK: Control
+
+    /// Whether the value fits. Goes on after a violation only to find more of them to report.
+    mutating func check(_ node: Int, _ value: JSONValue) -> Bool {
+        guard schema.isShared[node] else { return evaluate(node, value) }
+        let place = Place(node: node, value: value.byteRange.lowerBound)
+        guard spend(10) else { return false }
+        switch verdicts[place] {
+        case .fits: return true
+        case .reported: return false
+        // Asked for reasons, it has to be looked at again: once.
+        case .fails: if silence > 0 { return false }
+        case nil: break
+        }
+        let isValid = evaluate(node, value)
+        if !hasGivenUp { verdicts[place] = isValid ? .fits : silence > 0 ? .fails : .reported }
+        return isValid
+    }
+
+    private mutating func evaluate(_ node: Int, _ value: JSONValue) -> Bool {
+        guard depth < JSONSchema.maxDepth else {
+            isTooDeep = true
+            return false
+        }
+        guard spend(1) else { return false }
+        depth += 1
+        defer { depth -= 1 }
+        var isValid = true
+        for assertion in nodes[node].assertions {
+            guard spend(2) else { return false }
+            if !holds(assertion, value) {
+                isValid = false
+                if isEnough { break }
+            }
+        }
+        return isValid
+    }
+
+    /// The same without reasons.
+    mutating func accepts(_ node: Int, _ value: JSONValue) -> Bool {
+        silence += 1
+        defer { silence -= 1 }
+        return check(node, value)
+    }
+
+    /// The same one step into the value.
+    mutating func check(_ node: Int, _ value: JSONValue, at step: Step) -> Bool {
+        path.append(step)
+        defer { path.removeLast() }
+        return check(node, value)
+    }
+
+    /// The same of the name of a member, which is a string that the value doesn't hold.
+    mutating func accepts(_ node: Int, name: String) -> Bool {
+        var json = JSONWriter(capacity: name.utf8.count + 16)
+        json.string(name)
+        guard spend(60 + name.utf8.count / 2), let value = try? parser.parse(json.bytes) else { return false }
+        var others: [Place: Verdict] = [:]
+        swap(&others, &verdicts)
+        defer { swap(&others, &verdicts) }
+        return accepts(node, value)
+    }
+
+    /// Whether a failure that was found is all that is wanted.
+    var isEnough: Bool { silence > 0 || violations.count >= limit || hasGivenUp }
+
+    /// - Returns: false when there is nothing left to spend.
+    mutating func spend(_ steps: Int) -> Bool { budget.spend(steps) }
+
+    /// Does work that counts for itself.
+    mutating func spending<Result>(_ body: (inout WorkBudget) -> Result) -> Result { body(&budget) }
+
+    /// Always false.
+    mutating func violation(_ detail: @autoclosure () -> String, at step: Step? = nil) -> Bool {
+        guard !isEnough else { return false }
+        let place = (path + [step].compactMap { $0 }).reduce("") { parent, step in
+            switch step {
+            case .key(let key): pointer(parent, key)
+            case .index(let index): "\(parent)/\(index)"
+            }
+        }
+        let violation = Violation(pointer: place, detail: detail())
+        // What is said is work, too: of a thousand values, with long names, it is more than what came.
+        budget.spend(20 + 4 * path.count + (violation.pointer.utf8.count + violation.detail.utf8.count) / 2)
+        violations.append(violation)
+        return false
+    }
+
+    // MARK: Assertions
+
+    private mutating func holds(_ assertion: Assertion, _ value: JSONValue) -> Bool {
+        switch assertion {
+        case .never: violation("is not allowed here")
+        case .type(let types): type(value, isOneOf: types)
+        case .oneOfValues(let values): values.contains { equal($0, value) } || violation(Self.words(values))
+        case .number(let limit): numberHolds(limit, value)
+        case .minLength, .maxLength, .pattern, .format: value.kind != .string || stringHolds(assertion, value)
+        case .properties, .propertyNames, .required, .minProperties, .maxProperties, .dependentRequired,
+            .dependentSchemas:
+            value.kind != .object || objectHolds(assertion, value)
+        case .prefixItems, .items, .contains, .minItems, .maxItems, .uniqueItems:
+            value.kind != .array || arrayHolds(assertion, value)
+        case .reference(let node): check(node, value)
+        case .allOf(let nodes): all(nodes, value)
+        case .anyOf(let nodes):
+            nodes.contains { accepts($0, value) } || violation("must fit one of \(nodes.count) schemas, but fits none")
+        case .oneOf(let nodes): one(of: nodes, value)
+        case .not(let node): !accepts(node, value) || violation("must not fit a schema that it fits")
+        case .condition(let test, let then, let otherwise):
+            (accepts(test, value) ? then : otherwise).map { check($0, value) } ?? true
+        }
+    }
+
+    private mutating func numberHolds(_ limit: NumberLimit, _ value: JSONValue) -> Bool {
+        guard value.kind == .number else { return true }
+        // To divide takes three steps for each digit.
+        let steps = limit.kind == .multipleOf ? 8 + 3 * value.byteRange.count : value.cost + limit.cost
+        guard spend(steps), let number = value.number else { return false }
+        return limit.allows(number) || violation(limit.words)
+    }
+
+    private mutating func type(_ value: JSONValue, isOneOf types: TypeSet) -> Bool {
+        guard spend(value.cost) else { return false }
+        let (type, words): (TypeSet, String) =
+            switch value.kind {
+            case .null: (.null, "null")
+            case .bool: (.boolean, "a boolean")
+            case .object: (.object, "an object")
+            case .array: (.array, "an array")
+            case .string: (.string, "a string")
+            case .number: (value.number?.isInteger == true ? [.number, .integer] : .number, "a number")
+            }
+        return !types.isDisjoint(with: type) || violation("must be \(types.words), not \(words)")
+    }
+
+    private mutating func all(_ nodes: [Int], _ value: JSONValue) -> Bool {
+        var isValid = true
+        for node in nodes where !check(node, value) {
+            isValid = false
+            if isEnough { break }
+        }
+        return isValid
+    }
+
+    private mutating func one(of nodes: [Int], _ value: JSONValue) -> Bool {
+        var fitting = 0
+        for node in nodes where accepts(node, value) {
+            fitting += 1
+            if fitting > 1 { break }
+        }
+        return fitting == 1
+            || violation(
+                "must fit exactly one of \(nodes.count) schemas, but fits \(fitting == 0 ? "none" : "several")")
+    }
+
+    mutating func equal(_ one: JSONValue, _ two: JSONValue) -> Bool {
+        one.equals(two, &budget)
+    }
+
+    private static func words(_ values: [JSONValue]) -> String {
+        let shown = values.prefix(10).map { value in
+            value.byteRange.count <= 60 ? String(decoding: value.bytes, as: UTF8.self) : "…"
+        }
+        let list = shown.joined(separator: ", ") + (values.count > shown.count ? ", …" : "")
+        return values.count == 1 ? "must be \(list)" : "must be one of \(list)"
+    }
+}

@@ -1,0 +1,51 @@
+import HeraldCore
+
+/// What the headers of an answer ask of us. A value: fed with one header line after the other.
+struct AnswerHeaders {
+    /// The text of the header: seconds or a date.
+    private(set) var retryAfter: [UInt8]?
+    private(set) var control: CallbackOutcome.Control?
+    private(set) var allowedOrigin: String?
+    private(set) var allowedRate: Int?
+
+    /// No value that we know is longer: the origin is a host name.
+    private static let maxValueCount = 256
+
+    mutating func take(_ line: UnsafeRawBufferPointer) {
+        guard let first = line.first else { return }
+        switch first | 0x20 {
+        case UInt8(ascii: "r"):
+            if let value = Self.value(of: "retry-after:", in: line) { retryAfter = value }
+        case UInt8(ascii: "w"):
+            if let value = Self.value(of: "webhook-delivery:", in: line) {
+                control = .init(rawValue: String(decoding: value, as: UTF8.self).lowercased())
+            } else if let value = Self.value(of: "webhook-allowed-origin:", in: line), !value.isEmpty {
+                allowedOrigin = String(decoding: value, as: UTF8.self)
+            } else if let value = Self.value(of: "webhook-allowed-rate:", in: line) {
+                // An asterisk stands for no limit, like the want of the header.
+                allowedRate = Int(decimal: String(decoding: value, as: UTF8.self)).flatMap { $0 > 0 ? $0 : nil }
+            }
+        default: break
+        }
+    }
+
+    /// What follows `name`, which is in lower case and has its colon, without the spaces around it.
+    private static func value(of name: StaticString, in line: UnsafeRawBufferPointer) -> [UInt8]? {
+        guard line.count >= name.utf8CodeUnitCount else { return nil }
+        for index in 0..<name.utf8CodeUnitCount where line[index] | 0x20 != name.utf8Start[index] | 0x20 {
+            return nil
+        }
+        return Array(line.dropFirst(name.utf8CodeUnitCount).prefix(maxValueCount)).trimmed
+    }
+}
+
+extension [UInt8] {
+    /// Without spaces and line ends around it.
+    fileprivate var trimmed: [UInt8] {
+        let isSpace = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
+        guard let start = firstIndex(where: { !isSpace($0) }), let end = lastIndex(where: { !isSpace($0) }) else {
+            return []
+        }
+        return Array(self[start...end])
+    }
+}

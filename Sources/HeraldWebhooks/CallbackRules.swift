@@ -1,0 +1,80 @@
+public import HeraldCore
+import HeraldCrypto
+
+/// What the sender of callbacks says of a webhook's settings: its URL and what it asks of TLS. Any thread.
+public struct CallbackRules: Sendable {
+    private let addressGuard: AddressGuard
+
+    public init(_ addressGuard: AddressGuard) { self.addressGuard = addressGuard }
+
+    /// Everything that is wrong, by the names of the HTTP API. Puts the URL into the form in which it is stored and compared.
+    public func problems(of settings: inout WebhookSettings) -> [FieldError] {
+        problems(ofURL: &settings.url) + Self.tlsProblems(of: settings)
+    }
+
+    /// Its form, and the address when it names one. Names are judged when they are dialled.
+    private func problems(ofURL text: inout String) -> [FieldError] {
+        do throws(CallbackURLError) {
+            let url = try CallbackURL(text)
+            text = url.text
+            guard case .refused(let rule) = addressGuard.judge(url) else { return [] }
+            return [FieldError("/url", "is an address that callbacks must not reach: \(rule)")]
+        } catch {
+            return [FieldError("/url", error.description)]
+        }
+    }
+
+    // MARK: TLS
+
+    /// Of each text.
+    private static let maxBytes = 65_536
+
+    private static func tlsProblems(of settings: WebhookSettings) -> [FieldError] {
+        let tls = settings.tls
+        if tls.isEmpty { return [] }
+        var errors: [FieldError] = []
+        func check(_ isRight: Bool, _ pointer: String, _ detail: String) {
+            if !isRight { errors.append(FieldError(pointer, detail)) }
+        }
+        func isText(_ text: String) -> Bool { (1...maxBytes).contains(text.utf8.count) && !text.utf8.contains(0) }
+        func checkCertificates(_ text: String?, _ pointer: String) {
+            guard let text else { return }
+            check(
+                isText(text) && Certificates.count(in: text) > 0, pointer,
+                "must be one or more certificates in PEM (-----BEGIN CERTIFICATE-----), at most \(maxBytes) bytes")
+        }
+        check(
+            !settings.url.hasPrefix("http://"), "/tls",
+            "needs a URL that begins with https://: without TLS there is nothing to check")
+        checkCertificates(tls.authorities, "/tls/ca")
+        checkCertificates(tls.clientCertificate, "/tls/client_certificate")
+        if let pin = tls.pin {
+            check(
+                pin.utf8.count == 44 && Base64.decode(pin)?.count == 32, "/tls/pin",
+                "must be the SHA-256 of the receiver's public key (DER) in base64: 44 characters")
+        }
+        switch (tls.clientCertificate, tls.clientKey) {
+        case (nil, nil): break
+        case (nil, _): check(false, "/tls/client_certificate", "is required with client_key")
+        case (_, nil): check(false, "/tls/client_key", "is required with client_certificate")
+        case (let certificate?, let key?):
+            // What is no certificate was said above, and no key belongs to it.
+            guard Certificates.count(in: certificate) > 0 else { break }
+            switch isText(key) ? Certificates.judge(key: key, of: certificate) : .unreadable {
+            case .fits: break
+            case .unreadable:
+                check(
+                    false, "/tls/client_key",
+                    "must be a private key in PEM (-----BEGIN PRIVATE KEY-----), not encrypted")
+            case .mismatch: check(false, "/tls/client_key", "does not belong to client_certificate")
+            }
+        }
+        return errors
+    }
+}
+
+extension CurlSender {
+    public func problems(of settings: inout WebhookSettings) -> [FieldError] {
+        CallbackRules(configuration.addressGuard).problems(of: &settings)
+    }
+}

@@ -1,0 +1,138 @@
+import CHeraldCurl
+import Glibc
+
+// What libcurl calls. File-scope functions, on the thread of the sender that called libcurl, which they never call back.
+// Each gets the address of an object that outlives the handle it was set on.
+
+private let maxBody = 16 * 1024
+private let maxHeaders = 64 * 1024
+private let maxExcerpt = 1024
+
+/// Takes a part of the answer's body, decompressed. Returning less than came ends the transfer; the status line is known
+/// by then.
+func onBody(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ transfer: UnsafeMutableRawPointer?
+) -> Int {
+    guard let bytes, let transfer else { return 0 }
+    return Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { transfer in
+        let room = maxExcerpt - transfer.excerpt.count
+        if room > 0 {
+            transfer.excerpt.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: min(count, room)))
+        }
+        transfer.bodyCount += count
+        return transfer.bodyCount <= maxBody ? count : 0
+    }
+}
+
+/// Bounds what is read for a body that is compressed to nothing. Anything but 0 ends the transfer.
+func onProgress(
+    _ transfer: UnsafeMutableRawPointer?, _ expected: curl_off_t, _ received: curl_off_t, _ toSend: curl_off_t,
+    _ sent: curl_off_t
+) -> Int32 {
+    received > maxBody ? 1 : 0
+}
+
+/// Takes one header line, or the status line.
+func onHeader(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ transfer: UnsafeMutableRawPointer?
+) -> Int {
+    guard let bytes, let transfer else { return 0 }
+    let line = UnsafeRawBufferPointer(start: bytes, count: count)
+    return Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { transfer in
+        if transfer.headerCount == 0 { transfer.answeredAt = CurlSender.now() }
+        transfer.headerCount += count
+        if line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8) {
+            // What an interim answer asked for is forgotten.
+            transfer.answer = AnswerHeaders()
+            transfer.isHeadComplete = false
+        } else if line.first == UInt8(ascii: "\r") || line.first == UInt8(ascii: "\n") {
+            transfer.isHeadComplete = true
+        } else {
+            transfer.answer.take(line)
+        }
+        return transfer.headerCount <= maxHeaders ? count : 0
+    }
+}
+
+/// The gate in front of each new connection.
+func onOpenSocket(
+    _ transfer: UnsafeMutableRawPointer?, _ purpose: UInt32, _ target: UnsafeMutablePointer<curl_sockaddr>?
+) -> Int32 {
+    guard let transfer, let target else { return -1 }
+    return Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { transfer in
+        var bytes: [UInt8] = .init(repeating: 0, count: 16)
+        var port: UInt16 = 0
+        let family = herald_socket_address(target, &bytes, &port)
+        guard purpose == herald_socket_purpose_connect(), family != 0,
+            let address = IPAddress(bytes: bytes.prefix(family == 4 ? 4 : 16))
+        else {
+            transfer.refusal = "not an internet address"
+            return -1
+        }
+        if case .refused(let rule) = transfer.judge(address, port) {
+            transfer.refusal = rule
+            return -1
+        }
+        transfer.note(peer: address, port: port)
+        transfer.hasDialled = true
+        return herald_open_socket(target)
+    }
+}
+
+/// The connection stands, and TLS begins: when it fails, libcurl says nothing of when that was.
+func onTLS(
+    _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ transfer: UnsafeMutableRawPointer?
+) -> CURLcode {
+    if let transfer {
+        Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { $0.tlsBeganAt = CurlSender.now() }
+    }
+    return CURLE_OK
+}
+
+/// The gate in front of each request, the only one on a connection that was open already.
+func onRequest(
+    _ transfer: UnsafeMutableRawPointer?, _ peer: UnsafeMutablePointer<CChar>?, _ local: UnsafeMutablePointer<CChar>?,
+    _ peerPort: Int32, _ localPort: Int32
+) -> Int32 {
+    guard let transfer, let peer else { return CURL_PREREQFUNC_ABORT }
+    return Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { transfer in
+        // The plain path: the peer is the address that was judged.
+        if let pin = transfer.pin, Int32(pin.port) == peerPort, strcmp(pin.text, peer) == 0 {
+            transfer.peer = pin.peer
+            return CURL_PREREQFUNC_OK
+        }
+        guard let address = IPAddress(String(cString: peer)), let port = UInt16(exactly: peerPort) else {
+            transfer.refusal = "not an internet address"
+            return CURL_PREREQFUNC_ABORT
+        }
+        guard case .refused(let rule) = transfer.judge(address, port) else {
+            transfer.note(peer: address, port: port)
+            return CURL_PREREQFUNC_OK
+        }
+        transfer.refusal = rule
+        return CURL_PREREQFUNC_ABORT
+    }
+}
+
+func onCloseSocket(_ descriptors: UnsafeMutableRawPointer?, _ descriptor: Int32) -> Int32 {
+    if let descriptors {
+        Unmanaged<Descriptors>.fromOpaque(descriptors)._withUnsafeGuaranteedRef { $0.forget(descriptor) }
+    }
+    return close(descriptor)
+}
+
+func onSocket(
+    _ easy: UnsafeMutableRawPointer?, _ descriptor: Int32, _ what: Int32, _ multi: UnsafeMutableRawPointer?,
+    _ data: UnsafeMutableRawPointer?
+) -> Int32 {
+    if let multi { Unmanaged<Multi>.fromOpaque(multi)._withUnsafeGuaranteedRef { $0.want(descriptor, what) } }
+    // Anything but 0 would end all transfers of the sender.
+    return 0
+}
+
+func onTimer(_ handle: UnsafeMutableRawPointer?, _ milliseconds: Int, _ multi: UnsafeMutableRawPointer?) -> Int32 {
+    if let multi {
+        Unmanaged<Multi>.fromOpaque(multi)._withUnsafeGuaranteedRef { $0.setTimer(milliseconds: milliseconds) }
+    }
+    return 0
+}

@@ -1,0 +1,42 @@
+import CHeraldCurl
+import Glibc
+import HeraldCore
+
+/// How libcurl says that a transfer failed, in our words.
+enum CurlResult {
+    static func verdict(_ code: Int32, status: Int, _ transfer: Transfer) -> CallbackOutcome.Verdict {
+        if let rule = transfer.refusal { return .failed(.refused, detail: rule) }
+        let text = message(code, transfer)
+        switch code {
+        case HERALD_CURL_TIMEOUT: return .failed(.timeout, detail: text)
+        case HERALD_CURL_CONNECT: return .failed(.connect, detail: text)
+        case HERALD_CURL_RESOLVE: return .failed(.name, detail: text)
+        case HERALD_CURL_HANDSHAKE, HERALD_CURL_CERTIFICATE, HERALD_CURL_CIPHER, HERALD_CURL_CLIENT_CERTIFICATE,
+            HERALD_CURL_CA_FILE, HERALD_CURL_PIN:
+            return .failed(.tls, detail: text)
+        case HERALD_CURL_NOTHING:
+            return .failed(.protocolError, detail: "the connection was closed without an answer")
+        case HERALD_CURL_NOT_HTTP, HERALD_CURL_WEIRD:
+            return .failed(.protocolError, detail: "the answer is not HTTP/1.1: \(text)")
+        case HERALD_CURL_HTTP2, HERALD_CURL_HTTP2_STREAM:
+            return .failed(.protocolError, detail: "HTTP/2 broke off: \(text)")
+        case HERALD_CURL_WRITE where transfer.headerCount > 0:
+            return .failed(.protocolError, detail: "the answer's headers did not end within 64 KiB")
+        case HERALD_CURL_OK where status >= 200:
+            return .failed(
+                .protocolError, detail: "the connection was closed before the headers of the answer \(status) ended")
+        case HERALD_CURL_OK:
+            return .failed(.protocolError, detail: "the answer ended with the interim status \(status)")
+        default: return .failed(.protocolError, detail: text)
+        }
+    }
+
+    /// libcurl's own words about this transfer, which hold host and port, but neither path nor headers.
+    private static func message(_ code: Int32, _ transfer: Transfer) -> String {
+        var text = String(cString: transfer.errorText)
+        if text.isEmpty { text = String(cString: herald_curl_message(code)) }
+        let system = Int32(truncatingIfNeeded: herald_easy_system_error(transfer.easy))
+        if code == HERALD_CURL_CONNECT, system != 0 { text += " (\(String(cString: strerror(system))))" }
+        return text
+    }
+}

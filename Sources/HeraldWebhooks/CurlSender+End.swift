@@ -1,0 +1,141 @@
+import CHeraldCurl
+public import HeraldCore
+import HeraldRuntime
+
+extension CurlSender {
+    /// Hands out what libcurl has finished.
+    func collect(_ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) -> Int {
+        var count = collect(http1, finished)
+        if let http2 { count += collect(http2, finished) }
+        return count
+    }
+
+    private func collect(
+        _ multi: Multi, _ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void
+    ) -> Int {
+        let ended = multi.takeEnded()
+        if ended.isEmpty { return 0 }
+        // Of all of them: what came in one turn was seen at one time.
+        let now = Self.now()
+        var count = 0
+        for (easy, code) in ended {
+            guard let pointer = herald_easy_transfer(easy) else { continue }
+            let transfer = Unmanaged<Transfer>.fromOpaque(pointer).takeUnretainedValue()
+            let status = herald_easy_status(easy)
+            if multi.kind == .http2 { descriptors.carriesFrames(herald_easy_http2_socket(easy)) }
+            herald_multi_remove(multi.handle, easy)
+            guard let callback = transfer.callback, let target = transfer.target else { continue }
+            if status < 200, dialNext(transfer, callback, target, code, now) { continue }
+            let outcome = outcome(transfer, callback, target, status, code, now)
+            transfer.clear()
+            release(transfer)
+            target.openCount -= 1
+            openCount -= 1
+            finished(callback.token, outcome)
+            count += 1
+        }
+        return count
+    }
+
+    /// Hands out what ended without libcurl. What `finished` starts meanwhile waits for the next turn.
+    func handOut(_ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) -> Int {
+        if ended.isEmpty { return 0 }
+        var batch: [(token: Int, outcome: CallbackOutcome)] = []
+        swap(&batch, &ended)
+        for entry in batch { finished(entry.token, entry.outcome) }
+        return batch.count
+    }
+
+    /// Tries again at once where that is no second attempt: at the next address of the host, when this one could not be
+    /// dialled, and over a new connection, when the old one turned out to be dead before a byte of the answer came.
+    private func dialNext(
+        _ transfer: Transfer, _ callback: Callback, _ target: Target, _ code: Int32, _ now: Int64
+    ) -> Bool {
+        guard code != HERALD_CURL_OK, transfer.refusal == nil, let pin = transfer.pin,
+            now - transfer.startedAt < Self.time(for: target) - 10_000_000
+        else { return false }
+        if transfer.foundDeadConnection(code) {
+            dial(transfer, callback, target, pin, now, isFresh: true)
+            return true
+        }
+        guard
+            code == HERALD_CURL_CONNECT || code == HERALD_CURL_TIMEOUT && herald_easy_connect_time(transfer.easy) == 0
+        else { return false }
+        target.turnAway(from: pin)
+        guard case .open(let pins) = target.reach, transfer.dials < pins.count else { return false }
+        dial(transfer, callback, target, pins[target.preferred % pins.count], now)
+        return true
+    }
+
+    private func outcome(
+        _ transfer: Transfer, _ callback: Callback, _ target: Target, _ status: Int, _ code: Int32, _ now: Int64
+    ) -> CallbackOutcome {
+        let duration = (now - transfer.startedAt) / 1000
+        let transport = transfer.transport(
+            isSecure: target.url.scheme == .https, isComplete: status >= 200, end: now)
+        guard status >= 200, transfer.isHeadComplete else {
+            let verdict = CurlResult.verdict(code, status: status, transfer)
+            return CallbackOutcome(verdict: verdict, duration: duration, transport: transport)
+        }
+        // The status is the verdict, whatever became of the body.
+        let answer = transfer.answer
+        let retryAfter = answer.retryAfter.flatMap { RetryAfter.parse($0, now: clock.wall() / 1000) }
+        var outcome = CallbackOutcome(
+            verdict: .answered(status: status, retryAfter: retryAfter), duration: duration, excerpt: transfer.excerpt,
+            transport: transport)
+        outcome.control = answer.control
+        // A permission for somebody else is none.
+        if callback.purpose == .handshake, let origin = answer.allowedOrigin,
+            origin == "*" || origin.lowercased() == configuration.origin.lowercased()
+        {
+            outcome.permission = .init(origin: origin, rate: answer.allowedRate)
+        }
+        return outcome
+    }
+
+    func release(_ transfer: Transfer) {
+        transfer.clear()
+        pool.put(transfer)
+    }
+
+    /// Ends a callback that was counted as open.
+    func endOpen(_ callback: Callback, _ target: Target, _ verdict: CallbackOutcome.Verdict, startedAt: Int64) {
+        target.openCount -= 1
+        openCount -= 1
+        end(callback, verdict, startedAt: startedAt)
+    }
+
+    func end(_ callback: Callback, _ verdict: CallbackOutcome.Verdict, startedAt: Int64) {
+        let duration = (Self.now() - startedAt) / 1000
+        var transport = TransportRecord()
+        // It took its time for nothing else.
+        if case .failed(.name, _) = verdict { transport.lookup = duration }
+        ended.append((callback.token, CallbackOutcome(verdict: verdict, duration: duration, transport: transport)))
+    }
+
+    public func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {
+        guard !isClosed else { return }
+        isClosed = true
+        let now = Self.now()
+        func stop(_ callback: Callback, _ startedAt: Int64) {
+            let verdict = CallbackOutcome.Verdict.failed(.stopped, detail: "Herald stopped before an answer came")
+            finished(callback.token, CallbackOutcome(verdict: verdict, duration: (now - startedAt) / 1000))
+        }
+        for entry in ended { finished(entry.token, entry.outcome) }
+        for waiting in lookups.values.joined() { stop(waiting.callback, waiting.startedAt) }
+        for transfer in pool.all {
+            guard let callback = transfer.callback else { continue }
+            if let multi = transfer.target.flatMap({ multi($0.multi) }) {
+                herald_multi_remove(multi.handle, transfer.easy)
+            }
+            stop(callback, transfer.startedAt)
+        }
+        ended = []
+        lookups = [:]
+        targets = [:]
+        // Handles first, then the connections that they left in the multi handles.
+        pool = TransferPool()
+        http1.close()
+        http2?.close()
+    }
+}

@@ -1,0 +1,185 @@
+import CHeraldCurl
+public import HeraldCore
+import HeraldRuntime
+
+/// A callback whose host is being looked up.
+struct WaitingCallback {
+    let callback: Callback
+    let target: Target
+    /// Nanoseconds of the monotonic clock.
+    let startedAt: Int64
+    let deadline: Int64
+}
+
+extension CurlSender {
+    private static let lookupTime: Int64 = 5_000_000_000
+    private static let maxIdleTargets = 4096
+
+    public func start(_ callback: Callback) {
+        guard !isClosed else { return }
+        let now = Self.now()
+        guard openCount < capacity else {
+            return end(
+                callback, .failed(.stopped, detail: "more callbacks than the sender has room for"), startedAt: now)
+        }
+        do {
+            let target = try target(for: callback.delegate)
+            target.lastUsed = now
+            target.openCount += 1
+            openCount += 1
+            if target.reachExpiresAt > now {
+                advance(callback, target, startedAt: now, now)
+            } else {
+                lookUp(
+                    WaitingCallback(
+                        callback: callback, target: target, startedAt: now,
+                        deadline: now + min(Self.lookupTime, Self.time(for: target))))
+            }
+        } catch {
+            end(callback, .failed(.refused, detail: error.detail), startedAt: now)
+        }
+    }
+
+    static func time(for target: Target) -> Int64 {
+        Int64(clamping: min(max(target.delegate.settings.timeoutSeconds, 1), 3600)) * 1_000_000_000
+    }
+
+    // MARK: the delegate's prepared state
+
+    private func target(for delegate: WebhookDelegate) throws(TargetError) -> Target {
+        if let target = targets[delegate.key], target.delegate === delegate { return target }
+        if targets.count >= Self.maxIdleTargets { dropIdleTargets() }
+        let target = try Target(
+            delegate, userAgent: userAgent, origin: configuration.origin, addressGuard: configuration.addressGuard)
+        targets[delegate.key] = target
+        keepConnections()
+        return target
+    }
+
+    /// Forgets the half of the idle targets that was not used for the longest time.
+    private func dropIdleTargets() {
+        let idle = targets.filter { $0.value.openCount == 0 }.sorted { $0.value.lastUsed < $1.value.lastUsed }
+        for (key, _) in idle.prefix((idle.count + 1) / 2) { targets[key] = nil }
+    }
+
+    // MARK: names
+
+    private func lookUp(_ waiting: WaitingCallback) {
+        let host = waiting.target.url.host
+        let isAsked = lookups[host] != nil
+        lookups[host, default: []].append(waiting)
+        nextLookupDeadline = min(nextLookupDeadline, waiting.deadline)
+        if !isAsked, let entry = resolver.resolve(host, replyTo: replies) { settle(host, entry) }
+    }
+
+    func takeReplies() {
+        for reply in replies.takeAll() { settle(reply.host, reply.entry) }
+    }
+
+    private func settle(_ host: String, _ entry: Resolver.Entry) {
+        guard let waiting = lookups.removeValue(forKey: host) else { return }
+        let now = Self.now()
+        for waiting in waiting {
+            let target = waiting.target
+            switch entry.answer {
+            case .addresses(let addresses):
+                target.settle(addresses, expiresAt: entry.expiresAt, configuration.addressGuard)
+            case .failed(let reason):
+                target.reach = .closed(.name, detail: "\(host): \(reason)")
+                target.reachExpiresAt = entry.expiresAt
+            }
+            advance(waiting.callback, target, startedAt: waiting.startedAt, now)
+        }
+    }
+
+    func expireLookups(_ now: Int64) {
+        nextLookupDeadline = .max
+        for (host, waiting) in lookups {
+            let expired = waiting.filter { $0.deadline <= now }
+            let left = waiting.filter { $0.deadline > now }
+            lookups[host] = left.isEmpty ? nil : left
+            for waiting in left { nextLookupDeadline = min(nextLookupDeadline, waiting.deadline) }
+            for waiting in expired {
+                let verdict = CallbackOutcome.Verdict.failed(.name, detail: "\(host): no answer to the lookup in time")
+                endOpen(waiting.callback, waiting.target, verdict, startedAt: waiting.startedAt)
+            }
+        }
+    }
+
+    // MARK: into libcurl
+
+    /// Dials, or ends the callback by what is known of its host.
+    private func advance(_ callback: Callback, _ target: Target, startedAt: Int64, _ now: Int64) {
+        switch target.reach {
+        case .open(let pins):
+            guard let transfer = pool.take(target, open: openCount, limit: capacity, make: makeTransfer) else {
+                let verdict = CallbackOutcome.Verdict.failed(.stopped, detail: "libcurl has no memory for a handle")
+                return endOpen(callback, target, verdict, startedAt: startedAt)
+            }
+            transfer.startedAt = startedAt
+            transfer.lookedUpAt = now
+            transfer.dials = 0
+            dial(transfer, callback, target, pins[target.preferred % pins.count], now)
+        case .closed(let failure, let detail):
+            endOpen(callback, target, .failed(failure, detail: detail), startedAt: startedAt)
+        case .unknown:
+            endOpen(callback, target, .failed(.name, detail: "the host was not looked up"), startedAt: startedAt)
+        }
+    }
+
+    /// Sends a callback to one address, with what is left of its time.
+    func dial(
+        _ transfer: Transfer, _ callback: Callback, _ target: Target, _ pin: Pin, _ now: Int64, isFresh: Bool = false
+    ) {
+        let time = Self.time(for: target)
+        // On the plain path nothing has passed, and the handle has its timeout already.
+        let left = transfer.startedAt == now ? time : max(time - (now - transfer.startedAt), 1_000_000)
+        transfer.dials += 1
+        transfer.dialledAt = now
+        do {
+            let payload = encoder.payload(callback.event, target.delegate.settings.format)
+            try transfer.prepare(
+                callback, target, pin, payload, now: clock.wall(), milliseconds: Int(left / 1_000_000),
+                isFresh: isFresh)
+            if let multi = ready(target.multi), herald_multi_add(multi.handle, transfer.easy) == 1 { return }
+            release(transfer)
+            endOpen(
+                callback, target, .failed(.stopped, detail: "libcurl didn't take the request"),
+                startedAt: transfer.startedAt)
+        } catch {
+            release(transfer)
+            endOpen(callback, target, .failed(.protocolError, detail: error.detail), startedAt: transfer.startedAt)
+        }
+    }
+
+    /// The multi handle for a version of HTTP, made when it is first needed; `nil`: libcurl has no memory for it.
+    private func ready(_ kind: Multi.Kind) -> Multi? {
+        if kind == .http2, http2 == nil {
+            http2 = try? Multi(.http2, descriptors)
+            keepConnections()
+        }
+        return multi(kind)
+    }
+
+    private func makeTransfer(_ index: Int) -> Transfer? {
+        let transfer = Transfer(
+            index: index, descriptors: descriptors, addressGuard: configuration.addressGuard,
+            caFile: configuration.certificateAuthorities)
+        if transfer != nil { keepConnections(handles: index + 1) }
+        return transfer
+    }
+
+    private func keepConnections() { keepConnections(handles: pool.all.count) }
+
+    /// Few connections are kept for few handles, but one for each target, however many take turns with the handles. HTTP/2
+    /// needs a quarter of them: each carries many requests.
+    private func keepConnections(handles: Int) {
+        let count = max(2 * handles + targets.count, 16)
+        guard let http2 else {
+            return herald_multi_keep_connections(http1.handle, min(count, configuration.maxConnections))
+        }
+        let quarter = max(configuration.maxConnections / 4, 1)
+        herald_multi_keep_connections(http1.handle, min(count, max(configuration.maxConnections - quarter, 1)))
+        herald_multi_keep_connections(http2.handle, min(count, quarter))
+    }
+}

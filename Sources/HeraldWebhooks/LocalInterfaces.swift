@@ -1,0 +1,37 @@
+// CHeraldCurl, because the socket headers that it includes may count as its own.
+import CHeraldCurl
+import Glibc
+
+extension IPAddress {
+    /// The addresses of this machine's network interfaces, now. Any thread.
+    public static func ofInterfaces() -> [IPAddress] {
+        var list: UnsafeMutablePointer<ifaddrs>?
+        guard getifaddrs(&list) == 0 else { return [] }
+        defer { freeifaddrs(list) }
+        var addresses: [IPAddress] = []
+        var entry = list
+        while let current = entry {
+            if let address = current.pointee.ifa_addr.flatMap(IPAddress.init(socketAddress:)) {
+                addresses.append(address)
+            }
+            entry = current.pointee.ifa_next
+        }
+        return addresses
+    }
+
+    /// `nil` when it is of another family.
+    init?(socketAddress: UnsafePointer<sockaddr>) {
+        let raw = UnsafeRawPointer(socketAddress)
+        switch Int32(socketAddress.pointee.sa_family) {
+        case AF_INET:
+            self.init(bytes: withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in.self).sin_addr) { Array($0) })
+        case AF_INET6:
+            self.init(bytes: withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr) { Array($0) })
+        default: return nil
+        }
+    }
+
+    init?(socketAddress: UnsafeMutablePointer<sockaddr>) {
+        self.init(socketAddress: UnsafePointer(socketAddress))
+    }
+}

@@ -1,0 +1,178 @@
+import Glibc
+public import HeraldRuntime
+import Synchronization
+
+/// Turns host names into addresses, on threads of its own: libcurl's own resolver can hold up a whole delivery loop.
+///
+/// One for the process, shared by all senders. At most four lookups run at once, one for each host; answers are kept
+/// for 30 s, failures for 5 s; names that wait for a thread are bounded. A lookup that hangs keeps its thread until
+/// the system gives up, which is why whoever waits has a deadline of its own.
+///
+/// Its state is guarded by one lock, held for a few instructions.
+public final class Resolver: Sendable {
+    /// What a lookup found.
+    public enum Answer: Equatable, Sendable {
+        /// At least one, in the order in which they should be tried.
+        case addresses([IPAddress])
+        /// Why there is none, for operators.
+        case failed(String)
+    }
+
+    /// Blocks until there is an answer. Runs on the resolver's threads.
+    public typealias Lookup = @Sendable (_ host: String) -> Answer
+
+    /// An answer that comes later, in the mailbox of whoever asked.
+    struct Reply: Sendable {
+        let host: String
+        let entry: Entry
+    }
+
+    struct Entry: Sendable {
+        var answer: Answer
+        /// Nanoseconds of the monotonic clock.
+        var expiresAt: Int64
+    }
+
+    private struct State {
+        var cache: [String: Entry] = [:]
+        /// Who waits for which host.
+        var asked: [String: [Mailbox<Reply>]] = [:]
+        /// Hosts of `asked` that no thread works on yet, oldest first.
+        var queue: [String] = []
+        /// Threads that sleep.
+        var idle: [Wakeup] = []
+        var threads = 0
+        var isClosed = false
+    }
+
+    static let maxAddresses = 16
+    private static let answerLife: Int64 = 30_000_000_000
+    private static let failureLife: Int64 = 5_000_000_000
+    private static let maxCached = 4096
+
+    private let maxThreads: Int
+    private let maxWaiting: Int
+    private let clock: Clock
+    private let lookup: Lookup
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - threads: how many lookups run at once. They start when they are first needed.
+    ///   - maxWaiting: how many hosts may wait for a thread; a lookup beyond that fails at once.
+    public init(
+        threads: Int = 4, maxWaiting: Int = 1024, clock: Clock = .system, lookup: @escaping Lookup = systemLookup
+    ) {
+        self.maxThreads = threads
+        self.maxWaiting = maxWaiting
+        self.clock = clock
+        self.lookup = lookup
+    }
+
+    /// Ends the threads that sleep, the others after their lookup. Answers may still arrive.
+    public func close() {
+        let idle = state.withLock { state in
+            state.isClosed = true
+            state.queue = []
+            defer { state.idle = [] }
+            return state.idle
+        }
+        for wakeup in idle { wakeup.signal() }
+    }
+
+    /// The answer if it is known; else `nil`, and it will be posted to `mailbox`. Any thread.
+    func resolve(_ host: String, replyTo mailbox: Mailbox<Reply>) -> Entry? {
+        let now = clock.monotonic()
+        enum Step {
+            case known(Entry)
+            case waiting
+            case wake(Wakeup)
+            case start
+        }
+        let step: Step = state.withLock { state in
+            if let entry = state.cache[host], entry.expiresAt > now { return .known(entry) }
+            if state.asked[host] != nil {
+                state.asked[host]?.append(mailbox)
+                return .waiting
+            }
+            guard state.queue.count < maxWaiting, !state.isClosed else {
+                return .known(Entry(answer: .failed("too many names wait to be looked up"), expiresAt: now))
+            }
+            state.asked[host] = [mailbox]
+            state.queue.append(host)
+            if let wakeup = state.idle.popLast() { return .wake(wakeup) }
+            guard state.threads < maxThreads else { return .waiting }
+            state.threads += 1
+            return .start
+        }
+        switch step {
+        case .known(let entry): return entry
+        case .waiting: return nil
+        case .wake(let wakeup): wakeup.signal()
+        case .start: return startThread(for: host, now)
+        }
+        return nil
+    }
+
+    /// `nil`, or the failure when the system has no thread for us.
+    private func startThread(for host: String, _ now: Int64) -> Entry? {
+        do {
+            let wakeup = try Wakeup()
+            _ = try Thread(name: "resolver") { [self] in run(wakeup) }
+            return nil
+        } catch {
+            let entry = Entry(answer: .failed("no thread for the lookup: \(error)"), expiresAt: now)
+            let waiters = state.withLock { state in
+                state.threads -= 1
+                state.queue.removeAll { $0 == host }
+                return state.asked.removeValue(forKey: host) ?? []
+            }
+            // Another loop may have asked since.
+            for waiter in waiters.dropFirst() { waiter.post(Reply(host: host, entry: entry)) }
+            return entry
+        }
+    }
+
+    /// One thread: takes hosts while there are some, then sleeps on `wakeup`.
+    private func run(_ wakeup: Wakeup) {
+        // Nobody joins it: a lookup may hang for longer than the process wants to live.
+        pthread_detach(pthread_self())
+        while true {
+            enum Step {
+                case work(String)
+                case sleep, end
+            }
+            let step: Step = state.withLock { state in
+                if !state.queue.isEmpty { return .work(state.queue.removeFirst()) }
+                if state.isClosed { return .end }
+                state.idle.append(wakeup)
+                return .sleep
+            }
+            switch step {
+            case .work(let host): answer(host)
+            case .sleep: wakeup.wait()
+            case .end: return
+            }
+        }
+    }
+
+    private func answer(_ host: String) {
+        var answer = lookup(host)
+        if case .addresses(let addresses) = answer {
+            answer =
+                addresses.isEmpty
+                ? .failed("the name has no address") : .addresses(Array(addresses.prefix(Self.maxAddresses)))
+        }
+        let now = clock.monotonic()
+        let life = if case .addresses = answer { Self.answerLife } else { Self.failureLife }
+        let entry = Entry(answer: answer, expiresAt: now + life)
+        let waiters = state.withLock { state in
+            if state.cache.count >= Self.maxCached {
+                state.cache = state.cache.filter { $0.value.expiresAt > now }
+                if state.cache.count >= Self.maxCached { state.cache = [:] }
+            }
+            state.cache[host] = entry
+            return state.asked.removeValue(forKey: host) ?? []
+        }
+        for waiter in waiters { waiter.post(Reply(host: host, entry: entry)) }
+    }
+}

@@ -1,0 +1,76 @@
+import HeraldCore
+import HeraldCrypto
+
+/// A key of a delegate, ready to sign. Used by one thread at a time.
+struct Signer {
+    private enum Key {
+        case hmac(HMACSHA256)
+        case ed25519(Ed25519.PrivateKey)
+    }
+
+    private let key: Key
+    /// Milliseconds since 1970 UTC.
+    let expiresAt: Int64
+
+    init(_ entry: DelegateSecret) throws(SignerError) {
+        expiresAt = entry.expiresAt ?? .max
+        switch entry.secret.scheme {
+        case .v1:
+            do {
+                key = .hmac(try HMACSHA256(key: entry.secret.bytes))
+            } catch {
+                throw .crypto(error)
+            }
+        case .v1a:
+            do {
+                key = .ed25519(try Ed25519.PrivateKey(seed: entry.secret.bytes))
+            } catch {
+                throw .key(error)
+            }
+        }
+    }
+
+    /// How long an entry of `webhook-signature` is at most, with the space before it and the 0 behind it.
+    static let maxEntryCount = 1 + "v1a,".utf8.count + Base64.encodedCount(Ed25519.signatureByteCount) + 1
+
+    /// Writes the entry for `prefix` and `body` to the start of `text`, which has room for it, and returns its length.
+    func write(
+        _ prefix: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, to text: UnsafeMutableRawBufferPointer
+    ) throws(CryptoError) -> Int {
+        switch key {
+        case .hmac(let hmac):
+            hmac.update(prefix)
+            hmac.update(body)
+            var code: (UInt64, UInt64, UInt64, UInt64) = (0, 0, 0, 0)
+            return try withUnsafeMutableBytes(of: &code) { code throws(CryptoError) in
+                try hmac.finish(into: code)
+                return Self.put("v1,", UnsafeRawBufferPointer(code), text)
+            }
+        case .ed25519(let key):
+            // In one piece, because Ed25519 reads the message twice.
+            let signature = try key.sign([UInt8](prefix) + body)
+            return signature.withUnsafeBytes { Self.put("v1a,", $0, text) }
+        }
+    }
+
+    private static func put(
+        _ scheme: StaticString, _ signature: UnsafeRawBufferPointer, _ text: UnsafeMutableRawBufferPointer
+    ) -> Int {
+        let count = scheme.utf8CodeUnitCount
+        text.copyMemory(from: UnsafeRawBufferPointer(start: scheme.utf8Start, count: count))
+        return count + Base64.encode(signature, into: UnsafeMutableRawBufferPointer(rebasing: text[count...]))
+    }
+}
+
+/// Why a key can't sign.
+enum SignerError: Error {
+    case crypto(CryptoError)
+    case key(Ed25519Error)
+
+    var detail: String {
+        switch self {
+        case .crypto(let error): error.description
+        case .key(let error): error.description
+        }
+    }
+}

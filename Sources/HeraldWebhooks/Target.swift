@@ -1,0 +1,178 @@
+import HeraldCore
+
+/// What a sender keeps of a delegate between callbacks: everything that is the same for all of them.
+///
+/// Belongs to one sender and its thread. A changed delegate is another object and gets another target.
+final class Target {
+    /// Where its callbacks may go, until `reachExpiresAt`.
+    enum Reach {
+        /// The name has to be looked up.
+        case unknown
+        /// All addresses were judged.
+        case open([Pin])
+        case closed(CallbackFailure, detail: String)
+    }
+
+    let delegate: WebhookDelegate
+    let url: CallbackURL
+    let parsedURL: ParsedURL
+    /// `nil`: nothing beyond what always holds.
+    let tls: TargetTLS?
+    /// One for each secret, newest first.
+    let signers: [Signer]
+    /// What the `HeaderBlock` of callbacks begins with: lines with their ends.
+    let headerBlock: [UInt8]
+    /// Those behind them, which libcurl has to find by their names.
+    let headers: HeaderList
+    /// All headers of a handshake.
+    let handshakeHeaders: HeaderList
+    var reach = Reach.unknown
+    /// Nanoseconds of the monotonic clock.
+    var reachExpiresAt = Int64.min
+    /// The address in use, by index: the first one, until it could not be dialled.
+    var preferred = 0
+    /// Transfers that are free and served this delegate last, by index.
+    var idle: [Int] = []
+    var openCount = 0
+    /// Nanoseconds of the monotonic clock.
+    var lastUsed: Int64 = 0
+
+    /// - Parameter origin: the name of this service, in handshakes and behind them.
+    init(
+        _ delegate: WebhookDelegate, userAgent: String, origin: String = "", addressGuard: AddressGuard
+    ) throws(TargetError) {
+        self.delegate = delegate
+        do {
+            url = try CallbackURL(delegate.settings.url)
+        } catch {
+            throw .url(error)
+        }
+        guard let parsedURL = ParsedURL(url) else { throw .url(.malformed("no memory")) }
+        self.parsedURL = parsedURL
+        tls = TargetTLS(delegate)
+        do {
+            signers = try delegate.state.secrets.map { entry throws(SignerError) in try Signer(entry) }
+        } catch {
+            throw .signing(error)
+        }
+        let names = Self.nameLines(delegate, userAgent: userAgent)
+        let codings = CurlLibrary.contentCodings.isEmpty ? [] : ["accept-encoding: \(CurlLibrary.contentCodings)"]
+        let own = Self.ownLines(delegate)
+        let contentType = Payload.contentType(delegate.settings.format).map { ["content-type: \($0)"] } ?? []
+        // Of the block, libcurl sees the first line only, and over HTTP/1.1 nothing. Without a value it leaves out what it
+        // would else add.
+        var block: [String]
+        if delegate.settings.httpVersion == .http2 {
+            block = contentType + ["host: \(url.authority)"]
+            headers = HeaderList(["Host:"] + codings + own)
+        } else {
+            block = ["\(parsedURL.requestTarget) HTTP/1.1", "host: \(url.authority)"] + contentType + codings
+            headers = HeaderList(
+                ["Host:", "Accept-Encoding:"] + (contentType.isEmpty ? [] : ["Content-Type:"]) + own)
+        }
+        block += names
+        // After the handshake the specification wants it on each delivery.
+        if delegate.settings.verification == .cloudevents, HeaderText.isValue(origin) {
+            block.append("webhook-request-origin: \(origin)")
+        }
+        headerBlock = block.flatMap { Array($0.utf8) + [0x0D, 0x0A] }
+        handshakeHeaders = HeaderList(Self.handshakeLines(delegate, origin: origin) + names + codings + own)
+        if case .refused(let rule) = addressGuard.judge(url) {
+            reach = .closed(.refused, detail: rule)
+            reachExpiresAt = .max
+        } else if let address = url.address {
+            settle([address], expiresAt: .max, addressGuard)
+        }
+    }
+
+    /// Who calls, and for whom.
+    private static func nameLines(_ delegate: WebhookDelegate, userAgent: String) -> [String] {
+        var lines: [String] = []
+        if HeaderText.isValue(userAgent) { lines.append("user-agent: \(userAgent)") }
+        if HeaderText.isValue(delegate.id) { lines.append("herald-delegate: \(delegate.id)") }
+        return lines
+    }
+
+    /// Those that its registration asks for.
+    private static func ownLines(_ delegate: WebhookDelegate) -> [String] {
+        var lines: [String] = []
+        for header in delegate.settings.headers where HeaderRules.problem(name: header.key, value: header.value) == nil
+        {
+            // The form with a semicolon is libcurl's way to send an empty value.
+            lines.append(header.value.allSatisfy { $0 == " " } ? "\(header.key);" : "\(header.key): \(header.value)")
+        }
+        return lines
+    }
+
+    private static func handshakeLines(_ delegate: WebhookDelegate, origin: String) -> [String] {
+        var lines: [String] = []
+        if HeaderText.isValue(origin) { lines.append("webhook-request-origin: \(origin)") }
+        if let rate = delegate.settings.rateLimit {
+            // In requests a minute, at least one.
+            lines.append("webhook-request-rate: \(Int(min(max(rate * 60, 1), 1_000_000)))")
+        }
+        return lines
+    }
+
+    /// Whether a connection carries one request only.
+    var usesConnectionsOnce: Bool { multi == .http2 && url.scheme == .http && !CurlLibrary.keepsClearHTTP2 }
+
+    /// The host, when it is a name.
+    var name: String? { url.address == nil ? url.host : nil }
+
+    var multi: Multi.Kind { delegate.settings.httpVersion == .http2 ? .http2 : .http1 }
+
+    /// Judges the addresses of the host. One that is refused closes them all.
+    func settle(_ addresses: [IPAddress], expiresAt: Int64, _ addressGuard: AddressGuard) {
+        reachExpiresAt = expiresAt
+        for address in addresses {
+            if case .refused(let rule) = addressGuard.judge(address: address, port: url.port, host: name) {
+                reach = .closed(.refused, detail: rule)
+                return
+            }
+        }
+        if case .open(let pins) = reach, pins.map(\.address) == addresses { return }
+        preferred = 0
+        reach = .open(addresses.map { Pin($0, of: url) })
+    }
+
+    /// Takes the next address of the host for the callbacks that follow, when it is `failed` that they would use.
+    func turnAway(from failed: Pin) {
+        guard case .open(let pins) = reach, pins.indices.contains(preferred), pins[preferred] === failed else { return }
+        preferred = (preferred + 1) % pins.count
+    }
+}
+
+/// An address that was judged, and how libcurl is told to dial it.
+final class Pin {
+    let address: IPAddress
+    let port: UInt16
+    /// As libcurl prints it.
+    let text: [CChar]
+    /// `address:port`, as it is shown.
+    let peer: String
+    /// `nil` when the URL has the address itself.
+    let connectTo: HeaderList?
+
+    init(_ address: IPAddress, of url: CallbackURL) {
+        self.address = address
+        port = url.port
+        text = address.description.utf8.map { CChar(bitPattern: $0) } + [0]
+        let dialled = address.family == .v4 ? "\(address)" : "[\(address)]"
+        peer = "\(dialled):\(url.port)"
+        connectTo = url.address == nil ? HeaderList(["\(url.host):\(url.port):\(dialled):\(url.port)"]) : nil
+    }
+}
+
+/// Why nothing can be sent to a delegate at all.
+enum TargetError: Error {
+    case url(CallbackURLError)
+    case signing(SignerError)
+
+    var detail: String {
+        switch self {
+        case .url(let error): "The URL \(error)."
+        case .signing(let error): error.detail
+        }
+    }
+}

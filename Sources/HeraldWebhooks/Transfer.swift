@@ -1,0 +1,243 @@
+import CHeraldCurl
+import Glibc
+import HeraldCore
+import HeraldCrypto
+
+/// A libcurl handle with all that it needs beside it, used for one callback after the other for ever.
+///
+/// Belongs to one sender and its thread. libcurl holds its address, and those of the memory it owns: the sender keeps
+/// it alive until the handle is gone.
+final class Transfer {
+    let index: Int
+    let easy: UnsafeMutableRawPointer
+    let addressGuard: AddressGuard
+
+    // What it is doing.
+    private(set) var target: Target?
+    private(set) var pin: Pin?
+    private(set) var callback: Callback?
+    /// When the attempt began, when the address was known, and when libcurl got it last: nanoseconds of the monotonic
+    /// clock.
+    var startedAt: Int64 = 0
+    var lookedUpAt: Int64 = 0
+    var dialledAt: Int64 = 0
+    /// How many addresses of the host were tried.
+    var dials = 0
+    /// It has a connection of its own: as the second try, since the first one's was dead, or as all of its target.
+    private(set) var isFresh = false
+    var isOpen: Bool { callback != nil }
+    private var timeout = 0
+    private var httpVersion = Multi.Kind.http1
+    private var isHandshake = false
+    private let caFile: String?
+    /// Whether the handle has what one delegate asks of TLS.
+    private var hasTLS = false
+    /// What is sent: libcurl holds the address of the bytes.
+    private var payload: Payload?
+    /// The headers behind those in `head`, when this callback has some that others to its target have not.
+    private var extraHeaders: HeaderList?
+
+    // What came back.
+    var headerCount = 0
+    var bodyCount = 0
+    var excerpt: [UInt8] = []
+    var answer = AnswerHeaders()
+    /// Whether the last answer's headers have ended, with an empty line.
+    var isHeadComplete = false
+    /// When the first line came, in nanoseconds of the monotonic clock.
+    var answeredAt: Int64 = 0
+    /// `address:port` that it talks to, once there is one.
+    var peer = ""
+    /// It opened a socket: what it goes over, or wanted to, had served no earlier request.
+    var hasDialled = false
+    /// When TLS began on its own connection, in nanoseconds of the monotonic clock; 0: it did not.
+    var tlsBeganAt: Int64 = 0
+    /// The rule by which the guard stopped it.
+    var refusal: String?
+
+    let errorText: UnsafeMutablePointer<CChar>
+    private let head: HeaderBlock
+
+    /// `nil` when libcurl has no memory or lacks one of the options.
+    init?(index: Int, descriptors: Descriptors, addressGuard: AddressGuard, caFile: String?) {
+        guard let easy = curl_easy_init() else { return nil }
+        self.index = index
+        self.easy = easy
+        self.addressGuard = addressGuard
+        self.caFile = caFile
+        head = HeaderBlock()
+        errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
+        errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+        let own = Unmanaged.passUnretained(self).toOpaque()
+        func configure(_ caFile: UnsafePointer<CChar>?) -> Bool {
+            var settings = herald_easy_settings(
+                transfer: own, descriptors: Unmanaged.passUnretained(descriptors).toOpaque(), error_text: errorText,
+                headers: head.first, ca_file: caFile,
+                body: onBody, header: onHeader, open_socket: onOpenSocket, close_socket: onCloseSocket,
+                before_request: onRequest, progress: onProgress, tls: onTLS)
+            return herald_easy_configure(easy, &settings) == 1
+        }
+        guard caFile.map({ $0.withCString { configure($0) } }) ?? configure(nil) else { return nil }
+    }
+
+    deinit {
+        curl_easy_cleanup(easy)
+        errorText.deallocate()
+    }
+
+    /// Prepares the handle for a callback. What its last one had in common with this one stays as it is.
+    /// - Parameters:
+    ///   - now: milliseconds since 1970 UTC.
+    ///   - milliseconds: what is left of the time for this attempt.
+    ///   - isFresh: whether it must not go over a connection that is open already.
+    func prepare(
+        _ callback: Callback, _ target: Target, _ pin: Pin, _ payload: Payload, now: Int64, milliseconds: Int,
+        isFresh: Bool
+    ) throws(TransferError) {
+        if self.target !== target { try turn(to: target) }
+        if self.pin !== pin {
+            herald_easy_set_connect_to(easy, pin.connectTo?.first)
+            self.pin = pin
+        }
+        if timeout != milliseconds {
+            herald_easy_set_timeouts(easy, milliseconds, min(milliseconds, 5000))
+            timeout = milliseconds
+        }
+        let isFresh = isFresh || target.usesConnectionsOnce
+        if self.isFresh != isFresh {
+            herald_easy_set_fresh(easy, isFresh ? 1 : 0)
+            self.isFresh = isFresh
+        }
+        setHandshake(callback.purpose == .handshake, target)
+        if !isHandshake {
+            setExtraHeaders(callback, payload, target)
+            try setBody(callback, payload, target, now)
+        }
+        self.callback = callback
+        headerCount = 0
+        bodyCount = 0
+        answer = AnswerHeaders()
+        isHeadComplete = false
+        answeredAt = 0
+        peer = ""
+        hasDialled = false
+        tlsBeganAt = 0
+        refusal = nil
+        errorText.pointee = 0
+    }
+
+    private func turn(to target: Target) throws(TransferError) {
+        guard herald_easy_set_url(easy, target.parsedURL.handle) == 1 else { throw .url }
+        if httpVersion != .http1 || target.multi != .http1 {
+            herald_easy_set_http(
+                easy, target.multi == .http2 ? 2 : 1, target.url.scheme == .https ? 1 : 0,
+                target.usesConnectionsOnce ? 0 : 1)
+            httpVersion = target.multi
+        }
+        if hasTLS || target.tls != nil { try setTLS(target.tls) }
+        if isHandshake { setHandshake(false, target) }
+        head.setConstant(target.headerBlock, isRequestLine: httpVersion == .http1)
+        extraHeaders = nil
+        setHeaders(target.headers)
+        self.target = target
+    }
+
+    private func setTLS(_ tls: TargetTLS?) throws(TransferError) {
+        hasTLS = true
+        let texts = [caFile, tls?.authorities, tls?.pin, tls?.certificate, tls?.key]
+        let isSet = withCStrings(texts) { herald_easy_set_tls(easy, $0[0], $0[1], $0[2], $0[3], $0[4]) == 1 }
+        guard isSet else { throw .tls }
+        hasTLS = tls != nil
+    }
+
+    private func setHandshake(_ isHandshake: Bool, _ target: Target) {
+        guard self.isHandshake != isHandshake else { return }
+        herald_easy_set_options(easy, isHandshake ? 1 : 0)
+        self.isHandshake = isHandshake
+        if isHandshake {
+            _ = herald_easy_set_request_target(easy, nil)
+            herald_easy_set_headers(easy, target.handshakeHeaders.first)
+        } else {
+            setHeaders(extraHeaders ?? target.headers)
+        }
+    }
+
+    /// Gives libcurl the headers beside the block.
+    private func setHeaders(_ list: HeaderList) {
+        if httpVersion == .http2 { head.setRest(list) }
+        herald_easy_set_headers(easy, httpVersion == .http2 ? head.first : list.first)
+    }
+
+    private func setExtraHeaders(_ callback: Callback, _ payload: Payload, _ target: Target) {
+        let event = callback.event
+        var lines: [String] = []
+        if case .delivery(isReplay: true) = callback.purpose { lines.append("herald-replay: true") }
+        if let trace = event.traceParent { lines.append("\(TraceParent.name): \(trace)") }
+        for header in payload.headers where HeaderText.isValue(header.value) {
+            lines.append("\(header.key): \(header.value)")
+        }
+        // Without a value libcurl leaves it out, which it would else add to bodies of more than 1 MiB.
+        if payload.range.count > 1_000_000 { lines.append("Expect:") }
+        guard !lines.isEmpty || extraHeaders != nil else { return }
+        let list = lines.isEmpty ? nil : HeaderList(lines, before: target.headers)
+        setHeaders(list ?? target.headers)
+        extraHeaders = list
+    }
+
+    private func setBody(
+        _ callback: Callback, _ payload: Payload, _ target: Target, _ now: Int64
+    ) throws(TransferError) {
+        try payload.bytes.withUnsafeBufferPointer { bytes throws(TransferError) in
+            let body = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[payload.range])
+            try head.write(callback, target.signers, body, now: now)
+            let line = httpVersion == .http1 ? head.start : nil
+            guard herald_easy_set_request_target(easy, line) == 1 else { throw .url }
+            // Nothing moves the bytes, and this object keeps them until libcurl is done.
+            herald_easy_set_body(easy, body.baseAddress ?? UnsafeRawPointer(errorText), body.count)
+        }
+        self.payload = payload
+    }
+
+    /// How many bytes of a body it sends.
+    var bodySize: Int { isHandshake ? 0 : payload?.range.count ?? 0 }
+
+    func judge(_ address: IPAddress, _ port: UInt16) -> AddressGuard.Verdict {
+        addressGuard.judge(address: address, port: port, host: target?.name)
+    }
+
+    func note(peer address: IPAddress, port: UInt16) {
+        if let pin, pin.address == address, pin.port == port {
+            peer = pin.peer
+        } else {
+            peer = address.family == .v4 ? "\(address):\(port)" : "[\(address)]:\(port)"
+        }
+    }
+
+    /// Lets go of the callback. The target stays, for the next callback to the same delegate.
+    func clear() {
+        callback = nil
+        payload = nil
+        excerpt = []
+    }
+}
+
+enum TransferError: Error {
+    /// libcurl didn't take the URL that it had read itself.
+    case url
+    /// Nor what the delegate asks of TLS.
+    case tls
+    case eventID
+    /// All secrets of the delegate have expired.
+    case noSecret
+    case signing(CryptoError)
+
+    var detail: String {
+        switch self {
+        case .url: "libcurl has no memory for the URL"
+        case .tls: "libcurl did not take the delegate's TLS settings"
+        case .eventID: "the event's id can't stand in a header"
+        case .noSecret: "all secrets of the delegate have expired: rotate its secret"
+        case .signing(let error): error.description
+        }
+    }
+}

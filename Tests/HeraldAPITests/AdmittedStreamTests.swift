@@ -1,0 +1,141 @@
+import HeraldCore
+import HeraldRuntime
+import HeraldTestSupport
+import Synchronization
+import Testing
+
+@testable import HeraldAPI
+
+@Suite("Streams end with what let them in")
+struct AdmittedStreamTests {
+    private final class Output: AdmittedStreams.Output, StreamThread {
+        private let isOver = Atomic(false)
+        var hasEnded: Bool { isOver.load(ordering: .sequentiallyConsistent) }
+        var thread: any StreamThread { self }
+        func perform(_ body: @escaping @Sendable () -> Void) { body() }
+        func end() { isOver.store(true, ordering: .sequentiallyConsistent) }
+    }
+
+    /// A time that the test moves.
+    private final class Time: Sendable {
+        private let seconds = Atomic<Int64>(1)
+        var wall: Int64 { 1_760_000_000_000 + seconds.load(ordering: .sequentiallyConsistent) * 1_000 }
+        var clock: Clock {
+            Clock(
+                monotonic: { self.seconds.load(ordering: .sequentiallyConsistent) * 1_000_000_000 },
+                wall: { self.wall })
+        }
+        func advance(_ by: Int64) { seconds.add(by, ordering: .sequentiallyConsistent) }
+    }
+
+    private let time = Time()
+    private let hub: Hub
+    private let access: AccessControl
+
+    init() throws {
+        hub = try Hub(store: MemoryStore(), clock: time.clock, lost: { _ in }, makeSender: { try MemorySender() })
+        access = AccessControl(hub: hub, operatorKey: nil)
+    }
+
+    private func administer(_ action: AccessWrite.Action) async {
+        await withCheckedContinuation { done in
+            hub.administer(AccessWrite(hasOperatorKey: true, action: action) { _ in done.resume() })
+        }
+    }
+
+    private func key(expiresIn seconds: Int64? = nil) async throws -> (id: String, principal: Principal) {
+        let text = try KeyText(id: hub.ids.next("key_", time: time.wall))
+        await administer(
+            .addKey(
+                APIKey(
+                    id: text.id, name: "", scopes: [.admin], digest: text.digest, createdAt: time.wall,
+                    expiresAt: seconds.map { time.wall + $0 * 1_000 })))
+        return (text.id, try #require(access.principal(Array(text.text.utf8)[...])))
+    }
+
+    private func signIn(_ principal: Principal) async throws -> String {
+        let session = try access.newSession(principal)
+        await administer(.open(session.pass))
+        return session.text
+    }
+
+    private func principal(_ session: String) -> Principal? { access.principal(session: Array(session.utf8)[...]) }
+
+    private func stream(_ principal: Principal) -> Output {
+        let output = Output()
+        access.admitted(output, principal)
+        return output
+    }
+
+    @Test("signing out ends the streams of that session, and those that are about to begin")
+    func signOut() async throws {
+        defer { hub.stop(grace: 0) }
+        let key = try await key()
+        let (own, other) = (try await signIn(key.principal), try await signIn(key.principal))
+        let admitted = try #require(principal(own))
+        let streams = [stream(admitted), stream(try #require(principal(other))), stream(key.principal)]
+        await withCheckedContinuation { done in access.close(Array(own.utf8)[...]) { done.resume() } }
+        #expect(streams.map(\.hasEnded) == [true, false, false])
+        #expect(stream(admitted).hasEnded)
+        for output in streams { access.ended(output) }
+    }
+
+    @Test("a link, its sessions and their streams end when the key that made it expires, and when it is revoked")
+    func links() async throws {
+        defer { hub.stop(grace: 0) }
+        let week: Int64 = 7 * 86_400_000
+        let (brief, lasting) = (try await key(expiresIn: 600), try await key())
+        var visitors: [(link: String, session: String, stream: Output)] = []
+        for key in [brief, lasting] {
+            let link = try access.newLink(to: .default, by: key.principal, until: time.wall + week)
+            await administer(.open(link.pass))
+            let session = try await signIn(try #require(access.principal(link: link.text)))
+            visitors.append((link.text, session, stream(try #require(principal(session)))))
+        }
+        #expect(principal(visitors[0].session)?.expiresAt == time.wall + 600_000)
+        #expect(principal(visitors[1].session)?.expiresAt == time.wall + Sessions.lifetime)
+
+        time.advance(599)
+        access.endExpired()
+        for visitor in visitors {
+            #expect(access.principal(link: visitor.link) != nil && principal(visitor.session) != nil)
+            #expect(!visitor.stream.hasEnded)
+        }
+        time.advance(1)
+        #expect(access.principal(link: visitors[0].link) == nil && principal(visitors[0].session) == nil)
+        #expect(access.principal(link: visitors[1].link) != nil && principal(visitors[1].session) != nil)
+        // Time has gone by, and the loops that keep it are woken: they look.
+        time.advance(Int64(AdmittedStreams.interval))
+        hub.after(seconds: 0) {}
+        let stream = visitors[0].stream
+        try await eventually("the stream ends with the key") { stream.hasEnded }
+        #expect(!visitors[1].stream.hasEnded)
+
+        await administer(.revokeKey(id: lasting.id))
+        access.endExpired()
+        #expect(principal(visitors[1].session) == nil && visitors[1].stream.hasEnded)
+    }
+
+    @Test("a stream ends when its key expires, also by being replaced, or when its session does")
+    func expiry() async throws {
+        defer { hub.stop(grace: 0) }
+        let (brief, replaced, lasting) = (try await key(expiresIn: 60), try await key(), try await key())
+        let session = try await signIn(lasting.principal)
+        let streams = [
+            stream(brief.principal), stream(replaced.principal), stream(lasting.principal),
+            stream(try #require(principal(session))),
+        ]
+        let text = try KeyText(id: hub.ids.next("key_", time: time.wall))
+        await administer(
+            .rotateKey(id: replaced.id, replacement: .init(id: text.id, digest: text.digest), overlap: 120_000))
+        func ended(after seconds: Int64) -> [Bool] {
+            time.advance(seconds)
+            access.endExpired()
+            return streams.map(\.hasEnded)
+        }
+        #expect(ended(after: 59) == [false, false, false, false])
+        #expect(ended(after: 1) == [true, false, false, false])
+        #expect(ended(after: 60) == [true, true, false, false])
+        #expect(ended(after: Sessions.lifetime / 1_000) == [true, true, false, true])
+    }
+}

@@ -1,0 +1,80 @@
+import Testing
+
+@testable import HeraldAPI
+@testable import HeraldCore
+
+@Suite("Backlogs")
+struct BacklogTests {
+    private func delegate(_ key: DelegateKey) -> WebhookDelegate {
+        var settings = WebhookSettings(url: "https://receiver.example/\(key)")
+        settings.events = [.exact("a.x")]
+        return WebhookDelegate(
+            app: .default, key: key, id: "dlg_\(key)", state: .init(settings: settings, status: .paused, secrets: []),
+            start: 0, createdAt: 0, updatedAt: 0, version: 1)
+    }
+
+    private func lane(_ next: Sequence?, ahead: Set<Sequence> = []) -> LaneBoard.Entry {
+        LaneBoard.Entry(
+            cursor: next.map { $0 - 1 }, inFlight: 0, retrying: 0, replays: 0, flow: FlowStatus(), next: next,
+            ahead: ahead)
+    }
+
+    /// Of each five events the first one is wanted; their times are their places.
+    private func publish(_ count: Int, _ hub: Hub) async throws {
+        var published = Int(hub.head)
+        while published < count {
+            let drafts = (published..<min(count, published + 1_000)).map { place in
+                EventDraft(
+                    event: Event(
+                        app: .default, id: "e\(place + 1)", type: place % 5 == 0 ? "a.x" : "b.x", subject: nil,
+                        time: Int64(place + 1), data: Array("{}".utf8)), mayExist: false)
+            }
+            published += try await hub.publish(drafts).count
+        }
+    }
+
+    @Test("what matches is counted, exactly up to 10,000 events, and estimated beyond", arguments: [64, 16_384])
+    func counting(tailEvents: Int) async throws {
+        let store = MemoryStore()
+        var configuration = Hub.Configuration()
+        configuration.tailEvents = tailEvents
+        let hub = try Hub(
+            store: store, configuration: configuration, lost: { _ in }, makeSender: { try MemorySender() })
+        defer { hub.stop(grace: 0) }
+        func count(_ entry: LaneBoard.Entry, isReadable: Bool = true) throws -> Backlog? {
+            try BacklogCounter(hub, isReadable ? store.makeReader() : nil).count([(delegate(7), entry)])[7]
+        }
+        try await publish(10_000, hub)
+        var expected = Backlog()
+        (expected.events, expected.oldest) = (2_000, 1)
+        #expect(try count(lane(1)) == expected)
+        (expected.events, expected.oldest) = (1_998, 6)
+        #expect(try count(lane(2, ahead: [11])) == expected)
+        #expect(try count(lane(9_997)) == Backlog())
+        #expect(try count(lane(nil)) == nil)
+        let replay = try BacklogCounter(hub, store.makeReader()).count(delegate(7), after: 10, through: 20)
+        #expect(replay.events == 2 && !replay.isEstimate)
+        try await publish(12_000, hub)
+        (expected.events, expected.oldest, expected.isEstimate) = (2_400, 1, true)
+        #expect(try count(lane(1)) == expected)
+        // Of what only the store has, the newest events stand for it, or all of it counts.
+        let blind = try #require(try count(lane(1), isReadable: false))
+        #expect(blind.isEstimate && (2_200...12_000).contains(blind.events))
+    }
+
+    @Test("many delegates that are far behind share the work, and those that are least behind are counted first")
+    func many() async throws {
+        let store = MemoryStore()
+        let hub = try Hub(store: store, lost: { _ in }, makeSender: { try MemorySender() })
+        defer { hub.stop(grace: 0) }
+        try await publish(12_000, hub)
+        let far = (1...300).map { (delegate: delegate(DelegateKey($0)), entry: lane(1)) }
+        let near = (delegate: delegate(1_000), entry: lane(11_801))
+        let counts = try BacklogCounter(hub, store.makeReader()).count(far + [near])
+        #expect(counts.count == 301)
+        #expect(counts[1_000]?.events == 40 && counts[1_000]?.isEstimate == false)
+        for (key, backlog) in counts where key != 1_000 {
+            #expect(backlog.isEstimate && (2_380...2_420).contains(backlog.events), "\(key)")
+        }
+    }
+}

@@ -1,0 +1,37 @@
+import HeraldCore
+import HeraldSQLite
+import HeraldTestSupport
+import Testing
+
+@Suite("A hub that nobody stops", .timeLimit(.minutes(5)))
+struct DroppedHubTests {
+    private func makeHub(_ folder: TemporaryFolder) throws -> Hub {
+        try Hub(
+            store: SQLiteStore(folder: folder.path + "/data"), lost: { _ in }, makeSender: { try MemorySender() })
+    }
+
+    @Test("lets go of its folder when it is dropped, with all that was posted")
+    func dropped() async throws {
+        let folder = TemporaryFolder()
+        for number in 1...3 {
+            let hub = try makeHub(folder)
+            let event = Event(id: "e\(number)", type: "a.b", subject: nil, time: 0, data: Array("1".utf8))
+            _ = try await hub.publish([EventDraft(event: event, mayExist: false)])
+            #expect(hub.head == Int64(number))
+        }
+        let store = try SQLiteStore(folder: folder.path + "/data")
+        #expect(try store.recover().head == 3)
+        store.close()
+    }
+
+    @Test("keeps its folder while it lives, and another one is told that it is this process")
+    func kept() throws {
+        let folder = TemporaryFolder()
+        let hub = try makeHub(folder)
+        #expect(throws: StoreError.inUse(path: folder.path + "/data/herald.lock", holder: StoreError.thisProcess)) {
+            _ = try makeHub(folder)
+        }
+        hub.stop(grace: 0)
+        try SQLiteStore(folder: folder.path + "/data").close()
+    }
+}

@@ -1,0 +1,145 @@
+import Glibc
+import HeraldCore
+import HeraldJSON
+import HeraldRuntime
+import Testing
+
+@testable import HeraldCLI
+
+@Suite("The log of delegates")
+struct DelegateLogTests {
+    /// What is written, as lines.
+    private func lines(
+        format: Log.Format = .json, of body: (DelegateLog, Log) -> Void
+    ) throws -> [String] {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        defer { close(ends[0]) }
+        let log = try Log(format: format, level: .info, descriptor: ends[1])
+        body(DelegateLog(log, clock: { 2_000 }), log)
+        log.end()
+        close(ends[1])
+        var text: [UInt8] = []
+        var part = [UInt8](repeating: 0, count: 65_536)
+        while true {
+            let count = read(ends[0], &part, part.count)
+            guard count > 0 else { break }
+            text += part[..<count]
+        }
+        return String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)
+    }
+
+    private func delegate(
+        _ status: WebhookDelegate.Status = .active, reason: String? = nil, expiresAt: Int64? = nil,
+        url: String = "https://receiver.example/a?token=secret"
+    ) -> WebhookDelegate {
+        WebhookDelegate(
+            app: .default, key: 1, id: "dlg_1",
+            state: .init(
+                settings: WebhookSettings(url: url), status: status, statusReason: reason, secrets: [],
+                expiresAt: expiresAt), start: 0, createdAt: 0, updatedAt: 0, version: 1)
+    }
+
+    @Test("each change of a status is one line, with id and address, without the query; other changes are none")
+    func registry() throws {
+        let written = try lines { log, _ in
+            log.registryChanged(.registered(delegate(.pendingVerification)))
+            log.registryChanged(.changed(from: delegate(.pendingVerification), to: delegate()))
+            log.registryChanged(.changed(from: delegate(), to: delegate(url: "https://receiver.example/b")))
+            log.registryChanged(.changed(from: delegate(), to: delegate(.gone, reason: "it answered 410")))
+            log.registryChanged(.removed(delegate(expiresAt: 2_001)))
+            log.registryChanged(.removed(delegate(expiresAt: 2_000)))
+        }
+        let told = try written.map { line in
+            let entry = try JSONDocument(parsing: line)
+            #expect(entry["level"]?.string == "info")
+            #expect(entry["delegate"]?.string == "dlg_1")
+            #expect(entry["url"]?.string == "https://receiver.example/a?...")
+            return ["message", "from", "status", "reason"].compactMap { entry[$0]?.string }
+        }
+        #expect(
+            told == [
+                ["delegate registered", "pending_verification"],
+                ["delegate changed status", "pending_verification", "active"],
+                ["delegate changed status", "active", "gone", "it answered 410"],
+                ["delegate removed"], ["delegate expired"],
+            ])
+    }
+
+    @Test("what comes from outside stays on its line")
+    func injection() throws {
+        let written = try lines(format: .human) { log, _ in
+            log.registryChanged(.changed(from: delegate(), to: delegate(.disabled, reason: "no\n\"route\"")))
+        }
+        #expect(written.count == 1)
+        #expect(written.first?.hasSuffix(#"  from=active  status=disabled  reason="no\n\"route\"""#) == true)
+    }
+
+    @Test("events of the service are told, those that others post are not")
+    func events() throws {
+        func event(_ type: String, _ data: String, _ attributes: [KeyValue] = []) -> Event {
+            Event(id: "e", type: type, subject: "dlg_1", time: 0, attributes: attributes, data: Array(data.utf8))
+        }
+        let written = try lines { log, _ in
+            log.published(
+                EventBatch(
+                    first: 1,
+                    events: [
+                        event("order.placed", "{}"),
+                        event(
+                            "herald.delegate.failing", #"{"delegate":"dlg_1","url":"https://a.example/","reason":"r"}"#),
+                        event(
+                            "herald.delegate.recovered",
+                            #"{"delegate":"dlg_1","url":"https://a.example/","failing_since":"2026-11-21T12:00:00.000Z"}"#
+                        ),
+                        event(
+                            "herald.delivery.exhausted",
+                            #"{"delegate":"dlg_1","url":"https://a.example/?k=1","event":"e1","event_type":"a.b","attempts":3}"#,
+                            [KeyValue("traceparent", "00-1-2-00")]),
+                    ]))
+        }
+        #expect(written.count == 3)
+        let told = try written.dropLast().map { line in
+            let entry = try JSONDocument(parsing: line)
+            return ["level", "message", "reason", "failing_since"].compactMap { entry[$0]?.string }
+        }
+        #expect(
+            told == [["info", "delegate failing", "r"], ["info", "delegate recovered", "2026-11-21T12:00:00.000Z"]])
+        let entry = try JSONDocument(parsing: try #require(written.last))
+        #expect(
+            entry.root.members.dropFirst().map { "\($0.key) \($0.value.string ?? "")" } == [
+                "level warning", "message delivery exhausted", "delegate dlg_1", "url https://a.example/?...",
+                "event e1", "event_type a.b", "attempts 3", "traceparent 00-1-2-00",
+            ])
+    }
+
+    @Test("nobody waits for a log that is not read: lines are left out, and counted")
+    func bound() throws {
+        let isFree = try Semaphore()
+        let hasBegun = try Semaphore()
+        // Short enough for a pipe.
+        let written = try lines(format: .human) { _, log in
+            log.write(.info, "first") {
+                hasBegun.signal()
+                isFree.wait()
+                return [:]
+            }
+            hasBegun.wait()
+            for _ in 0..<LogThread.maxWaiting { log.info("next") }
+            for _ in 0..<8 { log.info("never") }
+            isFree.signal()
+        }
+        #expect(written.count == LogThread.maxWaiting + 2)
+        #expect(written.last?.hasSuffix("warning  log lines were left out  lines=8") == true)
+        #expect(!written.contains { $0.hasSuffix("never") })
+    }
+
+    @Test(
+        "the line at the start says durations and sizes as they can be set",
+        arguments: [("90m", "512MiB"), ("36h", "10GiB"), ("7d", "2TiB"), ("forever", "unlimited")])
+    func settings(duration: String, size: String) throws {
+        let settings = try Settings(arguments: ["--retention", duration, "--retention-size", size], environment: [:])
+        #expect(Option.describe(duration: settings.retention.events) == duration)
+        #expect(Option.describe(size: settings.retention.bytes) == size)
+    }
+}

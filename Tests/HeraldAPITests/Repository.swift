@@ -1,0 +1,51 @@
+import Foundation
+import HeraldJSON
+
+/// The files of the clone that the tests were built in.
+enum Repository {
+    static let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+        .deletingLastPathComponent()
+
+    static func text(_ path: String) throws -> String {
+        try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
+    /// `openapi.json`, which `script/openapi` makes of `openapi.yaml`.
+    static func specification() throws -> JSONDocument {
+        let text = try text("Sources/HeraldAPI/Server/openapi.json")
+        return try JSONDocument(parsing: text, limits: JSONLimits(values: 100_000))
+    }
+}
+
+/// The code blocks of a Markdown text, in order.
+struct CodeBlock {
+    let language: String
+    let text: String
+
+    static func all(in markdown: some StringProtocol) -> [CodeBlock] {
+        var blocks: [CodeBlock] = []
+        var open: (language: String, lines: [Substring])?
+        for line in markdown.split(separator: "\n", omittingEmptySubsequences: false) {
+            if let block = open {
+                if line == "```" {
+                    blocks.append(CodeBlock(language: block.language, text: block.lines.map { $0 + "\n" }.joined()))
+                    open = nil
+                } else {
+                    open?.lines.append(Substring(line))
+                }
+            } else if line.hasPrefix("```") {
+                open = (String(line.dropFirst(3)), [])
+            }
+        }
+        return blocks
+    }
+}
+
+extension String {
+    /// What stands between two headings of the second level.
+    func section(_ heading: String) -> Substring? {
+        guard let start = range(of: "\n## \(heading)\n") else { return nil }
+        let rest = self[start.upperBound...]
+        return rest[..<(rest.range(of: "\n## ")?.lowerBound ?? rest.endIndex)]
+    }
+}

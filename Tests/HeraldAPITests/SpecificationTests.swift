@@ -1,0 +1,206 @@
+import Foundation
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+import HeraldWebhooks
+import Testing
+
+@testable import HeraldAPI
+@testable import HeraldCLI
+
+@Suite("openapi.yaml says what the server does")
+struct SpecificationTests {
+    private let specification: JSONDocument
+
+    init() throws { specification = try Repository.specification() }
+
+    @Test("the specification and the routes are the same, in both directions")
+    func routes() throws {
+        let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
+        let served = Set(HeraldService(hub: hub).table.routes.map { "\($0.method.rawValue) \($0.template)" })
+        hub.stop(grace: 0)
+
+        var described: Set<String> = []
+        for (path, item) in try #require(specification["paths"]).members {
+            for (method, _) in item.members where method != "parameters" {
+                described.insert("\(method.uppercased()) \(path)")
+            }
+        }
+        #expect(described.subtracting(served) == [], "described, but not served")
+        #expect(served.subtracting(described) == [], "served, but not described")
+    }
+
+    @Test("the scopes that operations need are those of the routes")
+    func scopes() throws {
+        let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
+        defer { hub.stop(grace: 0) }
+        for route in HeraldService(hub: hub).table.routes {
+            let method = route.method.rawValue.lowercased()
+            let operation = try #require(specification["paths"]?[route.template]?[method])
+            let place: Comment = "\(method) \(route.template)"
+            let security = try #require(operation["security"], place)
+            let schemes = security.elements.flatMap { $0.members.map(\.key) }
+            #expect(Array(schemes) == (route.needs == nil ? [] : ["key", "session"]), place)
+            #expect(operation["x-scope"]?.string == route.needs?.rawValue, place)
+            #expect((operation["responses"]?["401"] != nil) || route.needs == nil, place)
+            #expect((operation["responses"]?["403"] != nil) || route.needs == nil, place)
+        }
+        let listed = try #require(specification["components"]?["schemas"]?["Scope"]?["enum"])
+        #expect(listed.elements.compactMap(\.string) == Scope.allCases.map(\.rawValue))
+    }
+
+    @Test("every operation has a name of its own, a tag, an example, and says what it can't do")
+    func operations() throws {
+        var names: Set<String> = []
+        for (path, item) in try #require(specification["paths"]).members {
+            for (method, operation) in item.members where method != "parameters" {
+                let place: Comment = "\(method) \(path)"
+                let name = try #require(operation["operationId"]?.string, place)
+                #expect(names.insert(name).inserted, place)
+                #expect(operation["tags"]?.count == 1, place)
+                #expect(operation["summary"]?.string?.isEmpty == false, place)
+                let responses = try #require(operation["responses"], place)
+                #expect(responses["503"] != nil && responses["default"] != nil, place)
+                for (_, type) in operation["requestBody"]?["content"]?.members ?? responses.members {
+                    if let content = type["content"] {
+                        #expect(content.members.allSatisfy { $0.value["examples"] != nil }, place)
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("every example of a post is one that the server takes")
+    func events() throws {
+        let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
+        defer { hub.stop(grace: 0) }
+        let context = EventInput.Context(app: .default, now: 0, ids: ULIDGenerator())
+        let examples = try examples(of: "/v1/events", "post")
+        #expect(!examples.isEmpty)
+        for (name, example) in examples {
+            let first = example.kind == .array ? example.elements.first { _ in true } : example
+            let form: CloudEventInput.Form? =
+                first?["specversion"] == nil ? nil : example.kind == .array ? .batch : .structured
+            #expect(throws: Never.self, "\(name)") {
+                _ = try PostInput(example, as: form, context, SchemaChecks(hub.catalogue, WorkPool()))
+            }
+        }
+    }
+
+    @Test("every example of a registration or a change of a delegate is one that the server takes")
+    func delegates() throws {
+        let check = WebhookRules { CallbackRules(AddressGuard()).problems(of: &$0) }
+        let registrations = try examples(of: "/v1/delegates", "post")
+        #expect(!registrations.isEmpty)
+        for (name, example) in registrations {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { _ = try DelegateInput.registration(document, check) }
+            #expect(example.members.allSatisfy { DelegateInput.fields.contains($0.key) }, "\(name)")
+        }
+        for (name, example) in try examples(of: "/v1/delegates/{id}", "patch") {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { _ = try DelegateInput.patch(document, check) }
+            #expect(example.members.allSatisfy { DelegateInput.patchFields.contains($0.key) }, "\(name)")
+        }
+    }
+
+    @Test("every example of an action, or of the description of an event type, is one that the server takes")
+    func actions() throws {
+        for (name, example) in try examples(of: "/v1/delegates/{id}/secret/rotate", "post") {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { _ = try SecretRotation(document) }
+        }
+        for (name, example) in try examples(of: "/v1/delegates/{id}/replay", "post") {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { _ = try ReplayInput(document) }
+        }
+        let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
+        defer { hub.stop(grace: 0) }
+        for (name, example) in try examples(of: "/v1/apps", "post") {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { _ = try AppInput.new(document) }
+        }
+        for (name, example) in try examples(of: "/v1/apps/{id}", "patch") {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { _ = try AppInput.patch(document) }
+        }
+        for (name, example) in try examples(of: "/v1/keys", "post") {
+            let document = try JSONDocument(parsing: example.bytes)
+            let text = try KeyText(id: ULIDGenerator().next("key_", time: 0))
+            #expect(throws: Never.self, "\(name)") {
+                _ = try KeyInput.read(document, app: .default, hub.apps, text, now: 0)
+            }
+        }
+        for (name, example) in try examples(of: "/v1/keys/{id}/rotate", "post") {
+            let document = try JSONDocument(parsing: example.bytes)
+            #expect(throws: Never.self, "\(name)") { _ = try KeyInput.overlap(document) }
+        }
+        for (name, example) in try examples(of: "/v1/event-types/{type}", "put") {
+            let document = try JSONDocument(parsing: example.bytes)
+            var budget = WorkBudget()
+            #expect(throws: Never.self, "\(name)") {
+                _ = try EventTypeInput.read(document, of: "order.paid", within: &budget)
+            }
+            #expect(example.members.allSatisfy { EventTypeInput.fields.contains($0.key) }, "\(name)")
+        }
+    }
+
+    @Test("the words that a field takes are those of the code")
+    func words() throws {
+        let schemas = try #require(specification["components"]?["schemas"])
+        func listed(_ schema: JSONValue?) -> [String] { schema?["enum"]?.elements.compactMap(\.string) ?? [] }
+        #expect(listed(schemas["CallbackFormat"]) == WebhookSettings.Format.allCases.map(\.rawValue))
+        #expect(listed(schemas["Ordering"]) == WebhookSettings.Ordering.allCases.map(\.rawValue))
+        #expect(listed(schemas["Verification"]) == WebhookSettings.Verification.allCases.map(\.rawValue))
+        #expect(listed(schemas["HTTPVersion"]) == WebhookSettings.HTTPVersion.allCases.map(\.rawValue))
+        #expect(listed(schemas["Signature"]) == SigningSecret.Scheme.allCases.map(\.rawValue))
+        #expect(listed(schemas["DelegateStatus"]) == ShownStatus.allCases.map(\.rawValue))
+        #expect(listed(schemas["DeliveryState"]) == DeliveryState.allCases.map(\.rawValue))
+        #expect(listed(schemas["Check"]) == EventTypeRecord.Check.allCases.map(\.rawValue))
+    }
+
+    @Test("the fields of a delegate are those that the server reads")
+    func fields() throws {
+        let schemas = try #require(specification["components"]?["schemas"])
+        let settings = try #require(schemas["DelegateSettings"]?["properties"]).members.map(\.key)
+        let registration = try #require(schemas["DelegateRegistration"]?["allOf"]).elements.flatMap {
+            $0["properties"]?.members.map(\.key) ?? []
+        }
+        #expect(Set(settings + registration) == Set(DelegateInput.fields))
+        let patch = try #require(schemas["DelegatePatch"]?["properties"]).members.map(\.key)
+        #expect(Set(patch) == Set(DelegateInput.patchFields))
+    }
+
+    @Test("the problems are those of the code")
+    func problems() throws {
+        let problem = try #require(specification["components"]?["schemas"]?["Problem"])
+        let listed = try #require(problem["properties"]?["type"]?["x-extensible-enum"]).elements.compactMap(\.string)
+        #expect(listed == listed.sorted())
+        // Where a name stands in the code: as an argument, in the call for a 503, in the list by status, and in the
+        // answer of the gate, which is there before the service is.
+        let inService = try names(
+            "Sources/HeraldAPI/Server/Problem.swift",
+            [#/name: "([a-z-]+)"/#, #/unavailable\(\s*"([a-z-]+)"/#, #/[:?] \("([a-z-]+)", "/#])
+        let inEndpoints = try names(
+            "Sources/HeraldAPI/Delegates/SecretInput.swift", [#/unavailable\(\s*"([a-z-]+)"/#])
+        let inGate = try names("Sources/HeraldCLI/Serve/Gate.swift", [#/problems\/([a-z-]+)/#])
+        #expect(Set(listed) == Set((inService + inEndpoints + inGate).map { "/problems/" + $0 }))
+    }
+
+    private func names(_ file: String, _ patterns: [Regex<(Substring, Substring)>]) throws -> [String] {
+        let text = try Repository.text(file)
+        return patterns.flatMap { text.matches(of: $0).map { String($0.1) } }
+    }
+
+    /// The examples of an operation's body, as JSON.
+    private func examples(of path: String, _ method: String) throws -> [(name: String, value: JSONValue)] {
+        let body = try #require(specification["paths"]?[path]?[method]?["requestBody"])
+        var examples: [(String, JSONValue)] = []
+        for (_, content) in try #require(body["content"]).members {
+            for (name, example) in try #require(content["examples"]).members {
+                examples.append((name, try #require(example["value"])))
+            }
+        }
+        return examples
+    }
+}

@@ -1,0 +1,88 @@
+import Testing
+
+@testable import HeraldCore
+
+@Suite struct AppSharesTests {
+    private static let other = AppKey(rawValue: 2)
+
+    @Test("the app with the fewest open requests comes next, and in it each lane in its turn")
+    func turns() {
+        var apps = AppShares()
+        let (one, two) = (apps.join(.default), apps.join(Self.other))
+        for lane in [1, 2, 3] {
+            if lane > 1 { #expect(apps.join(.default) == one) }
+            apps.append(lane, one, isProven: true)
+            apps.append(lane, one, isProven: true)
+        }
+        apps.append(9, two, isProven: true)
+        #expect(apps.count == 4)
+        apps.began(two)
+        #expect(apps.next() == 1)
+        apps.began(one)
+        // As many are open: who was served last comes later.
+        #expect(apps.next() == 9)
+        #expect(apps.next() == 2)
+        apps.leave(3, one)
+        #expect(apps.isEmpty && apps.next() == nil)
+    }
+
+    @Test("lanes whose receivers work get three of four turns while others have to be tried")
+    func proven() {
+        var apps = AppShares()
+        let app = apps.join(.default)
+        for lane in 0..<6 {
+            apps.append(lane, app, isProven: true)
+            apps.append(10 + lane, app, isProven: false)
+        }
+        #expect((0..<8).map { _ in apps.next() } == [0, 1, 2, 10, 3, 4, 5, 11])
+        // One that has come to work is served once, by its new place.
+        apps.append(12, app, isProven: true)
+        #expect(apps.count == 4)
+        #expect((0..<5).map { _ in apps.next() } == [12, 13, 14, 15, nil])
+        #expect(apps.isEmpty)
+    }
+
+    @Test("an app's place is given away once its lanes and its requests are gone")
+    func places() {
+        var apps = AppShares()
+        let place = apps.join(.default)
+        apps.began(place)
+        apps.leave(1, place)
+        let other = apps.join(Self.other)
+        #expect(other != place)
+        #expect(apps.join(.default) == place)
+        apps.leave(2, place)
+        apps.ended(place)
+        #expect(apps.join(AppKey(rawValue: 3)) == place)
+    }
+
+    @Test("an app with a hundred receivers that don't answer leaves room for one with a single receiver")
+    func fairShare() throws {
+        let bench = try EngineBench(capacity: 40)
+        for key: DelegateKey in 1...100 { bench.set(WebhookDelegate(key)) }
+        bench.set(WebhookDelegate(200, app: Self.other) { $0.maxInFlight = 256 })
+        bench.publish(100)
+        bench.turn()
+        #expect(bench.open.count == 40)
+
+        // Sixty lanes of the first app stand in line before it.
+        bench.publish(100, app: Self.other)
+        bench.turn()
+        #expect(bench.open(200).isEmpty, "there is no room")
+        let first = try #require(bench.open.first)
+        bench.finish(first.delegate, event: first.event)
+        bench.turn()
+        #expect(bench.open(200).count == 1)
+
+        // Whatever ends next, the other app catches up to its half, and no further.
+        for _ in 0..<60 {
+            let end = try #require(bench.open.first { $0.delegate != 200 } ?? bench.open.first)
+            bench.finish(end.delegate, event: end.event)
+            bench.turn()
+        }
+        #expect(bench.open.count == 40)
+        #expect((1...20).contains(bench.open(200).count))
+        while bench.finish(200) > 0 { bench.turn() }
+        #expect(bench.delivered >= 100)
+    }
+}

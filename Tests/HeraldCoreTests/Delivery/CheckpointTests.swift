@@ -1,0 +1,154 @@
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Checkpoints")
+struct CheckpointTests {
+    @Test("a lane has a row while something of it is open, and none afterwards")
+    func rows() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        bench.set(WebhookDelegate(2) { $0.events = [.exact("never")] })
+        // Their rows from the registration go with the first checkpoint.
+        #expect(bench.checkpoint()?.caughtUp.sorted() == [1, 2])
+        bench.publish(3)
+        bench.turn()
+        bench.finish(event: 2)
+        var checkpoint = try #require(bench.checkpoint())
+        #expect(checkpoint.settled == 3)
+        #expect(checkpoint.lanes == [LanePosition(delegate: 1, cursor: 0, position: 3)])
+        #expect(checkpoint.attempts.map(\.event) == [2])
+        #expect(checkpoint.caughtUp.isEmpty)
+        bench.finish(event: 1)
+        checkpoint = try #require(bench.checkpoint())
+        #expect(checkpoint.lanes == [LanePosition(delegate: 1, cursor: 2, position: 3)])
+        bench.finish(event: 3)
+        checkpoint = try #require(bench.checkpoint())
+        #expect(checkpoint.lanes.isEmpty)
+        #expect(checkpoint.caughtUp == [1])
+        #expect(bench.checkpoint() == nil)
+    }
+
+    @Test("a failed delivery gets a row, which goes when it is delivered")
+    func waiting() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1) { $0.retrySchedule = [10] })
+        bench.publish()
+        bench.turn()
+        let failedAt = bench.clock.wall
+        bench.finish(with: .failure)
+        var checkpoint = try #require(bench.checkpoint())
+        #expect(
+            checkpoint.waiting == [
+                WaitingDelivery(delegate: 1, event: 1, attempts: 1, dueAt: failedAt + 10_000, state: .retrying)
+            ])
+        #expect(checkpoint.lanes.isEmpty)
+        bench.clock.advance(seconds: 10)
+        bench.turn()
+        bench.finish()
+        checkpoint = try #require(bench.checkpoint())
+        #expect(checkpoint.waiting.isEmpty)
+        #expect(checkpoint.ended == [DeliveryKey(delegate: 1, event: 1)])
+        #expect(checkpoint.attempts.map(\.number) == [2])
+    }
+
+    @Test("what is given up keeps a row that says so")
+    func exhausted() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
+        bench.publish()
+        bench.turn()
+        bench.finish(with: .failure)
+        let checkpoint = try #require(bench.checkpoint())
+        #expect(checkpoint.waiting.map(\.state) == [.exhausted])
+    }
+
+    @Test("a refused checkpoint is handed over again, before what came since, and loses nothing")
+    func refused() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        bench.publish()
+        bench.turn()
+        bench.finish()
+        let refused = try #require(bench.checkpoint(succeeds: false))
+        bench.publish()
+        bench.turn()
+        bench.finish()
+        #expect(bench.checkpoint() == nil)
+        bench.clock.advance(seconds: 1)
+        let again = try #require(bench.checkpoint())
+        #expect(again.attempts == refused.attempts)
+        #expect(again.settled == 1)
+        let next = try #require(bench.checkpoint())
+        #expect(next.attempts.map(\.event) == [2])
+        #expect(next.settled == 2)
+        #expect(bench.checkpoint() == nil)
+    }
+
+    @Test("one checkpoint is on its way at a time")
+    func oneAtATime() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        for _ in 0..<3 {
+            bench.publish()
+            bench.turn()
+            bench.finish()
+            bench.clock.advance(seconds: 1)
+            bench.turn()
+        }
+        #expect(bench.submitted.count == 1)
+        bench.engine.checkpointEnded(succeeded: true)
+        #expect(bench.checkpoint()?.attempts.map(\.event) == [2, 3])
+    }
+
+    @Test("events that nobody wants move the common position")
+    func settled() throws {
+        let bench = try EngineBench()
+        bench.publish(7)
+        bench.turn()
+        #expect(bench.checkpoint()?.settled == 7)
+        #expect(bench.checkpoint() == nil)
+    }
+
+    @Test("after a restart only what is not decided is sent, and a second restart would know as much")
+    func restart() throws {
+        let bench = try EngineBench(settled: 10, backlog: 10)
+        bench.set(
+            WebhookDelegate(1) { $0.maxInFlight = 1 },
+            restored: .init(position: LanePosition(delegate: 1, cursor: 4, position: 8), decided: [6, 7, 8]))
+        bench.turn()
+        bench.answerReads()
+        bench.turn()
+        #expect(bench.open(1) == [5])
+        #expect(bench.checkpoint()?.lanes == [LanePosition(delegate: 1, cursor: 4, position: 8)])
+        bench.finish()
+        bench.turn()
+        #expect(bench.open(1) == [9])
+    }
+
+    @Test("a lane ahead of the common position is offered nothing that it has had")
+    func ahead() throws {
+        let bench = try EngineBench(settled: 4, backlog: 10)
+        bench.set(
+            WebhookDelegate(1),
+            restored: .init(position: LanePosition(delegate: 1, cursor: 7, position: 9), decided: [9]))
+        bench.turn()
+        bench.answerReads()
+        bench.turn()
+        #expect(bench.open(1) == [8, 10])
+    }
+
+    @Test("with more attempts than the writer has taken, none is started")
+    func full() {
+        var builder = CheckpointBuilder(settled: 0)
+        for event: Sequence in 1...50_000 {
+            builder.add(
+                AttemptRecord(
+                    delegate: 1, event: event, number: 1, startedAt: 0, duration: 0, status: 200, failure: nil,
+                    detail: "", excerpt: []), now: 0)
+        }
+        #expect(builder.isFull)
+        #expect(builder.take(settled: 0, lanes: []).attempts.count == 50_000)
+        #expect(!builder.isFull)
+    }
+}

@@ -1,0 +1,215 @@
+import HeraldRuntime
+import Synchronization
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Delivery loop", .timeLimit(.minutes(5)))
+struct DeliveryLoopTests {
+    /// A sender that never sleeps: it notes when it was asked to without anyone left to wake it.
+    private final class SleeplessSender: CallbackSender {
+        private struct State {
+            var open: [Int] = []
+            var wakes = 0
+            var polls: [@Sendable (SleeplessSender) -> Bool] = []
+            var sleeps = 0
+            var isClosed = false
+            var wakesAfterClose = 0
+        }
+
+        let capacity = 10
+        private let state = Mutex(State())
+
+        /// What happens during the coming polls, one after the other. Each says whether what is open ends in it.
+        func script(_ polls: [@Sendable (SleeplessSender) -> Bool]) { state.withLock { $0.polls = polls } }
+        /// Since the last poll.
+        var wakes: Int { state.withLock { $0.wakes } }
+        var sleeps: Int { state.withLock { $0.sleeps } }
+        var wakesAfterClose: Int { state.withLock { $0.wakesAfterClose } }
+
+        func start(_ callback: Callback) { state.withLock { $0.open.append(callback.token) } }
+
+        func poll(nanoseconds: Int64?, finished: (Int, CallbackOutcome) -> Void) {
+            let script = state.withLock { $0.polls.isEmpty ? nil : $0.polls.removeFirst() }
+            let ends = script.map { $0(self) } ?? false
+            let ended = state.withLock { state in
+                let ended = ends ? state.open : []
+                if ends { state.open = [] }
+                // With a script, it is a step of the test; after it, whoever sleeps here sleeps forever.
+                if script == nil && state.wakes == 0 && nanoseconds == nil { state.sleeps += 1 }
+                state.wakes = 0
+                return ended
+            }
+            for token in ended { finished(token, .success) }
+        }
+
+        func wake() {
+            state.withLock { state in
+                state.wakes += 1
+                if state.isClosed { state.wakesAfterClose += 1 }
+            }
+        }
+
+        func close(finished: (Int, CallbackOutcome) -> Void) { state.withLock { $0.isClosed = true } }
+    }
+
+    @Test("the answer to the last checkpoint wakes the loop, also when another wake was used up by the last attempt")
+    func lastCheckpoint() async throws {
+        let sender = SleeplessSender()
+        let clock = ManualClock()
+        let tail = Tail(head: 0)
+        let loop = try DeliveryLoop(sender: sender, tail: tail, clock: clock.clock)
+        sender.script([
+            { _ in
+                loop.post(.set(WebhookDelegate(1)))
+                tail.published(EventBatch(first: 1, events: [Event("a.x", id: "e1")]))
+                loop.published(EventBatch(first: 1, events: []))
+                return false
+            },
+            { _ in
+                loop.stop(deadline: .max)
+                return false
+            },
+            { _ in
+                loop.post(.set(WebhookDelegate(2)))
+                return true
+            },
+        ])
+        let checkpoints = Recorder<Checkpoint>()
+        try loop.start(
+            name: "test", settled: 0, lanes: [],
+            services: .init(
+                readPage: { _, answer in answer(nil) },
+                submit: { checkpoint, answer in
+                    checkpoints.record(checkpoint)
+                    answer(true)
+                }, makeID: { "evt_call" }, keepHouse: nil))
+        await offPool {
+            loop.waitUntilFlushed()
+            loop.close()
+        }
+        #expect(checkpoints.items.flatMap(\.attempts).map(\.event) == [1])
+        #expect(sender.sleeps == 0)
+    }
+
+    @Test("a loop without delegates is woken once for many events, and at once when somebody waits for one")
+    func idleLoop() throws {
+        func batch(_ count: Int, _ watch: DeliveryWatch? = nil) -> EventBatch {
+            let event = Event(id: "e", type: "a.x", subject: nil, time: 0, watch: watch, data: "null".utf8)
+            return EventBatch(first: 1, events: Array(repeating: event, count: count))
+        }
+        let sender = SleeplessSender()
+        let loop = try DeliveryLoop(sender: sender, tail: Tail(head: 0), clock: ManualClock().clock)
+        for _ in 1..<DeliveryEngine.turnBudget { loop.published(batch(1)) }
+        #expect(sender.wakes == 0)
+        loop.published(batch(1))
+        #expect(sender.wakes == 1)
+
+        let watching = SleeplessSender()
+        let watched = try DeliveryLoop(sender: watching, tail: Tail(head: 0), clock: ManualClock().clock)
+        watched.published(batch(1, DeliveryWatch(events: 1, loops: 1) { _ in }))
+        #expect(watching.wakes == 1)
+    }
+
+    @Test("a loop whose only delegate is paused is woken once for many events, and tells it of all when it is resumed")
+    func pausedDelegate() async throws {
+        let sender = SleeplessSender()
+        let tail = Tail(head: 0)
+        let loop = try DeliveryLoop(sender: sender, tail: tail, clock: ManualClock().clock)
+        let wakes = Recorder<Int>()
+        let publish: @Sendable (Sequence) -> Void = { sequence in
+            let batch = EventBatch(first: sequence, events: [Event("a.x", id: "e\(sequence)")])
+            tail.published(batch)
+            loop.published(batch)
+            wakes.record(sender.wakes)
+        }
+        loop.post(.set(WebhookDelegate(1, status: .paused)))
+        sender.script(
+            [
+                { _ in false },
+                { _ in
+                    for sequence in 1..<Sequence(DeliveryEngine.turnBudget) { publish(sequence) }
+                    loop.post(.set(WebhookDelegate(1, version: 2)))
+                    return false
+                },
+            ] + Array(repeating: { _ in true }, count: 200) + [
+                { _ in
+                    publish(Sequence(DeliveryEngine.turnBudget))
+                    return false
+                },
+                { _ in
+                    loop.stop(deadline: .max)
+                    return true
+                },
+            ])
+        let checkpoints = Recorder<Checkpoint>()
+        try loop.start(
+            name: "test", settled: 0, lanes: [],
+            services: .init(
+                readPage: { _, answer in answer(nil) },
+                submit: { checkpoint, answer in
+                    checkpoints.record(checkpoint)
+                    answer(true)
+                }, makeID: { "evt_call" }, keepHouse: nil))
+        await offPool {
+            loop.waitUntilFlushed()
+            loop.close()
+        }
+        #expect(wakes.items == Array(repeating: 0, count: DeliveryEngine.turnBudget - 1) + [1])
+        let told = checkpoints.items.flatMap(\.attempts).map(\.event)
+        #expect(told.sorted() == Array(1...Sequence(DeliveryEngine.turnBudget)))
+        #expect(sender.sleeps == 0)
+    }
+
+    @Test("nobody wakes a sender that was closed, however busy the writer is")
+    func closing() async throws {
+        for _ in 0..<10 {
+            let sender = SleeplessSender()
+            let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { sender })
+            for number in 0..<2_000 {
+                let event = Event("a.x", id: "e\(number)")
+                hub.publish(Publication(drafts: [EventDraft(event: event, mayExist: false)]) { _ in })
+            }
+            hub.change(RegistryWrite(action: .register(.init(settings: .made(), secret: .test))) { _ in })
+            await offPool { hub.stop(grace: 0) }
+            #expect(sender.wakesAfterClose == 0)
+        }
+    }
+
+    @Test("a sender in memory ends callbacks at once, later, by hand, and with its own end")
+    func memorySender() throws {
+        let clock = ManualClock()
+        let sender = try MemorySender(clock: clock.clock) { callback in
+            switch callback.event.id {
+            case "now": .now(.success)
+            case "later": .after(nanoseconds: 50, .failure)
+            default: .manual
+            }
+        }
+        var ended: [String] = []
+        func poll() {
+            sender.poll(nanoseconds: 0) { token, outcome in ended.append("\(token) \(outcome.isSuccess)") }
+        }
+        for (token, id) in ["now", "later", "manual", "manual"].enumerated() {
+            sender.start(
+                Callback(token: token, delegate: WebhookDelegate(1), event: Event("a", id: id), attempt: 1))
+        }
+        poll()
+        #expect(ended == ["0 true"])
+        #expect(sender.open.map(\.token) == [1, 2, 3])
+        poll()
+        clock.advance(nanoseconds: 50)
+        #expect(sender.finish(2, .success))
+        #expect(!sender.finish(2, .success))
+        poll()
+        #expect(ended.sorted() == ["0 true", "1 false", "2 true"])
+        sender.wake()
+        sender.poll(nanoseconds: nil) { _, _ in Issue.record("nothing has ended") }
+        sender.close { token, outcome in
+            ended.append("\(token)")
+            if case .failed(.stopped, _) = outcome.verdict { return }
+            Issue.record("not stopped: \(outcome)")
+        }
+        #expect(ended.last == "3" && ended.count == 4)
+    }
+}

@@ -1,0 +1,477 @@
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Delivery engine")
+struct EngineTests {
+    @Test("a lane that keeps up starts an event in the turn that routes it")
+    func fastPath() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        bench.set(WebhookDelegate(2) { $0.events = [.exact("b.x")] })
+        bench.publish()
+        bench.turn()
+        #expect(bench.open == [.init(1, 1)])
+        #expect(bench.reads.isEmpty)
+    }
+
+    @Test("a delegate is told what came after its registration, also when that was routed before the news arrived")
+    func registrationBehindRouting() throws {
+        let bench = try EngineBench()
+        bench.publish(5)
+        bench.turn()
+        bench.set(WebhookDelegate(1, start: 3))
+        bench.turn()
+        #expect(bench.open(1) == [4, 5])
+    }
+
+    @Test("a delegate is not told what came before its registration")
+    func registrationAheadOfRouting() throws {
+        let bench = try EngineBench()
+        bench.publish(5)
+        bench.set(WebhookDelegate(1, start: 3))
+        bench.turn()
+        #expect(bench.open(1) == [4, 5])
+    }
+
+    @Test("a lane that is full falls behind and goes on from the recent events")
+    func fallsBehind() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1) { $0.maxInFlight = 2 })
+        bench.publish(10)
+        bench.turn()
+        #expect(bench.open(1) == [1, 2])
+        bench.finish(event: 1)
+        bench.turn()
+        #expect(bench.open(1) == [2, 3])
+        bench.deliverAll()
+        #expect(bench.delivered == 10)
+        #expect(bench.reads.isEmpty)
+    }
+
+    @Test("a lane further behind reads pages, each once for all lanes that need it")
+    func readsPages() throws {
+        let bench = try EngineBench(settled: 1_000, backlog: 1_000)
+        for key: DelegateKey in 1...3 {
+            bench.set(
+                WebhookDelegate(key) { $0.maxInFlight = 256 },
+                restored: .init(position: LanePosition(delegate: key, cursor: 100, position: 100)))
+        }
+        bench.turn()
+        #expect(bench.reads == [100])
+        while !bench.reads.isEmpty || !bench.open.isEmpty {
+            bench.answerReads()
+            bench.deliverAll()
+        }
+        #expect(bench.delivered == 2_700)
+    }
+
+    @Test("a read that fails is asked for again after a pause")
+    func pageFails() throws {
+        let bench = try EngineBench(settled: 10, backlog: 10)
+        bench.set(
+            WebhookDelegate(1), restored: .init(position: LanePosition(delegate: 1, cursor: 8, position: 8)))
+        bench.turn()
+        #expect(bench.reads == [8])
+        bench.reads = []
+        bench.engine.pageArrived(after: 8, nil)
+        bench.turn()
+        #expect(bench.reads.isEmpty)
+        bench.clock.advance(seconds: 1)
+        bench.turn()
+        #expect(bench.reads == [8])
+        bench.answerReads()
+        bench.turn()
+        #expect(bench.open(1) == [9, 10])
+    }
+
+    @Test("events that retention removed are passed over, those that came since are not")
+    func missingEvents() throws {
+        let bench = try EngineBench(settled: 10, backlog: 10)
+        bench.set(
+            WebhookDelegate(1), restored: .init(position: LanePosition(delegate: 1, cursor: 2, position: 2)))
+        bench.turn()
+        // The page is empty, and by the time it comes there are new events.
+        bench.publish(2)
+        bench.turn()
+        bench.engine.pageArrived(after: 2, EventBatch(first: 3, events: []))
+        bench.turn()
+        #expect(bench.open(1) == [11, 12])
+    }
+
+    @Test("after a restart the loop routes what the tail does not have, and goes on where the log begins")
+    func routesFromTheStore() throws {
+        let bench = try EngineBench(settled: 4, backlog: 10)
+        bench.set(WebhookDelegate(1), restored: .init())
+        bench.turn()
+        #expect(bench.reads == [4])
+        bench.answerReads(limit: 3)
+        bench.turn()
+        #expect(bench.open(1) == [5, 6, 7])
+        bench.finish()
+        bench.publish()
+        bench.turn()
+        #expect(bench.reads == [7])
+        bench.reads = []
+        bench.engine.pageArrived(after: 7, EventBatch(first: 8, events: []))
+        bench.turn()
+        #expect(bench.open(1) == [11])
+    }
+
+    @Test("lanes with one event start within one round beside a lane with a backlog of 100,000")
+    func fairness() throws {
+        let bench = try EngineBench(capacity: 64)
+        bench.set(WebhookDelegate(1) { $0.maxInFlight = 32 })
+        for key: DelegateKey in 2...101 { bench.set(WebhookDelegate(key) { $0.events = [.exact("b.x")] }) }
+        for _ in 0..<100 {
+            bench.publish(1_000)
+            bench.turn()
+        }
+        for _ in 0..<10 {
+            bench.finish()
+            bench.turn()
+            bench.answerReads()
+        }
+        bench.publish(1, type: "b.x")
+        var told: Set<DelegateKey> = []
+        for _ in 0..<3 {
+            bench.turn()
+            told.formUnion(bench.open.map(\.delegate))
+            bench.finish()
+        }
+        #expect(told.count == 101)
+    }
+
+    @Test("lanes that keep up leave room for those in line")
+    func noPushingIn() throws {
+        let bench = try EngineBench(capacity: 2)
+        for key: DelegateKey in 1...3 {
+            bench.set(WebhookDelegate(key) { $0.events = [.exact("t\(key)")] })
+        }
+        bench.publish(1, type: "t1")
+        bench.publish(1, type: "t1")
+        bench.publish(1, type: "t2")
+        bench.turn()
+        #expect(bench.open.map(\.delegate) == [1, 1])
+        // Lane 2 waits for room. What frees up is its, whatever comes for lane 3.
+        bench.finish(event: 1)
+        bench.publish(1, type: "t3")
+        bench.turn()
+        #expect(bench.open == [.init(1, 2), .init(2, 3)])
+    }
+
+    @Test("no more is open than the sender can take")
+    func capacity() throws {
+        let bench = try EngineBench(capacity: 5)
+        for key: DelegateKey in 1...4 { bench.set(WebhookDelegate(key)) }
+        bench.publish(20)
+        bench.turn()
+        #expect(bench.open.count == 5)
+        bench.finish(event: bench.open[0].event)
+        bench.turn()
+        #expect(bench.open.count == 5)
+        bench.deliverAll()
+        #expect(bench.delivered == 80)
+    }
+
+    @Test("a failed delivery is tried again by the schedule, then given up")
+    func retries() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1) { $0.retrySchedule = [10, 20] })
+        bench.publish()
+        bench.turn()
+        bench.finish(with: .failure)
+        #expect(bench.turn() != nil)
+        #expect(bench.open.isEmpty)
+        bench.clock.advance(seconds: 9.9)
+        bench.turn()
+        #expect(bench.open.isEmpty)
+        bench.clock.advance(seconds: 0.1)
+        bench.turn()
+        #expect(bench.open == [.init(1, 1, 2)])
+        bench.finish(with: .failure)
+        bench.clock.advance(seconds: 20)
+        bench.turn()
+        #expect(bench.open == [.init(1, 1, 3)])
+        bench.finish(with: .failure)
+        bench.clock.advance(seconds: 1_000)
+        bench.turn()
+        #expect(bench.open.isEmpty)
+        #expect(bench.givenUp == 1)
+    }
+
+    @Test("a failing lane is probed with one event at a time, and goes on when a probe succeeds")
+    func breaker() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1) { $0.maxInFlight = 8 })
+        bench.set(WebhookDelegate(2))
+        fail(1, bench)
+        bench.publish(20)
+        bench.turn()
+        #expect(bench.open(1).isEmpty)
+        #expect(!bench.open(2).isEmpty)
+        var previous = bench.clock.now
+        // Three quarters of each pause, with the bench's random numbers.
+        for pause in [1.0, 2, 4, 8, 16, 32, 60, 60] {
+            let due = previous + Int64(pause * 0.75e9)
+            bench.clock.advance(to: due - 1)
+            bench.turn()
+            #expect(bench.open(1).isEmpty)
+            bench.clock.advance(to: due)
+            bench.turn()
+            #expect(bench.open(1).count == 1)
+            previous = due
+            bench.finish(1, with: .failure)
+            bench.turn()
+        }
+        bench.clock.advance(seconds: 60)
+        bench.turn()
+        bench.finish(1)
+        bench.turn()
+        // What has gathered doesn't come all at once.
+        #expect(bench.open(1).count == 1)
+        for _ in 0..<100 {
+            bench.clock.advance(seconds: 0.1)
+            bench.deliverAll()
+        }
+        #expect(bench.delivered == 50)
+    }
+
+    /// Five events fail, until nothing but probes is sent; other delegates take them.
+    private func fail(_ key: DelegateKey, _ bench: EngineBench) {
+        for event in 1...5 {
+            bench.clock.advance(seconds: 0.5)
+            bench.publish()
+            bench.turn()
+            bench.finish(key, event: Sequence(event), with: .failure)
+            bench.finish()
+        }
+    }
+
+    @Test("a probe uses up no attempt, also of an event without any retry")
+    func probesAreFree() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
+        fail(1, bench)
+        #expect(bench.givenUp == 5)
+        _ = bench.checkpoint()
+        bench.publish()
+        for _ in 0..<20 {
+            bench.clock.advance(seconds: 300)
+            bench.turn()
+            #expect(bench.open == [.init(1, 6)])
+            bench.finish(with: .failure)
+        }
+        #expect(bench.givenUp == 5)
+        bench.engine.checkpointEnded(succeeded: true)
+        let row = try #require(bench.checkpoint()?.waiting.first { $0.event == 6 })
+        #expect(row.state == .retrying && row.attempts == 0)
+    }
+
+    @Test("a delivery that alone fails doesn't bar those behind it for good, also in strict order")
+    func poisonInStrictOrder() throws {
+        let bench = try EngineBench()
+        bench.set(
+            WebhookDelegate(1) {
+                $0.ordering = .strict
+                $0.retrySchedule = [1, 2, 3, 4, 50]
+            })
+        bench.publish(3)
+        for _ in 0..<200 {
+            bench.turn()
+            bench.finish(event: 1, with: .failure)
+            bench.finish()
+            bench.clock.advance(seconds: 1)
+        }
+        #expect(bench.givenUp == 1)
+        #expect(bench.delivered == 2)
+    }
+
+    @Test("an event that always fails doesn't keep the others from being probed")
+    func poison() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1) { $0.retrySchedule = Array(repeating: 1, count: 20) })
+        bench.publish()
+        bench.turn()
+        // Alone, it stops the lane when there is no connection.
+        for _ in 0..<5 {
+            bench.finish(event: 1, with: CallbackOutcome(verdict: .failed(.connect, detail: ""), duration: 0))
+            bench.clock.advance(seconds: 2)
+            bench.turn()
+        }
+        bench.publish(5)
+        for _ in 0..<60 {
+            bench.clock.advance(seconds: 300)
+            bench.turn()
+            bench.finish(event: 1, with: .failure)
+            bench.finish()
+        }
+        #expect(bench.delivered == 5)
+    }
+
+    @Test("an outage costs few rows, however long it lasts")
+    func outage() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        bench.publish(5_000)
+        bench.turn()
+        var rows: Set<Sequence> = []
+        // Five days of probes.
+        for _ in 0..<1_440 {
+            bench.finish(with: .failure)
+            bench.clock.advance(seconds: 300)
+            bench.turn()
+            bench.answerReads()
+            bench.turn()
+            for checkpoint in bench.submitted {
+                rows.formUnion(checkpoint.waiting.map(\.event))
+                bench.engine.checkpointEnded(succeeded: true)
+            }
+            bench.submitted = []
+        }
+        #expect(rows.count < 128)
+    }
+
+    @Test("a paused delegate is not called, and later gets what came meanwhile")
+    func pause() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        bench.publish()
+        bench.turn()
+        bench.set(WebhookDelegate(1, status: .paused, version: 2))
+        bench.publish(3)
+        bench.turn()
+        #expect(bench.open(1) == [1])
+        bench.finish()
+        let checkpoint = try #require(bench.checkpoint())
+        #expect(checkpoint.settled == 4)
+        #expect(checkpoint.lanes == [LanePosition(delegate: 1, cursor: 1, position: 1)])
+        bench.set(WebhookDelegate(1, version: 3))
+        bench.turn()
+        #expect(bench.open(1) == [2, 3, 4])
+    }
+
+    @Test("a change while requests are open holds for what comes next")
+    func patch() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        bench.publish(3)
+        bench.turn()
+        #expect(bench.open(1) == [1, 2, 3])
+        bench.set(
+            WebhookDelegate(1, version: 2) {
+                $0.events = [.exact("b.x")]
+                $0.maxInFlight = 1
+            })
+        bench.publish(1)
+        bench.publish(2, type: "b.x")
+        bench.turn()
+        #expect(bench.open(1) == [1, 2, 3])
+        bench.finish()
+        bench.turn()
+        #expect(bench.open(1) == [5])
+        bench.deliverAll()
+        #expect(bench.delivered == 5)
+    }
+
+    @Test("a removed delegate leaves no trace, and its place can be taken while its requests are open")
+    func remove() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        bench.publish(2)
+        bench.turn()
+        bench.finish(event: 1, with: .failure)
+        bench.engine.remove(1)
+        bench.set(WebhookDelegate(2, start: 2))
+        bench.publish()
+        bench.turn()
+        #expect(bench.open == [.init(1, 2), .init(2, 3)])
+        bench.finish(1, with: .failure)
+        bench.finish(2)
+        let checkpoint = try #require(bench.checkpoint())
+        #expect(checkpoint.waiting.isEmpty)
+        #expect(checkpoint.lanes.isEmpty)
+        #expect(checkpoint.attempts.count == 3)
+        bench.clock.advance(seconds: 100_000)
+        bench.turn()
+        #expect(bench.open.isEmpty)
+        #expect(bench.engine.board.entry(1) == nil)
+    }
+
+    @Test("only the subjects that were asked for are told")
+    func subjects() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1) { $0.subjects = ["user:1"] })
+        bench.publish(1, subject: "user:1")
+        bench.publish(1, subject: "user:2")
+        bench.publish(1)
+        bench.turn()
+        #expect(bench.open(1) == [1])
+    }
+
+    @Test("after a stop nothing starts, and the flush ends when everything is written")
+    func stop() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        bench.publish()
+        bench.turn()
+        bench.engine.stopStarting()
+        bench.publish()
+        bench.turn()
+        #expect(bench.open(1) == [1])
+        bench.finish()
+        #expect(!bench.engine.flush())
+        #expect(!bench.engine.flush())
+        #expect(bench.submitted.map(\.attempts.count) == [1])
+        #expect(bench.submitted[0].settled == 1)
+        bench.engine.checkpointEnded(succeeded: true)
+        #expect(bench.engine.flush())
+    }
+
+    @Test("a sender that stops has made no attempt")
+    func stopped() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        bench.publish()
+        bench.turn()
+        bench.engine.stopStarting()
+        bench.sender.close { bench.engine.finished($0, $1) }
+        let checkpoint = try #require(bench.checkpoint())
+        #expect(checkpoint.attempts.isEmpty)
+        #expect(checkpoint.lanes == [LanePosition(delegate: 1, cursor: 0, position: 1)])
+    }
+
+    @Test("an attempt that the sender could not make is made a second later, and counts as none")
+    func notMade() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        bench.publish()
+        bench.turn()
+        bench.finish(with: CallbackOutcome(verdict: .failed(.stopped, detail: "out of memory"), duration: 0))
+        let checkpoint = try #require(bench.checkpoint())
+        #expect(checkpoint.attempts.isEmpty)
+        #expect(checkpoint.waiting.map(\.attempts) == [0])
+        #expect(bench.open.isEmpty)
+        bench.clock.advance(nanoseconds: 1_000_000_000)
+        bench.turn()
+        #expect(bench.open == [.init(1, 1, 1)])
+        bench.deliverAll()
+        #expect(bench.checkpoint()?.ended == [DeliveryKey(delegate: 1, event: 1)])
+    }
+
+    @Test("timers of removed delegates don't pile up")
+    func deadTimers() throws {
+        let bench = try EngineBench()
+        for key: DelegateKey in 1...3 {
+            let waiting = (1...2_000).map {
+                WaitingDelivery(
+                    delegate: key, event: $0, attempts: 1, dueAt: bench.clock.wall + 3_600_000, state: .retrying)
+            }
+            bench.set(WebhookDelegate(key), restored: .init(waiting: waiting))
+        }
+        #expect(bench.engine.waitingTimers == 6_000)
+        bench.engine.remove(1)
+        bench.engine.remove(2)
+        #expect(bench.engine.waitingTimers == 2_000)
+    }
+}

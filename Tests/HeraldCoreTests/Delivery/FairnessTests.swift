@@ -1,0 +1,122 @@
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Fairness")
+struct FairnessTests {
+    /// A hundred lanes with one event each beside one with a backlog of 100,000.
+    private func crowd(_ capacity: Int) throws -> EngineBench {
+        let bench = try EngineBench(capacity: capacity)
+        bench.set(WebhookDelegate(1) { $0.maxInFlight = 256 })
+        for key: DelegateKey in 2...101 { bench.set(WebhookDelegate(key) { $0.events = [.exact("b.x")] }) }
+        for _ in 0..<100 {
+            bench.publish(1_000)
+            bench.turn()
+        }
+        // Its window is wide open.
+        for _ in 0..<10 {
+            bench.finish()
+            bench.turn()
+            bench.answerReads()
+        }
+        return bench
+    }
+
+    @Test(
+        "each of a hundred lanes has started before one with a backlog of 100,000 had more than one turn each time round",
+        arguments: [1, 8, 64, 1_000])
+    func oneRound(capacity: Int) throws {
+        let bench = try crowd(capacity)
+        bench.publish(1, type: "b.x")
+        bench.clock.advance(nanoseconds: Slots.youngAge)
+        var others: Set<DelegateKey> = []
+        var ofBacklog = 0
+        let before = Set(bench.sender.open.map(\.token))
+        var seen = Set(bench.open(1))
+        // What was open when they came ends first; each start from then on counts.
+        while others.count < 100 && ofBacklog < 100_000 {
+            bench.turn()
+            for attempt in bench.open {
+                if attempt.delegate != 1 {
+                    others.insert(attempt.delegate)
+                } else if seen.insert(attempt.event).inserted {
+                    ofBacklog += 1
+                }
+            }
+            if others.count == 100 { break }
+            bench.finish()
+            bench.answerReads()
+            bench.clock.advance(nanoseconds: Slots.youngAge)
+        }
+        #expect(others.count == 100)
+        // One turn of its own, and what a turn that had begun had left.
+        #expect(ofBacklog <= 2 * DeliveryEngine.quantum, "\(ofBacklog) beside \(before.count) that were open")
+    }
+
+    @Test("first tries go before late retries, which get every fourth turn")
+    func firstTries() throws {
+        let bench = try EngineBench()
+        let rows = (1...100).map {
+            WaitingDelivery(delegate: 1, event: $0, attempts: 1, dueAt: bench.clock.wall, state: .retrying)
+        }
+        let old = try EngineBench(settled: 200, backlog: 200)
+        old.set(
+            WebhookDelegate(1) { $0.maxInFlight = 1 },
+            restored: .init(position: LanePosition(delegate: 1, cursor: 100, position: 100), waiting: rows))
+        var order: [Sequence] = []
+        while order.count < 120 {
+            old.turn()
+            old.answerReads()
+            old.turn()
+            order += old.open(1)
+            old.finish()
+        }
+        let retries = order.prefix(80).count { $0 <= 100 }
+        #expect((19...21).contains(retries), "\(retries) of the first 80")
+        #expect(order.first == 101)
+    }
+
+    @Test("lanes with a backlog share the room: while many have none, none has several requests open")
+    func sharedRoom() throws {
+        let bench = try EngineBench()
+        for key: DelegateKey in 1...100 { bench.set(WebhookDelegate(key) { $0.maxInFlight = 256 }) }
+        bench.publish(50)
+        for _ in 0..<20 {
+            bench.turn()
+            let open = Dictionary(grouping: bench.open, by: \.delegate).mapValues(\.count)
+            #expect(open.count == Slots.maxYoung)
+            #expect(open.values.max() == 1)
+            bench.finish()
+        }
+    }
+
+    @Test("no more is open than the sender takes, whatever the lanes may")
+    func globalCap() throws {
+        let bench = try crowd(40)
+        for key: DelegateKey in 200...260 { bench.set(WebhookDelegate(key, start: 100_000)) }
+        bench.publish(50)
+        for _ in 0..<50 {
+            bench.turn()
+            #expect(bench.open.count <= 40)
+            bench.finish(bench.open.randomElement()?.delegate)
+            bench.answerReads()
+            bench.clock.advance(nanoseconds: Slots.youngAge)
+        }
+    }
+
+    @Test("lanes that hold all the room don't keep it: whoever waits in line is next")
+    func slowReceivers() throws {
+        let bench = try EngineBench(capacity: 8)
+        for key: DelegateKey in 1...4 { bench.set(WebhookDelegate(key) { $0.events = [.exact("slow")] }) }
+        bench.set(WebhookDelegate(9) { $0.events = [.exact("fast")] })
+        bench.publish(100, type: "slow")
+        bench.turn()
+        bench.publish(1, type: "fast")
+        var ended = 0
+        while bench.open(9).isEmpty && ended < 100 {
+            if let first = bench.open.first { ended += bench.finish(first.delegate, event: first.event) }
+            bench.turn()
+        }
+        #expect(ended <= 8)
+    }
+}

@@ -1,0 +1,163 @@
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Lane")
+struct LaneTests {
+    private let second: Int64 = 1_000_000_000
+
+    private func lane(_ change: (inout WebhookSettings) -> Void = { _ in }) -> Lane {
+        Lane(WebhookDelegate(1, change), next: nil, position: 0)
+    }
+
+    private func finish(
+        _ lane: inout Lane, _ event: Sequence = 1, isRetry: Bool = false, attempts: Int = 0,
+        with outcome: CallbackOutcome = .success, now: Int64 = 0
+    ) -> Lane.Settlement {
+        lane.finished(
+            .init(
+                sequence: event, origin: isRetry ? .retry : .log, subject: nil, attempts: attempts, outcome: outcome,
+                start: .init(at: now, window: 0, isProbe: lane.isFailing), now: now, wall: now / 1_000_000, random: 1)
+        ).settlement
+    }
+
+    /// Fails until nothing but probes is sent; the next one is due at six seconds.
+    private func stop(_ lane: inout Lane) {
+        for time in 1...5 { _ = finish(&lane, Sequence(time), with: .failure, now: Int64(time) * second) }
+    }
+
+    @Test("a failing delegate that gets another address, or is resumed, need not wait for a probe")
+    func mended() {
+        var lane = lane()
+        stop(&lane)
+        #expect(!lane.mayStart(now: 6 * second - 1))
+        func mayStart(_ delegates: WebhookDelegate...) -> Bool {
+            var changed = lane
+            for delegate in delegates { changed.change(to: delegate) }
+            return changed.mayStart(now: 5 * second)
+        }
+        #expect(!mayStart(WebhookDelegate(1) { $0.description = "other" }))
+        #expect(mayStart(WebhookDelegate(1) { $0.url += "/new" }))
+        #expect(!mayStart(WebhookDelegate(1, status: .paused)))
+        #expect(mayStart(WebhookDelegate(1, status: .paused), WebhookDelegate(1)))
+    }
+
+    @Test("a failing retry keeps the attempts it had")
+    func held() {
+        var lane = lane { $0.retrySchedule = [1] }
+        stop(&lane)
+        #expect(lane.waiting[1]?.attempts == 1)
+        hold(&lane, 1)
+        #expect(startRetry(&lane) == 1)
+        #expect(finish(&lane, 1, isRetry: true, attempts: 1, with: .failure, now: 5 * second) == .held)
+        #expect(lane.waiting[1]?.attempts == 1)
+    }
+
+    @Test("a rejection that names a time keeps the attempts it had")
+    func excused() {
+        var lane = lane { $0.retrySchedule = [1] }
+        #expect(
+            finish(&lane, 1, with: .answered(429, retryAfter: 7)) == .retry(after: 7 * second, attempts: 0, turn: 1))
+        #expect(lane.waiting[1]?.attempts == 0)
+    }
+
+    /// What waits is due.
+    private func hold(_ lane: inout Lane, _ event: Sequence) {
+        if let retry = lane.row(event) { lane.hold(retry) }
+    }
+
+    /// Starts the retry whose turn it is.
+    private func startRetry(_ lane: inout Lane) -> Sequence? {
+        guard case .retry(let retry) = lane.nextSource() else { return nil }
+        lane.started(retry.event, .retry, now: 0)
+        return retry.event
+    }
+
+    private func row(_ event: Sequence, attempts: Int = 1) -> WaitingDelivery {
+        WaitingDelivery(delegate: 1, event: event, attempts: attempts, dueAt: 0, state: .retrying)
+    }
+
+    @Test("with 10,000 deliveries waiting it takes no new event")
+    func maxWaiting() {
+        var lane = Lane(WebhookDelegate(1), next: 20_000, position: 19_999)
+        for event in 1...Sequence(Lane.maxWaiting) { _ = lane.take(row(event)) }
+        #expect(!lane.mayTakeNewEvent)
+        hold(&lane, 3)
+        #expect(startRetry(&lane) == 3)
+        _ = finish(&lane, 3, isRetry: true, attempts: 1)
+        #expect(lane.mayTakeNewEvent)
+    }
+
+    @Test("late retries get every fourth turn while there are new events, and all of them when there are none")
+    func turns() {
+        var lane = Lane(WebhookDelegate(1), next: 5, position: 4)
+        for event: Sequence in 1...3 {
+            _ = lane.take(row(event))
+            hold(&lane, event)
+        }
+        var order: [Sequence] = []
+        for _ in 1...6 {
+            switch lane.nextSource() {
+            case .retry(let retry):
+                lane.started(retry.event, .retry, now: 0)
+                order.append(retry.event)
+            case .log(let next):
+                lane.pass(next)
+                lane.started(next, .log, now: 0)
+                order.append(next)
+            default: break
+            }
+        }
+        #expect(order == [5, 6, 7, 1, 8, 9])
+        lane.catchUp()
+        #expect(startRetry(&lane) == 2)
+        #expect(startRetry(&lane) == 3)
+    }
+
+    @Test("a paused lane starts nothing, whatever it has")
+    func paused() {
+        var lane = Lane(WebhookDelegate(1, status: .paused), next: 1, position: 0)
+        _ = lane.take(row(1))
+        hold(&lane, 1)
+        #expect(!lane.mayStart(now: .max))
+    }
+
+    @Test("the cursor is the settled prefix")
+    func cursor() {
+        var lane = lane()
+        for event: Sequence in 1...3 { lane.started(event, .log, now: 0) }
+        _ = finish(&lane, 2)
+        #expect(lane.cursor == 0)
+        _ = finish(&lane, 1)
+        #expect(lane.cursor == 2)
+        lane.fallBehind(from: 9)
+        #expect(lane.cursor == 2)
+        _ = finish(&lane, 3)
+        #expect(lane.cursor == 8)
+        lane.pass(9)
+        #expect(lane.cursor == 9)
+        lane.catchUp()
+        #expect(lane.isSettled)
+    }
+
+    @Test("waiting retries come out in their order, however many")
+    func line() {
+        var line = RetryLine()
+        var expected = 0
+        for number in 0..<10_000 {
+            line.append(Retry(delegate: 1, event: Sequence(number), turn: 0))
+            if number % 3 == 0 {
+                #expect(line.first?.event == Sequence(expected))
+                line.removeFirst()
+                expected += 1
+            }
+        }
+        #expect(line.count == 10_000 - expected)
+        while !line.isEmpty {
+            #expect(line.first?.event == Sequence(expected))
+            line.removeFirst()
+            expected += 1
+        }
+        #expect(expected == 10_000)
+    }
+}

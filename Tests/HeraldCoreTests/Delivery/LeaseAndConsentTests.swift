@@ -1,0 +1,248 @@
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Leases, consent and test calls")
+struct LeaseAndConsentTests {
+    // MARK: Leases
+
+    @Test("a delegate that is not renewed unregisters itself, with everything that was its")
+    func expires() throws {
+        let world = try World()
+        let key = world.register { $0.leaseSeconds = 60 }
+        world.answer = { _ in .failure }
+        world.publish()
+        world.advance(seconds: 59)
+        #expect(world.status(key) == .active)
+        world.advance(seconds: 2)
+        #expect(world.status(key) == nil)
+        #expect(world.contents.delegates.isEmpty && world.contents.waiting.isEmpty && world.contents.lanes.isEmpty)
+        #expect(world.announced == ["herald.delegate.expired"])
+        world.publish()
+        world.advance(seconds: 1_000)
+        #expect(!world.arrivals(key).contains("e2"))
+    }
+
+    @Test("one that is renewed in time stays, also when the renewal crosses the end")
+    func renewed() throws {
+        let world = try World()
+        let key = world.register { $0.leaseSeconds = 60 }
+        for _ in 1...20 {
+            world.advance(seconds: 50)
+            world.update(key) { state, now in state.expiresAt = now + 60_000 }
+        }
+        // The loop has seen the end, the writer sees the renewal first.
+        world.advance(seconds: 59.99)
+        world.clock.advance(nanoseconds: 20_000_000)
+        _ = world.process.loops[0].engine.turn()
+        world.update(key) { state, now in state.expiresAt = now + 60_000 }
+        world.advance(seconds: 59)
+        #expect(world.status(key) == .active)
+        #expect(world.announced.isEmpty)
+        world.advance(seconds: 2)
+        #expect(world.announced == ["herald.delegate.expired"])
+    }
+
+    @Test("a lease goes on over a restart, and ends for a delegate that is gone or paused too")
+    func restarts() throws {
+        let world = try World()
+        let paused = world.register("https://receiver.example/paused") { $0.leaseSeconds = 60 }
+        let gone = world.register("https://receiver.example/gone") { $0.leaseSeconds = 60 }
+        world.update(paused) { state, _ in state.status = .paused }
+        world.answer = { _ in .answered(410) }
+        world.publish()
+        world.settle()
+        #expect(world.status(gone) == .gone)
+        try world.crash()
+        world.advance(seconds: 100)
+        #expect(world.contents.delegates.isEmpty)
+        #expect(world.announced == ["herald.delegate.gone", "herald.delegate.expired", "herald.delegate.expired"])
+    }
+
+    @Test("a lease that ends together with other news of its delegate stops no checkpoint")
+    func expiresWhileFailing() throws {
+        let world = try World()
+        let key = world.register {
+            $0.leaseSeconds = 60
+            $0.retrySchedule = []
+        }
+        world.answer = { _ in nil }
+        world.publish(5)
+        world.advance(seconds: 59.99)
+        world.clock.advance(nanoseconds: 10_000_000)
+        _ = world.process.loops[0].engine.turn()
+        // Within the same tenth of a second it fails as a whole.
+        world.answer = { _ in .failure }
+        world.advance(seconds: 5)
+        #expect(world.status(key) == nil)
+        #expect(world.announced.filter { $0 == "herald.delegate.expired" }.count == 1)
+        #expect(!world.process.loops[0].engine.checkpoints.hasChanges)
+    }
+
+    // MARK: Consent
+
+    private func echo(_ callback: Callback) -> CallbackOutcome {
+        CallbackOutcome(verdict: .answered(status: 200, retryAfter: nil), duration: 0, excerpt: callback.event.body)
+    }
+
+    private func calls(_ world: World) -> [String] {
+        world.callbacks.filter { $0.purpose == .test || $0.purpose == .handshake }.map(\.delegate.settings.url)
+    }
+
+    @Test("nothing is sent before the challenge came back; what came meanwhile follows")
+    func challenge() throws {
+        let world = try World()
+        world.answer = { _ in .success }
+        let key = world.register { $0.verification = .challenge }
+        #expect(world.status(key) == .pendingVerification)
+        world.publish(3)
+        world.settle()
+        #expect(calls(world).count == 1)
+        #expect(world.delegate(key)?.state.statusReason?.contains("challenge") == true)
+        #expect(world.arrivals.isEmpty)
+        world.answer = echo
+        world.advance(seconds: 10)
+        #expect(world.status(key) == .active)
+        #expect(world.delegate(key)?.state.statusReason == nil)
+        #expect(world.arrivals(key) == ["e1", "e2", "e3"])
+        #expect(world.announced.isEmpty)
+    }
+
+    @Test("the handshake needs a permission in the answer")
+    func handshake() throws {
+        let world = try World()
+        let key = world.register { $0.verification = .cloudevents }
+        world.settle()
+        #expect(world.status(key) == .pendingVerification)
+        #expect(world.callbacks.map(\.purpose) == [.handshake])
+        world.answer = { _ in
+            var outcome = CallbackOutcome.success
+            outcome.permission = .init(origin: "*", rate: nil)
+            return outcome
+        }
+        world.advance(seconds: 10)
+        #expect(world.status(key) == .active)
+    }
+
+    @Test(
+        "a rate that the handshake allows is kept, unless fewer were wanted",
+        arguments: [(nil, 0.5), (2, 0.5), (0.25, 0.25)])
+    func allowedRate(_ wanted: Double?, _ kept: Double) throws {
+        let world = try World()
+        let key = world.register {
+            $0.verification = .cloudevents
+            $0.rateLimit = wanted
+        }
+        world.answer = { _ in
+            var outcome = CallbackOutcome.success
+            outcome.permission = .init(origin: "*", rate: 30)
+            return outcome
+        }
+        world.advance(seconds: 10)
+        #expect(world.status(key) == .active)
+        #expect(world.delegate(key)?.settings.rateLimit == kept)
+    }
+
+    @Test("after twenty calls without consent it is asked no more, until somebody resumes it")
+    func twentyTimes() throws {
+        let world = try World()
+        world.answer = { _ in .answered(404) }
+        let key = world.register { $0.verification = .challenge }
+        world.advance(seconds: 86_400)
+        #expect(calls(world).count == 20)
+        #expect(world.delegate(key)?.state.statusReason?.contains("resume it") == true)
+        world.answer = echo
+        world.advance(seconds: 86_400)
+        #expect(calls(world).count == 20)
+        world.resume(key)
+        world.settle()
+        #expect(calls(world).count == 21)
+        #expect(world.status(key) == .active)
+    }
+
+    @Test("another address needs consent of its own: that of the old one doesn't count, however late it comes")
+    func otherAddress() throws {
+        let world = try World()
+        let key = world.register("https://receiver.example/old") { $0.verification = .challenge }
+        world.answer = { _ in nil }
+        world.update(key) { state, _ in state.settings.url = "https://receiver.example/new" }
+        world.update(key) { state, _ in state.settings.url = "https://receiver.example/newer" }
+        world.answer = { callback in
+            callback.delegate.settings.url.hasSuffix("newer") ? .answered(404) : self.echo(callback)
+        }
+        world.settle()
+        #expect(world.status(key) == .pendingVerification)
+        // One chain of calls goes on, to the address of now.
+        world.advance(seconds: 86_400)
+        #expect(calls(world).filter { $0.hasSuffix("newer") }.count == 20)
+        world.answer = echo
+        world.resume(key)
+        world.settle()
+        #expect(world.status(key) == .active)
+        world.update(key) { state, _ in state.settings.url = "https://receiver.example/newest" }
+        #expect(world.status(key) == .pendingVerification)
+        world.settle()
+        #expect(world.status(key) == .active)
+    }
+
+    @Test("consent that crosses a change of the address is not taken for the new one")
+    func consentCrosses() throws {
+        let world = try World()
+        world.answer = { callback in
+            callback.delegate.settings.url.hasSuffix("new") ? .answered(404) : self.echo(callback)
+        }
+        let key = world.register("https://receiver.example/old") { $0.verification = .challenge }
+        // The old address has agreed; the checkpoint that says so is not written yet.
+        world.update(key) { state, _ in state.settings.url = "https://receiver.example/new" }
+        world.settle()
+        #expect(world.status(key) == .pendingVerification)
+    }
+
+    @Test("one that is paused stays so when it gets another address, and is asked when it is resumed")
+    func pausedElsewhere() throws {
+        let world = try World()
+        world.answer = echo
+        let key = world.register { $0.verification = .challenge }
+        world.settle()
+        world.update(key) { state, _ in state.status = .paused }
+        world.update(key) { state, _ in state.settings.url += "new" }
+        world.publish()
+        world.settle()
+        #expect(world.status(key) == .paused)
+        #expect(world.arrivals.isEmpty)
+        world.resume(key)
+        world.settle()
+        #expect(world.status(key) == .active && calls(world).count == 2)
+        #expect(world.arrivals(key) == ["e1"])
+    }
+
+    // MARK: Test calls
+
+    @Test("a test call goes beside the lane and tells its outcome; it is in no log and counts as no attempt")
+    func testCall() throws {
+        let world = try World()
+        world.answer = { $0.purpose == .test ? .answered(503, retryAfter: 60) : .success }
+        let key = world.register()
+        let outcomes = Recorder<Int>()
+        world.process.loops[0].engine.test(key) { outcome in
+            if case .answered(let status, _)? = outcome?.verdict { outcomes.record(status) }
+        }
+        world.settle()
+        #expect(outcomes.items == [503])
+        #expect(world.callbacks.map(\.event.type) == ["herald.test"])
+        #expect(world.contents.attempts.isEmpty && world.contents.events.isEmpty)
+        world.publish()
+        #expect(world.arrivals(key) == ["e1"])
+    }
+
+    @Test("a test call of a delegate that isn't there, or after the stop, is answered at once")
+    func noTestCall() throws {
+        let bench = try EngineBench()
+        var answers = 0
+        bench.engine.test(7) { outcome in answers += outcome == nil ? 1 : 0 }
+        bench.set(WebhookDelegate(1))
+        bench.engine.stopStarting()
+        bench.engine.test(1) { outcome in answers += outcome == nil ? 1 : 0 }
+        #expect(answers == 2)
+    }
+}

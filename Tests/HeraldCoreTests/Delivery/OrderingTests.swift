@@ -1,0 +1,186 @@
+import Glibc
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCore
+
+/// Random latencies, failures, pauses, restarts and changes against a delegate that asked for an order.
+@Suite("Ordering")
+struct OrderingTests {
+    private struct Story {
+        /// The order of the first successful arrivals, by subject.
+        var arrivals: [Sequence] = []
+        var subjects: [Sequence: String] = [:]
+        /// How many were open at once, at most: of all, and of one subject.
+        var mostOpen = 0
+        var mostOfSubject = 0
+        var published = 0
+    }
+
+    /// `restarts`: the process is stopped and dies now and then, so that arrivals may be repeated.
+    private static func run(_ ordering: WebhookSettings.Ordering, seed: UInt64, restarts: Bool) throws -> Story {
+        var random = SeededRandom(seed: seed)
+        let world = try World(tailEvents: random.number(4...64), recentEvents: random.number(4...64))
+        var story = Story()
+        let schedule = Array(repeating: 1.0, count: 20)
+        let key = world.register {
+            $0.ordering = ordering
+            $0.retrySchedule = schedule
+        }
+        var arrived: Set<Sequence> = []
+        world.answer = { _ in nil }
+        func number(_ callback: Callback) -> Sequence { Sequence(callback.event.id.dropFirst()) ?? 0 }
+        func look() {
+            story.mostOpen = max(story.mostOpen, world.open.count)
+            let ofSubject = Dictionary(grouping: world.open) { $0.event.subject ?? "" }.values.map(\.count).max() ?? 0
+            story.mostOfSubject = max(story.mostOfSubject, ofSubject)
+        }
+        /// Ends some of what is open.
+        func finish(_ failures: Double) {
+            var ending = Set(world.open.filter { _ in random.chance(0.5) }.map(\.token))
+            world.answer = { callback in
+                guard ending.remove(callback.token) != nil else { return nil }
+                guard !random.chance(failures) else { return .failure }
+                if arrived.insert(number(callback)).inserted { story.arrivals.append(number(callback)) }
+                return .success
+            }
+            world.run()
+            world.answer = { _ in nil }
+        }
+        for _ in 0..<150 {
+            switch random.number(0...19) {
+            case 0..<5:
+                for _ in 0..<random.number(1...6) {
+                    story.published += 1
+                    let subject = "s\(random.number(1...4))"
+                    story.subjects[Sequence(story.published)] = subject
+                    world.publish(1, subject: subject)
+                }
+            case 5..<13: finish(0.3)
+            case 13..<16: world.advance(seconds: Double(random.number(0...30)) / 10)
+            case 16:
+                let limit = random.number(1...16)
+                world.update(key) { state, _ in state.settings.maxInFlight = limit }
+            case 17: world.update(key) { state, _ in state.status = state.status == .paused ? .active : .paused }
+            case 18 where restarts: if random.chance(0.5) { try world.crash() } else { try world.restart() }
+            default: world.run()
+            }
+            look()
+        }
+        if world.status(key) == .paused { world.update(key) { state, _ in state.status = .active } }
+        for _ in 0..<2_000 where arrived.count < story.published {
+            finish(0)
+            look()
+            if world.open.isEmpty { world.advance(seconds: 1) }
+        }
+        return story
+    }
+
+    private static let seeds: Range<UInt64> =
+        1..<(getenv("HERALD_SEEDS").flatMap { UInt64(String(cString: $0)) } ?? 20) + 1
+
+    @Test("strict: every first arrival is in the order of the log, one at a time", arguments: [false, true])
+    func strict(restarts: Bool) throws {
+        for seed in Self.seeds {
+            let story = try Self.run(.strict, seed: seed, restarts: restarts)
+            #expect(story.arrivals == (1...Sequence(story.published)).map { $0 }, "seed \(seed)")
+            #expect(story.mostOpen <= 1, "seed \(seed)")
+        }
+    }
+
+    @Test("subject: so it is for each subject, while different ones overlap", arguments: [false, true])
+    func subject(restarts: Bool) throws {
+        var mostOpen = 0
+        for seed in Self.seeds {
+            let story = try Self.run(.subject, seed: seed, restarts: restarts)
+            #expect(story.arrivals.count == story.published, "seed \(seed)")
+            for subject in Set(story.subjects.values) {
+                let arrivals = story.arrivals.filter { story.subjects[$0] == subject }
+                #expect(arrivals == arrivals.sorted(), "seed \(seed), \(subject)")
+            }
+            #expect(story.mostOfSubject <= 1, "seed \(seed)")
+            mostOpen = max(mostOpen, story.mostOpen)
+        }
+        #expect(mostOpen > 1)
+    }
+
+    @Test("none: they overlap, and all arrive")
+    func none() throws {
+        let story = try Self.run(.none, seed: 1, restarts: true)
+        #expect(story.arrivals.sorted() == (1...Sequence(story.published)).map { $0 })
+        #expect(story.mostOfSubject > 1)
+    }
+
+    @Test("what stood in line when the process died doesn't overtake what was under way")
+    func restart() throws {
+        for dies in [true, false] {
+            let world = try World()
+            let key = world.register { $0.ordering = .subject }
+            world.answer = { _ in nil }
+            world.publish(3, subject: "s")
+            world.settle()
+            #expect(world.rows(key).map(\.event) == [2, 3])
+            if dies { try world.crash() } else { try world.restart() }
+            world.answer = { _ in .success }
+            world.advance(seconds: 10)
+            #expect(world.arrivals(key) == ["e1", "e1", "e2", "e3"])
+            #expect(world.rows(key).isEmpty && world.contents.lanes.isEmpty)
+        }
+    }
+
+    @Test("a delegate that asks for an order later gets it once what is open has ended")
+    func later() throws {
+        for ordering in [WebhookSettings.Ordering.strict, .subject] {
+            let world = try World()
+            let key = world.register()
+            world.answer = { _ in nil }
+            world.publish(3, subject: "s")
+            world.update(key) { state, _ in state.settings.ordering = ordering }
+            world.publish(2, subject: "s")
+            world.advance(seconds: 10)
+            #expect(world.arrivals(key) == ["e1", "e2", "e3"])
+            world.answer = { $0.event.id < "e4" && $0.attempt == 1 ? .failure : nil }
+            world.advance(seconds: 10)
+            #expect(world.open.count == 1)
+            world.answer = { _ in .success }
+            world.advance(seconds: 100)
+            // What had failed by then goes first; of one subject in its order, all in all as it comes due.
+            let later = Array(world.arrivals(key).dropFirst(3))
+            #expect(later == ["e1", "e2", "e3", "e4", "e5"] || ordering == .strict && later.suffix(2) == ["e4", "e5"])
+            #expect(world.rows(key).isEmpty)
+        }
+    }
+
+    @Test("a delegate that gives its order up is told at once what stood in line")
+    func givenUp() throws {
+        let world = try World()
+        let key = world.register { $0.ordering = .subject }
+        world.answer = { _ in nil }
+        world.publish(4, subject: "s")
+        #expect(world.arrivals(key) == ["e1"])
+        world.update(key) { state, _ in state.settings.ordering = .none }
+        world.answer = { _ in .success }
+        world.settle()
+        #expect(world.arrivals(key).sorted() == ["e1", "e2", "e3", "e4"])
+        #expect(world.rows(key).isEmpty)
+    }
+
+    @Test("a delivery that is given up or cancelled lets the next one of its subject go")
+    func goesOn() throws {
+        let world = try World()
+        let key = world.register {
+            $0.ordering = .subject
+            $0.retrySchedule = [10]
+        }
+        world.answer = { $0.event.id == "e1" || $0.event.id == "e2" ? .failure : .success }
+        world.publish(3, subject: "s")
+        world.advance(seconds: 11)
+        #expect(world.arrivals(key) == ["e1", "e1", "e2"])
+        var query = DeliveryQuery([.retrying])
+        query.event = 2
+        world.manage(.cancel(query))
+        world.settle()
+        #expect(world.arrivals(key) == ["e1", "e1", "e2", "e3"])
+        #expect(world.rows(key).map(\.state) == [.exhausted, .dropped])
+    }
+}

@@ -1,0 +1,169 @@
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Parts of the delivery")
+struct PartsTests {
+    // MARK: Retry schedule
+
+    private func delay(_ schedule: [Double], attempts: Int, after outcome: CallbackOutcome, random: Double) -> Double? {
+        switch RetrySchedule.next(schedule, attempts: attempts, excused: 0, after: outcome, random: random) {
+        case .retry(let delay), .excused(let delay): delay
+        case .exhausted: nil
+        }
+    }
+
+    @Test("a delay lies within 20 % of the schedule", arguments: [0, 0.25, 0.5, 0.999_999])
+    func jitter(random: Double) throws {
+        for attempts in 1...3 {
+            let planned = [5.0, 300, 1800][attempts - 1]
+            let delay = try #require(
+                self.delay([5, 300, 1800], attempts: attempts, after: .failure, random: random))
+            #expect(delay >= planned * 0.8 && delay <= planned * 1.2)
+        }
+    }
+
+    @Test("when the schedule is used up there is no delay")
+    func exhausted() {
+        #expect(delay([5], attempts: 2, after: .failure, random: 0) == nil)
+        #expect(delay([], attempts: 1, after: .failure, random: 0) == nil)
+        #expect(delay([5], attempts: 2, after: .answered(500, retryAfter: 9), random: 0) == nil)
+    }
+
+    @Test("Retry-After of a 429 or 503 is obeyed when it is later, others have none")
+    func retryAfter() {
+        #expect(delay([5], attempts: 1, after: .answered(429, retryAfter: 60), random: 0.5) == 60)
+        #expect(delay([5], attempts: 1, after: .answered(503, retryAfter: 60), random: 0.5) == 60)
+        #expect(delay([5], attempts: 1, after: .answered(503, retryAfter: 1), random: 0.5) == 5)
+        #expect(delay([5], attempts: 1, after: .answered(500, retryAfter: 60), random: 0.5) == 5)
+    }
+
+    // MARK: Router
+
+    @Test("a lane is named once, however many of its patterns match")
+    func routerNamesOnce() {
+        var router = Router()
+        router.insert(1, [.exact("a.b.c"), .prefix("a."), .prefix("a.b."), .exact("a.b.c")])
+        router.insert(2, [.any, .exact("a.b.c")])
+        router.insert(3, [.prefix("a.b.")])
+        let lanes = router.lanes(for: "a.b.c")
+        #expect(lanes.any == [2])
+        #expect(lanes.named == [1, 3])
+    }
+
+    @Test("a prefix matches every level below it, and not itself")
+    func routerPrefixes() {
+        var router = Router()
+        router.insert(1, [.prefix("a.")])
+        #expect(router.lanes(for: "a.b").named == [1])
+        #expect(router.lanes(for: "a.b.c.d").named == [1])
+        #expect(router.lanes(for: "a").named == [])
+        #expect(router.lanes(for: "ab.c").named == [])
+    }
+
+    @Test("a lane that is removed is named no more, also for types that were asked for before")
+    func routerRemoves() {
+        var router = Router()
+        let patterns: [EventPattern] = [.exact("a.b"), .prefix("a.")]
+        router.insert(1, patterns)
+        router.insert(2, [.any])
+        #expect(router.lanes(for: "a.b").named == [1])
+        router.remove(1, patterns)
+        router.remove(2, [.any])
+        let lanes = router.lanes(for: "a.b")
+        #expect(lanes.named.isEmpty && lanes.any.isEmpty)
+    }
+
+    @Test("the router agrees with the patterns themselves")
+    func routerAgrees() {
+        var random = SeededRandom(seed: 7)
+        let types = ["a", "a.b", "a.b.c", "b", "b.a", "ab.c"]
+        let patterns = ["*", "a.*", "a.b.*", "a", "a.b", "b.*", "b.a", "ab.*"].map { EventPattern($0)! }
+        var router = Router()
+        var lanes: [Int: [EventPattern]] = [:]
+        for step in 0..<500 {
+            let lane = random.number(0...20)
+            if let old = lanes.removeValue(forKey: lane) { router.remove(lane, old) }
+            if step % 3 != 0 {
+                let chosen = (0..<random.number(1...3)).map { _ in patterns[random.number(0...7)] }
+                lanes[lane] = chosen
+                router.insert(lane, chosen)
+            }
+            let type = types[random.number(0...5)]
+            let found = router.lanes(for: type)
+            let expected = lanes.filter { $0.value.contains { $0.matches(type) } }.keys.sorted()
+            #expect((found.any + found.named).sorted() == expected)
+        }
+    }
+
+    // MARK: Timers and turns
+
+    @Test("timers come out by the time they are due, and only then")
+    func timers() {
+        var random = SeededRandom(seed: 3)
+        var timers = TimerQueue<Int>()
+        let times = (0..<1_000).map { _ in random.number(0...500) }
+        for time in times { timers.insert(time, due: Int64(time)) }
+        #expect(timers.popDue(now: -1) == nil)
+        timers.removeAll { $0 % 7 == 0 }
+        var popped: [Int] = []
+        while let next = timers.nextDue {
+            #expect(timers.popDue(now: next - 1) == nil)
+            popped.append(timers.popDue(now: next)!)
+        }
+        #expect(popped == times.filter { $0 % 7 != 0 }.sorted())
+    }
+
+    @Test("each lane in line gets its turn once")
+    func roundRobin() {
+        var line = RoundRobin()
+        for lane in [1, 2, 1, 3] { line.append(lane) }
+        #expect(line.count == 3)
+        line.remove(2)
+        #expect(line.next() == 1)
+        line.append(1)
+        #expect(line.next() == 3)
+        #expect(line.next() == 1)
+        #expect(line.next() == nil)
+        for lane in 0..<1_000 { line.append(lane) }
+        #expect((0..<1_000).allSatisfy { line.next() == $0 })
+        #expect(line.next() == nil && line.count == 0)
+    }
+
+    // MARK: Pages
+
+    private func page(after: Sequence, _ count: Int = 10) -> EventBatch {
+        EventBatch(first: after + 1, events: (0..<count).map { Event("a", id: "\(after + 1 + Sequence($0))") })
+    }
+
+    @Test("a page is asked for once, and everyone who waits is told in order")
+    func pages() {
+        var cache = PageCache()
+        #expect(cache.want(11, for: 1) == 10)
+        #expect(cache.want(11, for: 2) == nil)
+        #expect(cache.want(11, for: 1) == nil)
+        let arrival = cache.arrived(after: 10, page(after: 10))
+        #expect(arrival.delegates == [1, 2])
+        #expect(arrival.readNext == nil)
+        #expect(cache.event(11)?.id == "11" && cache.event(20)?.id == "20")
+        #expect(cache.event(10) == nil && cache.event(21) == nil)
+    }
+
+    @Test("so many reads at once, so many pages kept; the oldest goes first")
+    func pageBounds() {
+        var cache = PageCache()
+        var asked: [Sequence] = []
+        for number: Sequence in 0..<40 {
+            if let after = cache.want(number * 10 + 1, for: number) { asked.append(after) }
+        }
+        #expect(asked.count == PageCache.maxReads)
+        while !asked.isEmpty {
+            let after = asked.removeFirst()
+            let arrival = cache.arrived(after: after, page(after: after))
+            #expect(arrival.delegates == [after / 10])
+            if let next = arrival.readNext { asked.append(next) }
+        }
+        #expect((0..<40).filter { cache.event($0 * 10 + 1) != nil } == Array(8..<40))
+    }
+}

@@ -1,0 +1,194 @@
+import Testing
+
+@testable import HeraldCore
+
+/// What a receiver can make happen by its answers.
+@Suite("What receivers ask for")
+struct ReceiverControlTests {
+    private static let gone = CallbackOutcome.answered(410)
+
+    private static func outcome(_ status: Int, _ control: CallbackOutcome.Control) -> CallbackOutcome {
+        var outcome = CallbackOutcome.answered(status)
+        outcome.control = control
+        return outcome
+    }
+
+    @Test(
+        "410 ends a delegate: what waits is dropped, nothing is sent any more, also after a restart, and it is told once"
+    )
+    func gone() throws {
+        let world = try World()
+        let key = world.register { $0.retrySchedule = [10, 10] }
+        world.answer = { $0.event.id == "e1" ? .failure : $0.event.id == "e2" ? nil : Self.gone }
+        world.publish(3)
+        #expect(world.arrivals(key) == ["e1", "e2", "e3"])
+        // e2 was under way when e3 was answered 410: it is not tried again.
+        world.answer = { _ in .failure }
+        world.publish()
+        world.settle()
+        #expect(world.status(key) == .gone)
+        #expect(world.delegate(key)?.state.statusReason?.contains("410") == true)
+        #expect(world.rows(key).map(\.event) == [1, 2, 3])
+        #expect(world.rows(key).allSatisfy { $0.state == .dropped })
+        #expect(world.announced == ["herald.delegate.gone"])
+        for step in 0..<2 {
+            world.publish()
+            world.advance(seconds: 100_000)
+            #expect(world.arrivals(key) == ["e1", "e2", "e3"])
+            if step == 0 { try world.crash() }
+        }
+        #expect(world.announced == ["herald.delegate.gone"])
+        #expect(world.contents.lanes.isEmpty)
+    }
+
+    @Test("several 410 at once, and changes that cross the news, don't bring a delegate back")
+    func goneOnce() throws {
+        let world = try World()
+        let key = world.register()
+        world.answer = { _ in nil }
+        world.publish(4)
+        world.answer = { $0.event.id == "e4" ? nil : Self.gone }
+        world.run()
+        // The checkpoint that tells it is not written yet.
+        world.update(key) { state, _ in state.settings.description = "crossing" }
+        world.answer = { _ in Self.gone }
+        world.publish(2)
+        world.settle()
+        #expect(world.arrivals(key).count == 4)
+        #expect(world.announced == ["herald.delegate.gone"])
+        #expect(world.status(key) == .gone)
+    }
+
+    @Test("a delegate that is gone and resumed is told of what comes from then on")
+    func resumed() throws {
+        let world = try World()
+        let key = world.register()
+        world.answer = { _ in Self.gone }
+        world.publish(2)
+        world.settle()
+        world.publish()
+        world.answer = { _ in .success }
+        world.resume(key)
+        world.publish()
+        world.settle()
+        #expect(world.status(key) == .active)
+        #expect(world.arrivals(key).suffix(1) == ["e4"])
+        #expect(!world.arrivals(key).contains("e3"))
+    }
+
+    @Test("what is asked for again of a delegate that is gone is dropped, and its replays end")
+    func goneAndAskedAgain() throws {
+        let world = try World()
+        let key = world.register()
+        world.answer = { _ in Self.gone }
+        world.publish()
+        world.settle()
+        let id = try #require(world.delegate(key)?.id)
+        world.manage(.redeliverEvent(id: "e1", delegateID: nil))
+        world.manage(.replay(delegateID: id, after: 0, until: nil))
+        world.settle()
+        #expect(world.arrivals(key) == ["e1"])
+        #expect(world.rows(key).map(\.state) == [.dropped])
+        #expect(world.contents.replays.isEmpty)
+    }
+
+    @Test(
+        "webhook-delivery: disable stops a delegate at once, whatever the status, and loses nothing",
+        arguments: [200, 500])
+    func disable(status: Int) throws {
+        let world = try World()
+        let key = world.register { $0.maxInFlight = 1 }
+        world.answer = { $0.event.id == "e2" ? Self.outcome(status, .disable) : .success }
+        world.publish(5)
+        world.update(key) { state, _ in state.settings.description = "crossing" }
+        world.settle()
+        #expect(world.arrivals(key) == ["e1", "e2"])
+        #expect(world.status(key) == .disabled)
+        #expect(world.delegate(key)?.state.statusReason?.contains("webhook-delivery") == true)
+        #expect(world.announced == ["herald.delegate.disabled"])
+        world.answer = { _ in .success }
+        world.advance(seconds: 100_000)
+        #expect(world.arrivals(key).count == 2)
+        world.resume(key)
+        world.advance(seconds: 10)
+        let rest = status == 200 ? ["e3", "e4", "e5"] : ["e2", "e3", "e4", "e5"]
+        #expect(world.arrivals(key).dropFirst(2).sorted() == rest)
+    }
+
+    @Test("one that was paused before the news arrived is not disabled, and nobody is told that it was")
+    func disableCrossesPause() throws {
+        let world = try World()
+        let key = world.register()
+        world.answer = { _ in Self.outcome(200, .disable) }
+        world.publish()
+        world.update(key) { state, _ in state.status = .paused }
+        world.settle()
+        #expect(world.status(key) == .paused)
+        #expect(world.announced.isEmpty)
+    }
+
+    @Test("webhook-delivery: abort-message ends one delivery, and no other")
+    func abort() throws {
+        let world = try World()
+        let key = world.register { $0.retrySchedule = [1, 1] }
+        world.answer = { $0.event.id == "e1" ? Self.outcome(500, .abortMessage) : .failure }
+        world.publish(2)
+        world.advance(seconds: 100)
+        #expect(world.arrivals(key).count { $0 == "e1" } == 1)
+        #expect(world.arrivals(key).count { $0 == "e2" } == 3)
+        #expect(world.rows(key).map(\.state) == [.dropped, .exhausted])
+        #expect(world.rows(key).map(\.attempts) == [1, 3])
+        // Not given up by the schedule, but at the receiver's request: only the other one is announced.
+        #expect(world.announced == ["herald.delivery.exhausted"])
+    }
+
+    @Test("a delivery that is rejected with Retry-After waits for so long, and the others go on")
+    func retryAfter() throws {
+        let world = try World()
+        let key = world.register()
+        let other = world.register("https://receiver.example/other")
+        world.answer = { $0.delegate.key == key ? .answered(429, retryAfter: 120) : .success }
+        world.publish()
+        world.answer = { _ in .success }
+        world.publish(3)
+        world.advance(seconds: 119)
+        #expect(world.arrivals(key) == ["e1", "e2", "e3", "e4"])
+        #expect(world.arrivals(other).count == 4)
+        world.advance(seconds: 2)
+        #expect(world.arrivals(key) == ["e1", "e2", "e3", "e4", "e1"])
+    }
+
+    @Test("no more callbacks start in a second than the rate limit allows, and a new limit holds at once")
+    func rateLimit() throws {
+        let world = try World()
+        let key = world.register {
+            $0.rateLimit = 4
+            $0.maxInFlight = 256
+        }
+        world.publish(50)
+        world.advance(seconds: 5)
+        #expect((20...21).contains(world.arrivals(key).count))
+        world.update(key) { state, _ in state.settings.rateLimit = 0.01 }
+        world.advance(seconds: 150)
+        #expect((21...23).contains(world.arrivals(key).count))
+        world.update(key) { state, _ in state.settings.rateLimit = nil }
+        world.settle()
+        #expect(world.arrivals(key).count == 50)
+    }
+
+    @Test("after a timeout or a gateway's error a delivery rests for a minute at least, whatever the schedule")
+    func rest() throws {
+        for outcome in [
+            CallbackOutcome(verdict: .failed(.timeout, detail: ""), duration: 0), .answered(502), .answered(504),
+        ] {
+            let world = try World()
+            let key = world.register { $0.retrySchedule = [1] }
+            world.answer = { _ in outcome }
+            world.publish()
+            world.advance(seconds: 59)
+            #expect(world.arrivals(key).count == 1)
+            world.advance(seconds: 2)
+            #expect(world.arrivals(key).count == 2)
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCore
+
+/// Small values of the delivery: lines, cursors, histograms, watches, marks of what is erased.
+@Suite("Records of the delivery")
+struct RecordTests {
+    // MARK: Lines
+
+    @Test("those of a subject go one after the other; other subjects don't wait")
+    func lines() {
+        var lines = SubjectLines()
+        #expect(lines.enter("a", 1) == true)
+        #expect(lines.enter("a", 2) == false)
+        #expect(lines.enter("a", 3) == false)
+        #expect(lines.enter("b", 4) == true)
+        #expect(lines.standing == [2, 3])
+        #expect(lines.contains(3, "a") && !lines.contains(1, "a"))
+        #expect(lines.leave("a") == 2)
+        #expect(lines.remove(3, "a") == true)
+        #expect(lines.remove(3, "a") == false)
+        #expect(lines.leave("a") == nil)
+        #expect(lines.enter("a", 5) == true)
+        #expect(lines.leave("b") == nil)
+        #expect(lines.leave("a") == nil)
+        #expect(lines.isEmpty)
+    }
+
+    // MARK: Replays
+
+    @Test("a replay is over when all was looked at and nothing is open, and its cursor is the settled prefix")
+    func replay() {
+        var replay = ReplayCursor(Replay(id: 1, delegate: 1, cursor: 4, until: 7, createdAt: 0))
+        #expect(replay.next == 5 && replay.cursor == 4 && replay.hasWork)
+        for event: Sequence in 5...7 {
+            replay.pass(event)
+            replay.started(event)
+        }
+        #expect(!replay.hasWork && !replay.isOver && replay.cursor == 4)
+        replay.ended(6)
+        #expect(replay.cursor == 4)
+        replay.ended(5)
+        #expect(replay.cursor == 6)
+        replay.pass(3)
+        #expect(replay.next == 8)
+        replay.ended(7)
+        #expect(replay.isOver && replay.cursor == 7)
+    }
+
+    // MARK: Histograms
+
+    @Test("a percentile is never below the true one, and at most a quarter above", arguments: [0.5, 0.9, 0.99, 1])
+    func percentiles(share: Double) throws {
+        var random = SeededRandom(seed: 11)
+        var histogram = LatencyHistogram()
+        let durations = (0..<5_000).map { _ in Int64(random.number(0...(1 << random.number(1...36)))) }
+        for duration in durations { histogram.add(microseconds: duration) }
+        let exact = durations.sorted()[Int((share * 5_000).rounded(.up)) - 1]
+        let found = try #require(histogram.percentile(share))
+        #expect(found >= exact && found <= exact + max(1, exact / 4))
+        #expect(histogram.count == 5_000)
+    }
+
+    @Test("buckets ascend without a gap, and hold what they say")
+    func buckets() {
+        for bucket in UInt8(0)...200 {
+            let last = LatencyHistogram.upperBound(bucket)
+            #expect(LatencyHistogram.bucket(last) == bucket)
+            #expect(LatencyHistogram.bucket(last + 1) == bucket + 1)
+        }
+        #expect(LatencyHistogram.bucket(-5) == 0)
+        #expect(LatencyHistogram().percentile(0.5) == nil)
+    }
+
+    @Test("a histogram is its text, and adds up")
+    func text() throws {
+        var one = LatencyHistogram()
+        var other = LatencyHistogram()
+        for number: Int64 in 1...100 {
+            one.add(microseconds: number * number)
+            other.add(microseconds: number)
+        }
+        #expect(LatencyHistogram(text: one.text) == one)
+        #expect(LatencyHistogram(text: "")?.count == 0)
+        for wrong in ["x", "1", "1:0", "1:-2", "300:1", "1:2:3"] { #expect(LatencyHistogram(text: wrong) == nil) }
+        one.add(other)
+        #expect(one.count == 200)
+    }
+
+    // MARK: Watches
+
+    @Test("a watch ends once, when all that it expects has come, in whatever order")
+    func watch() {
+        let ends = Recorder<Int?>()
+        func made(events: Int, loops: Int) -> DeliveryWatch {
+            DeliveryWatch(events: events, loops: loops) { ends.record($0?.count) }
+        }
+        let report = DeliveryWatch.Report(delegate: WebhookDelegate(1), event: Event("a"), outcome: .success)
+        let watch = made(events: 1, loops: 2)
+        watch.routed(to: 2)
+        watch.report(report)
+        watch.report(report)
+        // Both of the first loop have been told before the second one has routed.
+        #expect(ends.items.isEmpty)
+        watch.routed(to: 1)
+        watch.withdraw()
+        #expect(ends.items == [2])
+        watch.expire()
+        #expect(ends.items == [2])
+        let late = made(events: 1, loops: 1)
+        late.expire()
+        late.routed(to: 0)
+        #expect(ends.items == [2, nil])
+    }
+
+    // MARK: Erased events
+
+    @Test("what was erased is taken out of copies from before; the oldest are forgotten past a bound")
+    func erased() {
+        var erased = ErasedEvents()
+        erased.insert([2, 3])
+        let batch = erased.applied(
+            to: EventBatch(first: 1, events: (1...4).map { Event("a", id: "e\($0)", subject: "s") }))
+        #expect(batch.events.map(\.isErased) == [false, true, true, false])
+        #expect(batch.events[1].subject == nil)
+        var checkpoint = Checkpoint()
+        checkpoint.waiting = (1...4).map {
+            WaitingDelivery(delegate: 1, event: $0, attempts: 1, dueAt: 0, state: .dropped)
+        }
+        #expect(erased.applied(to: checkpoint).waiting.map(\.event) == [1, 4])
+        erased.insert(Set(10..<Sequence(10 + ErasedEvents.limit)))
+        #expect(!erased.contains(2) && !erased.contains(3) && erased.contains(10))
+    }
+}

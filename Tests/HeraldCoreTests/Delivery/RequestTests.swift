@@ -1,0 +1,400 @@
+import Testing
+
+@testable import HeraldCore
+
+/// What people ask for: again, no more, from then to then, forget it.
+@Suite("Deliveries by request")
+struct RequestTests {
+    private func query(_ states: Set<WaitingDelivery.State>) -> DeliveryQuery {
+        var query = DeliveryQuery(states)
+        query.limit = 1_000
+        return query
+    }
+
+    @Test("what was given up is delivered again, from the first attempt on, and marked")
+    func redeliver() throws {
+        let world = try World()
+        let key = world.register { $0.retrySchedule = [] }
+        world.answer = { _ in .failure }
+        world.publish(2)
+        world.settle()
+        #expect(world.rows(key).map(\.state) == [.exhausted, .exhausted])
+        world.answer = { _ in .success }
+        world.manage(.redeliver(query([.exhausted])))
+        world.settle()
+        #expect(world.arrivals.suffix(2).map(\.isReplay) == [true, true])
+        #expect(world.arrivals.suffix(2).map(\.attempt) == [1, 1])
+        #expect(world.rows(key).isEmpty)
+    }
+
+    @Test("a delivery that is asked for while its first attempt is under way is made once more", arguments: [200, 500])
+    func redeliverOpen(status: Int) throws {
+        for ordering in WebhookSettings.Ordering.allCases {
+            let world = try World()
+            let key = world.register { $0.ordering = ordering }
+            world.answer = { _ in nil }
+            world.publish(1, subject: "s")
+            world.manage(.redeliverEvent(id: "e1", delegateID: world.delegate(key)?.id))
+            world.publish(1, subject: "s")
+            world.answer = {
+                $0.event.id == "e1" && $0.purpose == .delivery(isReplay: false) ? .answered(status) : .success
+            }
+            world.advance(seconds: 100)
+            #expect(world.arrivals(key).filter { $0 == "e1" }.count == 2, "\(ordering)")
+            #expect(world.arrivals(key).contains("e2"))
+            #expect(world.rows(key).isEmpty, "\(ordering): a row stayed")
+            if ordering != .none {
+                let first = world.arrivals.firstIndex { $0.event == "e2" }
+                let last = world.arrivals.lastIndex { $0.event == "e1" }
+                if status == 500, let first, let last { #expect(last < first, "\(ordering): e2 came before e1") }
+            }
+        }
+    }
+
+    @Test("a retry that is asked for while it is under way begins its schedule anew when it fails")
+    func redeliverOpenRetry() throws {
+        let world = try World()
+        let key = world.register { $0.retrySchedule = [1] }
+        world.answer = { $0.attempt == 1 ? .failure : nil }
+        world.publish()
+        world.advance(seconds: 2)
+        world.manage(.redeliver(query([.retrying])))
+        world.answer = { _ in .failure }
+        world.advance(seconds: 10)
+        // The second attempt fails; what follows is a second one of the new schedule.
+        #expect(world.arrivals(key).count == 3)
+        #expect(world.arrivals.last == .init(key, "e1", 2, isReplay: true))
+    }
+
+    @Test("under strict order, a waiting delivery that is asked for again still goes first")
+    func redeliverStrict() throws {
+        let world = try World()
+        let key = world.register { $0.ordering = .strict }
+        world.answer = { _ in .failure }
+        world.publish(2)
+        world.settle()
+        #expect(world.arrivals(key) == ["e1"])
+        world.manage(.redeliver(query([.retrying])))
+        #expect(world.arrivals(key) == ["e1", "e1"])
+        world.advance(seconds: 3)
+        #expect(world.arrivals(key) == ["e1", "e1"])
+        world.answer = { _ in .success }
+        world.advance(seconds: 10)
+        #expect(world.arrivals(key) == ["e1", "e1", "e1", "e2"])
+    }
+
+    @Test("what is asked for is not lost by a checkpoint that was made before")
+    func redeliverCrossing() throws {
+        let world = try World()
+        let key = world.register { $0.retrySchedule = [1] }
+        world.answer = { $0.attempt == 1 ? .failure : .success }
+        world.publish()
+        world.advance(seconds: 0.95)
+        world.clock.advance(seconds: 0.05)
+        world.run()
+        // Delivered in the second attempt: the row's end is not in the store yet.
+        #expect(world.rows(key).count == 1)
+        world.answer = { _ in nil }
+        world.manage(.redeliver(query([.retrying])))
+        world.settle()
+        #expect(world.rows(key).map(\.state) == [.retrying])
+        world.answer = { _ in .success }
+        try world.crash()
+        world.settle()
+        #expect(world.arrivals.last == .init(key, "e1", 1, isReplay: true))
+        #expect(world.rows(key).isEmpty)
+    }
+
+    @Test("a retry that the changed delegate does not want any more is not sent, and ends as unwanted")
+    func retryUnwanted() throws {
+        for change in [
+            { $0.settings.events = [.exact("b.x")] }, { $0.settings.subjects = ["other"] },
+            { $0.settings.filter = ContentFilter(text: Array(#"{"data": {"n": [2]}}"#.utf8)) },
+        ] as [@Sendable (inout WebhookDelegate.State) -> Void] {
+            let world = try World()
+            let key = world.register { $0.retrySchedule = [10, 10] }
+            world.answer = { _ in .failure }
+            world.publish(1, subject: "s", data: #"{"n": 1}"#)
+            world.settle()
+            #expect(world.rows(key).map(\.state) == [.retrying])
+            world.update(key) { state, _ in change(&state) }
+            world.advance(seconds: 100)
+            #expect(world.arrivals(key) == ["e1"])
+            #expect(world.rows(key).map(\.state) == [.unwanted] && world.rows(key).map(\.attempts) == [1])
+            #expect(world.announced.isEmpty)
+        }
+    }
+
+    @Test("a delivery that is asked for by event and delegate is made whatever the delegate wants, to its last retry")
+    func named() throws {
+        for restarts in [false, true] {
+            let world = try World()
+            let key = world.register {
+                $0.events = [.exact("b.x")]
+                $0.retrySchedule = [10, 10]
+            }
+            world.publish(2)
+            world.settle()
+            world.answer = { _ in .failure }
+            world.manage(.redeliverEvent(id: "e1", delegateID: world.delegate(key)?.id))
+            world.settle()
+            if restarts { try world.crash() }
+            world.advance(seconds: 100)
+            #expect(world.arrivals(key) == ["e1", "e1", "e1"])
+            #expect(world.rows(key).map(\.state) == [.exhausted])
+            // Not so when it is one of many.
+            world.answer = { _ in .success }
+            world.manage(.redeliver(query([.exhausted])))
+            world.settle()
+            #expect(world.arrivals(key).count == 3)
+            #expect(world.rows(key).map(\.state) == [.unwanted])
+        }
+    }
+
+    @Test("under every order, what follows an unwanted retry goes on")
+    func unwantedBarsNothing() throws {
+        for ordering in WebhookSettings.Ordering.allCases {
+            let world = try World()
+            let key = world.register { $0.ordering = ordering }
+            world.answer = { _ in .failure }
+            world.publish(1, subject: "s")
+            world.publish(1, type: "b.x", subject: "s")
+            world.settle()
+            world.answer = { _ in .success }
+            world.update(key) { state, _ in state.settings.events = [.exact("b.x")] }
+            world.advance(seconds: 100)
+            #expect(world.arrivals(key).last == "e2", "\(ordering)")
+            #expect(world.rows(key).map(\.state) == [.unwanted], "\(ordering)")
+            #expect(world.contents.lanes.isEmpty, "\(ordering)")
+        }
+    }
+
+    @Test("what waits can be cancelled, also while its retry is under way")
+    func cancel() throws {
+        let world = try World()
+        let key = world.register { $0.retrySchedule = [1, 1, 1] }
+        world.answer = { $0.attempt == 1 || $0.event.id == "e1" ? .failure : nil }
+        world.publish(2)
+        world.advance(seconds: 1.5)
+        world.manage(.cancel(query([.retrying])))
+        world.answer = { _ in .failure }
+        world.advance(seconds: 100)
+        #expect(world.rows(key).map(\.state) == [.dropped, .dropped])
+        #expect(world.arrivals(key).count == 4)
+        #expect(world.announced.isEmpty)
+    }
+
+    @Test("a cancelled retry whose attempt was not made doesn't bar its subject")
+    func cancelNotMade() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1) { $0.ordering = .subject })
+        bench.publish(2, subject: "s")
+        bench.turn()
+        bench.finish(with: .failure)
+        bench.clock.advance(seconds: 10)
+        bench.turn()
+        #expect(bench.open(1) == [1])
+        bench.engine.drop(DeliveryKey(delegate: 1, event: 1))
+        bench.finish(with: CallbackOutcome(verdict: .failed(.stopped, detail: ""), duration: 0))
+        bench.turn()
+        #expect(bench.open(1) == [2])
+    }
+
+    @Test("a replay goes on beside the lane, which takes turns with it")
+    func replay() throws {
+        let world = try World()
+        world.publish(20)
+        let key = world.register { $0.maxInFlight = 1 }
+        let id = try #require(world.delegate(key)?.id)
+        world.answer = { _ in nil }
+        world.manage(.replay(delegateID: id, after: 0, until: nil))
+        world.publish(5)
+        world.answer = { _ in .success }
+        world.settle()
+        let live = world.arrivals.indices.filter { !world.arrivals[$0].isReplay }
+        #expect(world.arrivals.filter(\.isReplay).map(\.event) == (1...20).map { "e\($0)" })
+        #expect(live.map { world.arrivals[$0].event } == (21...25).map { "e\($0)" })
+        #expect(live.max() ?? .max <= 11)
+        #expect(world.contents.replays.isEmpty)
+        #expect(world.contents.lanes.isEmpty)
+    }
+
+    @Test("a replay that is ended starts nothing more, what it has started goes on, and so does the next one")
+    func endReplay() throws {
+        let world = try World()
+        world.publish(20)
+        let key = world.register {
+            $0.maxInFlight = 2
+            $0.retrySchedule = [10]
+        }
+        let id = try #require(world.delegate(key)?.id)
+        world.answer = { _ in nil }
+        var replays: [Int64] = []
+        for (after, until) in [(0, 10), (10, 15), (15, 18)] as [(Sequence, Sequence)] {
+            guard case .replay(let replay) = world.manage(.replay(delegateID: id, after: after, until: until)) else {
+                Issue.record("no replay")
+                return
+            }
+            #expect(replay.start == after)
+            replays.append(replay.id)
+        }
+        #expect(world.arrivals(key) == ["e1", "e2"])
+        for replay in replays.prefix(2) {
+            guard case .count(1) = world.manage(.endReplay(delegateID: id, replay: replay)) else {
+                Issue.record("it was not ended")
+                return
+            }
+        }
+        guard case .notFound = world.manage(.endReplay(delegateID: id, replay: replays[0])) else {
+            Issue.record("it was ended twice")
+            return
+        }
+        #expect(world.contents.replays.keys.sorted() == [replays[2]])
+        world.answer = { $0.event.id == "e1" && $0.attempt == 1 ? .failure : .success }
+        world.advance(seconds: 60)
+        #expect(world.arrivals(key).sorted() == ["e1", "e1", "e16", "e17", "e18", "e2"])
+        #expect(world.contents.replays.isEmpty && world.rows(key).isEmpty)
+        try world.crash()
+        world.settle()
+        #expect(world.arrivals(key).count == 6)
+    }
+
+    @Test("late retries get their turn beside a long replay")
+    func replayAndRetries() throws {
+        let world = try World()
+        world.publish(200)
+        let key = world.register {
+            $0.retrySchedule = [1, 1]
+            $0.maxInFlight = 1
+            $0.rateLimit = 10
+        }
+        world.answer = { $0.event.id == "e201" && $0.attempt == 1 ? .failure : .success }
+        world.publish()
+        world.manage(.replay(delegateID: world.delegate(key)?.id ?? "", after: 0, until: nil))
+        world.advance(seconds: 3)
+        #expect(world.arrivals.contains(.init(key, "e201", 2)))
+        #expect(world.contents.replays.count == 1)
+    }
+
+    @Test("a replay goes on where it was after a crash, and skips what has a row of its own")
+    func replayRestarts() throws {
+        let world = try World()
+        let key = world.register { $0.maxInFlight = 1 }
+        world.answer = { $0.event.id == "e3" ? .failure : .success }
+        world.publish(6)
+        world.settle()
+        #expect(world.rows(key).map(\.event) == [3])
+        let id = try #require(world.delegate(key)?.id)
+        world.answer = { $0.event.id == "e4" ? nil : .success }
+        world.manage(.replay(delegateID: id, after: 0, until: 5))
+        world.settle()
+        #expect(world.arrivals.filter(\.isReplay).map(\.event) == ["e1", "e2", "e4"])
+        world.answer = { _ in .success }
+        try world.crash()
+        world.advance(seconds: 10)
+        #expect(world.arrivals.filter(\.isReplay).map(\.event) == ["e1", "e2", "e4", "e4", "e5"])
+        #expect(world.contents.replays.isEmpty && world.rows(key).isEmpty)
+    }
+
+    @Test("replays that have nothing to tell end, in whatever order they come, also at a start")
+    func emptyReplays() throws {
+        let world = try World()
+        let key = world.register { $0.maxInFlight = 1 }
+        let id = try #require(world.delegate(key)?.id)
+        world.publish(3)
+        world.answer = { _ in nil }
+        world.manage(.replay(delegateID: id, after: 1, until: 2))
+        world.manage(.replay(delegateID: id, after: 3, until: 3))
+        world.manage(.replay(delegateID: id, after: 3, until: 2))
+        world.answer = { _ in .success }
+        world.settle()
+        #expect(world.contents.replays.isEmpty)
+        try world.store.memory.transaction { transaction throws(StoreError) in
+            _ = try transaction.addReplay(delegate: key, after: 3, until: 3, at: 0)
+        }
+        try world.crash()
+        world.settle()
+        #expect(world.contents.replays.isEmpty)
+    }
+
+    @Test("a lane that comes by an event which a replay has a row for leaves it to that")
+    func replayIsFaster() throws {
+        for ordering in WebhookSettings.Ordering.allCases {
+            let world = try World()
+            let key = world.register {
+                $0.ordering = ordering
+                $0.retrySchedule = [30]
+            }
+            let id = try #require(world.delegate(key)?.id)
+            world.update(key) { state, _ in state.status = .paused }
+            world.publish(2, subject: "s")
+            world.manage(.redeliverEvent(id: "e1", delegateID: id))
+            world.answer = { _ in .failure }
+            world.update(key) { state, _ in state.status = .active }
+            world.answer = { _ in .success }
+            world.advance(seconds: 100)
+            #expect(world.arrivals(key).count { $0 == "e1" } == 2, "\(ordering)")
+            #expect(world.arrivals(key).last == "e2" || ordering == .none, "\(ordering)")
+            #expect(world.rows(key).isEmpty && world.contents.lanes.isEmpty, "\(ordering)")
+        }
+    }
+
+    @Test("a replay makes no more rows than a lane may have")
+    func replayIsBounded() {
+        var lane = Lane(WebhookDelegate(1), next: nil, position: 0)
+        lane.replays = [ReplayCursor(Replay(id: 1, delegate: 1, cursor: 0, until: 1 << 40, createdAt: 0))]
+        for event in 1...Sequence(Lane.maxWaiting) {
+            guard case .replay(event) = lane.nextSource() else {
+                Issue.record("nothing to start at \(event)")
+                return
+            }
+            lane.replays[0].pass(event)
+            lane.started(event, .replay(1), now: 0)
+            _ = lane.finished(
+                .init(
+                    sequence: event, origin: .replay(1), subject: nil, attempts: 0, outcome: .failure,
+                    start: .init(at: 0, window: 0, isProbe: false), now: 0, wall: 0, random: 0))
+            // Now and then one succeeds: the lane works.
+            lane.flow = FlowControl()
+        }
+        #expect(lane.nextSource() == nil)
+    }
+
+    @Test("what is erased is told to nobody any more, and leaves no trace of what was under way")
+    func erase() throws {
+        let world = try World()
+        let key = world.register { $0.maxInFlight = 2 }
+        world.answer = { $0.event.id == "e1" ? .failure : nil }
+        world.publish(4, data: #"{"secret":1}"#)
+        world.settle()
+        #expect(world.open.count == 2)
+        guard case .erased(let erasure) = world.manage(.erase([1, 2, 3, 4], subject: nil)) else {
+            Issue.record("nothing was erased")
+            return
+        }
+        #expect(erasure.events == 4 && erasure.attempts == 1 && erasure.deliveries == 1)
+        world.answer = { _ in
+            CallbackOutcome(verdict: .answered(status: 500, retryAfter: nil), duration: 1, excerpt: [1])
+        }
+        world.publish()
+        world.answer = { _ in .success }
+        world.advance(seconds: 100_000)
+        #expect(!world.arrivals(key).contains("e4"))
+        #expect(world.contents.attempts.allSatisfy { $0.record.event == 5 })
+        #expect(world.rows(key).isEmpty)
+        #expect(world.contents.lanes.isEmpty)
+    }
+
+    @Test("a page that was read before an erasure and comes after it tells nothing")
+    func erasePage() throws {
+        let bench = try EngineBench(settled: 10, backlog: 10)
+        bench.set(
+            WebhookDelegate(1), restored: .init(position: LanePosition(delegate: 1, cursor: 7, position: 7)))
+        bench.turn()
+        #expect(bench.reads == [7])
+        bench.engine.receive(.erase([9]))
+        bench.answerReads()
+        bench.turn()
+        #expect(bench.open(1) == [8, 10])
+    }
+}

@@ -1,0 +1,102 @@
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Statistics")
+struct StatisticsTests {
+    private func deliver(_ bench: EngineBench, with outcome: CallbackOutcome = .success) {
+        bench.publish()
+        bench.turn()
+        bench.finish(with: outcome)
+    }
+
+    @Test("attempts are counted by slots, written a minute later in one checkpoint, and once")
+    func written() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
+        deliver(bench)
+        deliver(bench, with: .failure)
+        #expect(bench.checkpoint()?.statistics.isEmpty == true)
+        #expect(bench.engine.board.statistics(1).map(\.delivered) == [1])
+        // Nothing else happens: it is written all the same.
+        bench.clock.advance(seconds: 60)
+        #expect(bench.turn() != nil)
+        let checkpoint = try #require(bench.checkpoint())
+        let slot = try #require(checkpoint.statistics.first)
+        #expect(slot.delivered == 1 && slot.failed == 1 && slot.latencies.count == 1)
+        #expect(slot.start % DeliveryStatistics.slot == 0)
+        #expect(bench.engine.board.statistics(1).isEmpty)
+        bench.clock.advance(seconds: 600)
+        bench.turn()
+        #expect(bench.submitted.isEmpty)
+    }
+
+    @Test("a slot that is over is a row of its own")
+    func slots() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        // Ten seconds before the end of a slot.
+        let slot = DeliveryStatistics.slot
+        bench.clock.advance(nanoseconds: (slot - bench.clock.wall % slot - 10_000) * 1_000_000)
+        deliver(bench)
+        bench.clock.advance(seconds: 20)
+        deliver(bench)
+        _ = bench.checkpoint()
+        bench.clock.advance(seconds: 60)
+        bench.turn()
+        let slots = try #require(bench.checkpoint()).statistics
+        #expect(slots.map(\.delivered) == [1, 1])
+        #expect(Set(slots.map(\.start)).count == 2)
+    }
+
+    @Test("a checkpoint that fails keeps them, visible all the while, and they are not written twice")
+    func refused() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        deliver(bench)
+        bench.clock.advance(seconds: 60)
+        bench.turn()
+        let refused = try #require(bench.checkpoint(succeeds: false))
+        #expect(refused.statistics.map(\.delivered) == [1])
+        deliver(bench)
+        #expect(bench.engine.board.statistics(1).map(\.delivered).reduce(0, +) == 2)
+        bench.clock.advance(seconds: 1)
+        let again = try #require(bench.checkpoint())
+        #expect(again.statistics == refused.statistics)
+        #expect(bench.engine.board.statistics(1).map(\.delivered) == [1])
+        bench.clock.advance(seconds: 60)
+        bench.turn()
+        #expect(bench.checkpoint()?.statistics.map(\.delivered) == [1])
+        #expect(bench.engine.board.statistics(1).isEmpty)
+    }
+
+    @Test("those gathered while a checkpoint is on its way stay visible until their own is written")
+    func crossing() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        deliver(bench)
+        bench.clock.advance(seconds: 1)
+        bench.turn()
+        #expect(bench.submitted.count == 1)
+        bench.clock.advance(seconds: 60)
+        bench.turn()
+        bench.engine.checkpointEnded(succeeded: true)
+        #expect(bench.engine.board.statistics(1).map(\.delivered) == [1])
+        bench.submitted = []
+        #expect(bench.checkpoint()?.statistics.map(\.delivered) == [1])
+        #expect(bench.engine.board.statistics(1).isEmpty)
+    }
+
+    @Test("a clean stop writes what was counted since")
+    func stop() throws {
+        let bench = try EngineBench()
+        bench.set(WebhookDelegate(1))
+        deliver(bench)
+        _ = bench.checkpoint()
+        bench.engine.stopStarting()
+        #expect(!bench.engine.flush())
+        #expect(bench.submitted.first?.statistics.map(\.delivered) == [1])
+        bench.engine.checkpointEnded(succeeded: true)
+        #expect(bench.engine.flush())
+    }
+}

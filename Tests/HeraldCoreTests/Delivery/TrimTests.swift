@@ -1,0 +1,174 @@
+import HeraldJSON
+import Synchronization
+import Testing
+
+@testable import HeraldCore
+
+/// What falls off the end of the log.
+@Suite("Missed events")
+struct TrimTests {
+    private func missed(_ world: World) -> Int {
+        world.process.loops.reduce(0) { $0 + $1.engine.counters.missed.load(ordering: .relaxed) }
+    }
+
+    @Test("a lane that stands still misses what is cut off; it is counted, and told at most once an hour")
+    func told() throws {
+        let world = try World()
+        let key = world.register()
+        world.update(key) { state, _ in state.status = .paused }
+        world.publish(50)
+        world.settle()
+        for event: Sequence in [5, 7, 9] {
+            world.trim(through: event)
+            world.settle()
+        }
+        #expect(world.announced == ["herald.delivery.dropped"])
+        #expect(missed(world) == 9)
+        world.advance(seconds: 3_600)
+        #expect(world.announced.count == 2)
+        #expect(String(decoding: world.announcements[1].data, as: UTF8.self).contains(#""events_at_most":4"#))
+        world.advance(seconds: 36_000)
+        #expect(world.announced.count == 2)
+        world.resume(key)
+        world.settle()
+        #expect(Set(world.arrivals(key)) == Set((10...50).map { "e\($0)" }))
+        #expect(world.contents.lanes.isEmpty)
+    }
+
+    /// The numbers of all announcements together.
+    private func announcedEvents(_ world: World) throws -> Int64 {
+        try world.announcements.reduce(0) { sum, event in
+            #expect(event.type == "herald.delivery.dropped")
+            return sum + (try JSONDocument(parsing: Array(event.data))["events_at_most"]?.integer ?? 0)
+        }
+    }
+
+    @Test("only what the delegate wanted is counted, and what is counted is announced")
+    func wanted() throws {
+        let world = try World()
+        let key = world.register {
+            $0.events = [.exact("b.x")]
+            $0.subjects = ["s"]
+            $0.filter = ContentFilter(text: Array(#"{"data": {"n": [1]}}"#.utf8))
+            $0.retrySchedule = [3_600]
+        }
+        world.answer = { _ in .failure }
+        world.publish(1, type: "b.x", subject: "s", data: #"{"n": 1}"#)
+        world.settle()
+        #expect(world.rows(key).map(\.event) == [1])
+        world.update(key) { state, _ in state.status = .paused }
+        for _ in 0..<10 {
+            world.publish(1, type: "a.x", subject: "s", data: #"{"n": 1}"#)
+            world.publish(1, type: "b.x", subject: "t", data: #"{"n": 1}"#)
+            world.publish(1, type: "b.x", subject: "s", data: #"{"n": 2}"#)
+            world.publish(1, type: "b.x", subject: "s", data: #"{"n": 1}"#)
+        }
+        // Of the last event of a type the first cut has none.
+        world.manage(.erase([5], subject: nil))
+        world.trim(through: 4)
+        world.settle()
+        #expect(missed(world) == 1)
+        world.trim(through: 21)
+        world.settle()
+        // The retry, and five that were not erased; less than the 21 that were cut off.
+        #expect(missed(world) == 5)
+        #expect(try announcedEvents(world) == 1)
+        let counted = missed(world)
+        try world.restart()
+        world.run()
+        #expect(try announcedEvents(world) == Int64(counted))
+    }
+
+    @Test("of an event that waits for a retry and is not wanted any more nothing was missed")
+    func unwantedRetry() throws {
+        let world = try World()
+        let key = world.register { $0.retrySchedule = [3_600] }
+        world.answer = { _ in .failure }
+        world.publish(2)
+        world.settle()
+        world.update(key) { state, _ in state.settings.events = [.exact("b.x")] }
+        world.trim(through: 1)
+        world.settle()
+        #expect(missed(world) == 0 && world.announced.isEmpty)
+        #expect(world.rows(key).map(\.event) == [2])
+    }
+
+    @Test("retries, lines and replays of what is cut off end, and bar nothing")
+    func rows() throws {
+        let world = try World()
+        let key = world.register {
+            $0.ordering = .subject
+            $0.maxInFlight = 2
+        }
+        world.answer = { $0.event.id == "e1" ? .failure : nil }
+        world.publish(4, subject: "s")
+        world.publish(2, subject: "t")
+        world.publish(1, subject: "u")
+        world.settle()
+        #expect(world.rows(key).map(\.event) == [1, 2, 3, 4, 6])
+        world.manage(.replay(delegateID: world.delegate(key)?.id ?? "", after: 0, until: 3))
+        world.trim(through: 3)
+        world.answer = { _ in .success }
+        world.advance(seconds: 100)
+        #expect(world.arrivals(key).filter { $0 != "e1" } == ["e5", "e7", "e4", "e6"])
+        #expect(world.rows(key).isEmpty && world.contents.replays.isEmpty)
+        #expect(missed(world) == 3)
+        #expect(world.announced == ["herald.delivery.dropped"])
+    }
+
+    @Test("what is still open when its event is cut off ends as ever")
+    func open() throws {
+        let world = try World()
+        let key = world.register()
+        world.answer = { _ in nil }
+        world.publish(3)
+        world.trim(through: 2)
+        #expect(missed(world) == 0)
+        world.answer = { $0.event.id == "e1" ? .failure : .success }
+        world.settle()
+        // The retry finds that the event has gone.
+        world.answer = { _ in .success }
+        world.advance(seconds: 100)
+        #expect(world.rows(key).isEmpty && world.contents.lanes.isEmpty)
+    }
+
+    @Test("lanes that are caught up count what was cut off before the loop has routed it")
+    func notRouted() throws {
+        let bench = try EngineBench(settled: 4, backlog: 10)
+        bench.set(WebhookDelegate(1), restored: .init())
+        bench.turn()
+        #expect(bench.reads == [4])
+        bench.publish()
+        bench.engine.pageArrived(
+            after: 4, EventBatch(first: 9, events: Array((9...10).map { Event("a.x", id: "e\($0)") })))
+        bench.turn()
+        #expect(bench.open(1) == [9, 10, 11])
+        #expect(bench.engine.counters.missed.load(ordering: .relaxed) == 4)
+    }
+
+    @Test("however often the keeper looks, one cut waits for the writer, and it goes on until all is cut")
+    func oneCut() throws {
+        let world = try World()
+        world.publish(1_300)
+        for _ in 0..<10 { world.process.intake.submit(RetentionLimits(events: 1_200, attempts: 0, statistics: 0)) }
+        func commits() -> Int { world.process.writer.counters.durations.snapshot.count }
+        let before = commits()
+        for _ in 0..<3 { world.trim(through: 1_200) }
+        #expect(world.contents.first == 1_201)
+        // Slices of 500 events.
+        #expect(commits() - before <= 4)
+    }
+
+    @Test("an attempt cut off by retention does not count for a removed delegate")
+    func removed() throws {
+        let world = try World()
+        let key = world.register()
+        world.update(key) { state, _ in state.status = .paused }
+        world.publish(5)
+        world.trim(through: 3)
+        world.remove(key)
+        world.advance(seconds: 10_000)
+        #expect(world.announced.count <= 1)
+        #expect(world.contents.lanes.isEmpty)
+    }
+}

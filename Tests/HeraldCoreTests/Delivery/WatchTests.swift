@@ -1,0 +1,165 @@
+import Testing
+
+@testable import HeraldCore
+
+/// `Prefer: wait`: somebody waits until everybody has been told.
+@Suite("Watched deliveries")
+struct WatchTests {
+    private final class Waiting {
+        let outcomes = Recorder<[String]?>()
+        private(set) var watch: DeliveryWatch!
+        init(events: Int = 1, loops: Int = 1) {
+            watch = DeliveryWatch(events: events, loops: loops) { [outcomes] reports in
+                outcomes.record(reports?.map { "\($0.event.id) \($0.delegate.key) \($0.outcome.isSuccess)" }.sorted())
+            }
+        }
+        var told: [String]? { outcomes.items.first ?? nil }
+        var isOver: Bool { outcomes.items.count == 1 }
+    }
+
+    @Test("it ends when every delegate of every loop has been told once, whatever they answered")
+    func allTold() throws {
+        let world = try World(loops: 3)
+        for number in 1...4 { world.register("https://receiver.example/\(number)") }
+        world.register("https://receiver.example/other") { $0.events = [.exact("b.x")] }
+        let waiting = Waiting(events: 2, loops: 3)
+        world.answer = { $0.delegate.key == 4 ? nil : $0.delegate.key == 3 ? .failure : .success }
+        world.publish(2, watch: waiting.watch)
+        #expect(!waiting.isOver)
+        world.answer = { _ in .success }
+        world.run()
+        #expect(
+            waiting.told == [
+                "e1 1 true", "e1 2 true", "e1 3 false", "e1 4 true", "e2 1 true", "e2 2 true", "e2 3 false",
+                "e2 4 true",
+            ])
+    }
+
+    @Test("with nobody to tell it ends at once")
+    func nobody() throws {
+        let world = try World(loops: 2)
+        world.register { $0.events = [.exact("b.x")] }
+        let waiting = Waiting(loops: 2)
+        world.publish(watch: waiting.watch)
+        #expect(waiting.told == [])
+    }
+
+    @Test("it ends when the time is up, and is called once")
+    func timeIsUp() throws {
+        let world = try World()
+        world.register()
+        world.answer = { _ in nil }
+        let waiting = Waiting()
+        world.process.loops[0].engine.expire(waiting.watch, at: world.clock.now + 5_000_000_000)
+        world.publish(watch: waiting.watch)
+        world.advance(seconds: 4.9)
+        #expect(!waiting.isOver)
+        world.advance(seconds: 0.2)
+        #expect(waiting.isOver && waiting.told == nil)
+        world.answer = { _ in .success }
+        world.settle()
+        #expect(waiting.outcomes.items.count == 1)
+        #expect(world.process.loops[0].engine.watched.isEmpty)
+    }
+
+    @Test("a delegate that is paused, failing or not verified is not waited for")
+    func absent() throws {
+        let world = try World()
+        let paused = world.register("https://receiver.example/paused")
+        world.update(paused) { state, _ in state.status = .paused }
+        world.answer = { _ in .failure }
+        world.register("https://receiver.example/failing")
+        world.register("https://receiver.example/pending") { $0.verification = .challenge }
+        world.publish(5)
+        world.advance(seconds: 1_000)
+        let waiting = Waiting()
+        world.publish(watch: waiting.watch)
+        #expect(waiting.told == [])
+    }
+
+    enum End: CaseIterable { case removed, paused, disabled, gone }
+
+    @Test("a delivery that will not be made now is not waited for any longer", arguments: End.allCases)
+    func ends(_ end: End) throws {
+        let world = try World()
+        let key = world.register { $0.maxInFlight = 1 }
+        world.answer = { _ in nil }
+        world.publish()
+        let waiting = Waiting()
+        world.publish(watch: waiting.watch)
+        #expect(!waiting.isOver)
+        switch end {
+        case .removed: world.remove(key)
+        case .paused: world.update(key) { state, _ in state.status = .paused }
+        case .disabled:
+            world.answer = { _ in
+                var outcome = CallbackOutcome.failure
+                outcome.control = .disable
+                return outcome
+            }
+        case .gone: world.answer = { _ in .answered(410) }
+        }
+        world.run()
+        #expect(waiting.told == [])
+    }
+
+    @Test("one that is under way when its delegate is paused is still waited for; when it is removed, not")
+    func underWay() throws {
+        for isRemoved in [false, true] {
+            let world = try World()
+            let key = world.register()
+            world.answer = { _ in nil }
+            let waiting = Waiting()
+            world.publish(watch: waiting.watch)
+            if isRemoved { world.remove(key) } else { world.update(key) { state, _ in state.status = .paused } }
+            #expect(waiting.isOver == isRemoved)
+            world.answer = { _ in .success }
+            world.run()
+            #expect(waiting.told == (isRemoved ? [] : ["e1 1 true"]))
+        }
+    }
+
+    @Test("a lane that is behind is waited for until it comes by the event")
+    func behind() throws {
+        let world = try World()
+        world.register { $0.maxInFlight = 1 }
+        world.answer = { $0.event.id == "e1" ? nil : .success }
+        world.publish(3)
+        let waiting = Waiting()
+        world.publish(watch: waiting.watch)
+        #expect(!waiting.isOver)
+        world.answer = { _ in .success }
+        world.run()
+        #expect(waiting.told == ["e4 1 true"])
+    }
+
+    @Test("what is cancelled or falls off the log is not waited for any longer")
+    func cancelled() throws {
+        for isTrimmed in [false, true] {
+            let world = try World()
+            let key = world.register { $0.ordering = .subject }
+            world.answer = { _ in nil }
+            world.publish(1, subject: "s")
+            let waiting = Waiting()
+            world.publish(1, subject: "s", watch: waiting.watch)
+            world.settle()
+            #expect(world.rows(key).map(\.event) == [2])
+            if isTrimmed {
+                world.publish(2)
+                world.trim(through: 2)
+            } else {
+                world.manage(.cancel(DeliveryQuery([.retrying])))
+            }
+            #expect(waiting.told == [])
+        }
+    }
+
+    @Test("a stop ends it")
+    func stops() throws {
+        let bench = try EngineBench()
+        let waiting = Waiting()
+        bench.engine.expire(waiting.watch, at: .max)
+        bench.engine.stopStarting()
+        #expect(waiting.isOver && waiting.told == nil)
+    }
+}

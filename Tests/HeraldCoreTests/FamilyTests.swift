@@ -1,0 +1,166 @@
+import HeraldJSON
+import HeraldRuntime
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Auth and app state in the hub", .timeLimit(.minutes(5)))
+struct FamilyTests {
+    private final class Listener: EventDelegate {
+        let heard = Recorder<Event>()
+        func published(_ batch: EventBatch) { for event in batch.events { heard.record(event) } }
+    }
+
+    /// A hub with what a client posts as JSON, and what its delegates heard.
+    private struct Bench {
+        let bench: HubBench
+        let listener = Listener()
+
+        init(_ store: RefusingStore = RefusingStore()) throws {
+            bench = try HubBench(store: store)
+            bench.hub.addDelegate(listener, description: "test")
+        }
+
+        @discardableResult
+        func post(_ events: String...) async throws -> [PostedEvent] {
+            var errors: [FieldError] = []
+            let drafts = try events.compactMap { json in
+                EventInput.read(
+                    try JSONDocument(parsing: json).root,
+                    .init(app: .default, now: bench.hub.clock.wall(), ids: bench.hub.ids), &errors)
+            }
+            #expect(errors.isEmpty)
+            return try await bench.hub.publish(drafts)
+        }
+
+        /// The types that were heard since the last question.
+        var types: [String] { listener.heard.items.map { String($0.type.dropFirst(5)) } }
+    }
+
+    private func login(_ id: String, user: Int = 1, more: String = "") -> String {
+        #"{"type": "auth.logged_in", "id": "\#(id)", "data": {"user": {"id": \#(user)\#(more)}}}"#
+    }
+
+    private func logout(_ id: String, user: Int = 1) -> String {
+        #"{"type": "auth.logged_out", "id": "\#(id)", "subject": "user:\#(user)"}"#
+    }
+
+    @Test("a status changes with the first login, the next logout, and not in between")
+    func derived() async throws {
+        let bench = try Bench()
+        try await bench.post(login("e1"))
+        try await bench.post(login("e2"))
+        try await bench.post(logout("e3"))
+        try await bench.post(logout("e4"))
+        try await bench.post(login("e5", user: 2))
+        #expect(
+            bench.types == [
+                "logged_in", "status_changed", "logged_in", "logged_out", "status_changed", "logged_out", "logged_in",
+                "status_changed",
+            ])
+        let changed = try JSONDocument(parsing: Array(bench.listener.heard.items[4].data))
+        #expect(changed["status"]?.string == "logged_out" && changed["user_id"]?.string == "1")
+        #expect(changed["cause"]?.string == "e3" && changed["user"]?["id"]?.integer == 1)
+        #expect(bench.listener.heard.items[4].subject == "user:1")
+        let status = try #require(bench.bench.hub.auth.status(.default, userID: "1"))
+        #expect(!status.isLoggedIn && status.eventID == "e3")
+        #expect(bench.bench.store.memory.read { $0.authStatus[.init(app: .default, userID: "1")] } == status)
+        await bench.bench.stop()
+    }
+
+    @Test("within one batch each change is told where it happened")
+    func withinBatch() async throws {
+        let bench = try Bench()
+        let posted = try await bench.post(login("e1"), login("e2"), logout("e3"), login("e4"), login("e5", user: 2))
+        #expect(posted.map(\.event.id) == ["e1", "e2", "e3", "e4", "e5"])
+        #expect(
+            bench.types == [
+                "logged_in", "status_changed", "logged_in", "logged_out", "status_changed", "logged_in",
+                "status_changed", "logged_in", "status_changed",
+            ])
+        #expect(bench.bench.hub.auth.status(.default, userID: "1")?.eventID == "e4")
+        await bench.bench.stop()
+    }
+
+    @Test("a login that was posted before changes nothing")
+    func duplicate() async throws {
+        let bench = try Bench()
+        try await bench.post(login("e1"))
+        try await bench.post(logout("e2"))
+        #expect(try await bench.post(login("e1"))[0].fate == .existed)
+        #expect(bench.types.count == 4)
+        #expect(bench.bench.hub.auth.status(.default, userID: "1")?.isLoggedIn == false)
+        await bench.bench.stop()
+    }
+
+    @Test("after a restart the store knows the status")
+    func restart() async throws {
+        let store = RefusingStore()
+        let bench = try Bench(store)
+        try await bench.post(login("e1", more: #", "plan": "pro""#))
+        await bench.bench.stop()
+        let again = try Bench(store)
+        #expect(again.bench.hub.auth.status(.default, userID: "1") == nil)
+        try await again.post(login("e2"))
+        #expect(again.types == ["logged_in"])
+        try await again.post(logout("e3"))
+        #expect(again.types == ["logged_in", "logged_out", "status_changed"])
+        await again.bench.stop()
+    }
+
+    @Test("a status that a client tells is told as it is, and the projection and the store agree on it")
+    func told() async throws {
+        let store = RefusingStore()
+        let first = try Bench(store)
+        try await first.post(login("e1"))
+        await first.bench.stop()
+        let bench = try Bench(store)
+        try await bench.post(
+            #"{"type": "auth.status_changed", "id": "e2", "data": {"user_id": "1", "status": "logged_out"}}"#)
+        #expect(bench.types == ["status_changed"])
+        let stored = try #require(store.memory.read { $0.authStatus[.init(app: .default, userID: "1")] })
+        #expect(!stored.isLoggedIn && stored.eventID == "e2" && stored.user == Array(#"{"id": 1}"#.utf8))
+        let projected = bench.bench.hub.auth.status(.default, userID: "1")
+        #expect(projected == nil || projected == stored)
+        await bench.bench.stop()
+    }
+
+    @Test("an event from a far future does not spoil the ids of what comes after it")
+    func futureTime() async throws {
+        let bench = try Bench()
+        let now = bench.bench.hub.clock.wall()
+        try await bench.post(
+            #"{"type": "auth.logged_in", "time": "9999-12-31T23:59:59Z", "data": {"user": {"id": 1}}}"#)
+        let id = bench.bench.hub.ids.next("evt_", time: now)
+        #expect(id.prefix(10) <= ULIDGenerator.text("evt_", time: now + 60_000, high: 0, low: 0).prefix(10))
+        await bench.bench.stop()
+    }
+
+    @Test("every app state tells the one before it, also within one batch")
+    func appState() async throws {
+        let bench = try Bench()
+        func state(_ id: String, _ value: String) -> String {
+            #"{"type": "app_state.changed", "id": "\#(id)", "data": {"state": \#(value)}}"#
+        }
+        let posted = try await bench.post(state("s1", #""idle""#), state("s2", #"{"a": 1}"#), state("s3", "null"))
+        #expect(
+            posted.map { String(decoding: $0.event.data, as: UTF8.self) } == [
+                #"{"state": "idle","previous":null}"#, #"{"state": {"a": 1},"previous":"idle"}"#,
+                #"{"state": null,"previous":{"a": 1}}"#,
+            ])
+        #expect(bench.bench.hub.appState.state(.default)?.eventID == "s3")
+        let unchanged = EventDraft(
+            event: Event("app_state.changed", id: "s4", data: #"{"state":null}"#), mayExist: false,
+            family: .appState(state: Array("null".utf8), onlyIfChanged: true))
+        #expect(try await bench.bench.hub.publish([unchanged])[0].fate == .unchanged)
+        let stale = EventDraft(
+            event: Event("app_state.changed", id: "s5", data: #"{"state":1}"#), mayExist: false,
+            family: .appState(state: Array("1".utf8), ifMatch: "s2"))
+        #expect(try await bench.bench.hub.publish([stale])[0].fate == .preconditionFailed)
+        #expect(bench.bench.hub.head == 3)
+        await bench.bench.stop()
+        let again = try Bench(bench.bench.store)
+        #expect(again.bench.hub.appState.state(.default)?.eventID == "s3")
+        await again.bench.stop()
+    }
+}

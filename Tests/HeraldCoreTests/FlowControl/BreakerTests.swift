@@ -1,0 +1,159 @@
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Breaker")
+struct BreakerTests {
+    private let second: Int64 = 1_000_000_000
+    private let day: Int64 = 86_400_000
+
+    /// A failure of an attempt that took no time; by default of another delivery each time.
+    @discardableResult
+    private func fail(
+        _ breaker: inout Breaker, _ delivery: Sequence? = nil, countsRepeats: Bool = false, at now: Int64,
+        startedAt: Int64? = nil, isProbe: Bool = false, wall: Int64 = 0,
+        minimumDelay: Int64 = 0, random: Double = 1
+    ) -> Breaker.Change {
+        breaker.failed(
+            delivery ?? Sequence.random(in: 1...(1 << 60)), countsRepeats: countsRepeats, startedAt: startedAt ?? now,
+            isProbe: isProbe, now: now, wall: wall, minimumDelay: minimumDelay,
+            random: random, reserve: { $0 }
+        ).change
+    }
+
+    private func opened(wall: Int64 = 0) -> Breaker {
+        var breaker = Breaker()
+        for time in 0...4 { fail(&breaker, at: Int64(time) * second, wall: wall) }
+        return breaker
+    }
+
+    @Test("five failures in a row open it, when the first is two seconds old")
+    func opens() {
+        var breaker = Breaker()
+        for _ in 1...19 { #expect(fail(&breaker, at: 0) == .none) }
+        #expect(fail(&breaker, at: 2 * second - 1) == .none)
+        #expect(fail(&breaker, at: 2 * second) == .opened)
+        #expect(breaker.isOpen)
+        var few = Breaker()
+        for _ in 1...3 { fail(&few, at: 0) }
+        #expect(fail(&few, at: 100 * second) == .none)
+        #expect(fail(&few, at: 101 * second) == .opened)
+    }
+
+    @Test("one delivery that fails again and again counts once, unless repeats count")
+    func poison() {
+        var breaker = Breaker()
+        for time in 0...99 { #expect(fail(&breaker, 7, at: Int64(time) * second) == .none) }
+        #expect(breaker.isOneDelivery)
+        for time in 100...102 { #expect(fail(&breaker, at: Int64(time) * second) == .none) }
+        #expect(fail(&breaker, at: 103 * second) == .opened)
+        #expect(!breaker.isOneDelivery)
+        var alone = Breaker()
+        for time in 0...3 { fail(&alone, 7, countsRepeats: true, at: Int64(time) * second) }
+        #expect(fail(&alone, 7, countsRepeats: true, at: 4 * second) == .opened)
+        #expect(alone.isOneDelivery)
+    }
+
+    @Test("from twenty failures in a row on the receiver is suspect, until a success")
+    func suspect() {
+        var breaker = Breaker()
+        for _ in 1...19 { fail(&breaker, at: 10) }
+        #expect(!breaker.isSuspect)
+        fail(&breaker, at: 10)
+        #expect(breaker.isSuspect)
+        #expect(breaker.succeeded(startedAt: 11, now: 12) == .none)
+        #expect(!breaker.isSuspect)
+        #expect(breaker.isProven)
+    }
+
+    @Test("a request that began before the newest success did says nothing when it fails")
+    func lateFailures() {
+        var breaker = Breaker()
+        _ = breaker.succeeded(startedAt: 5 * second, now: 5 * second)
+        for _ in 1...100 { #expect(fail(&breaker, at: 20 * second, startedAt: 5 * second) == .none) }
+        #expect(breaker.isProven)
+        for _ in 1...4 { fail(&breaker, at: 20 * second, startedAt: 6 * second) }
+        #expect(!breaker.isProven)
+        #expect(fail(&breaker, at: 20 * second, startedAt: 6 * second) == .opened)
+    }
+
+    @Test("a success ends the row only when its request began in it")
+    func lateSuccesses() {
+        var breaker = Breaker()
+        for time in 10...13 { fail(&breaker, at: Int64(time) * second) }
+        #expect(breaker.succeeded(startedAt: 9 * second, now: 14 * second) == .none)
+        #expect(fail(&breaker, at: 14 * second) == .opened)
+        #expect(breaker.succeeded(startedAt: 9 * second, now: 15 * second) == .none)
+        #expect(breaker.isOpen)
+        #expect(breaker.succeeded(startedAt: 14 * second, now: 16 * second) == .closed(after: 2 * second))
+        #expect(!breaker.isOpen)
+    }
+
+    @Test("probes come after a second, and then after twice as long up to a minute")
+    func probes() throws {
+        var breaker = opened()
+        var now = 4 * second
+        for pause: Int64 in [1, 2, 4, 8, 16, 32, 60, 60] {
+            #expect(breaker.outage?.nextProbe == now + pause * second)
+            now = try #require(breaker.outage?.nextProbe)
+            breaker.probeStarted()
+            #expect(breaker.outage?.isProbing == true)
+            #expect(fail(&breaker, at: now, isProbe: true) == .stayedOpen)
+            #expect(breaker.outage?.isProbing == false)
+        }
+    }
+
+    @Test("probes come up to half of the pause earlier, so that those of many delegates spread")
+    func jitter() {
+        var breaker = Breaker()
+        for time in 0...3 { fail(&breaker, at: Int64(time) * second) }
+        fail(&breaker, at: 4 * second, random: 0)
+        #expect(breaker.outage?.nextProbe == 4 * second + second / 2)
+    }
+
+    @Test("no probe comes before the time that Retry-After names")
+    func retryAfter() {
+        var breaker = opened()
+        breaker.probeStarted()
+        fail(&breaker, at: 5 * second, isProbe: true, minimumDelay: 100 * second)
+        #expect(breaker.outage?.nextProbe == 105 * second)
+    }
+
+    @Test("attempts that were open when it opened move no probe")
+    func openOnes() {
+        var breaker = opened()
+        let before = breaker
+        for time in 5...20 { #expect(fail(&breaker, at: Int64(time) * second) == .stayedOpen) }
+        #expect(breaker == before)
+    }
+
+    @Test("a delegate that has failed for five days is lost with its next probe, not with an earlier one")
+    func lost() {
+        var breaker = opened(wall: 1_000)
+        #expect(fail(&breaker, at: 5 * second, isProbe: true, wall: 1_000 + 5 * day - 1) == .stayedOpen)
+        #expect(fail(&breaker, at: 9 * second, isProbe: true, wall: 1_000 + 5 * day) == .lost)
+    }
+
+    @Test("an operator who says that the receiver works again gets a probe at once")
+    func expected() {
+        var breaker = opened(wall: 7)
+        for time in 5...9 { fail(&breaker, at: Int64(time) * second, isProbe: true) }
+        breaker.expectRecovery()
+        #expect(breaker.outage?.nextProbe == 0)
+        #expect(breaker.outage?.pause == Breaker.firstPause)
+        #expect(breaker.outage?.since == 7)
+    }
+
+    @Test("a second of the loop takes ten probes, or one for thirty open lanes; the others come a second later")
+    func calendar() {
+        var calendar = ProbeCalendar()
+        var seconds: [Int64: Int] = [:]
+        for _ in 1...25 { seconds[calendar.reserve(5 * second + 7, now: 0) / second, default: 0] += 1 }
+        #expect(seconds == [5: 10, 6: 10, 7: 5])
+        calendar.openLanes = 900
+        for _ in 1...25 { seconds[calendar.reserve(5 * second, now: 0) / second, default: 0] += 1 }
+        #expect(seconds == [5: 30, 6: 15, 7: 5])
+        // What has passed is forgotten.
+        for time in 0..<10_000 { _ = calendar.reserve(Int64(time) * second, now: Int64(time) * second) }
+    }
+}

@@ -1,0 +1,210 @@
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Flow control of a lane")
+struct FlowControlTests {
+    private let second: Int64 = 1_000_000_000
+
+    private func limits(_ maxInFlight: Int = 32, rate: Double? = nil) -> FlowControl.Limits {
+        .init(maxInFlight: maxInFlight, rateLimit: rate)
+    }
+
+    private func succeed(_ flow: inout FlowControl, _ limits: FlowControl.Limits, at now: Int64) {
+        let start = flow.started(limits, now: now)
+        _ = flow.succeeded(start, limits, now: now)
+    }
+
+    @discardableResult
+    private func fail(
+        _ flow: inout FlowControl, _ limits: FlowControl.Limits, at now: Int64, _ outcome: CallbackOutcome = .failure
+    ) -> Breaker.Change {
+        let start = flow.started(limits, now: now)
+        return fail(&flow, start, outcome, at: now)
+    }
+
+    @discardableResult
+    private func fail(
+        _ flow: inout FlowControl, _ start: FlowControl.Start, _ outcome: CallbackOutcome, at now: Int64
+    ) -> Breaker.Change {
+        flow.failed(
+            start, .random(in: 1...(1 << 60)), isAlone: false, outcome, now: now, wall: 0, random: 1, reserve: { $0 })
+    }
+
+    // MARK: What an outcome means
+
+    static let meanings: [(CallbackOutcome, OutcomeMeaning)] = [
+        (.answered(200), .success), (.answered(299), .success), (.answered(429), .rejection),
+        (.answered(503), .rejection), (.answered(301), .failure), (.answered(400), .failure),
+        (.answered(410), .failure), (.answered(500), .failure), (.answered(502), .failure),
+        (.answered(504), .failure), (failed(.timeout), .hang), (failed(.connect), .unreachable),
+        (failed(.name), .unreachable), (failed(.refused), .unreachable), (failed(.tls), .unreachable),
+        (failed(.protocolError), .failure),
+    ]
+    private static func failed(_ failure: CallbackFailure) -> CallbackOutcome {
+        CallbackOutcome(verdict: .failed(failure, detail: ""), duration: 0)
+    }
+
+    @Test("each outcome has one meaning", arguments: meanings)
+    func meaning(outcome: CallbackOutcome, meaning: OutcomeMeaning) { #expect(outcome.meaning == meaning) }
+
+    // MARK: Spacing
+
+    @Test("starts keep the delegate's rate limit, and a pause is not made up for")
+    func spacing() {
+        var flow = FlowControl()
+        let limits = limits(rate: 2)
+        #expect(flow.mayStart(open: 0, limits, now: 0))
+        for (now, next) in [(0, second / 2), (second / 2, second), (100 * second, 100 * second + second / 2)] {
+            _ = flow.started(limits, now: now)
+            #expect(!flow.mayStart(open: 0, limits, now: next - 1))
+            #expect(flow.startTime(open: 0, limits, now: now) == next)
+            #expect(flow.mayStart(open: 0, limits, now: next))
+        }
+    }
+
+    @Test("without a limit nothing is spaced")
+    func unlimited() {
+        var flow = FlowControl()
+        for _ in 1...1_000 { _ = flow.started(limits(), now: 5) }
+        #expect(flow.mayStart(open: 0, limits(), now: 5))
+    }
+
+    @Test("a rate of thousands is kept by a loop that wakes every few milliseconds", arguments: [200.0, 5_000, 10_000])
+    func fast(rate: Double) {
+        var flow = FlowControl()
+        let limits = limits(rate: rate)
+        var starts = 0
+        for now in stride(from: Int64(0), to: 10 * second, by: 5_000_000) {
+            while flow.mayStart(open: 0, limits, now: now) {
+                _ = flow.started(limits, now: now)
+                starts += 1
+            }
+        }
+        #expect(abs(Double(starts) - 10 * rate) < 0.02 * 10 * rate)
+    }
+
+    @Test(
+        "a rate limit that makes no sense stops nothing and crashes nothing",
+        arguments: [0, -1, 1e-300, .nan, .infinity])
+    func nonsense(rate: Double) {
+        var flow = FlowControl()
+        let limits = limits(rate: rate)
+        _ = flow.started(limits, now: 0)
+        _ = flow.mayStart(open: 0, limits, now: .max / 4)
+    }
+
+    // MARK: Concurrency
+
+    @Test("an unknown receiver gets one request; each success doubles that up to the delegate's limit")
+    func concurrency() {
+        var flow = FlowControl()
+        let limits = limits(20)
+        for expected in [1, 2, 4, 8, 16, 20, 20] {
+            #expect(flow.mayStart(open: expected - 1, limits, now: 0))
+            #expect(!flow.mayStart(open: expected, limits, now: 0))
+            succeed(&flow, limits, at: 0)
+        }
+        // A failure now and then says nothing about it.
+        fail(&flow, limits, at: 1)
+        #expect(flow.mayStart(open: 19, limits, now: 1))
+    }
+
+    @Test("a receiver that hangs gets one request at a time, unless it has answered since the request began")
+    func hangs() {
+        var flow = FlowControl()
+        for now: Int64 in 0...9 { succeed(&flow, limits(), at: now) }
+        let old = flow.started(limits(), now: 5)
+        let new = flow.started(limits(), now: 100)
+        let timeout = CallbackOutcome(verdict: .failed(.timeout, detail: ""), duration: 0)
+        fail(&flow, old, timeout, at: 200)
+        #expect(flow.mayStart(open: 31, limits(), now: 200))
+        fail(&flow, new, timeout, at: 200)
+        #expect(!flow.mayStart(open: 1, limits(), now: 200))
+    }
+
+    @Test("a suspect receiver gets one request at a time, ten a second")
+    func suspect() {
+        var flow = FlowControl()
+        for _ in 1...20 { fail(&flow, limits(), at: 7) }
+        #expect(!flow.mayStart(open: 0, limits(), now: 7 + second / 10 - 1))
+        #expect(flow.mayStart(open: 0, limits(), now: 7 + second / 10))
+        #expect(!flow.mayStart(open: 1, limits(), now: 7 + second / 10))
+    }
+
+    @Test("while the circuit is open one probe is under way at a time, and older requests don't hold it up")
+    func probes() {
+        var flow = FlowControl()
+        for time in 0...4 { fail(&flow, limits(), at: Int64(time) * second) }
+        #expect(flow.breaker.isOpen)
+        #expect(!flow.mayStart(open: 10, limits(), now: 5 * second - 1))
+        #expect(flow.mayStart(open: 10, limits(), now: 5 * second))
+        #expect(!flow.mayStart(open: 32, limits(), now: 5 * second))
+        let probe = flow.started(limits(), now: 5 * second)
+        #expect(probe.isProbe)
+        #expect(!flow.mayStart(open: 11, limits(), now: 50 * second))
+        // A probe that was never sent makes room for another one.
+        flow.returned(probe)
+        #expect(flow.mayStart(open: 10, limits(), now: 50 * second))
+        let another = flow.started(limits(), now: 50 * second)
+        #expect(flow.succeeded(another, limits(), now: 51 * second) == .closed(after: 47 * second))
+        #expect(flow.mayStart(open: 0, limits(), now: 51 * second))
+    }
+
+    // MARK: What people see
+
+    @Test("what limits a lane has a name")
+    func reasons() {
+        func status(
+            _ flow: FlowControl, open: Int = 0, _ limits: FlowControl.Limits, isParked: Bool = false, now: Int64
+        )
+            -> FlowStatus
+        { flow.status(open: open, limits, hasWork: true, isParked: isParked, now: now, wallOffset: 1_000) }
+        var flow = FlowControl()
+        #expect(status(flow, limits(), now: 0).limitedBy == nil)
+        #expect(status(flow, open: 1, limits(), now: 0).limitedBy == .concurrency)
+        #expect(status(flow, limits(), isParked: true, now: 0).limitedBy == .slots)
+        _ = flow.started(limits(rate: 1), now: 0)
+        #expect(status(flow, limits(rate: 1), now: 1).limitedBy == .rateLimit)
+        flow = FlowControl()
+        for _ in 1...20 { fail(&flow, limits(), at: 0) }
+        #expect(status(flow, limits(), now: 0).limitedBy == .throttled)
+        #expect(status(flow, limits(), now: 0).circuit == .suspect)
+        fail(&flow, limits(), at: 2 * second)
+        let open = status(flow, limits(), now: 2 * second)
+        #expect(open.limitedBy == .circuitOpen && open.circuit == .open)
+        #expect(open.nextProbeAt == 4_000)
+        #expect(flow.status(open: 0, limits(), hasWork: false, isParked: false, now: 0, wallOffset: 0).limitedBy == nil)
+    }
+
+    // MARK: Retries
+
+    @Test("timeouts and gateways without an answer rest a minute; what is later anyway stays")
+    func rest() {
+        let timeout = Self.failed(.timeout)
+        func next(_ attempts: Int, _ outcome: CallbackOutcome) -> RetrySchedule.Next {
+            RetrySchedule.next([5, 300], attempts: attempts, excused: 0, after: outcome, random: 0.5)
+        }
+        for outcome in [timeout, .answered(502), .answered(504)] {
+            #expect(next(1, outcome) == .retry(after: 60))
+            #expect(next(2, outcome) == .retry(after: 300))
+        }
+        for outcome in [Self.failed(.connect), .answered(500), .answered(400), .answered(413), .answered(301)] {
+            #expect(next(1, outcome) == .retry(after: 5))
+        }
+        #expect(next(3, .answered(500)) == .exhausted)
+    }
+
+    @Test("a rejection that names a time uses up no retry, twenty times")
+    func excused() {
+        func next(_ schedule: [Double], excused: Int, _ seconds: Int) -> RetrySchedule.Next {
+            RetrySchedule.next(
+                schedule, attempts: 2, excused: excused, after: .answered(429, retryAfter: seconds), random: 0.5)
+        }
+        #expect(next([5, 300], excused: 0, 1) == .excused(after: 5))
+        #expect(next([5, 300], excused: 19, 77) == .excused(after: 77))
+        #expect(next([5, 300], excused: 20, 77) == .retry(after: 300))
+        #expect(next([5, 300], excused: 20, 400) == .retry(after: 400))
+        #expect(next([], excused: 0, 1) == .exhausted)
+    }
+}

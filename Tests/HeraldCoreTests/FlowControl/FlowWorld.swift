@@ -1,0 +1,245 @@
+import Foundation
+import HeraldRuntime
+import HeraldTestSupport
+
+@testable import HeraldCore
+
+extension Double {
+    /// The logarithm of a random number between 0 and 1: negative, mean -1.
+    static func logOfUnit(_ random: inout SeededRandom) -> Double { log(Double.random(in: 1e-12..<1, using: &random)) }
+}
+
+/// The real delivery engine before simulated receivers, with a clock that jumps from one event to the next. One thread.
+final class FlowWorld {
+    /// What came of one lane.
+    struct Record {
+        /// By second: deliveries that succeeded for the first time, and attempts.
+        var useful: [Int] = []
+        var attempts: [Int] = []
+        /// Seconds from publishing to success.
+        var latencies: [Double] = []
+        var firstUseful: Double?
+        /// The events that succeeded, in the order of their success.
+        var order: [Sequence] = []
+
+        func useful(from: Int, to: Int) -> Double { Self.rate(useful, from, to) }
+        func attempts(from: Int, to: Int) -> Double { Self.rate(attempts, from, to) }
+
+        private static func rate(_ counts: [Int], _ from: Int, _ to: Int) -> Double {
+            Double((from..<to).reduce(0) { $0 + (counts.indices.contains($1) ? counts[$1] : 0) }) / Double(to - from)
+        }
+
+        func percentile(_ share: Double) -> Double {
+            let sorted = latencies.sorted()
+            return sorted.isEmpty ? .infinity : sorted[min(sorted.count - 1, Int(share * Double(sorted.count)))]
+        }
+    }
+
+    struct Lane {
+        var receiver: SimulatedReceiver
+        /// Events offered a second, at random times.
+        var rate: Double
+        /// The lane whose receiver answers for this one, too; `nil`: it has its own.
+        var host: Int?
+        /// There from the start.
+        var backlog = 0
+        var subject: ((inout SeededRandom) -> String)?
+        var change: (inout WebhookSettings) -> Void = { _ in }
+    }
+
+    private struct Arrival { let lane: Int }
+
+    let clock = ManualClock()
+    private let started: Int64
+    private(set) var engine: DeliveryEngine!
+    private var sender: FlowSender!
+    private let tail: Tail
+    private var log: [(event: Event, time: Double, lane: Int)] = []
+    private var arrivals = TimerQueue<Arrival>()
+    private var pages: [Sequence] = []
+    private var checkpoints = 0
+    private var random: SeededRandom
+    private var lanes: [Lane]
+    private var delivered: Set<DeliveryKey> = []
+    private(set) var records: [Record]
+    /// Changes of breakers and the like, as the writer is told.
+    private(set) var notices: [DeliveryNotice] = []
+    /// Requests open, by second: the most.
+    private(set) var mostOpen: [Int] = []
+    /// When first attempts are recorded from; seconds.
+    var recordsLatencyFrom = 0.0
+
+    var time: Double { Double(clock.now - started) / 1e9 }
+
+    init(seed: UInt64, capacity: Int = 4_096, lanes: [Lane]) {
+        started = clock.now
+        random = SeededRandom(seed: seed)
+        self.lanes = lanes
+        records = Array(repeating: Record(), count: lanes.count)
+        tail = Tail(head: 0, maxEvents: 16_384)
+        sender = FlowSender(capacity: capacity) { [unowned self] in begin($0) }
+        engine = DeliveryEngine(
+            ports: .init(
+                sender: sender, tail: tail, clock: clock.clock, readPage: { [unowned self] in pages.append($0) },
+                submit: { [unowned self] in
+                    notices += $0.notices
+                    checkpoints += 1
+                }, random: { [unowned self] in Double.random(in: 0..<1, using: &random) }, makeID: { "evt_call" },
+                keepHouse: nil),
+            settled: 0, recentEvents: 8_192)
+        for (index, lane) in lanes.enumerated() {
+            engine.set(
+                WebhookDelegate(DelegateKey(index + 1)) { settings in
+                    settings.events = [.exact("lane.l\(index)")]
+                    lane.change(&settings)
+                })
+        }
+        for (index, lane) in lanes.enumerated() {
+            if lane.backlog > 0 { publish(lane.backlog, to: index) }
+            if lane.rate > 0 { planArrival(index) }
+        }
+    }
+
+    // MARK: Time
+
+    /// Lets the world go on until then, in seconds since the start.
+    func run(until end: Double) {
+        let end = started + Int64(end * 1e9)
+        while true {
+            settle()
+            let next = engine.turn()
+            if answerStore() { continue }
+            if let next, next <= clock.now { continue }
+            let due = [next, sender.nextDue, arrivals.nextDue, end].compactMap { $0 }.min() ?? end
+            clock.advance(to: due)
+            if clock.now >= end { return settle() }
+            while let arrival = arrivals.popDue(now: clock.now) {
+                publish(1, to: arrival.lane)
+                planArrival(arrival.lane)
+            }
+        }
+    }
+
+    private func settle() { sender.end(now: clock.now) { engine.finished($0, $1) } }
+
+    /// - Returns: whether the engine had asked for something.
+    private func answerStore() -> Bool {
+        let wanted = pages
+        let isAsked = !wanted.isEmpty || checkpoints > 0
+        pages = []
+        for after in wanted {
+            let events = log.dropFirst(Int(after)).prefix(PageCache.eventsPerPage).map(\.event)
+            engine.pageArrived(after: after, EventBatch(first: after + 1, events: Array(events)))
+        }
+        while checkpoints > 0 {
+            checkpoints -= 1
+            engine.checkpointEnded(succeeded: true)
+        }
+        return isAsked
+    }
+
+    // MARK: Events
+
+    func stopPublishing() { for index in lanes.indices { lanes[index].rate = 0 } }
+
+    private func planArrival(_ index: Int) {
+        guard lanes[index].rate > 0 else { return }
+        let gap = -Double.logOfUnit(&random) / lanes[index].rate
+        arrivals.insert(Arrival(lane: index), due: clock.now + Int64(gap * 1e9))
+    }
+
+    private func publish(_ count: Int, to index: Int) {
+        var events: [Event] = []
+        for _ in 0..<count {
+            let event = Event(
+                "lane.l\(index)", id: "e\(log.count + 1)", subject: lanes[index].subject?(&random))
+            log.append((event, time, index))
+            events.append(event)
+        }
+        tail.published(EventBatch(first: Sequence(log.count - count) + 1, events: events))
+    }
+
+    // MARK: Receivers
+
+    private func begin(_ callback: Callback) {
+        let index = Int(callback.delegate.key) - 1
+        count(&records[index].attempts)
+        let (delay, outcome) = lanes[lanes[index].host ?? index].receiver.answer(at: time, using: &random)
+        let second = Int(time)
+        while mostOpen.count <= second { mostOpen.append(0) }
+        mostOpen[second] = max(mostOpen[second], engine.slots.open)
+        let sequence = Sequence(callback.event.id.dropFirst()) ?? 0
+        sender.plan(callback.token, outcome, due: clock.now + Int64(delay * 1e9)) { [unowned self] in
+            guard outcome.isSuccess else { return }
+            guard delivered.insert(DeliveryKey(delegate: DelegateKey(index + 1), event: sequence)).inserted else {
+                return
+            }
+            count(&records[index].useful)
+            records[index].order.append(sequence)
+            if records[index].firstUseful == nil || records[index].firstUseful ?? 0 < markAt {
+                records[index].firstUseful = time
+            }
+            if time >= recordsLatencyFrom {
+                records[index].latencies.append(time - log[Int(sequence) - 1].time)
+            }
+        }
+    }
+
+    /// `firstUseful` is the first success after this time.
+    var markAt = 0.0
+
+    private func count(_ counts: inout [Int]) {
+        let second = Int(time)
+        while counts.count <= second { counts.append(0) }
+        counts[second] += 1
+    }
+
+    // MARK: What is seen
+
+    /// Events that a lane has had no attempt of yet.
+    func lag(_ index: Int = 0) -> Int {
+        guard let next = engine.lanes[index]?.next else { return 0 }
+        return log.dropFirst(Int(next) - 1).count { $0.lane == index }
+    }
+
+    func flow(_ index: Int = 0) -> FlowControl { engine.lanes[index]?.flow ?? FlowControl() }
+    func waiting(_ index: Int = 0) -> Int { engine.lanes[index]?.waiting.count ?? 0 }
+    func subject(of event: Sequence) -> String? { log[Int(event) - 1].event.subject }
+    var published: Int { log.count }
+}
+
+/// A sender whose attempts end when the world says. `@unchecked`: one thread.
+private final class FlowSender: CallbackSender, @unchecked Sendable {
+    private struct Planned {
+        let token: Int
+        let outcome: CallbackOutcome
+        let ended: () -> Void
+    }
+
+    let capacity: Int
+    private let begin: (Callback) -> Void
+    private var planned = TimerQueue<Planned>()
+
+    init(capacity: Int, begin: @escaping (Callback) -> Void) {
+        self.capacity = capacity
+        self.begin = begin
+    }
+
+    var nextDue: Int64? { planned.nextDue }
+
+    func plan(_ token: Int, _ outcome: CallbackOutcome, due: Int64, ended: @escaping () -> Void) {
+        planned.insert(Planned(token: token, outcome: outcome, ended: ended), due: due)
+    }
+
+    func end(now: Int64, finished: (Int, CallbackOutcome) -> Void) {
+        while let attempt = planned.popDue(now: now) {
+            attempt.ended()
+            finished(attempt.token, attempt.outcome)
+        }
+    }
+
+    func start(_ callback: Callback) { begin(callback) }
+    func poll(nanoseconds: Int64?, finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {}
+    func wake() {}
+    func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {}
+}

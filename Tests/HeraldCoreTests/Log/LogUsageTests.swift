@@ -1,0 +1,107 @@
+import Testing
+
+@testable import HeraldCore
+
+@Suite("How much of the log each app has")
+struct LogUsageTests {
+    private let other = AppKey(rawValue: 2)
+
+    private func event(_ number: Int, _ app: AppKey) -> Event {
+        Event(app: app, id: "e\(number)", type: "a.b", subject: nil, time: 0, data: Array("{}".utf8))
+    }
+
+    /// A log whose events belong to the apps in turn, as far as the rule says so.
+    private func usage(_ count: Int, tail: Int = 100_000, _ owner: (Int) -> AppKey) -> LogUsage {
+        let tail = Tail(head: 0, maxEvents: tail)
+        let usage = LogUsage(Recovery(), tail)
+        for first in stride(from: 1, through: count, by: 300) {
+            let batch = EventBatch(
+                first: Sequence(first), events: (first..<min(count + 1, first + 300)).map { event($0, owner($0)) })
+            tail.published(batch)
+            usage.add(batch)
+        }
+        return usage
+    }
+
+    @Test("an app that is alone is told exactly how far it is behind")
+    func alone() {
+        let usage = usage(5_000, tail: 10) { _ in .default }
+        for place in [0, 1, 1_022, 1_023, 1_024, 1_025, 4_095, 4_999, 5_000, 6_000] as [Sequence] {
+            #expect(usage.events(of: .default, after: place) == max(0, 5_000 - place))
+        }
+        #expect(usage.events(of: other, after: 0) == 0)
+        #expect(usage.total(of: .default).events == 5_000)
+        #expect(usage.stretches(of: .default, before: .max) == [0...5_000])
+        #expect(usage.stretches(of: .default, before: 3_000) == [0...2_999])
+    }
+
+    @Test(
+        "an app among others: exact where memory reaches, else a block at most too many, and never by what others post")
+    func mixed() {
+        func owner(_ number: Int) -> AppKey { number % 3 == 0 ? other : .default }
+        let exact = usage(5_000, owner)
+        for place in stride(from: 0, through: 5_000, by: 37) {
+            let expected = (place + 1..<5_001).count { owner($0) == other }
+            #expect(exact.events(of: other, after: Sequence(place)) == expected)
+        }
+        let far = usage(5_000, tail: 10, owner)
+        for place in stride(from: 0, through: 5_000, by: 37) {
+            let expected = Int64((place + 1..<5_001).count { owner($0) == other })
+            #expect((expected...expected + 1_023).contains(far.events(of: other, after: Sequence(place))))
+        }
+        let before = (far.total(of: other), far.events(of: other, after: 100), far.events(of: other, after: 4_990))
+        far.add(EventBatch(first: 5_001, events: (5_001...9_000).map { event($0, .default) }))
+        let after = (far.total(of: other), far.events(of: other, after: 100), far.events(of: other, after: 4_990))
+        #expect(before.0 == after.0 && before.1 == after.1 && after.2 <= before.2 + 1_023)
+    }
+
+    @Test("where it has nothing nobody needs to look")
+    func stretches() {
+        let usage = usage(10_000) { (2_000...2_100).contains($0) || $0 == 7_000 ? other : .default }
+        #expect(usage.stretches(of: other, before: .max) == [6_144...7_167, 1_024...3_071])
+        #expect(usage.stretches(of: other, before: 6_145) == [6_144...6_144, 1_024...3_071])
+        #expect(usage.stretches(of: other, before: 6_144) == [1_024...3_071])
+    }
+
+    @Test("what is cut off is gone from the numbers")
+    func trimming() {
+        let usage = usage(3_000) { $0 % 2 == 0 ? other : .default }
+        usage.trim(first: 1_201)
+        usage.set(
+            1,
+            [
+                AppBlock(app: .default, block: 1, events: 424, bytes: 424 * 8),
+                AppBlock(app: other, block: 1, events: 423, bytes: 423 * 8),
+            ])
+        #expect(usage.total(of: other).events == 900)
+        usage.trim(first: 3_000)
+        usage.set(2, [AppBlock(app: other, block: 2, events: 1, bytes: 8)])
+        #expect(usage.total(of: other) == (1, 8) && usage.total(of: .default) == (0, 0))
+    }
+}
+
+@Suite("Requests per second")
+struct RequestMeterTests {
+    @Test("a second's worth at once, then evenly; a wait is said in whole seconds")
+    func rate() {
+        let meter = RequestMeter()
+        let second: Int64 = 1_000_000_000
+        var now = 50 * second
+        for _ in 0..<10 { #expect(meter.refusal(limit: 10, now: now) == nil) }
+        #expect(meter.refusal(limit: 10, now: now) == 1)
+        now += second / 10
+        #expect(meter.refusal(limit: 10, now: now) == nil)
+        #expect(meter.refusal(limit: 10, now: now) == 1)
+        now += 100 * second
+        let taken = (0..<50).count { _ in meter.refusal(limit: 10, now: now) == nil }
+        #expect(taken == 10, "what was not used for long is not saved")
+    }
+
+    @Test("a limit that was lowered makes nobody wait for more than it takes to come down")
+    func lowered() {
+        let meter = RequestMeter()
+        for _ in 0..<1_000 { _ = meter.refusal(limit: 1_000, now: 0) }
+        #expect(meter.refusal(limit: 1, now: 0) == 1)
+        #expect(meter.refusal(limit: 1, now: 1_000_000_000) == nil)
+    }
+}

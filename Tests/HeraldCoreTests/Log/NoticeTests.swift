@@ -1,0 +1,116 @@
+import Synchronization
+import Testing
+
+@testable import HeraldCore
+
+/// What delegates come to becomes events and changes of the registry, each once, in one transaction.
+@Suite("Notices")
+struct NoticeTests {
+    private func submit(_ world: World, _ notices: [DeliveryNotice.Matter], of key: DelegateKey) {
+        var checkpoint = Checkpoint()
+        checkpoint.notices = notices.map { DeliveryNotice(key, $0) }
+        world.process.unanswered += 1
+        world.process.intake.submit(checkpoint, loop: 0) { [process = world.process!] _ in process.unanswered -= 1 }
+        world.run()
+    }
+
+    private func data(_ event: Event) throws -> String {
+        String(decoding: event.data, as: UTF8.self)
+    }
+
+    @Test("each matter is told as it is, once, however often it is reported")
+    func once() throws {
+        let world = try World()
+        let key = world.register()
+        let failing = DeliveryNotice.Matter.failing(since: 1_760_000_000_000, reason: "status 500")
+        submit(world, [failing, failing, .recovered, .recovered, failing], of: key)
+        submit(world, [failing, .disabled(reason: "why"), .disabled(reason: "why again")], of: key)
+        submit(world, [.disabled(reason: "once more"), .gone, .gone], of: key)
+        #expect(
+            world.announced == [
+                "herald.delegate.failing", "herald.delegate.recovered", "herald.delegate.failing",
+                "herald.delegate.disabled", "herald.delegate.gone",
+            ])
+        let id = try #require(world.delegate(key)?.id)
+        #expect(world.announcements.allSatisfy { $0.subject == id })
+        let url = #""delegate":"\#(id)","url":"https://receiver.example/""#
+        #expect(
+            try world.announcements.map(data) == [
+                "{\(url),\"since\":\"2025-10-09T08:53:20.000Z\",\"reason\":\"status 500\"}",
+                "{\(url),\"failing_since\":\"2025-10-09T08:53:20.000Z\"}",
+                "{\(url),\"since\":\"2025-10-09T08:53:20.000Z\",\"reason\":\"status 500\"}",
+                "{\(url),\"reason\":\"why\"}", "{\(url)}",
+            ])
+    }
+
+    @Test("the registry and its store change in the transaction of the event")
+    func atomic() throws {
+        let world = try World()
+        let key = world.register()
+        world.store.refuse(true)
+        submit(world, [.disabled(reason: "why")], of: key)
+        #expect(world.status(key) == .active && world.contents.events.isEmpty)
+        world.store.refuse(false)
+        submit(world, [.disabled(reason: "why")], of: key)
+        #expect(world.status(key) == .disabled)
+        #expect(world.contents.delegates[key]?.status == .disabled)
+        #expect(world.contents.delegates[key]?.version == 2)
+        #expect(world.announced.count == 1)
+    }
+
+    @Test("that it fails is an observation, no change of the delegate's version")
+    func version() throws {
+        let world = try World()
+        let key = world.register()
+        submit(world, [.failing(since: 5, reason: "")], of: key)
+        #expect(world.contents.delegates[key]?.state.failingSince == 5)
+        #expect(world.delegate(key)?.version == 1)
+    }
+
+    @Test("what is said of a delegate that is removed by then is passed over")
+    func removed() throws {
+        let world = try World()
+        let key = world.register { $0.leaseSeconds = 10 }
+        world.clock.advance(seconds: 11)
+        let failing = DeliveryNotice.Matter.failing(since: 5, reason: "")
+        submit(world, [.leaseEnded, failing, .leaseEnded, .gone], of: key)
+        submit(world, [failing, .gone], of: key)
+        #expect(world.announced == ["herald.delegate.expired"])
+        #expect(world.contents.delegates.isEmpty)
+        #expect(world.process.writer.counters.failures.load(ordering: .relaxed) == 0)
+    }
+
+    @Test("exhausted deliveries and missed events are told each time")
+    func deliveries() throws {
+        let world = try World()
+        let key = world.register()
+        submit(
+            world,
+            [
+                .exhausted(event: 1, eventID: "e1", eventType: "a.x", attempts: 3),
+                .exhausted(event: 2, eventID: "e2", eventType: "a.x", attempts: 3), .fellBehind(events: 6),
+            ], of: key)
+        #expect(
+            world.announced == [
+                "herald.delivery.exhausted", "herald.delivery.exhausted", "herald.delivery.dropped",
+            ])
+        #expect(try data(world.announcements[0]).contains(#""event":"e1","event_type":"a.x","attempts":3"#))
+        #expect(try data(world.announcements[2]).contains(#""events_at_most":6"#))
+    }
+
+    @Test("only who names them is told of the service's own events, and their failure is not announced in turn")
+    func told() throws {
+        let world = try World()
+        let all = world.register("https://receiver.example/all")
+        let named = world.register("https://receiver.example/named") {
+            $0.events = [.prefix("herald.")]
+            $0.retrySchedule = []
+        }
+        world.answer = { $0.delegate.key == named ? .failure : .success }
+        submit(world, [.failing(since: 5, reason: ""), .recovered], of: all)
+        world.settle()
+        #expect(world.arrivals(all).isEmpty)
+        #expect(world.callbacks.map(\.event.type) == ["herald.delegate.failing", "herald.delegate.recovered"])
+        #expect(world.announced.count == 2)
+    }
+}

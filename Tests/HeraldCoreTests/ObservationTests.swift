@@ -1,0 +1,68 @@
+import Delegation
+import Synchronization
+import Testing
+
+@testable import HeraldCore
+
+@Suite("What the hub lets others observe", .timeLimit(.minutes(5)))
+struct ObservationTests {
+    private final class Watcher: RegistryDelegate {
+        let changes = Recorder<String>()
+
+        func registryChanged(_ change: Registry.Change) {
+            switch change {
+            case .registered(let delegate): changes.record("registered \(delegate.settings.url)")
+            case .changed(let old, let new): changes.record("\(old.status) to \(new.status)")
+            case .removed(let delegate): changes.record("removed \(delegate.settings.url)")
+            }
+        }
+    }
+
+    @Test("who watches the registry is told of each change once it is there, in order")
+    func registry() async throws {
+        let bench = try HubBench()
+        let watcher = Watcher()
+        bench.hub.registry.delegates.addDelegate(watcher)
+        let delegate = try #require(await bench.register("https://receiver.example/a"))
+        await bench.register("https://receiver.example/a")
+        _ = await bench.change(.update(id: delegate.id, ifVersion: nil) { state, _ in state.status = .paused })
+        _ = await bench.change(.removeAll)
+        #expect(
+            watcher.changes.items == [
+                "registered https://receiver.example/a", "active to paused", "removed https://receiver.example/a",
+            ])
+        #expect(bench.hub.registry.all.isEmpty)
+        await bench.stop()
+    }
+
+    @Test("what waits for the disk is counted, and so is who was refused")
+    func intake() throws {
+        let intake = try Intake(maxEvents: 2, maxBytes: 1_000)
+        func post(_ count: Int) -> WriteRefusal? {
+            let drafts = (0..<count).map { EventDraft(event: Event("a.x", id: "e\($0)"), mayExist: false) }
+            return intake.submit(Publication(drafts: drafts) { _ in })
+        }
+        #expect(post(2) == nil)
+        #expect(post(1) != nil)
+        #expect(intake.depth.events == 2)
+        #expect(intake.depth.bytes == 2 * Event("a.x").body.count)
+        #expect(intake.depth.refusals == 1)
+        _ = intake.take()
+        #expect(intake.depth.events == 0 && intake.depth.bytes == 0)
+        #expect(post(1) == nil)
+        #expect(intake.depth.refusals == 1)
+        #expect(intake.depth.maxEvents == 2 && intake.depth.maxBytes == 1_000)
+    }
+
+    @Test("commits are counted by their time and by the events that shared them")
+    func commits() async throws {
+        let bench = try HubBench()
+        _ = try await bench.hub.publish(
+            (1...3).map { EventDraft(event: Event("a.x", id: "e\($0)"), mayExist: false) })
+        await bench.stop()
+        let counters = bench.hub.writerCounters
+        #expect(counters.batches.snapshot.sum == 3)
+        #expect(counters.batches.snapshot.count == counters.durations.snapshot.count)
+        #expect(counters.failures.load(ordering: .relaxed) == 0)
+    }
+}

@@ -1,0 +1,80 @@
+import HeraldCore
+import HeraldJSON
+import Testing
+
+@Suite("Content filters that are wrong")
+struct FilterErrorTests {
+    @Test(
+        "what is wrong is named with its place",
+        arguments: [
+            ("[]", [""]), ("1", [""]), ("{}", [""]), (#""a""#, [""]), ("null", [""]),
+            (#"{"source": ["a"], "detail/x": {}}"#, ["/source", "/detail~1x"]),
+            (#"{"type": "a"}"#, ["/type"]), (#"{"type": {"a": [1]}}"#, ["/type"]), (#"{"type": []}"#, ["/type"]),
+            (#"{"data": {}}"#, ["/data"]), (#"{"data": 1}"#, ["/data"]), (#"{"data": {"a": null}}"#, ["/data/a"]),
+            (#"{"data": {"a": [[1]]}}"#, ["/data/a/0"]), (#"{"data": {"a": [{}]}}"#, ["/data/a/0"]),
+            (#"{"data": {"a": [{"prefix": "x", "suffix": "y"}]}}"#, ["/data/a/0"]),
+            (
+                #"{"data": {"a": [{"wildcard": "x*"}, {"cidr": "10.0.0.0/8"}]}}"#,
+                ["/data/a/0/wildcard", "/data/a/1/cidr"]
+            ),
+            (#"{"data": {"a": [{"prefix": 1}, {"suffix": null}]}}"#, ["/data/a/0/prefix", "/data/a/1/suffix"]),
+            (#"{"data": {"a": [{"exists": "yes"}]}}"#, ["/data/a/0/exists"]),
+            (#"{"data": {"a": [{"equals-ignore-case": []}]}}"#, ["/data/a/0/equals-ignore-case"]),
+            (#"{"data": {"a": [{"numeric": 1}]}}"#, ["/data/a/0/numeric"]),
+            (#"{"data": {"a": [{"numeric": []}]}}"#, ["/data/a/0/numeric"]),
+            (#"{"data": {"a": [{"numeric": [">", 1, "<"]}]}}"#, ["/data/a/0/numeric"]),
+            (#"{"data": {"a": [{"numeric": ["!=", 1]}]}}"#, ["/data/a/0/numeric/0"]),
+            (#"{"data": {"a": [{"numeric": [">", 1, "<", "2"]}]}}"#, ["/data/a/0/numeric/3"]),
+            (#"{"data": {"a": [{"numeric": [">", 1, ">", 2]}]}}"#, ["/data/a/0/numeric"]),
+            (#"{"data": {"a": [{"numeric": ["=", 1, "<", 2]}]}}"#, ["/data/a/0/numeric"]),
+            (#"{"data": {"a": [{"numeric": [">", 2, "<", 1]}]}}"#, ["/data/a/0/numeric"]),
+            (#"{"data": {"a": [{"numeric": [">", 2, "<=", 2.0]}]}}"#, ["/data/a/0/numeric"]),
+            (#"{"data": {"a": [{"anything-but": []}]}}"#, ["/data/a/0/anything-but"]),
+            (#"{"data": {"a": [{"anything-but": [1, {"prefix": "x"}]}]}}"#, ["/data/a/0/anything-but/1"]),
+            (#"{"data": {"a": [{"anything-but": {"exists": true}}]}}"#, ["/data/a/0/anything-but"]),
+            (#"{"data": {"a": [{"anything-but": {"prefix": 1}}]}}"#, ["/data/a/0/anything-but/prefix"]),
+        ])
+    func places(json: String, pointers: [String]) {
+        let (filter, errors) = compileFilter(json)
+        #expect(filter == nil)
+        #expect(errors.map(\.pointer) == pointers)
+        #expect(errors.allSatisfy { !$0.detail.isEmpty })
+    }
+
+    @Test("all that is wrong is reported at once, below the given pointer")
+    func below() throws {
+        var errors = [FieldError("/url", "is required")]
+        let json = #"{"x": 1, "data": {"a": [{"prefix": 1}, "fine"], "b": []}, "type": ["ok"]}"#
+        #expect(ContentFilter(try JSONDocument(parsing: json).root, at: "/filter", &errors) == nil)
+        #expect(errors.map(\.pointer) == ["/url", "/filter/x", "/filter/data/a/0/prefix", "/filter/data/b"])
+    }
+
+    @Test("eight objects inside each other are taken, nine are not")
+    func depth() {
+        func json(_ depth: Int) -> String {
+            #"{"data":"# + String(repeating: #"{"a":"#, count: depth - 1) + "[1]" + String(repeating: "}", count: depth)
+        }
+        #expect(compileFilter(json(8)).filter != nil)
+        #expect(
+            compileFilter(json(9)).errors.map(\.pointer) == ["/data" + String(repeating: "/a", count: 7)])
+    }
+
+    @Test("256 values are taken, 257 are not; those of anything-but count")
+    func leaves() {
+        func json(_ count: Int) -> String {
+            let values = (0..<count - 1).map(String.init).joined(separator: ",")
+            return #"{"type": ["a"], "data": {"a": [{"anything-but": [\#(values)]}]}}"#
+        }
+        #expect(compileFilter(json(256)).filter != nil)
+        #expect(compileFilter(json(257)).errors.map(\.pointer) == [""])
+    }
+
+    @Test("8 KiB are taken, white space aside, and not one byte more")
+    func bytes() {
+        func json(_ count: Int) -> String {
+            "{ \"type\" : [ \"" + String(repeating: "a", count: count - #"{"type":[""]}"#.utf8.count) + "\" ] }"
+        }
+        #expect(compileFilter(json(8192)).filter?.text.count == 8192)
+        #expect(compileFilter(json(8193)).errors.map(\.pointer) == [""])
+    }
+}

@@ -1,0 +1,217 @@
+import Delegation
+import HeraldRuntime
+import Synchronization
+
+@testable import HeraldCore
+
+/// A store that refuses what it is told to refuse. What was committed before stays.
+final class RefusingStore: EventStore {
+    let memory = MemoryStore()
+    private let refuses = Atomic<Bool>(false)
+
+    func refuse(_ value: Bool) { refuses.store(value, ordering: .sequentiallyConsistent) }
+    var isRefusing: Bool { refuses.load(ordering: .sequentiallyConsistent) }
+
+    func recover() throws(StoreError) -> Recovery { try memory.recover() }
+    func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
+        try memory.transaction { transaction throws(StoreError) in
+            try body(transaction)
+            if isRefusing { throw .full }
+        }
+    }
+    func makeReader() throws(StoreError) -> any StoreReader {
+        if isRefusing { throw .inputOutput(reason: "told to") }
+        return memory.makeReader()
+    }
+    func health() throws(StoreError) { if isRefusing { throw .full } }
+    func close() {}
+}
+
+/// A sender whose requests stay open until the simulation ends them. `@unchecked`: one thread.
+final class SimulatedSender: CallbackSender, @unchecked Sendable {
+    let capacity: Int
+    private(set) var open: [Callback] = []
+    private let started: (Callback) -> Void
+
+    init(capacity: Int, started: @escaping (Callback) -> Void) {
+        self.capacity = capacity
+        self.started = started
+    }
+
+    func start(_ callback: Callback) {
+        open.append(callback)
+        started(callback)
+    }
+    func take(_ index: Int) -> Callback { open.remove(at: index) }
+    func poll(nanoseconds: Int64?, finished: (Int, CallbackOutcome) -> Void) {}
+    func wake() {}
+    func close(finished: (Int, CallbackOutcome) -> Void) {}
+}
+
+/// What a delivery loop's thread would do, one piece at a time. `@unchecked`: one thread.
+final class SimulatedLoop: @unchecked Sendable {
+    let sender: SimulatedSender
+    private(set) var engine: DeliveryEngine!
+    var inbox: [LoopMessage] = []
+    /// Pages that were asked for.
+    var reads: [Sequence] = []
+
+    init(
+        sender: SimulatedSender, tail: Tail, clock: Clock, recovery: Recovery, number: Int, count: Int,
+        recentEvents: Int, random: @escaping () -> Double, submit: @escaping (Checkpoint, SimulatedLoop) -> Void
+    ) {
+        self.sender = sender
+        engine = DeliveryEngine(
+            ports: .init(
+                sender: sender, tail: tail, clock: clock, readPage: { [unowned self] in reads.append($0) },
+                submit: { [unowned self] in submit($0, self) }, random: random, makeID: { "evt_call" }, keepHouse: nil),
+            settled: recovery.settled, recentEvents: recentEvents)
+        for lane in recovery.lanes(of: number, among: count) {
+            engine.set(
+                lane.delegate,
+                restored: .init(
+                    position: lane.position, waiting: lane.waiting, decided: lane.decided, replays: lane.replays))
+        }
+    }
+
+    func readInbox() {
+        let messages = inbox
+        inbox = []
+        for message in messages { engine.receive(message) }
+    }
+}
+
+/// One life of the process, from its start to its crash or its clean stop. `@unchecked`: one thread.
+final class SimulatedProcess: @unchecked Sendable {
+    let intake: Intake
+    let tail: Tail
+    let registry: Registry
+    let writer: LogWriter
+    var writerState: LogWriter.State
+    private(set) var loops: [SimulatedLoop] = []
+    private let delegates = MulticastDelegate<any EventDelegate>()
+    /// Submissions that have not been answered.
+    var unanswered = 0
+    /// Successes that no committed checkpoint holds yet.
+    var unrecorded: [DeliveryKey: Int] = [:]
+
+    struct Size {
+        let loops: Int
+        let capacity: Int
+        let tailEvents: Int
+        let recentEvents: Int
+    }
+
+    init(
+        _ store: any EventStore, clock: Clock, size: Size, random: @escaping () -> Double,
+        started: @escaping (Callback) -> Void, changed: @escaping @Sendable (WriteEffect) -> Void
+    ) throws {
+        let recovery = try store.recover()
+        intake = try Intake()
+        tail = Tail(head: recovery.head, maxEvents: size.tailEvents)
+        let registry = Registry(recovery.delegates)
+        self.registry = registry
+        let catalogue = EventTypeCatalogue(recovery.eventTypes)
+        let keys = KeyRing(recovery.keys)
+        let apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
+        let passes = PassBook(recovery.passes)
+        let auth = AuthProjection()
+        let usage = LogUsage(recovery, tail)
+        let inboxes = Inboxes()
+        let memory = WrittenMemory(
+            registry: registry, catalogue: catalogue, keys: keys, apps: apps, passes: passes, auth: auth, tail: tail,
+            usage: usage,
+            loops: size.loops,
+            tell: { inboxes.loops[$0].inbox.append($1) })
+        writer = LogWriter(
+            store: store, intake: intake, delegates: delegates, auth: auth,
+            appState: AppStateProjection(recovery.appStates), registry: registry, catalogue: catalogue,
+            keys: keys, apps: apps, passes: passes, usage: usage, ids: ULIDGenerator(), clock: clock,
+            hooks: .init(
+                changed: { effect in
+                    changed(effect)
+                    memory.take(effect)
+                }, lost: { _ in }))
+        writerState = LogWriter.State(
+            .init(
+                settledByLoop: Array(repeating: recovery.settled, count: size.loops),
+                nextDelegateKey: recovery.nextDelegateKey, head: recovery.head,
+                lastMark: recovery.lastMark))
+        delegates.addDelegate(tail)
+        for number in 0..<size.loops {
+            loops.append(
+                SimulatedLoop(
+                    sender: SimulatedSender(capacity: size.capacity, started: started), tail: tail, clock: clock,
+                    recovery: recovery, number: number, count: size.loops, recentEvents: size.recentEvents,
+                    random: random,
+                    submit: { [unowned self] checkpoint, loop in submit(checkpoint, loop, number) }))
+        }
+        inboxes.loops = loops
+    }
+
+    /// `@unchecked`: one thread.
+    private final class Inboxes: @unchecked Sendable {
+        var loops: [SimulatedLoop] = []
+    }
+
+    private func submit(_ checkpoint: Checkpoint, _ loop: SimulatedLoop, _ number: Int) {
+        unanswered += 1
+        intake.submit(checkpoint, loop: number) { [self] succeeded in
+            unanswered -= 1
+            if succeeded {
+                for attempt in checkpoint.attempts where attempt.succeeded {
+                    let key = DeliveryKey(delegate: attempt.delegate, event: attempt.event)
+                    unrecorded[key] = unrecorded[key].flatMap { $0 > 1 ? $0 - 1 : nil }
+                }
+            }
+            loop.inbox.append(.checkpointEnded(succeeded))
+        }
+    }
+
+    func publish(_ drafts: [EventDraft], answered: @escaping @Sendable (WriteResult<[PostedEvent]>) -> Void) {
+        unanswered += 1
+        let refusal = intake.submit(
+            Publication(drafts: drafts) { [self] in
+                unanswered -= 1
+                answered($0)
+            })
+        if refusal != nil { unanswered -= 1 }
+    }
+
+    func change(
+        _ action: RegistryWrite.Action,
+        answered: @escaping @Sendable (WriteResult<RegistryWrite.Outcome>) -> Void = { _ in }
+    ) {
+        unanswered += 1
+        let refusal = intake.submit(
+            RegistryWrite(action: action) { [self] in
+                unanswered -= 1
+                answered($0)
+            })
+        if refusal != nil { unanswered -= 1 }
+    }
+
+    func manage(
+        _ action: DeliveryWrite.Action,
+        answered: @escaping @Sendable (WriteResult<DeliveryWrite.Outcome>) -> Void = { _ in }
+    ) {
+        unanswered += 1
+        let refusal = intake.submit(
+            DeliveryWrite(action: action) { [self] in
+                unanswered -= 1
+                answered($0)
+            })
+        if refusal != nil { unanswered -= 1 }
+    }
+
+    /// A slice of the log goes, and attempts and statistics with it.
+    func trim(_ limits: RetentionLimits) {
+        unanswered += 1
+        intake.submit(limits)
+        intake.barrier { [self] in unanswered -= 1 }
+    }
+
+    func write() {
+        if unanswered > 0 { _ = writer.writeNext(&writerState) }
+    }
+}

@@ -1,0 +1,97 @@
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Live streams")
+struct EventStreamsTests {
+    private func run(
+        tail: Int = 16_384, _ body: (HubBench, EventStreams, QueueThread) async throws -> Void
+    ) async throws {
+        var configuration = Hub.Configuration()
+        configuration.tailEvents = tail
+        let bench = try HubBench(configuration: configuration)
+        try await withStreams(of: bench, EventStreams(hub: bench.hub, format: .lines { $0.id }), body)
+    }
+
+    private func client(
+        _ streams: EventStreams, _ thread: QueueThread, _ interest: EventInterest = EventInterest(), seed: UInt64
+    ) -> FickleClient<EventLog> {
+        FickleClient(streams, thread, interest, seed: seed) { id in
+            { reader throws(StoreError) in
+                if id == "earliest" { return StreamPlace(try reader.firstEvent() - 1, id: id) }
+                if let place = Sequence(id) { return StreamPlace(place) }
+                return try reader.event(app: interest.app, id: id).map { StreamPlace($0.sequence, id: id) }
+            }
+        }
+    }
+
+    @Test(
+        "clients that read slowly and lose their connection at any moment get every event once, in order",
+        arguments: [(1, 16_384), (2, 16_384), (3, 8), (4, 8), (5, 64)] as [(UInt64, Int)])
+    func reconnecting(seed: UInt64, tail: Int) async throws {
+        try await run(tail: tail) { bench, streams, thread in
+            for _ in 0..<20 { _ = try await bench.post("before.them") }
+            let interest = EventInterest(events: [.prefix("a.")])
+            let clients = (0..<8).map { client(streams, thread, interest, seed: seed * 100 + $0) }
+            for client in clients { client.connect() }
+            try await eventually("all have begun") { clients.allSatisfy { !$0.lines.items.isEmpty } }
+            var wanted: [String] = []
+            for number in 0..<400 {
+                let id = "e\(seed)-\(number)"
+                _ = try await bench.post(number % 3 == 0 ? "b.c" : "a.b", id: id)
+                if number % 3 != 0 { wanted.append(id) }
+            }
+            let expected = wanted
+            try await eventually("all were told everything") {
+                clients.allSatisfy { $0.told.count >= expected.count }
+            }
+            for client in clients {
+                #expect(client.told == expected)
+                #expect(!client.lines.items.contains { $0.hasPrefix("lost") || $0.hasPrefix("gap") })
+                client.leave()
+            }
+            try await eventually("nobody listens any more") { streams.all.isEmpty }
+        }
+    }
+
+    @Test("from the earliest on, and after an id that is not in the log")
+    func beginnings() async throws {
+        try await run(tail: 4) { bench, streams, thread in
+            for number in 0..<600 { _ = try await bench.post("a.b", id: "e\(number)") }
+            let earliest = client(streams, thread, seed: 7)
+            earliest.connect(from: "earliest")
+            try await eventually("it was told everything") { earliest.told.count >= 600 }
+            #expect(earliest.told == (0..<600).map { "e\($0)" })
+            #expect(earliest.lines.items.first == "after earliest")
+
+            let lost = client(streams, thread, seed: 8)
+            lost.connect(from: "nobody-knows")
+            try await eventually("it has begun") { !lost.lines.items.isEmpty }
+            #expect(lost.lines.items.first == "lost 600")
+            _ = try await bench.post("a.b", id: "next")
+            try await eventually("it goes on") { lost.told == ["next"] }
+
+            let stranger = client(streams, thread, EventInterest(app: AppKey(rawValue: 2)), seed: 9)
+            stranger.connect()
+            try await eventually("it has begun, at a number") { stranger.lines.items.first == "after 601" }
+            for client in [earliest, lost, stranger] { client.leave() }
+        }
+    }
+
+    @Test("types, subjects, and what is nobody's business")
+    func interests() {
+        let event = Event(id: "1", type: "a.b", subject: "user:1", time: 0, data: Array("{}".utf8))
+        #expect(EventInterest().wants(event))
+        #expect(EventInterest(events: [.exact("x"), .prefix("a.")], subjects: ["user:2", "user:1"]).wants(event))
+        #expect(!EventInterest(events: [.exact("a")]).wants(event))
+        #expect(!EventInterest(subjects: ["user:2"]).wants(event))
+        #expect(!EventInterest(app: AppKey(rawValue: 2)).wants(event))
+        #expect(!EventInterest().wants(event.erased()))
+        let addressed = Event(id: "1", type: "a.b", subject: nil, time: 0, audience: 5, data: Array("{}".utf8))
+        #expect(!EventInterest().wants(addressed))
+        let own = Event(id: "1", type: "herald.test", subject: nil, time: 0, data: Array("{}".utf8))
+        #expect(!EventInterest().wants(own))
+        #expect(EventInterest(events: [.prefix("herald.")]).wants(own))
+    }
+}

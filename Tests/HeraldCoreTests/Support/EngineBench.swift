@@ -1,0 +1,127 @@
+import HeraldRuntime
+import Synchronization
+
+@testable import HeraldCore
+
+/// A delivery engine on a bench: every turn, page, checkpoint and answer is a step of the test.
+final class EngineBench {
+    let clock = ManualClock()
+    let sender: MemorySender
+    private let tail: Tail
+    private(set) var engine: DeliveryEngine!
+    private(set) var log: [Event] = []
+    /// Positions after which pages were asked for.
+    var reads: [Sequence] = []
+    /// Checkpoints that were handed over and not answered yet.
+    var submitted: [Checkpoint] = []
+
+    init(
+        capacity: Int = 1_000, settled: Sequence = 0, tailEvents: Int = 16_384, recentEvents: Int = 8_192,
+        backlog: Int = 0
+    ) throws {
+        let clock = self.clock
+        sender = try MemorySender(capacity: capacity, clock: clock.clock) { _ in .manual }
+        tail = Tail(head: Sequence(backlog), maxEvents: tailEvents)
+        log = (0..<backlog).map { Event("a.x", id: "e\($0 + 1)") }
+        engine = DeliveryEngine(
+            ports: .init(
+                sender: sender, tail: tail, clock: clock.clock, readPage: { [unowned self] in reads.append($0) },
+                submit: { [unowned self] in submitted.append($0) }, random: { 0.5 },
+                makeID: { "evt_call" }, keepHouse: nil),
+            settled: settled, recentEvents: recentEvents)
+    }
+
+    /// Adds a delegate whose receiver is known to work: it may have all its requests open at once. Or changes it.
+    func set(_ delegate: WebhookDelegate, restored: DeliveryEngine.Restored? = nil) {
+        let isNew = engine.indices[delegate.key] == nil && delegate.state.failingSince == nil
+        engine.set(delegate, restored: restored)
+        guard isNew, let index = engine.indices[delegate.key] else { return }
+        engine.lanes[index]?.flow.prove(now: clock.now)
+    }
+
+    /// Appends events to the log; their ids are `e` and their sequence.
+    func publish(_ count: Int = 1, type: String = "a.x", subject: String? = nil, app: AppKey = .default) {
+        let events = (0..<count).map { Event(type, id: "e\(log.count + 1 + $0)", subject: subject, app: app) }
+        tail.published(EventBatch(first: Sequence(log.count) + 1, events: events))
+        log += events
+    }
+
+    /// Turns until there is nothing more to do now.
+    @discardableResult
+    func turn() -> Int64? {
+        while true {
+            guard let next = engine.turn() else { return nil }
+            if next > clock.now { return next }
+        }
+    }
+
+    struct Attempt: Equatable {
+        let delegate: DelegateKey
+        let event: Sequence
+        let number: Int
+        init(_ delegate: DelegateKey, _ event: Sequence, _ number: Int = 1) {
+            self.delegate = delegate
+            self.event = event
+            self.number = number
+        }
+        fileprivate init(_ callback: Callback) {
+            self.init(callback.delegate.key, Sequence(callback.event.id.dropFirst())!, callback.attempt)
+        }
+    }
+
+    /// What is open, by delegate and event.
+    var open: [Attempt] {
+        sender.open.map(Attempt.init).sorted { ($0.delegate, $0.event) < ($1.delegate, $1.event) }
+    }
+
+    func open(_ delegate: DelegateKey) -> [Sequence] { open.filter { $0.delegate == delegate }.map(\.event) }
+
+    /// Ends the attempts that are open (of one delegate, or of one event only).
+    @discardableResult
+    func finish(_ delegate: DelegateKey? = nil, event: Sequence? = nil, with outcome: CallbackOutcome = .success) -> Int
+    {
+        let ending = sender.open.filter {
+            let attempt = Attempt($0)
+            return delegate.map { $0 == attempt.delegate } ?? true && event.map { $0 == attempt.event } ?? true
+        }
+        for callback in ending { sender.finish(callback.token, outcome) }
+        sender.poll(nanoseconds: 0) { engine.finished($0, $1) }
+        return ending.count
+    }
+
+    var delivered: Int { engine.counters.succeeded.load(ordering: .relaxed) }
+    var givenUp: Int { engine.counters.gaveUp.load(ordering: .relaxed) }
+
+    /// Turns and answers with success until nothing is open.
+    func deliverAll() {
+        turn()
+        while finish() > 0 { turn() }
+    }
+
+    /// Answers the pages that were asked for, as a store with the whole log would.
+    func answerReads(limit: Int = PageCache.eventsPerPage) {
+        let reads = self.reads
+        self.reads = []
+        for after in reads {
+            engine.pageArrived(
+                after: after, EventBatch(first: after + 1, events: Array(log.dropFirst(Int(after)).prefix(limit))))
+        }
+    }
+
+    /// Lets the next checkpoint become due, and answers it.
+    func checkpoint(succeeds: Bool = true) -> Checkpoint? {
+        clock.advance(nanoseconds: CheckpointBuilder.interval)
+        turn()
+        guard let checkpoint = submitted.popLast() else { return nil }
+        engine.checkpointEnded(succeeded: succeeds)
+        return checkpoint
+    }
+}
+
+extension FlowControl {
+    /// The receiver has answered many requests.
+    mutating func prove(now: Int64) {
+        let limits = Limits(maxInFlight: 256, rateLimit: nil)
+        for _ in 0..<8 { _ = succeeded(started(limits, now: now), limits, now: now) }
+    }
+}

@@ -1,0 +1,59 @@
+import HeraldCore
+import HeraldRuntime
+
+/// A hub with a store in memory and a receiver in the process.
+struct HubBench: Sendable {
+    let hub: Hub
+    let store: RefusingStore
+    let sender: MemorySender
+    /// The callbacks that were started, in their order.
+    let callbacks: Recorder<Callback>
+
+    init(
+        store: RefusingStore = RefusingStore(), configuration: Hub.Configuration = .init(),
+        answer: @escaping @Sendable (Callback) -> MemorySender.Answer = { _ in .now(.success) }
+    ) throws {
+        let callbacks = Recorder<Callback>()
+        self.callbacks = callbacks
+        self.store = store
+        let sender = try MemorySender { callback in
+            callbacks.record(callback)
+            return answer(callback)
+        }
+        self.sender = sender
+        hub = try Hub(store: store, configuration: configuration, lost: { _ in }, makeSender: { sender })
+    }
+
+    func post(_ type: String, id: String? = nil, data: String = "{}") async throws -> PostedEvent {
+        let event = Event(type, id: id ?? hub.ids.next("evt_", time: hub.clock.wall()), data: data)
+        return try await hub.publish([EventDraft(event: event, mayExist: id != nil)])[0]
+    }
+
+    func publish(
+        _ drafts: [EventDraft], idempotency: Idempotency<[PostedEvent]>? = nil
+    ) async -> WriteResult<[PostedEvent]> {
+        await withCheckedContinuation { continuation in
+            hub.publish(Publication(drafts: drafts, idempotency: idempotency) { continuation.resume(returning: $0) })
+        }
+    }
+
+    func change(
+        _ action: RegistryWrite.Action, idempotency: Idempotency<RegistryWrite.Outcome>? = nil
+    ) async -> WriteResult<RegistryWrite.Outcome> {
+        await withCheckedContinuation { continuation in
+            hub.change(
+                RegistryWrite(action: action, idempotency: idempotency) { continuation.resume(returning: $0) })
+        }
+    }
+
+    @discardableResult
+    func register(_ url: String = "https://receiver.example/", _ change: (inout WebhookSettings) -> Void = { _ in })
+        async -> WebhookDelegate?
+    {
+        let action = RegistryWrite.Action.register(.init(settings: .made(url, change), secret: .test))
+        guard case .done(.registered(let delegate)) = await self.change(action) else { return nil }
+        return delegate
+    }
+
+    func stop(grace: Int64 = 60_000_000_000) async { await offPool { hub.stop(grace: grace) } }
+}

@@ -1,0 +1,215 @@
+import HeraldRuntime
+import Synchronization
+
+@testable import HeraldCore
+
+/// The real writer and the real delivery engines on the test's thread, with receivers that the test plays and a clock that
+/// it moves. Nothing waits: a week takes as long as what happens in it. `@unchecked`: one thread.
+final class World: @unchecked Sendable {
+    /// One callback, as its receiver saw it.
+    struct Arrival: Equatable {
+        let delegate: DelegateKey
+        let event: String
+        let attempt: Int
+        var isReplay = false
+        init(_ delegate: DelegateKey, _ event: String, _ attempt: Int = 1, isReplay: Bool = false) {
+            self.delegate = delegate
+            self.event = event
+            self.attempt = attempt
+            self.isReplay = isReplay
+        }
+    }
+
+    let clock = ManualClock()
+    let store = RefusingStore()
+    let size: SimulatedProcess.Size
+    private(set) var process: SimulatedProcess!
+    /// What a receiver answers; `nil`: the callback stays open.
+    var answer: (Callback) -> CallbackOutcome? = { _ in .success }
+    /// All that were started.
+    private(set) var callbacks: [Callback] = []
+    private var published = 0
+
+    init(loops: Int = 1, tailEvents: Int = 4_096, recentEvents: Int = 4_096) throws {
+        size = .init(loops: loops, capacity: 1_000, tailEvents: tailEvents, recentEvents: recentEvents)
+        try start()
+    }
+
+    private func start() throws {
+        process = try SimulatedProcess(
+            store, clock: clock.clock, size: size, random: { 0.5 }, started: { [unowned self] in callbacks.append($0) },
+            changed: { _ in })
+    }
+
+    // MARK: What the test asks for; done at once
+
+    /// Their ids are `e1`, `e2`, …
+    func publish(
+        _ count: Int = 1, type: String = "a.x", subject: String? = nil, data: String = "{}",
+        watch: DeliveryWatch? = nil
+    ) {
+        let drafts = (0..<count).map { _ in
+            published += 1
+            return EventDraft(
+                event: Event(
+                    id: "e\(published)", type: type, subject: subject, time: clock.wall, watch: watch,
+                    data: Array(data.utf8)), mayExist: false)
+        }
+        process.publish(drafts) { _ in }
+        run()
+    }
+
+    @discardableResult
+    func register(
+        _ url: String = "https://receiver.example/", secret: SigningSecret = .test,
+        _ change: (inout WebhookSettings) -> Void = { _ in }
+    ) -> DelegateKey {
+        let key = Recorder<DelegateKey>()
+        process.change(.register(.init(settings: .made(url, change), secret: secret))) {
+            if case .done(.registered(let delegate)) = $0 { key.record(delegate.key) }
+        }
+        run()
+        let registered = key.items.first ?? 0
+        // Its receiver is known to work: it may have all its requests open at once.
+        for loop in process.loops {
+            if let index = loop.engine.indices[registered] { loop.engine.lanes[index]?.flow.prove(now: clock.now) }
+        }
+        return registered
+    }
+
+    func update(_ key: DelegateKey, _ change: @escaping @Sendable (inout WebhookDelegate.State, _ now: Int64) -> Void) {
+        guard let delegate = delegate(key) else { return }
+        process.change(.update(id: delegate.id, ifVersion: nil) { state, now in change(&state, now) })
+        run()
+    }
+
+    /// As `POST …/resume` does.
+    func resume(_ key: DelegateKey) {
+        update(key) { state, _ in
+            if state.status != .active {
+                state.status = state.settings.verification == .none ? .active : .pendingVerification
+            }
+            state.statusReason = nil
+            state.failingSince = nil
+        }
+    }
+
+    func remove(_ key: DelegateKey) {
+        guard let delegate = delegate(key) else { return }
+        process.change(.remove(id: delegate.id, ifVersion: nil))
+        run()
+    }
+
+    @discardableResult
+    func manage(_ action: DeliveryWrite.Action) -> DeliveryWrite.Outcome? {
+        let outcomes = Recorder<DeliveryWrite.Outcome>()
+        process.manage(action) { if case .done(let outcome) = $0 { outcomes.record(outcome) } }
+        run()
+        return outcomes.items.first
+    }
+
+    func trim(through event: Sequence) {
+        process.trim(RetentionLimits(events: event, attempts: 0, statistics: 0))
+        run()
+    }
+
+    /// The process dies and starts again. What was open had arrived, or not: nobody knows.
+    func crash() throws {
+        try start()
+        run()
+    }
+
+    /// A clean stop, with no patience for what is open.
+    func restart() throws {
+        for loop in process.loops {
+            loop.engine.stopStarting()
+            while !loop.engine.flush() {
+                write()
+                loop.readInbox()
+            }
+        }
+        try start()
+        run()
+    }
+
+    // MARK: Time
+
+    /// Does all that can be done now.
+    /// - Returns: when there is something to do next.
+    @discardableResult
+    func run() -> Int64? {
+        while true {
+            write()
+            var isBusy = false
+            var due: [Int64] = []
+            for loop in process.loops {
+                isBusy = isBusy || !loop.inbox.isEmpty || !loop.reads.isEmpty
+                loop.readInbox()
+                while let after = loop.reads.popLast() {
+                    let page = try? store.makeReader().events(after: after, limit: 256, maxBytes: 1 << 20)
+                    loop.inbox.append(.page(after: after, page))
+                }
+                if let next = loop.engine.turn() { due.append(next) }
+                isBusy = finish(loop) || isBusy || !loop.inbox.isEmpty || !loop.reads.isEmpty
+            }
+            if isBusy || process.unanswered > 0 || due.contains(where: { $0 <= clock.now }) { continue }
+            return due.min()
+        }
+    }
+
+    private func write() { while process.unanswered > 0 { process.write() } }
+
+    /// Ends what the receivers answer.
+    /// - Returns: whether anything ended.
+    private func finish(_ loop: SimulatedLoop) -> Bool {
+        var hasEnded = false
+        var index = 0
+        while index < loop.sender.open.count {
+            if let outcome = answer(loop.sender.open[index]) {
+                loop.engine.finished(loop.sender.take(index).token, outcome)
+                hasEnded = true
+            } else {
+                index += 1
+            }
+        }
+        return hasEnded
+    }
+
+    /// Lets time pass, and everything happen that is due meanwhile.
+    func advance(seconds: Double) {
+        let end = clock.now + Int64(seconds * 1_000_000_000)
+        while let next = run(), next <= end { clock.advance(to: next) }
+        clock.advance(to: end)
+        run()
+    }
+
+    /// Long enough for what has happened to be in the store.
+    func settle() { advance(seconds: 1) }
+
+    // MARK: What there is to see
+
+    func delegate(_ key: DelegateKey) -> WebhookDelegate? { process.registry.delegate(key: key) }
+    func status(_ key: DelegateKey) -> WebhookDelegate.Status? { delegate(key)?.status }
+
+    /// Deliveries that were started.
+    var arrivals: [Arrival] {
+        callbacks.compactMap { callback in
+            guard case .delivery(let isReplay) = callback.purpose else { return nil }
+            return Arrival(callback.delegate.key, callback.event.id, callback.attempt, isReplay: isReplay)
+        }
+    }
+
+    func arrivals(_ key: DelegateKey) -> [String] { arrivals.filter { $0.delegate == key }.map(\.event) }
+
+    var open: [Callback] { process.loops.flatMap(\.sender.open) }
+
+    /// The service's own events in the log, in order.
+    var announced: [String] { announcements.map(\.type) }
+    var announcements: [Event] { contents.events.filter { ServiceFamily.isOne($0.type) } }
+
+    var contents: MemoryContents { store.memory.read { $0 } }
+
+    func rows(_ key: DelegateKey) -> [WaitingDelivery] {
+        contents.waiting.values.filter { $0.delegate == key }.sorted { $0.event < $1.event }
+    }
+}

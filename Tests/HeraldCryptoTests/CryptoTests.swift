@@ -1,0 +1,48 @@
+import HeraldCrypto
+import Testing
+
+@Suite struct CryptoTests {
+    @Test("SHA-256 agrees with the examples of FIPS 180")
+    func sha256() {
+        #expect(hex(SHA256.hash([])) == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")
+        #expect(
+            hex(SHA256.hash(Array("abc".utf8))) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+    }
+
+    @Test("HMAC agrees with RFC 4231, and a key serves again and again")
+    func hmac() throws {
+        let hmac = try HMACSHA256(key: Array("Jefe".utf8))
+        for _ in 0..<3 {
+            hmac.update(Array("what do ya want ".utf8))
+            hmac.update([])
+            hmac.update(Array("for nothing?".utf8))
+            #expect(hex(try hmac.finish()) == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
+        }
+    }
+
+    @Test("a signature is that of the published Standard Webhooks example")
+    func standardWebhooks() throws {
+        let key = try SecretText.parse("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
+        let hmac = try HMACSHA256(key: key)
+        hmac.update(Array(#"msg_p5jXN8AQM9LWM0D4loKWxJek.1614265330.{"test": 2432232314}"#.utf8))
+        #expect(Base64.encode(try hmac.finish()) == "g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=")
+    }
+
+    @Test("a new secret survives its text form")
+    func secretText() throws {
+        let secret = try SecretText.newSecret()
+        #expect(secret.count == 32)
+        #expect(secret != (try SecretText.newSecret()))
+        #expect(try SecretText.parse(SecretText.print(secret)) == secret)
+        #expect(SecretText.print(secret).hasPrefix("whsec_"))
+    }
+
+    @Test("secrets in any other form are refused with a reason that doesn't repeat them")
+    func notASecret() {
+        #expect(throws: SecretTextError.noPrefix) { try SecretText.parse("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw") }
+        #expect(throws: SecretTextError.notBase64) { try SecretText.parse("whsec_%%%%") }
+        #expect(throws: SecretTextError.wrongLength(3)) { try SecretText.parse("whsec_Zm9v") }
+        let long = SecretText.print([UInt8](repeating: 0, count: 65))
+        #expect(throws: SecretTextError.wrongLength(65)) { try SecretText.parse(long) }
+    }
+}

@@ -1,0 +1,140 @@
+import HeraldTestSupport
+import Synchronization
+import Testing
+
+@testable import HeraldHTTP
+
+@Suite("Answers at once, later, twice and never")
+struct AnswerTests {
+    @Test("a request is answered later, and its connection goes on")
+    func later() async throws {
+        try await Fixture.run { fixture in
+            let client = try fixture.client()
+            client.send(post("/hold", "x"))
+            #expect(try fixture.wait { fixture.application.heldCount == 1 })
+            for responder in fixture.application.takeHeld() { responder.send(.text(202, "later")) }
+            #expect(try client.readResponse()?.text == "later")
+            client.send(get("/2"))
+            #expect(try client.readResponse()?.text == "/2")
+        }
+    }
+
+    @Test("what was put off to the end of a round is done without another request")
+    func round() async throws {
+        try await Fixture.run { fixture in
+            let client = try fixture.client()
+            for _ in 0..<3 {
+                client.send(post("/round", "x") + post("/round", "y"))
+                #expect(try client.readResponse()?.text == "with the round")
+                #expect(try client.readResponse()?.text == "with the round")
+            }
+        }
+    }
+
+    /// At first the library asks for the answer; then the connection is suspended, and must be resumed.
+    @Test(
+        "an answer comes however long its request has waited, and what stands behind it is not lost",
+        arguments: [0, 50])
+    func patience(rounds: Int) async throws {
+        try await Fixture.run { fixture in
+            let other = try fixture.client()
+            let client = try fixture.client()
+            for _ in 0..<3 {
+                client.send(post("/hold", "x") + get("/next"))
+                #expect(try fixture.wait { fixture.application.heldCount == 1 })
+                for _ in 0..<rounds { try fixture.settle(other) }
+                #expect(fixture.server.statistics.waitingRequests == 1)
+                for responder in fixture.application.takeHeld() { responder.send(.text(202, "at last")) }
+                #expect(try client.readResponse()?.text == "at last")
+                #expect(try client.readResponse()?.text == "/next")
+            }
+            #expect(fixture.server.statistics.waitingRequests == 0)
+        }
+    }
+
+    @Test("an answer from another thread arrives, whoever is faster", arguments: [1, 2])
+    func race(loops: Int) async throws {
+        try await Fixture.run(with(\.loops, loops)) { fixture in
+            let clients = try (0..<8).map { _ in try fixture.client() }
+            for _ in 0..<100 {
+                for client in clients { client.send(get("/thread")) }
+                for client in clients { #expect(try client.readResponse()?.text == "from elsewhere") }
+            }
+            #expect(fixture.server.statistics.waitingRequests == 0)
+        }
+    }
+
+    @Test("only the first answer counts, also for the next request")
+    func twice() async throws {
+        try await Fixture.run { fixture in
+            let client = try fixture.client()
+            client.send(get("/twice") + get("/hold"))
+            #expect(try client.readResponse()?.text == "first")
+            #expect(try fixture.wait { fixture.application.heldCount == 1 })
+            for responder in fixture.application.takeHeld() {
+                responder.send(.text(200, "one"))
+                responder.send(.text(200, "two"))
+            }
+            client.send(get("/next"))
+            #expect(try client.readResponse()?.text == "one")
+            #expect(try client.readResponse()?.text == "/next")
+        }
+    }
+
+    @Test("a responder let go without an answer answers 500, at once or later")
+    func dropped() async throws {
+        try await Fixture.run { fixture in
+            let client = try fixture.client()
+            client.send(get("/drop") + get("/hold"))
+            #expect(try client.readResponse()?.status == 500)
+            #expect(try fixture.wait { fixture.application.heldCount == 1 })
+            _ = fixture.application.takeHeld()
+            #expect(try client.readResponse()?.status == 500)
+        }
+    }
+
+    @Test("a waiting request whose client has gone is let go of when it is answered")
+    func clientGone() async throws {
+        try await Fixture.run { fixture in
+            let gone = try fixture.client()
+            gone.send(get("/hold"))
+            #expect(try fixture.wait { fixture.application.heldCount == 1 })
+            gone.reset()
+            for responder in fixture.application.takeHeld() { responder.send(.text(200, "too late")) }
+            // The one that asks is the one that is left.
+            #expect(
+                try fixture.wait {
+                    let statistics = fixture.server.statistics
+                    return statistics.waitingRequests == 0 && statistics.openConnections == 1
+                })
+        }
+    }
+
+    @Test("a request that the application forgets gets 503 in the end, and a late answer is ignored")
+    func forgotten() async throws {
+        try await Fixture.run { fixture in
+            let client = try fixture.client()
+            client.send(get("/hold"))
+            #expect(try fixture.wait { fixture.application.heldCount == 1 })
+            fixture.advance(seconds: 121)
+            #expect(try client.readResponse()?.status == 503)
+            for responder in fixture.application.takeHeld() { responder.send(.text(200, "too late")) }
+            client.send(get("/next"))
+            #expect(try client.readResponse()?.text == "/next")
+        }
+    }
+
+    @Test("answers are counted by class")
+    func counted() async throws {
+        try await Fixture.run { fixture in
+            let client = try fixture.client()
+            client.send(get("/1") + get("/refused") + get("/drop"))
+            for _ in 0..<3 { _ = try client.readResponse() }
+            let statistics = fixture.server.statistics
+            #expect(statistics.answers2xx == 1)
+            #expect(statistics.answers4xx == 1)
+            #expect(statistics.answers5xx == 1)
+            #expect(statistics.openConnections == 1)
+        }
+    }
+}

@@ -1,0 +1,178 @@
+import HeraldRuntime
+import HeraldTestSupport
+import Synchronization
+
+@testable import HeraldHTTP
+
+/// Time that stands still until it is told otherwise.
+final class FakeTime: Sendable {
+    private let nanoseconds = Atomic<Int64>(1_000_000_000_000)
+
+    var clock: Clock {
+        Clock(monotonic: { self.nanoseconds.load(ordering: .sequentiallyConsistent) }, wall: { 0 })
+    }
+
+    func advance(seconds: Int64) {
+        nanoseconds.add(seconds * 1_000_000_000, ordering: .sequentiallyConsistent)
+    }
+}
+
+/// A small application: what it does depends on the path.
+final class TestApplication: RequestHandler, AdmittedRequest {
+    struct Seen: Sendable {
+        let method: RequestMethod
+        let path: String
+        let query: String?
+        let body: [UInt8]
+    }
+
+    let streams = StreamRecorder()
+    private let held = Mutex<[Responder]>([])
+    private let ofRound = Mutex<[Responder]>([])
+    private let requests = Mutex<[Seen]>([])
+
+    var seen: [Seen] { requests.withLock { $0 } }
+    var heldCount: Int { held.withLock { $0.count } }
+    func takeHeld() -> [Responder] {
+        held.withLock { held in
+            defer { held = [] }
+            return held
+        }
+    }
+
+    func judge(_ head: RequestHead, from peer: PeerAddress) -> Judgement {
+        switch head.path {
+        case "/refused": .refused(.text(405, "no"))
+        case "/late": .refused(Self.late)
+        default: .admitted(self)
+        }
+    }
+
+    private static let late: Response = {
+        var response = Response.text(401, "late")
+        response.holdMilliseconds = 5_000
+        return response
+    }()
+
+    func handle(_ request: Request, _ responder: Responder) {
+        let head = request.head
+        requests.withLock {
+            $0.append(Seen(method: head.method, path: head.path, query: head.query, body: request.body))
+        }
+        switch head.path {
+        case "/echo": responder.send(Response(status: 200, body: request.body))
+        case "/header": responder.send(.text(200, head.value(of: "X-Test") ?? "none"))
+        case "/peer": responder.send(.text(200, request.peer.description))
+        case "/large": responder.send(Response(status: 200, body: [UInt8](repeating: 120, count: 32_000_000)))
+        case "/hold": held.withLock { $0.append(responder) }
+        case "/round": ofRound.withLock { $0.append(responder) }
+        case "/stream":
+            var rules = StreamRules()
+            rules.heartbeat = Array("beat\n".utf8)
+            if !responder.stream([.init("Content-Type", "text/plain")], rules, to: streams) {
+                responder.send(.text(503, "too many"))
+            }
+        case "/late-answer": responder.send(Self.late)
+        case "/drop": break
+        case "/twice":
+            responder.send(.text(200, "first"))
+            responder.send(.text(200, "second"))
+        case "/thread":
+            RawHTTP.start { responder.send(.text(200, "from elsewhere")) }
+        case "/injection":
+            responder.send(
+                Response(
+                    status: 200,
+                    headers: [
+                        .init("X-Bad", "a\r\nX-Evil: 1"), .init("X-Good", "b"), .init("X-NUL", "a\0b"),
+                        .init("Content-Length", "1"), .init("connection", "upgrade"),
+                    ], body: [120, 121]))
+        default: responder.send(.text(200, head.path))
+        }
+    }
+
+    func failure(_ failure: RequestFailure) -> Response {
+        .text(failure.status, "failure: \(failure.reason)")
+    }
+
+    func mayWait(_ head: RequestHead) -> Bool { head.path != "/health" }
+
+    func roundEnded() {
+        let responders = ofRound.withLock { responders in
+            defer { responders = [] }
+            return responders
+        }
+        for responder in responders { responder.send(.text(202, "with the round")) }
+    }
+}
+
+extension Response {
+    static func text(_ status: Int, _ text: String) -> Response {
+        Response(status: status, headers: [.init("Content-Type", "text/plain")], body: Array(text.utf8))
+    }
+}
+
+/// A running server with its application and its time, on a port of its own.
+final class Fixture: Sendable {
+    let application = TestApplication()
+    let time = FakeTime()
+    let server: HTTPServer
+
+    init(_ change: (inout HTTPServerConfiguration) -> Void = { _ in }) throws {
+        var configuration = HTTPServerConfiguration()
+        change(&configuration)
+        server = try HTTPServer(configuration, handler: application, clock: time.clock)
+    }
+
+    deinit { server.stop() }
+
+    func client() throws -> RawHTTPClient { try RawHTTPClient(port: server.port) }
+
+    /// Runs blocking work on a thread of its own.
+    static func run(
+        _ change: @escaping @Sendable (inout HTTPServerConfiguration) -> Void = { _ in },
+        _ body: @escaping @Sendable (Fixture) throws -> Void
+    ) async throws {
+        try await RawHTTP.onThread {
+            let fixture = try Fixture(change)
+            defer { fixture.server.stop() }
+            try body(fixture)
+        }
+    }
+
+    func advance(seconds: Int64) {
+        time.advance(seconds: seconds)
+        server.wake()
+    }
+
+    /// Returns once the loop has handled all that was sent to it before: it answers in the order of arrival.
+    func settle(_ client: RawHTTPClient) throws {
+        client.send("GET /settled HTTP/1.1\r\nHost: a\r\n\r\n")
+        _ = try client.readResponse()
+    }
+
+    /// Asks the loop again and again, at most for some seconds.
+    func wait(for condition: () -> Bool) throws -> Bool {
+        let client = try client()
+        for _ in 0..<100_000 {
+            if condition() { return true }
+            try settle(client)
+        }
+        return false
+    }
+}
+
+/// A change of one setting.
+func with<Value: Sendable>(
+    _ setting: any WritableKeyPath<HTTPServerConfiguration, Value> & Sendable, _ value: Value
+) -> @Sendable (inout HTTPServerConfiguration) -> Void {
+    { $0[keyPath: setting] = value }
+}
+
+func get(_ path: String, _ fields: String = "") -> String {
+    "GET \(path) HTTP/1.1\r\nHost: localhost\r\n\(fields)\r\n"
+}
+
+func post(_ path: String, _ body: String, _ fields: String = "") -> String {
+    "POST \(path) HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(body.utf8.count)\r\n\(fields)\r\n\(body)"
+}

@@ -1,0 +1,58 @@
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldHTTP
+
+@Suite("Answers that are held back, on a clock that the test moves", .timeLimit(.minutes(5)))
+struct HoldTests {
+    private static let requests = [
+        get("/late"), get("/late-answer"), post("/late-answer", "body"),
+        // Judged by its head; the body never comes.
+        "POST /late HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n",
+        "POST /late HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
+    ]
+
+    @Test("they come at their time and end the connection, and nobody else waits", arguments: requests)
+    func inTime(_ request: String) async throws {
+        try await Fixture.run { fixture in
+            let client = try fixture.client()
+            client.send(request)
+            try fixture.settle(try fixture.client())
+            fixture.advance(seconds: 4)
+            try fixture.settle(try fixture.client())
+            #expect(fixture.server.statistics.answers4xx == 0)
+            fixture.advance(seconds: 1)
+            let answer = try client.readResponse()
+            #expect(answer?.status == 401 && answer?.text == "late")
+            #expect(answer?.header("connection")?.lowercased() == "close")
+            #expect(try client.readToEnd().isEmpty)
+            #expect(try fixture.wait { fixture.server.statistics.waitingRequests == 0 })
+        }
+    }
+
+    @Test("a stop gives them out at once", arguments: requests)
+    func stop(_ request: String) async throws {
+        try await Fixture.run { fixture in
+            let client = try fixture.client()
+            client.send(request)
+            try fixture.settle(try fixture.client())
+            fixture.server.stop()
+            #expect(try client.readResponse()?.status == 401)
+        }
+    }
+
+    @Test("who leaves meanwhile leaves nothing behind")
+    func leaving() async throws {
+        try await Fixture.run { fixture in
+            for request in Self.requests {
+                let client = try fixture.client()
+                client.send(request)
+                try fixture.settle(try fixture.client())
+            }
+            fixture.advance(seconds: 5)
+            let asking = try fixture.client()
+            try fixture.settle(asking)
+            while fixture.server.statistics.openConnections > 1 { try fixture.settle(asking) }
+        }
+    }
+}

@@ -1,0 +1,239 @@
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldHTTP
+
+@Suite("What is bounded")
+struct LimitTests {
+    @Test("a body that announces too much gets 413 before it is sent, and the connection closes")
+    func announcedTooLarge() async throws {
+        try await Fixture.run(with(\.maxBodyBytes, 100)) { fixture in
+            let client = try fixture.client()
+            client.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 101\r\n\r\n")
+            #expect(try client.readResponse()?.status == 413)
+            #expect(try client.readToEnd().isEmpty)
+            let exact = try fixture.client()
+            exact.send(post("/echo", String(repeating: "x", count: 100)))
+            #expect(try exact.readResponse()?.body.count == 100)
+        }
+    }
+
+    @Test("a client that sends a whole large body still reads its 413")
+    func largeBodySent() async throws {
+        try await Fixture.run { fixture in
+            let client = try fixture.client()
+            client.send(post("/echo", String(repeating: "x", count: 300_000)))
+            #expect(try client.readResponse()?.status == 413)
+        }
+    }
+
+    @Test("a chunked body that becomes too large gets 413, and the connection closes")
+    func countedTooLarge() async throws {
+        try await Fixture.run(with(\.maxBodyBytes, 100)) { fixture in
+            let client = try fixture.client()
+            client.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            for _ in 0..<11 { client.send("a\r\n0123456789\r\n") }
+            client.send("0\r\n\r\n" + get("/next"))
+            #expect(try client.readResponse()?.status == 413)
+            #expect(try client.readToEnd().isEmpty)
+            #expect(fixture.application.seen.isEmpty)
+        }
+    }
+
+    @Test("a chunked body without end is cut off")
+    func endlessBody() async throws {
+        try await Fixture.run(with(\.maxBodyBytes, 100)) { fixture in
+            let client = try fixture.client()
+            client.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            let chunk = "1000\r\n" + String(repeating: "x", count: 0x1000) + "\r\n"
+            for _ in 0..<10_000 where !client.send(chunk) { return }
+            Issue.record("40 MB were taken")
+        }
+    }
+
+    @Test("a body of exactly the limit arrives whole, in both forms")
+    func largestBody() async throws {
+        try await Fixture.run { fixture in
+            let body = String(repeating: "0123456789abcdef", count: 262_144 / 16)
+            let client = try fixture.client()
+            client.send(post("/echo", body))
+            #expect(try client.readResponse()?.text == body)
+            client.send("POST /echo HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
+            client.send("40000\r\n\(body)\r\n0\r\n\r\n")
+            #expect(try client.readResponse()?.text == body)
+        }
+    }
+
+    @Test("a head that is too large is refused, one that is nearly so is not")
+    func headSize() async throws {
+        try await Fixture.run { fixture in
+            let fields = try fixture.client()
+            fields.send(get("/x", "X-Long: \(String(repeating: "x", count: 40_000))\r\n"))
+            #expect(try fields.readToEnd().starts(with: Array("HTTP/1.1 431".utf8)))
+            let target = try fixture.client()
+            target.send(get("/" + String(repeating: "x", count: 40_000)))
+            #expect(try target.readToEnd().starts(with: Array("HTTP/1.1 414".utf8)))
+            let allowed = try fixture.client()
+            allowed.send(get("/header", "X-Test: \(String(repeating: "x", count: 12_000))\r\n"))
+            #expect(try allowed.readResponse()?.body.count == 12_000)
+        }
+    }
+
+    @Test("more than a hundred header fields are refused")
+    func fieldCount() async throws {
+        try await Fixture.run { fixture in
+            let fields = (1...99).map { "X-\($0): \($0)\r\n" }.joined()
+            let client = try fixture.client()
+            client.send(get("/x", fields))
+            #expect(try client.readResponse()?.status == 200)
+            client.send(get("/x", fields + "X-100: 1\r\n"))
+            #expect(try client.readResponse()?.status == 431)
+            #expect(try client.readToEnd().isEmpty)
+        }
+    }
+
+    @Test("an address has only so many connections, and gets its place back")
+    func perAddress() async throws {
+        try await Fixture.run(with(\.maxConnectionsPerAddress, 2)) { fixture in
+            let first = try fixture.client()
+            var second: RawHTTPClient? = try fixture.client()
+            for client in [first, second] {
+                client?.send(get("/x"))
+                #expect(try client?.readResponse()?.status == 200)
+            }
+            let third = try fixture.client()
+            third.send(get("/x"))
+            #expect(try third.readResponse() == nil)
+            second = nil
+            while fixture.server.statistics.openConnections > 1 { try fixture.settle(first) }
+            let fourth = try fixture.client()
+            fourth.send(get("/x"))
+            #expect(try fourth.readResponse()?.status == 200)
+        }
+    }
+
+    @Test("past the limit of connections a new one waits while all others are being answered")
+    func inTotal() async throws {
+        try await Fixture.run(with(\.maxConnections, 2)) { fixture in
+            let held = [try fixture.client(), try fixture.client()]
+            for client in held { client.send(get("/hold")) }
+            while fixture.application.heldCount < 2 { briefPause() }
+            let third = try fixture.client()
+            third.send(get("/third"))
+            fixture.advance(seconds: 1)
+            #expect(!fixture.application.seen.contains { $0.path == "/third" })
+            for responder in fixture.application.takeHeld() { responder.send(.text(200, "done")) }
+            for client in held { #expect(try client.readResponse()?.text == "done") }
+            fixture.advance(seconds: 1)
+            #expect(try third.readResponse()?.text == "/third")
+        }
+    }
+
+    @Test("when all places are taken, connections that are idle or hold back a request make room for one that asks")
+    func room() async throws {
+        try await Fixture.run(with(\.maxConnections, 64)) { fixture in
+            for start in [
+                "", "GET /slow HTTP/1.1\r\nHost:", "POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n1",
+            ] {
+                var clients: [RawHTTPClient] = []
+                for _ in 0..<100 {
+                    let client = try fixture.client()
+                    client.send(start)
+                    clients.append(client)
+                }
+                let asking = try RawHTTPClient(port: fixture.server.port, timeoutSeconds: 1)
+                asking.send(get("/asking"))
+                var answer: RawHTTPResponse?
+                // Less than the time that anyone has.
+                for _ in 0..<8 where answer == nil {
+                    fixture.advance(seconds: 1)
+                    answer = try? asking.readResponse()
+                }
+                #expect(answer?.text == "/asking", "\(start)")
+                clients = []
+            }
+        }
+    }
+
+    @Test("a request that came together with the end of its connection is answered, and the connection closed")
+    func requestWithEnd() async throws {
+        try await Fixture.run(with(\.maxConnectionsPerAddress, 200)) { fixture in
+            var clients: [RawHTTPClient] = []
+            for number in 0..<400 {
+                let client = try RawHTTPClient(port: fixture.server.port, timeoutSeconds: 20)
+                client.sendLast(get("/\(number)"))
+                #expect(try client.readResponse()?.text == "/\(number)")
+                #expect(try client.readToEnd().isEmpty)
+                clients.append(client)
+            }
+        }
+    }
+
+    @Test("so is a later request of a connection, within a second of its answer")
+    func laterRequestWithEnd() async throws {
+        try await Fixture.run { fixture in
+            let client = try RawHTTPClient(port: fixture.server.port, timeoutSeconds: 20)
+            client.send(get("/1"))
+            #expect(try client.readResponse()?.text == "/1")
+            fixture.advance(seconds: 5)
+            client.sendLast(get("/2") + get("/3"))
+            #expect(try client.readResponse()?.text == "/2")
+            #expect(try client.readResponse()?.text == "/3")
+            try fixture.settle(try fixture.client())
+            fixture.advance(seconds: 1)
+            #expect(try client.readToEnd().isEmpty)
+            #expect(fixture.server.statistics.expiredConnections == 0)
+        }
+    }
+
+    @Test("a head of any size up to the limit and past it gets an answer")
+    func everyHeadSize() async throws {
+        try await Fixture.run { fixture in
+            var statuses: Set<Int> = []
+            for size in stride(from: 14_000, to: 24_000, by: 61) {
+                let client = try fixture.client()
+                client.send(get("/x", "X-Long: \(String(repeating: "x", count: size))\r\n"))
+                let status = try #require(try client.readResponse()).status
+                #expect(status == (size < 16_200 ? 200 : 431) || (16_200...16_384).contains(size), "\(size)")
+                statuses.insert(status)
+            }
+            #expect(statuses == [200, 431])
+        }
+    }
+
+    @Test("neither many cookies nor a query of many items take the memory that the answer needs")
+    func items() async throws {
+        try await Fixture.run { fixture in
+            for count in stride(from: 10, to: 2000, by: 97) {
+                let client = try fixture.client()
+                client.send(get("/x", "Cookie: \(String(repeating: "a=b; ", count: count))\r\n"))
+                #expect([200, 431].contains(try #require(try client.readResponse()).status), "\(count)")
+            }
+            let client = try fixture.client()
+            client.send(get("/x?" + String(repeating: "a&", count: 5000)))
+            #expect(try client.readResponse()?.text == "/x")
+            #expect(fixture.application.seen.last?.query?.count == 10_000)
+        }
+    }
+
+    @Test("past the limit of waiting requests one that may wait gets 503 with Retry-After, another is served")
+    func waiting() async throws {
+        try await Fixture.run(with(\.maxWaiting, 1)) { fixture in
+            let first = try fixture.client()
+            first.send(get("/hold"))
+            let second = try fixture.client()
+            while fixture.server.statistics.waitingRequests == 0 {
+                second.send(get("/health"))
+                #expect(try second.readResponse()?.text == "/health")
+            }
+            second.send(get("/hold") + get("/health"))
+            let refused = try #require(try second.readResponse())
+            #expect(refused.status == 503)
+            #expect(refused.header("retry-after") == "1")
+            #expect(try second.readResponse()?.text == "/health")
+            for responder in fixture.application.takeHeld() { responder.send(.text(200, "done")) }
+            #expect(try first.readResponse()?.text == "done")
+            #expect(fixture.server.statistics.waitingRequests == 0)
+        }
+    }
+}

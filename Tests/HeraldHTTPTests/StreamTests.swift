@@ -1,0 +1,151 @@
+import Glibc
+import HeraldHTTP
+import HeraldTestSupport
+import Synchronization
+import Testing
+
+/// Feeds streams, and remembers what became of them.
+final class StreamRecorder: ResponseStreamDelegate {
+    private struct State {
+        var streams: [ResponseStream] = []
+        var drained = 0
+        var closed = 0
+    }
+    private let state = Mutex(State())
+
+    var opened: Int { state.withLock { $0.streams.count } }
+    var drained: Int { state.withLock { $0.drained } }
+    var closed: Int { state.withLock { $0.closed } }
+
+    func opened(_ stream: ResponseStream) { state.withLock { $0.streams.append(stream) } }
+    func drained(_ stream: ResponseStream) { state.withLock { $0.drained += 1 } }
+    func closed(_ stream: ResponseStream) { state.withLock { $0.closed += 1 } }
+
+    /// To all of them.
+    func write(_ bytes: [UInt8]) { each { $0.write(bytes) } }
+    func end() { each { $0.end() } }
+
+    private func each(_ body: @escaping @Sendable (ResponseStream) -> Void) {
+        for stream in state.withLock({ $0.streams }) { stream.loop.perform { body(stream) } }
+    }
+}
+
+@Suite("Answers that go on")
+struct StreamTests {
+    /// - Returns: the head of the answer.
+    private static func open(_ fixture: Fixture, _ client: RawHTTPClient) throws -> String? {
+        let before = fixture.application.streams.opened
+        client.send(get("/stream"))
+        let head = try client.read(until: "\r\n\r\n")
+        _ = try fixture.wait { fixture.application.streams.opened > before }
+        return head
+    }
+
+    @Test("what is written arrives piece by piece, and the end of the stream is the end of the connection")
+    func pieces() async throws {
+        try await Fixture.run { fixture in
+            let client = try fixture.client()
+            let head = try #require(try Self.open(fixture, client))
+            #expect(head.hasPrefix("HTTP/1.1 200 OK\r\nDate: "))
+            #expect(head.contains("\r\nContent-Type: text/plain\r\n") && head.contains("\r\nConnection: close\r\n"))
+            for piece in ["one.", "two.", "three."] {
+                fixture.application.streams.write(Array(piece.utf8))
+                #expect(try client.read(until: ".") == piece)
+            }
+            fixture.application.streams.end()
+            #expect(try client.readToEnd().isEmpty)
+            #expect(try fixture.wait { fixture.application.streams.closed == 1 })
+        }
+    }
+
+    @Test("a stream is no connection of the library any more, but one of its address")
+    func counts() async throws {
+        try await Fixture.run(with(\.maxConnectionsPerAddress, 1)) { fixture in
+            func isServed() throws -> Bool {
+                let client = try fixture.client()
+                client.send(get("/served"))
+                return try client.readResponse() != nil
+            }
+            let client = try fixture.client()
+            client.send(get("/stream"))
+            #expect(try client.read(until: "\r\n\r\n") != nil)
+            #expect(fixture.server.statistics.openStreams == 1)
+            #expect(try !isServed())
+            while fixture.server.statistics.openConnections != 0 { briefPause() }
+            client.reset()
+            while try !isServed() {}
+            #expect(fixture.server.statistics.openStreams == 0)
+        }
+    }
+
+    @Test("a client that leaves is noticed, whichever way it leaves, and its place is free again")
+    func leaving() async throws {
+        try await Fixture.run(with(\.maxStreams, 1)) { fixture in
+            let ways: [(RawHTTPClient) -> Void] = [{ $0.reset() }, { _ = shutdown($0.descriptor, Int32(SHUT_WR)) }]
+            for (round, leaves) in ways.enumerated() {
+                let client = try fixture.client()
+                _ = try Self.open(fixture, client)
+                leaves(client)
+                #expect(try fixture.wait { fixture.application.streams.closed == round + 1 })
+            }
+            #expect(fixture.server.statistics.openStreams == 0)
+        }
+    }
+
+    @Test("past the limit a request is still answered otherwise")
+    func limit() async throws {
+        try await Fixture.run(with(\.maxStreams, 1)) { fixture in
+            let first = try fixture.client()
+            _ = try Self.open(fixture, first)
+            let second = try fixture.client()
+            second.send(get("/stream"))
+            #expect(try second.readResponse()?.status == 503)
+        }
+    }
+
+    @Test("nothing was written for a while: a heartbeat")
+    func heartbeat() async throws {
+        try await Fixture.run { fixture in
+            let client = try fixture.client()
+            _ = try Self.open(fixture, client)
+            fixture.advance(seconds: 15)
+            #expect(try client.read(until: "\n") == "beat\n")
+            fixture.advance(seconds: 15)
+            #expect(try client.read(until: "\n") == "beat\n")
+        }
+    }
+
+    @Test("who does not read is cut off, who reads late gets everything")
+    func slowness() async throws {
+        try await Fixture.run { fixture in
+            let large = [UInt8](repeating: 120, count: 16_000_000)
+            let late = try fixture.client()
+            _ = try Self.open(fixture, late)
+            fixture.application.streams.write(large + [10])
+            #expect(try late.read(until: "\n")?.utf8.count == large.count + 1)
+            #expect(try fixture.wait { fixture.application.streams.drained > 0 })
+
+            let never = try fixture.client()
+            _ = try Self.open(fixture, never)
+            late.reset()
+            #expect(try fixture.wait { fixture.application.streams.closed == 1 })
+            fixture.application.streams.write(large)
+            // It has been written: its time runs.
+            #expect(try never.read(until: "x") == "x")
+            fixture.advance(seconds: 31)
+            #expect(try fixture.wait { fixture.application.streams.closed == 2 })
+            #expect(try never.readToEnd().count < large.count)
+        }
+    }
+
+    @Test("a stop ends the streams")
+    func stop() async throws {
+        try await Fixture.run { fixture in
+            let client = try fixture.client()
+            _ = try Self.open(fixture, client)
+            fixture.server.stop()
+            #expect(try client.readToEnd().isEmpty)
+            #expect(fixture.application.streams.closed == 1)
+        }
+    }
+}

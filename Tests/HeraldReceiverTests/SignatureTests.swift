@@ -1,0 +1,61 @@
+import HeraldCrypto
+import HeraldTestSupport
+import Testing
+
+@Suite("Signatures that the receiver checks", .timeLimit(.minutes(5)))
+struct SignatureTests {
+    /// The example of Standard Webhooks.
+    private let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    private let signature = "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+    private let body = #"{"test": 2432232314}"#
+    private let sentAt = 1_614_265_330
+
+    /// What a check says of a request that a receiver got.
+    private func verdict(
+        _ keys: [String], _ signature: String?, body: String? = nil, secondsLater: Int = 0
+    ) async throws -> SignatureCheck.Verdict {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let body = body ?? self.body
+        try await RawHTTP.onThread {
+            let client = try RawHTTPClient(port: receiver.port)
+            client.send(
+                "POST / HTTP/1.1\r\nwebhook-id: msg_p5jXN8AQM9LWM0D4loKWxJek\r\nwebhook-timestamp: \(sentAt)\r\n"
+                    + (signature.map { "webhook-signature: \($0)\r\n" } ?? "")
+                    + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+            _ = try client.readResponse()
+        }
+        let request = try #require(receiver.requests.first)
+        return try SignatureCheck(keys: keys).verdict(on: request, now: Int64(sentAt + secondsLater) * 1000)
+    }
+
+    @Test("one signature of several that fits one key of several is enough")
+    func verified() async throws {
+        let other = SecretText.print([UInt8](repeating: 1, count: 32))
+        #expect(try await verdict([other, secret], "v1,AAAA v1a,BBBB \(signature)") == .verified)
+        #expect(try await verdict([secret], signature, secondsLater: 300) == .verified)
+        #expect(try await verdict([secret], signature, secondsLater: 301) == .stale(301))
+        #expect(try await verdict([secret], signature, secondsLater: -301) == .stale(-301))
+        #expect(try await verdict([other], signature) == .forged)
+        #expect(try await verdict([secret], signature, body: body + " ") == .forged)
+        #expect(try await verdict([secret], "v1,%%% nonsense") == .forged)
+        #expect(try await verdict([secret], nil) == .unsigned("webhook-signature"))
+    }
+
+    @Test("v1a: Ed25519 with a public key")
+    func asymmetric() async throws {
+        let key = try Ed25519.PrivateKey(seed: [UInt8](repeating: 7, count: 32))
+        let signed = Array("msg_p5jXN8AQM9LWM0D4loKWxJek.\(sentAt).\(body)".utf8)
+        let signature = "v1a," + Base64.encode(try key.sign(signed))
+        #expect(try await verdict([key.publicKey.text], signature) == .verified)
+        #expect(try await verdict([key.publicKey.text], signature, body: "other") == .forged)
+        #expect(try await verdict([secret], signature) == .forged)
+    }
+
+    @Test(
+        "keys that are none are refused without being quoted", arguments: ["abc", "whsec_%", "whsec_AAAA", "whpk_AAAA"])
+    func keys(_ text: String) {
+        let error = #expect(throws: SignatureKeyError.self) { try SignatureCheck(keys: [text]) }
+        #expect(error?.description.contains(text) == false)
+    }
+}

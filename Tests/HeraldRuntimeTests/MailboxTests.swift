@@ -1,0 +1,110 @@
+import HeraldRuntime
+import Synchronization
+import Testing
+
+@Suite("Crossing threads")
+struct MailboxTests {
+    @Test("a mailbox gives out everything once, in order, and wakes once for a batch")
+    func batches() {
+        let counter = Counter()
+        let mailbox = Mailbox<Int>(wake: { counter.increment() })
+        #expect(mailbox.takeAll() == [])
+        for item in 1...3 { mailbox.post(item) }
+        #expect(mailbox.takeAll() == [1, 2, 3])
+        #expect(counter.value == 1)
+        mailbox.post(4)
+        #expect(mailbox.takeAll() == [4])
+        #expect(counter.value == 2)
+    }
+
+    @Test("nothing that many threads post is lost, and the reader always wakes")
+    func manyThreads() async throws {
+        let received = try await onThread {
+            let wakeup = try Wakeup()
+            let mailbox = Mailbox<Int>(wakeup: wakeup)
+            let threads = try (0..<4).map { number in
+                try Thread(name: "post-\(number)") { for item in 0..<2_500 { mailbox.post(number * 2_500 + item) } }
+            }
+            var received: [Int] = []
+            while received.count < 10_000 {
+                wakeup.wait()
+                received += mailbox.takeAll()
+            }
+            for thread in threads { thread.join() }
+            return received
+        }
+        #expect(received.sorted() == Array(0..<10_000))
+    }
+
+    @Test("a semaphore hands out as many permits as were signalled")
+    func semaphore() async throws {
+        let taken = try await onThread {
+            let semaphore = try Semaphore()
+            let counter = Counter()
+            let threads = try (0..<3).map { number in
+                try Thread(name: "take-\(number)") {
+                    for _ in 0..<100 { semaphore.wait() }
+                    counter.increment()
+                }
+            }
+            for _ in 0..<300 { semaphore.signal() }
+            for thread in threads { thread.join() }
+            return counter.value
+        }
+        #expect(taken == 3)
+    }
+
+    @Test("who waits for a permit for a time gets one that is there, and is told when there is none")
+    func boundedWait() throws {
+        let semaphore = try Semaphore()
+        #expect(!semaphore.wait(milliseconds: 1))
+        semaphore.signal()
+        #expect(semaphore.wait(milliseconds: 0) && !semaphore.wait(milliseconds: 0))
+    }
+
+    @Test("a wakeup that came before the wait ends it, and only it")
+    func wakeup() throws {
+        let wakeup = try Wakeup()
+        wakeup.signal()
+        wakeup.signal()
+        wakeup.wait()
+        wakeup.signal()
+        wakeup.clear()
+        wakeup.wait(milliseconds: 0)
+    }
+
+    @Test("epoll reports what is ready, and not what was removed")
+    func epoll() throws {
+        let epoll = try Epoll()
+        let first = try Wakeup()
+        let second = try Wakeup()
+        try epoll.add(first.descriptor, .read)
+        try epoll.add(second.descriptor, .read)
+        first.signal()
+        second.signal()
+        try epoll.remove(second.descriptor)
+        var ready: [Int32] = []
+        epoll.wait(milliseconds: 1_000) { descriptor, interest in
+            ready.append(descriptor)
+            #expect(interest.contains(.read))
+        }
+        #expect(ready == [first.descriptor])
+    }
+}
+
+private final class Counter: Sendable {
+    private let count = Atomic<Int>(0)
+    var value: Int { count.load(ordering: .sequentiallyConsistent) }
+    func increment() { count.add(1, ordering: .sequentiallyConsistent) }
+}
+
+/// Runs what blocks on a thread of its own, away from the cooperative pool.
+private func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        do {
+            _ = try Thread(name: "test") { continuation.resume(with: Result { try body() }) }
+        } catch {
+            continuation.resume(throwing: error)
+        }
+    }
+}

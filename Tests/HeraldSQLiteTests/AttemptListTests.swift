@@ -1,0 +1,172 @@
+import HeraldCore
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldSQLite
+
+@Suite("The list of a delegate's attempts in SQLite")
+struct AttemptListTests {
+    private let folder = TemporaryFolder()
+    private let other = AppKey(rawValue: 2)
+
+    private func store(_ name: String) throws -> SQLiteStore {
+        let store = try SQLiteStore(folder: "\(folder.path)/\(name)")
+        try store.transaction { (transaction) throws(StoreError) in
+            try transaction.setDelegate(delegate(1))
+            try transaction.setDelegate(delegate(2, app: other))
+        }
+        return store
+    }
+
+    private func write(_ store: SQLiteStore, _ attempts: [AttemptRecord]) throws {
+        var checkpoint = Checkpoint()
+        checkpoint.attempts = attempts
+        try store.transaction { (transaction) throws(StoreError) in try transaction.write(checkpoint) }
+    }
+
+    private func reader(_ store: SQLiteStore) throws -> Reader { try #require(try store.makeReader() as? Reader) }
+
+    /// What each kind of list needs, in steps of SQLite's machine, and what it finds.
+    private func lists(_ store: SQLiteStore, of delegate: DelegateKey) throws -> (steps: [Int64], found: [[Sequence]]) {
+        let reader = try reader(store)
+        var queries = [AttemptQuery(delegate: delegate)]
+        queries[0].limit = 20
+        let middle = try reader.attempts(queries[0]).last
+        for change in [
+            { $0.before = middle?.id }, { $0.limit = 1_000 }, { $0.succeeded = true }, { $0.succeeded = false },
+            { $0.event = 7 }, { ($0.before, $0.succeeded) = (middle?.id, true) },
+        ] as [(inout AttemptQuery) -> Void] {
+            var query = queries[0]
+            change(&query)
+            queries.append(query)
+        }
+        var found: [[Sequence]] = []
+        var steps: [Int64] = []
+        var before = try self.steps(reader)
+        for query in queries {
+            found.append(try reader.attempts(query).map(\.record.event))
+            let after = try self.steps(reader)
+            steps.append(after - before)
+            before = after
+        }
+        return (steps, found)
+    }
+
+    private func steps(_ reader: Reader) throws -> Int64 {
+        try reader.connection.integer("SELECT sum(nstep) FROM sqlite_stmt WHERE sql LIKE '%FROM attempts%'")
+    }
+
+    @Test("takes no more beside 100,000 attempts of another app's delegate, and none is missed after a kill")
+    func others() throws {
+        func own(_ events: ClosedRange<Sequence>) -> [AttemptRecord] {
+            events.map { attempt(2, $0, status: $0 % 3 == 0 ? 500 : 200) }
+        }
+        let alone = try store("alone")
+        let shared = try store("shared")
+        defer {
+            alone.close()
+            shared.close()
+        }
+        let many = (1...5_000).map { attempt(1, $0, status: $0 % 3 == 0 ? 500 : 200) }
+        for events in [1...30, 31...60] as [ClosedRange<Sequence>] {
+            for store in [alone, shared] { try write(store, own(events)) }
+            for _ in 0..<10 { try write(shared, many) }
+        }
+        for store in [alone, shared] { try write(store, own(61...62)) }
+        for _ in 0..<4 { try write(shared, many) }
+        let expected = try lists(alone, of: 2)
+        #expect(expected.found[0] == (43...62).reversed() && expected.found[2] == (1...62).reversed())
+        let found = try lists(shared, of: 2)
+        #expect(found.steps == expected.steps)
+        #expect(found.found == expected.found)
+
+        copyAsAfterKill("\(folder.path)/shared", to: "\(folder.path)/copy")
+        let restarted = try SQLiteStore(folder: "\(folder.path)/copy")
+        defer { restarted.close() }
+        let again = try lists(restarted, of: 2)
+        #expect(again.steps == expected.steps && again.found == expected.found)
+    }
+
+    @Test("has every attempt, whatever was erased, cut, rolled back, or ended by a kill in between")
+    func everything() throws {
+        var random = SeededRandom(seed: 25)
+        var name = "0"
+        var store = try store(name)
+        defer { store.close() }
+        for step in 1...400 {
+            switch random.number(0...99) {
+            case 0...79:
+                let records = (0..<random.number(1...6)).map { _ in
+                    attempt(DelegateKey(random.number(1...2)), Sequence(random.number(1...50)), startedAt: Int64(step))
+                }
+                try write(store, records)
+            case 80...86:
+                let event = Sequence(random.number(1...50))
+                try store.transaction { (transaction) throws(StoreError) in _ = try transaction.erase([event]) }
+            case 87...90:
+                try store.transaction { (transaction) throws(StoreError) in
+                    _ = try transaction.removeAttempts(before: Int64(step - 100), limit: 50)
+                }
+            case 91...96:
+                var checkpoint = Checkpoint()
+                checkpoint.attempts = [attempt(1, 9), attempt(2, 9)]
+                let error = failure {
+                    try store.transaction { (transaction) throws(StoreError) in
+                        try transaction.write(checkpoint)
+                        throw .full
+                    }
+                }
+                #expect(error == .full)
+            default:
+                copyAsAfterKill("\(folder.path)/\(name)", to: "\(folder.path)/\(step)")
+                store.close()
+                name = "\(step)"
+                store = try SQLiteStore(folder: "\(folder.path)/\(name)")
+            }
+            let reader = try reader(store)
+            let all = try reader.attempts(after: 0, limit: .max)
+            for delegate in [1, 2] as [DelegateKey] {
+                var query = AttemptQuery(delegate: delegate)
+                query.limit = 7
+                var listed: [StoredAttempt] = []
+                while case let page = try reader.attempts(query), let last = page.last {
+                    listed += page
+                    query.before = last.id
+                }
+                #expect(listed == all.filter { $0.record.delegate == delegate }.reversed(), "step \(step)")
+            }
+        }
+    }
+
+    @Test("attempts of before they were linked are listed behind the others, and no one else's with them")
+    func older() throws {
+        do {
+            let connection = try newDatabase(folder.path + "/herald.db")
+            try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
+            try connection.set("journal_mode", "wal")
+            try Schema.migrate(connection, Array(Schema.migrations.prefix(9)))
+            try connection.execute(
+                """
+                INSERT INTO delegates (key, app, id, status, start, created_at, updated_at, version, url, events, subjects,
+                    description, metadata, max_in_flight, timeout_seconds, retry_schedule, headers, secrets)
+                VALUES (1, 1, 'dlg_1', 'active', 0, 0, 0, 1, 'https://example.com/', '1:*', '', '', '', 1, 1, '', '', x'');
+                WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n LIMIT 30000)
+                INSERT INTO attempts (delegate, event, number, started_at, duration, status)
+                SELECT iif(i % 3000, 2, 1), i, 1, 5000, 1, 200 FROM n
+                """)
+            _ = try connection.checkpoint(.truncate)
+        }
+        let store = try SQLiteStore(folder: folder.path)
+        defer { store.close() }
+        let old: [Sequence] = (1...10).map { $0 * 3_000 }
+        #expect(try lists(store, of: 1).found[0] == old.reversed())
+        try write(store, (40_001...40_005).flatMap { [attempt(1, $0), attempt(2, $0)] })
+        try store.transaction { (transaction) throws(StoreError) in _ = try transaction.erase([6_000, 40_002]) }
+        let expected = (old.filter { $0 != 6_000 } + [40_001, 40_003, 40_004, 40_005]).reversed()
+        let (steps, found) = try lists(store, of: 1)
+        #expect(found[0] == Array(expected) && found[2] == Array(expected))
+        #expect(steps[0] < 1_500, "the others have 27,000 rows in between")
+        let unlinked = "SELECT count(*) FROM attempts WHERE previous IS NULL"
+        #expect(try store.writer?.connection.integer(unlinked) == 30_000, "what comes now is linked")
+    }
+}

@@ -1,0 +1,232 @@
+import HeraldCore
+import Testing
+
+@Suite("The checkpoints of every store")
+struct CheckpointConformance {
+    @Test("positions and retries are found after a restart", arguments: StoreKind.allCases)
+    func positions(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...9).map { event("e\($0)", subject: $0 == 1 ? "order:1" : nil) })
+        try fixture.set(delegate(1), delegate(2), delegate(3))
+        let late = WaitingDelivery(delegate: 1, event: 2, attempts: 3, dueAt: 900, state: .retrying)
+        let soon = WaitingDelivery(
+            delegate: 2, event: 1, attempts: 1, dueAt: 800, state: .retrying, isReplay: true, subject: "order:1")
+        let given = WaitingDelivery(delegate: 2, event: 3, attempts: 9, dueAt: 700, state: .exhausted)
+        try fixture.write {
+            $0.settled = 4
+            $0.waiting = [late, soon, given]
+            $0.lanes = [
+                LanePosition(delegate: 3, cursor: 8, position: 9), LanePosition(delegate: 2, cursor: 1, position: 3),
+            ]
+        }
+        var recovery = try fixture.restart()
+        #expect(recovery.settled == 4)
+        #expect(recovery.waiting == [soon, late])
+        #expect(
+            recovery.lanes == [
+                LanePosition(delegate: 2, cursor: 1, position: 3), LanePosition(delegate: 3, cursor: 8, position: 9),
+            ])
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.lanePositions() == recovery.lanes)
+        #expect(try reader.waiting(event: 3) == [given])
+
+        let again = WaitingDelivery(delegate: 1, event: 2, attempts: 4, dueAt: 950, state: .retrying)
+        try fixture.write {
+            $0.waiting = [again]
+            $0.ended = [DeliveryKey(delegate: 2, event: 1), DeliveryKey(delegate: 9, event: 9)]
+            $0.lanes = [LanePosition(delegate: 3, cursor: 9, position: 9)]
+            $0.caughtUp = [2]
+        }
+        recovery = try fixture.restart()
+        #expect(recovery.settled == 4, "nil leaves it as it was")
+        #expect(recovery.waiting == [again])
+        #expect(recovery.lanes == [LanePosition(delegate: 3, cursor: 9, position: 9)])
+    }
+
+    @Test("recovery tells what is decided beyond each lane's cursor, and nothing else", arguments: StoreKind.allCases)
+    func decided(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...9).map { event("e\($0)") })
+        try fixture.set(delegate(1), delegate(2), delegate(3))
+        try fixture.write {
+            $0.settled = 5
+            // 2 is behind, 3 ahead, 1 at the common position.
+            $0.lanes = [
+                LanePosition(delegate: 2, cursor: 1, position: 4), LanePosition(delegate: 3, cursor: 7, position: 9),
+            ]
+            $0.attempts = [
+                attempt(1, 5), attempt(1, 6, status: 500), attempt(1, 6, number: 2), attempt(1, 7, status: 301),
+                attempt(1, 9, status: nil, failure: .timeout),
+                attempt(2, 1), attempt(2, 3), attempt(2, 3, number: 2), attempt(2, 8),
+                attempt(3, 6), attempt(3, 9, status: 204),
+            ]
+            $0.waiting = [
+                WaitingDelivery(delegate: 1, event: 4, attempts: 1, dueAt: 1, state: .retrying),
+                WaitingDelivery(delegate: 1, event: 7, attempts: 1, dueAt: 1, state: .retrying),
+                WaitingDelivery(delegate: 1, event: 8, attempts: 1, dueAt: 1, state: .exhausted),
+                WaitingDelivery(delegate: 2, event: 4, attempts: 1, dueAt: 1, state: .exhausted),
+                WaitingDelivery(delegate: 2, event: 9, attempts: 1, dueAt: 1, state: .exhausted),
+                WaitingDelivery(delegate: 3, event: 8, attempts: 1, dueAt: 1, state: .retrying),
+            ]
+        }
+        let decided = try fixture.restart().decided
+        #expect(Set(decided).count == decided.count, "each once")
+        let expected: [(DelegateKey, Sequence)] = [(1, 6), (1, 7), (1, 8), (2, 3), (2, 4), (3, 8), (3, 9)]
+        #expect(Set(decided) == Set(expected.map { DeliveryKey(delegate: $0.0, event: $0.1) }))
+    }
+
+    @Test("attempts are listed newest first for a delegate, oldest first for an event", arguments: StoreKind.allCases)
+    func attempts(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append([event("a"), event("b")])
+        let records = [
+            attempt(1, 1, status: 503, excerpt: "try later"),
+            attempt(2, 1, status: nil, failure: .tls, detail: "certificate expired"),
+            attempt(1, 1, number: 2),
+            attempt(1, 2, status: 199),
+        ]
+        try fixture.write { $0.attempts = records }
+        let reader = try fixture.store.makeReader()
+        func listed(_ change: (inout AttemptQuery) -> Void) throws -> [AttemptRecord] {
+            var query = AttemptQuery(delegate: 1)
+            change(&query)
+            return try reader.attempts(query).map(\.record)
+        }
+        #expect(try listed { _ in } == [records[3], records[2], records[0]])
+        #expect(try listed { $0.delegate = 2 } == [records[1]])
+        #expect(try listed { $0.delegate = 3 } == [])
+        #expect(try listed { $0.succeeded = true } == [records[2]])
+        #expect(try listed { $0.succeeded = false } == [records[3], records[0]])
+        #expect(try listed { $0.event = 1 } == [records[2], records[0]])
+        #expect(try listed { ($0.event, $0.succeeded) = (1, false) } == [records[0]])
+
+        var query = AttemptQuery(delegate: 1)
+        query.limit = 2
+        let page = try reader.attempts(query)
+        #expect(page.map(\.record) == [records[3], records[2]])
+        #expect(try listed { $0.before = page.last?.id } == [records[0]])
+        #expect(try listed { ($0.before, $0.succeeded) = (page.last?.id, false) } == [records[0]])
+
+        let ofEvent = try reader.attempts(event: 1)
+        #expect(ofEvent.map(\.record) == [records[0], records[1], records[2]])
+        #expect(ofEvent.map(\.id) == ofEvent.map(\.id).sorted())
+    }
+
+    @Test("the attempts of all are read in the order in which they were recorded", arguments: StoreKind.allCases)
+    func attemptLog(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.lastAttempt() == 0)
+        #expect(try reader.attempts(after: 0, limit: 9) == [])
+        let records = [attempt(2, 1), attempt(1, 2, status: 500), attempt(1, 1), attempt(3, 2)]
+        try fixture.write { $0.attempts = Array(records[..<3]) }
+        try fixture.write { $0.attempts = Array(records[3...]) }
+        let all = try reader.attempts(after: 0, limit: 9)
+        #expect(all.map(\.record) == records)
+        #expect(all.map(\.id) == all.map(\.id).sorted())
+        #expect(try reader.lastAttempt() == all.last?.id)
+        #expect(try reader.attempts(after: 0, limit: 2) == Array(all[..<2]))
+        #expect(try reader.attempts(after: all[1].id, limit: 9) == Array(all[2...]))
+        #expect(try reader.attempts(after: all[3].id, limit: 9) == [])
+    }
+
+    @Test("an attempt comes back with how it went over the network", arguments: StoreKind.allCases)
+    func transport(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        var first = attempt(1, 1)
+        first.transport.lookup = 1
+        first.transport.connect = 2
+        first.transport.tls = 3
+        first.transport.firstByte = 4
+        first.transport.peer = "[2001:db8::1]:443"
+        first.transport.bytesSent = 5
+        first.transport.bytesReceived = 6
+        var second = attempt(1, 1, number: 2, excerpt: "ok")
+        second.isReplay = true
+        second.transport.isReused = true
+        try fixture.write { $0.attempts = [first, second, attempt(1, 1, number: 3)] }
+        let found = try fixture.store.makeReader().attempts(event: 1).map(\.record)
+        #expect(found == [first, second, attempt(1, 1, number: 3)])
+    }
+
+    @Test("replays are found after a restart, where they stand, until they end", arguments: StoreKind.allCases)
+    func replays(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...9).map { event("e\($0)") })
+        try fixture.set(delegate(1), delegate(2))
+        let added = try fixture.transaction { (transaction) throws(StoreError) in
+            let added = [
+                try transaction.addReplay(delegate: 1, after: 0, until: 9, at: 70),
+                try transaction.addReplay(delegate: 2, after: 3, until: 5, at: 80),
+                try transaction.addReplay(delegate: 1, after: 4, until: 4, at: 90),
+            ]
+            #expect(try transaction.countReplays(1) == 2)
+            return added
+        }
+        #expect(added[1] == Replay(id: added[1].id, delegate: 2, cursor: 3, until: 5, createdAt: 80))
+        try fixture.write {
+            $0.replays = [(added[0].id, 6), (99, 1)]
+            $0.endedReplays = [added[2].id, 98]
+        }
+        var moved = added[0]
+        moved.cursor = 6
+        #expect(try fixture.restart().replays == [moved, added[1]])
+        #expect(try fixture.store.makeReader().replays(1) == [moved])
+        let next = try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.addReplay(delegate: 2, after: 0, until: 1, at: 100)
+        }
+        #expect(next.id > added[2].id, "no number is given twice")
+    }
+
+    @Test("statistics of a slot add up", arguments: StoreKind.allCases)
+    func statistics(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.set(delegate(1), delegate(2))
+        func slot(_ delegate: DelegateKey, _ start: Int64, _ failed: Int, _ latencies: Int64...) -> DeliveryStatistics {
+            var slot = DeliveryStatistics(delegate: delegate, start: start, failed: failed)
+            for latency in latencies { slot.count(succeeded: true, duration: latency) }
+            return slot
+        }
+        try fixture.write { $0.statistics = [slot(1, 300, 1, 10, 2_000_000), slot(2, 300, 0, 1), slot(1, 0, 5)] }
+        try fixture.write { $0.statistics = [slot(1, 300, 2, 10), slot(1, 600, 0, 7), slot(1, 300, 0, 11)] }
+        _ = try fixture.restart()
+        let reader = try fixture.store.makeReader()
+        #expect(
+            try reader.statistics(1, since: 0) == [
+                slot(1, 0, 5), slot(1, 300, 3, 10, 2_000_000, 10, 11), slot(1, 600, 0, 7),
+            ])
+        #expect(try reader.statistics(1, since: 301) == [slot(1, 600, 0, 7)])
+        try fixture.transaction { (transaction) throws(StoreError) in try transaction.removeStatistics(before: 600) }
+        #expect(try reader.statistics(1, since: 0) == [slot(1, 600, 0, 7)])
+        #expect(try reader.statistics(2, since: 0) == [])
+    }
+
+    @Test("what a replay delivered, or waits to deliver, is not sent by the lane too", arguments: StoreKind.allCases)
+    func decidedByReplay(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...5).map { event("e\($0)") })
+        try fixture.set(delegate(1))
+        var replayed = attempt(1, 3)
+        replayed.isReplay = true
+        var failed = attempt(1, 2, status: 500)
+        failed.isReplay = true
+        try fixture.write {
+            $0.lanes = [LanePosition(delegate: 1, cursor: 1, position: 5)]
+            $0.attempts = [replayed, failed]
+            $0.waiting = [
+                WaitingDelivery(delegate: 1, event: 4, attempts: 0, dueAt: 1, state: .retrying, isReplay: true),
+                WaitingDelivery(delegate: 1, event: 5, attempts: 2, dueAt: 1, state: .dropped),
+            ]
+        }
+        let decided = try fixture.restart().decided
+        #expect(Set(decided) == Set([3, 4, 5].map { DeliveryKey(delegate: 1, event: $0) }))
+    }
+
+    @Test("every kind of failure is kept", arguments: StoreKind.allCases)
+    func failures(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let records = CallbackFailure.allCases.map { attempt(1, 1, status: nil, failure: $0, detail: $0.rawValue) }
+        try fixture.write { $0.attempts = records }
+        #expect(try fixture.store.makeReader().attempts(event: 1).map(\.record) == records)
+    }
+}

@@ -1,0 +1,123 @@
+import HeraldCore
+import Testing
+
+@Suite("The delegates of every store")
+struct DelegateConformance {
+    @Test("a delegate comes back as it went in", arguments: StoreKind.allCases)
+    func roundTrip(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        var wanted = WebhookSettings(url: "https://example.com/ä:1")
+        wanted.events = [.any, .prefix("auth."), .exact("order.created")]
+        wanted.subjects = ["user:42", "", "3:x", "ü\n"]
+        wanted.description = "the \"shop\""
+        wanted.metadata = [KeyValue("team", "a:b"), KeyValue("", "")]
+        wanted.headers = [KeyValue("x-b", "1"), KeyValue("x-a", "2"), KeyValue("x-b", "3")]
+        wanted.maxInFlight = 7
+        wanted.timeoutSeconds = 60
+        wanted.retrySchedule = [0.1, 1e6, 5]
+        wanted.filter = ContentFilter(text: Array(#"{"data":{"plan":["pro",{"prefix":"team-"}]}}"#.utf8))
+        wanted.format = .cloudeventsBinary
+        wanted.ordering = .subject
+        wanted.rateLimit = 0.25
+        wanted.leaseSeconds = 3600
+        wanted.verification = .challenge
+        wanted.httpVersion = .http2
+        wanted.tls = TLSSettings(authorities: "ca: ä", pin: "p", clientCertificate: "c\n", clientKey: "k")
+        let given = delegate(
+            2, settings: { $0 = wanted },
+            state: {
+                $0.statusReason = "on request: ä"
+                $0.expiresAt = 5_000
+                $0.failingSince = 4_000
+                $0.secrets = [
+                    DelegateSecret(SigningSecret(.v1a, bytes: Array(1...32))),
+                    DelegateSecret(SigningSecret(bytes: Array("v1:".utf8) + [0, 255]), expiresAt: 1_700_000_000_000),
+                ]
+            }, status: .paused, version: 4)
+        try fixture.set(delegate(1), given)
+
+        let recovery = try fixture.restart()
+        #expect(recovery.delegates.map(\.key) == [1, 2])
+        #expect(recovery.nextDelegateKey == 3)
+        let found = try #require(recovery.delegates.last)
+        #expect(wanted.filter != nil)
+        #expect(found.settings == wanted)
+        #expect(found.state == given.state)
+        #expect((found.app, found.id, found.start) == (given.app, given.id, given.start))
+        #expect((found.createdAt, found.updatedAt, found.version) == (10, 20, 4))
+    }
+
+    @Test("a change replaces the delegate", arguments: StoreKind.allCases)
+    func change(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.set(delegate(1))
+        try fixture.set(delegate(1, url: "https://example.com/other", status: .paused, version: 2))
+        let recovery = try fixture.restart()
+        #expect(recovery.delegates.map(\.settings.url) == ["https://example.com/other"])
+        #expect(recovery.delegates.map(\.status) == [.paused])
+        #expect(recovery.delegates.map(\.version) == [2])
+    }
+
+    @Test(
+        "a deleted delegate is gone with its lane, retries, replays and statistics, and its key is not used again",
+        arguments: StoreKind.allCases)
+    func remove(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append([event("a")])
+        try fixture.set(delegate(1), delegate(2))
+        try fixture.write {
+            $0.lanes = [LanePosition(delegate: 2, cursor: 0, position: 1)]
+            $0.waiting = [WaitingDelivery(delegate: 2, event: 1, attempts: 1, dueAt: 9, state: .retrying)]
+            $0.attempts = [attempt(2, 1, status: 500)]
+            $0.statistics = [DeliveryStatistics(delegate: 2, start: 0, failed: 1)]
+        }
+        let replay = try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.addReplay(delegate: 2, after: 0, until: 1, at: 5)
+        }
+        try fixture.store.transaction { (transaction) throws(StoreError) in try transaction.removeDelegate(2, at: 99) }
+
+        // A loop that has not heard of it yet reports on.
+        try fixture.write {
+            $0.lanes = [LanePosition(delegate: 2, cursor: 1, position: 1)]
+            $0.waiting = [WaitingDelivery(delegate: 2, event: 1, attempts: 2, dueAt: 9, state: .retrying)]
+            $0.attempts = [attempt(2, 1, number: 2, status: 200)]
+            $0.replays = [(replay.id, 1)]
+            $0.statistics = [DeliveryStatistics(delegate: 2, start: 0, delivered: 1)]
+        }
+        let recovery = try fixture.restart()
+        #expect(recovery.delegates.map(\.key) == [1])
+        #expect(recovery.nextDelegateKey == 3)
+        #expect(recovery.lanes.isEmpty && recovery.waiting.isEmpty && recovery.decided.isEmpty)
+        #expect(recovery.replays.isEmpty)
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.deletedDelegateID(2) == "dlg_2")
+        #expect(try reader.deletedDelegateID(1) == nil)
+        #expect(try reader.attempts(event: 1).map(\.record.number) == [1, 2])
+        #expect(try reader.statistics(2, since: 0) == [])
+        let refused = failure {
+            try fixture.transaction { (transaction) throws(StoreError) in
+                _ = try transaction.addReplay(delegate: 2, after: 0, until: 1, at: 5)
+            }
+        }
+        #expect(refused == .failed(reason: "delegate 2 was deleted"))
+        guard case .failed? = failure({ try fixture.set(delegate(2, version: 2)) }) else {
+            Issue.record("a deleted delegate came back")
+            return
+        }
+    }
+
+    @Test("one URL belongs to one delegate of an app, until that is deleted", arguments: StoreKind.allCases)
+    func urls(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.set(delegate(1, url: "https://example.com/x"))
+        guard case .failed? = failure({ try fixture.set(delegate(2, url: "https://example.com/x")) }) else {
+            Issue.record("the URL was taken twice")
+            return
+        }
+        try fixture.store.transaction { (transaction) throws(StoreError) in
+            try transaction.removeDelegate(1, at: 99)
+            try transaction.setDelegate(delegate(3, url: "https://example.com/x"))
+        }
+        #expect(try fixture.restart().delegates.map(\.key) == [3])
+    }
+}

@@ -1,0 +1,116 @@
+import HeraldCore
+import Testing
+
+@Suite("The waiting deliveries of every store")
+struct DeliveryConformance {
+    private let otherApp = AppKey(rawValue: 2)
+
+    private func row(
+        _ delegate: DelegateKey, _ event: Sequence, _ state: WaitingDelivery.State, attempts: Int = 2,
+        dueAt: Int64 = 50,
+        isReplay: Bool = false, subject: String? = nil
+    ) -> WaitingDelivery {
+        WaitingDelivery(
+            delegate: delegate, event: event, attempts: attempts, dueAt: dueAt, state: state, isReplay: isReplay,
+            subject: subject)
+    }
+
+    /// Events 1 to 4, the second with a subject; delegates 1, 2, and 3 of another app.
+    private func fixture(_ kind: StoreKind, _ waiting: [WaitingDelivery]) throws -> StoreFixture {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...4).map { event("e\($0)", subject: $0 == 2 ? "order:2" : nil) })
+        try fixture.set(delegate(1), delegate(2), delegate(3, app: otherApp))
+        try fixture.write { $0.waiting = waiting }
+        return fixture
+    }
+
+    @Test("are listed newest event first, by state, delegate and event, page by page", arguments: StoreKind.allCases)
+    func lists(_ kind: StoreKind) throws {
+        let rows = [
+            row(2, 4, .exhausted), row(2, 3, .retrying), row(1, 3, .dropped),
+            row(2, 2, .exhausted, isReplay: true, subject: "order:2"), row(1, 2, .exhausted, subject: "order:2"),
+            row(1, 1, .retrying),
+        ]
+        let fixture = try fixture(kind, [row(3, 4, .exhausted)] + rows.shuffled())
+        let reader = try fixture.store.makeReader()
+        func list(
+            _ states: Set<WaitingDelivery.State>, _ change: (inout DeliveryQuery) -> Void = { _ in }
+        ) throws -> [WaitingDelivery] {
+            var query = DeliveryQuery(states)
+            change(&query)
+            let all = try reader.deliveries(query)
+            if query.before == nil, query.limit == 50 { #expect(try reader.countDeliveries(query) == all.count) }
+            return all
+        }
+        let all = Set(WaitingDelivery.State.allCases)
+        #expect(try list(all) == rows)
+        #expect(try list([]) == [])
+        #expect(try list([.exhausted]) == [rows[0], rows[3], rows[4]])
+        #expect(try list([.retrying, .dropped]) == [rows[1], rows[2], rows[5]])
+        #expect(try list(all) { $0.delegate = 1 } == [rows[2], rows[4], rows[5]])
+        #expect(try list([.exhausted]) { $0.delegate = 2 } == [rows[0], rows[3]])
+        #expect(try list(all) { $0.delegate = 3 } == [], "another app's")
+        #expect(try list(all) { $0.app = otherApp } == [row(3, 4, .exhausted)])
+        #expect(try list(all) { $0.event = 2 } == [rows[3], rows[4]])
+        #expect(try list(all) { ($0.event, $0.delegate) = (2, 1) } == [rows[4]])
+        #expect(try list(all) { $0.events = 2...3 } == Array(rows[1...4]))
+        #expect(try list(all) { ($0.event, $0.events) = (4, 2...3) } == [])
+
+        var pages: [[WaitingDelivery]] = []
+        var before: DeliveryKey?
+        while let last = try list(all, { ($0.before, $0.limit) = (before, 2) }).last {
+            pages.append(try list(all) { ($0.before, $0.limit) = (before, 2) })
+            before = DeliveryKey(delegate: last.delegate, event: last.event)
+        }
+        #expect(pages == [Array(rows[0...1]), Array(rows[2...3]), Array(rows[4...5])])
+        var query = DeliveryQuery(all)
+        (query.before, query.limit) = (before, 1)
+        #expect(try reader.countDeliveries(query) == 6, "a page is none of the count's business")
+    }
+
+    @Test("are made again: due now, no attempts, marked as replays", arguments: StoreKind.allCases)
+    func redeliver(_ kind: StoreKind) throws {
+        let fixture = try fixture(kind, [row(1, 1, .exhausted), row(1, 2, .dropped), row(2, 4, .exhausted)])
+        var query = DeliveryQuery([.exhausted, .dropped])
+        query.limit = 2
+        let again = try fixture.transaction { (transaction) throws(StoreError) in
+            let again = try transaction.redeliver(query, at: 900)
+            #expect(
+                try transaction.redeliver(query, at: 901).map(\.event) == [1], "the others are not exhausted any more")
+            return again
+        }
+        let first = row(2, 4, .retrying, attempts: 0, dueAt: 900, isReplay: true)
+        let second = row(1, 2, .retrying, attempts: 0, dueAt: 900, isReplay: true, subject: "order:2")
+        #expect(again == [first, second])
+        let third = row(1, 1, .retrying, attempts: 0, dueAt: 901, isReplay: true)
+        let found = try fixture.restart().waiting
+        #expect(found.count == 3 && found.last == third)
+        #expect(try fixture.store.makeReader().deliveries(DeliveryQuery([.retrying])) == [first, second, third])
+    }
+
+    @Test("are dropped when somebody ends them", arguments: StoreKind.allCases)
+    func drop(_ kind: StoreKind) throws {
+        let fixture = try fixture(
+            kind, [row(1, 1, .retrying), row(1, 2, .exhausted), row(2, 1, .retrying), row(1, 4, .retrying)])
+        var query = DeliveryQuery([.retrying])
+        query.delegate = 1
+        let dropped = try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.drop(query, at: 900)
+        }
+        #expect(dropped == [DeliveryKey(delegate: 1, event: 4), DeliveryKey(delegate: 1, event: 1)])
+        #expect(try fixture.restart().waiting == [row(2, 1, .retrying)])
+        let found = try fixture.store.makeReader().deliveries(DeliveryQuery([.dropped]))
+        #expect(found == [row(1, 4, .dropped, dueAt: 900), row(1, 1, .dropped, dueAt: 900)])
+    }
+
+    @Test("those whom an event was attempted to, or waits for, are its recipients", arguments: StoreKind.allCases)
+    func recipients(_ kind: StoreKind) throws {
+        let fixture = try fixture(kind, [row(2, 1, .retrying), row(1, 3, .retrying)])
+        try fixture.write { $0.attempts = [attempt(3, 1), attempt(2, 1, status: 500), attempt(1, 2)] }
+        try fixture.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.recipients(event: 1) == [2, 3])
+            #expect(try transaction.recipients(event: 2) == [1])
+            #expect(try transaction.recipients(event: 4) == [])
+        }
+    }
+}

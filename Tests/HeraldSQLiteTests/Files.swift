@@ -1,0 +1,58 @@
+import Glibc
+import HeraldCore
+
+@testable import HeraldSQLite
+
+// Whole files, for looking at what a store left on the disk.
+
+func bytes(_ path: String) -> [UInt8]? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var all: [UInt8] = []
+    var part = [UInt8](repeating: 0, count: 1 << 16)
+    while case let count = read(descriptor, &part, part.count), count > 0 { all += part[..<count] }
+    return all
+}
+
+func write(_ bytes: [UInt8], to path: String) {
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
+    _ = Glibc.write(descriptor, bytes, bytes.count)
+    close(descriptor)
+}
+
+/// A connection to a database without anything in it.
+func newDatabase(_ path: String) throws(StoreError) -> Connection {
+    write([], to: path)
+    return try Connection(path: path, .readWrite)
+}
+
+/// Whether the text is somewhere in the bytes.
+func contains(_ bytes: [UInt8], _ text: String) -> Bool {
+    let wanted = Array(text.utf8)
+    return bytes.withUnsafeBytes { bytes in
+        var rest = bytes[...]
+        while rest.count >= wanted.count, let start = UnsafeRawBufferPointer(rebasing: rest).baseAddress,
+            let found = memchr(start, Int32(wanted[0]), rest.count - wanted.count + 1)
+        {
+            if memcmp(found, wanted, wanted.count) == 0 { return true }
+            rest = rest.dropFirst(UnsafeRawPointer(found) - start + 1)
+        }
+        return false
+    }
+}
+
+func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+func permissions(_ path: String) -> UInt32 {
+    var status = stat()
+    return stat(path, &status) == 0 ? status.st_mode & 0o777 : 0
+}
+
+/// What the disk would hold, had the process been killed now: the kernel keeps what was written.
+func copyAsAfterKill(_ from: String, to: String) {
+    mkdir(to, 0o700)
+    for name in ["herald.db", "herald.db-wal", "herald.lock"] {
+        if let found = bytes("\(from)/\(name)") { write(found, to: "\(to)/\(name)") }
+    }
+}

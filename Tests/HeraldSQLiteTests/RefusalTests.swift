@@ -1,0 +1,204 @@
+import Glibc
+import HeraldCore
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldSQLite
+
+@Suite("What the SQLite store refuses stays as it was")
+struct RefusalTests {
+    private let folder = TemporaryFolder()
+    private var path: String { folder.path + "/data" }
+    private var database: String { path + "/herald.db" }
+
+    /// A database with some events, closed cleanly.
+    private func makeDatabase() throws {
+        let store = try SQLiteStore(folder: path)
+        try fill(store)
+        store.close()
+    }
+
+    private func fill(_ store: SQLiteStore) throws {
+        try store.transaction { (transaction) throws(StoreError) in
+            for number in 0..<200 {
+                _ = try transaction.append(event("e\(number)", data: "\"" + String(repeating: "x", count: 500) + "\""))
+            }
+        }
+    }
+
+    /// Opens what is there, which has to fail, and to change nothing.
+    private func refusal(sourceLocation: SourceLocation = #_sourceLocation) -> StoreError? {
+        let before = bytes(database)
+        let log = bytes(database + "-wal") ?? []
+        let error = failure { _ = try SQLiteStore(folder: path) }
+        #expect(bytes(database) == before, sourceLocation: sourceLocation)
+        #expect(bytes(database + "-wal") ?? [] == log, sourceLocation: sourceLocation)
+        return error
+    }
+
+    private func corruptReason(sourceLocation: SourceLocation = #_sourceLocation) -> String? {
+        guard case .corrupt(database, let reason)? = refusal(sourceLocation: sourceLocation) else { return nil }
+        return reason
+    }
+
+    private func overwrite(_ change: (inout [UInt8]) -> Void) throws {
+        var all = try #require(bytes(database))
+        change(&all)
+        write(all, to: database)
+    }
+
+    @Test("a database that this process has open, saying so")
+    func inUse() throws {
+        let store = try SQLiteStore(folder: path)
+        #expect(refusal() == .inUse(path: path + "/herald.lock", holder: StoreError.thisProcess))
+        try fill(store)
+        store.close()
+        try SQLiteStore(folder: path).close()
+    }
+
+    @Test("a database in use by another process, naming it")
+    func inUseElsewhere() throws {
+        try makeDatabase()
+        write(Array("4242\n".utf8), to: path + "/herald.lock")
+        let descriptor = open(path + "/herald.lock", O_RDWR | O_CLOEXEC)
+        #expect(flock(descriptor, LOCK_EX) == 0)
+        #expect(refusal() == .inUse(path: path + "/herald.lock", holder: "process 4242"))
+        close(descriptor)
+        try SQLiteStore(folder: path).close()
+    }
+
+    @Test("not a folder behind a symbolic link")
+    func linkedFolder() throws {
+        try makeDatabase()
+        let link = folder.path + "/link"
+        symlink(path, link)
+        let store = try SQLiteStore(folder: link)
+        #expect(try store.recover().head == 200)
+        store.close()
+    }
+
+    @Test("a folder that can't be made or isn't one")
+    func folders() throws {
+        let missing = folder.path + "/no/such"
+        guard case .notWritable(missing, _)? = failure({ _ = try SQLiteStore(folder: missing) }) else {
+            Issue.record("a folder without a parent")
+            return
+        }
+        write([], to: path)
+        #expect(failure { _ = try SQLiteStore(folder: path) } == .notWritable(path: path, reason: "it is not a folder"))
+        guard case .notWritable? = failure({ _ = try SQLiteStore(folder: "/proc/self") }) else {
+            Issue.record("a folder where no file can be made")
+            return
+        }
+    }
+
+    @Test("a file that may only be read", .enabled(if: geteuid() != 0, "root may write everything"))
+    func readOnlyFile() throws {
+        try makeDatabase()
+        chmod(database, 0o400)
+        #expect(refusal() == .notWritable(path: database, reason: "the file is read-only"))
+    }
+
+    @Test("a symbolic link, and a folder in the place of the file")
+    func notAFile() throws {
+        try makeDatabase()
+        rename(database, folder.path + "/elsewhere.db")
+        symlink(folder.path + "/elsewhere.db", database)
+        #expect(refusal() == .notWritable(path: database, reason: "it is a symbolic link"))
+        unlink(database)
+        mkdir(database, 0o700)
+        #expect(corruptReason() == "it is not a file that can be read")
+    }
+
+    @Test("an empty file, and one that is no database")
+    func noDatabase() throws {
+        mkdir(path, 0o700)
+        write([], to: database)
+        #expect(corruptReason() == "it is empty")
+        write(Array(repeating: 7, count: 50), to: database)
+        #expect(corruptReason() == "it is not an SQLite database")
+        write(Array(repeating: 7, count: 5000), to: database)
+        #expect(corruptReason() == "it is not an SQLite database")
+    }
+
+    @Test("another program's database")
+    func foreign() throws {
+        mkdir(path, 0o700)
+        do {
+            let connection = try newDatabase(database)
+            try connection.execute("CREATE TABLE things (name TEXT); PRAGMA application_id = 77")
+        }
+        #expect(corruptReason() == "it belongs to another program (application id 77)")
+    }
+
+    @Test("a database that was cut off")
+    func truncated() throws {
+        try makeDatabase()
+        try overwrite { $0.removeLast(4096 * 3) }
+        #expect(corruptReason() != nil)
+        try overwrite { $0.removeLast($0.count - 4096) }
+        #expect(corruptReason() != nil)
+        try overwrite { $0.removeLast($0.count - 99) }
+        #expect(corruptReason() != nil)
+    }
+
+    @Test("a database with damage in any of its pages")
+    func damaged() throws {
+        try makeDatabase()
+        let whole = try #require(bytes(database))
+        for page in stride(from: 1, to: whole.count / 4096, by: 5) {
+            let damage = page * 4096..<page * 4096 + 100
+            try overwrite { all in
+                all = whole
+                all.replaceSubrange(damage, with: repeatElement(0xee, count: damage.count))
+            }
+            #expect(corruptReason() != nil, "page \(page)")
+        }
+    }
+
+    @Test("a log without its database")
+    func lostDatabase() throws {
+        let store = try SQLiteStore(folder: path)
+        try fill(store)
+        let copy = folder.path + "/copy"
+        copyAsAfterKill(path, to: copy)
+        store.close()
+        unlink(copy + "/herald.db")
+        let log = bytes(copy + "/herald.db-wal")
+        guard case .corrupt? = failure({ _ = try SQLiteStore(folder: copy) }) else {
+            Issue.record("a new database was made in the place of a lost one")
+            return
+        }
+        #expect(!exists(copy + "/herald.db"))
+        #expect(bytes(copy + "/herald.db-wal") == log)
+    }
+
+    @Test("a database whose log was removed after a crash")
+    func lostLog() throws {
+        let store = try SQLiteStore(folder: path)
+        try fill(store)
+        let copy = folder.path + "/copy"
+        copyAsAfterKill(path, to: copy)
+        store.close()
+        unlink(copy + "/herald.db-wal")
+        guard case .corrupt(_, let reason)? = failure({ _ = try SQLiteStore(folder: copy) }) else {
+            Issue.record("the loss of acknowledged events was not noticed")
+            return
+        }
+        #expect(reason.contains("herald.db-wal"))
+        // As the message says, for whoever means it.
+        unlink(copy + "/herald.lock")
+        try SQLiteStore(folder: copy).close()
+    }
+
+    @Test("a database of a later version")
+    func newer() throws {
+        try makeDatabase()
+        do {
+            let connection = try Connection(path: database, .readWrite)
+            try connection.execute("PRAGMA user_version = 99")
+            _ = try connection.checkpoint(.truncate)
+        }
+        #expect(refusal() == .newer(path: database, found: 99, supported: Schema.migrations.count))
+    }
+}

@@ -1,0 +1,186 @@
+import HeraldCore
+import Testing
+
+@Suite("What every store forgets")
+struct RetentionConformance {
+    private func mark(_ sequence: Sequence, _ time: Int64) -> LogMark { LogMark(sequence: sequence, time: time) }
+
+    private func add(_ fixture: StoreFixture, _ marks: LogMark...) throws {
+        try fixture.transaction { (transaction) throws(StoreError) in
+            for mark in marks { try transaction.addMark(mark) }
+        }
+    }
+
+    private func remove(_ fixture: StoreFixture, through sequence: Sequence, limit: Int = 500) throws -> Sequence {
+        try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.removeEvents(through: sequence, limit: limit)
+        }
+    }
+
+    @Test("what is about to go is read only when a lane or a delivery is before it", arguments: StoreKind.allCases)
+    func undelivered(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...9).map { event("e\($0)") })
+        try fixture.set(delegate(1))
+        func read(_ through: Sequence, limit: Int = 500, maxBytes: Int = 1 << 20, _ checkpoint: Checkpoint? = nil)
+            throws
+            -> [String]
+        {
+            try fixture.transaction { (transaction) throws(StoreError) in
+                if let checkpoint { try transaction.write(checkpoint) }
+                return try transaction.undelivered(through: through, limit: limit, maxBytes: maxBytes).events.map(\.id)
+            }
+        }
+        #expect(try read(3) == ["e1", "e2", "e3"], "nothing is settled")
+        var checkpoint = Checkpoint()
+        checkpoint.settled = 9
+        #expect(try read(3, checkpoint).isEmpty)
+        checkpoint.lanes = [LanePosition(delegate: 1, cursor: 3, position: 3)]
+        #expect(try read(3, checkpoint).isEmpty)
+        #expect(try read(4).count == 4 && read(.max).count == 8)
+        #expect(try read(4, limit: 2).isEmpty, "two would go, and the lane is past them")
+        #expect(try read(9, limit: 5, maxBytes: 0) == ["e1"])
+        checkpoint.lanes = []
+        checkpoint.caughtUp = [1]
+        checkpoint.waiting = [WaitingDelivery(delegate: 1, event: 2, attempts: 1, dueAt: 5, state: .retrying)]
+        #expect(try read(1, checkpoint).isEmpty && read(2).count == 2)
+        checkpoint.waiting = [WaitingDelivery(delegate: 1, event: 2, attempts: 1, dueAt: 5, state: .unwanted)]
+        #expect(try read(2, checkpoint).isEmpty)
+    }
+
+    @Test("marks tell which events arrived before a time", arguments: StoreKind.allCases)
+    func lastBefore(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...9).map { event("e\($0)") })
+        #expect(try fixture.restart().lastMark == nil)
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.lastEvent(before: .max) == 0)
+        try add(fixture, mark(2, 100), mark(7, 200))
+        #expect(try reader.lastEvent(before: 100) == 0)
+        #expect(try reader.lastEvent(before: 101) == 2)
+        #expect(try reader.lastEvent(before: 200) == 2)
+        #expect(try reader.lastEvent(before: .max) == 7)
+        #expect(try reader.lastEvent() == 9)
+    }
+
+    @Test("the newest mark is found after a restart", arguments: StoreKind.allCases)
+    func lastMark(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try add(fixture, mark(2, 100), mark(7, 200))
+        #expect(try fixture.restart().lastMark == mark(7, 200))
+    }
+
+    @Test(
+        "the first event since a time is found by the marks, and between them by its own time",
+        arguments: StoreKind.allCases)
+    func since(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.sequence(since: 0) == 1, "an empty log")
+        // The fourth brings a time of its own, long ago; the seventh one far ahead.
+        let times: [Int64] = [10, 20, 110, 5, 150, 190, 9000, 250]
+        try fixture.append(times.enumerated().map { event("e\($0.offset)", time: $0.element) })
+        #expect(try reader.sequence(since: 20) == 2)
+        try add(fixture, mark(2, 100), mark(6, 200))
+        for (time, sequence) in [
+            (0, 1), (20, 2), (21, 3), (101, 3), (111, 5), (160, 6), (195, 7), (200, 7), (201, 7), (9001, 9),
+        ] as [(Int64, Sequence)] {
+            #expect(try reader.sequence(since: time) == sequence, "\(time)")
+        }
+        #expect(try remove(fixture, through: 4) == 5)
+        #expect(try reader.sequence(since: 0) == 5)
+    }
+
+    @Test(
+        "the oldest events go in slices, with what waits for them, and never the newest", arguments: StoreKind.allCases)
+    func events(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.set(delegate(1), delegate(2))
+        #expect(try remove(fixture, through: 5) == 1, "an empty log")
+        try fixture.append((1...6).map { event("e\($0)") })
+        try fixture.write {
+            $0.settled = 6
+            $0.attempts = [attempt(1, 1), attempt(1, 2)]
+            $0.waiting = [
+                WaitingDelivery(delegate: 1, event: 2, attempts: 1, dueAt: 5, state: .retrying),
+                WaitingDelivery(delegate: 2, event: 3, attempts: 1, dueAt: 6, state: .exhausted),
+                WaitingDelivery(delegate: 1, event: 4, attempts: 1, dueAt: 7, state: .retrying),
+            ]
+        }
+        #expect(try remove(fixture, through: 0) == 1)
+        #expect(try remove(fixture, through: 3, limit: 2) == 3)
+        #expect(try remove(fixture, through: 3, limit: 2) == 4)
+        #expect(try remove(fixture, through: 3, limit: 2) == 4)
+        let recovery = try fixture.restart()
+        #expect(recovery.first == 4)
+        #expect(recovery.head == 6)
+        #expect(recovery.waiting.map(\.event) == [4])
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.firstEvent() == 4)
+        #expect(try reader.event(app: .default, id: "e3") == nil)
+        #expect(try reader.countDeliveries(DeliveryQuery([.exhausted])) == 0)
+        #expect(try reader.attempts(event: 1).count == 1, "attempts go by their own age")
+        let batch = try reader.events(after: 0, limit: 9, maxBytes: 999)
+        #expect(batch.first == 4)
+        #expect(batch.events.map(\.id) == ["e4", "e5", "e6"])
+        #expect(try reader.events(after: 5, limit: 9, maxBytes: 999).first == 6)
+        #expect(try reader.events(EventQuery()).map(\.sequence) == [6, 5, 4])
+
+        #expect(try remove(fixture, through: .max, limit: .max) == 6)
+        try fixture.append([event("e3")])
+        #expect(try fixture.restart().head == 7, "the id is free again, the numbers go on")
+    }
+
+    @Test("of the marks below the first event, the last one stays", arguments: StoreKind.allCases)
+    func marks(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...9).map { event("e\($0)", time: 0) })
+        try add(fixture, mark(1, 100), mark(3, 200), mark(5, 300))
+        #expect(try remove(fixture, through: 4) == 5)
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.lastEvent(before: 150) == 0)
+        #expect(try reader.lastEvent(before: 250) == 3)
+        #expect(try remove(fixture, through: 8) == 9)
+        #expect(try reader.lastEvent(before: 299) == 0)
+        #expect(try fixture.restart().lastMark == mark(5, 300))
+    }
+
+    @Test("old attempts go, the first recorded first, and never the newest", arguments: StoreKind.allCases)
+    func attempts(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        func remove(before time: Int64, limit: Int) throws -> Int {
+            try fixture.transaction { (transaction) throws(StoreError) in
+                try transaction.removeAttempts(before: time, limit: limit)
+            }
+        }
+        func left() throws -> [Int64] { try fixture.store.makeReader().attempts(event: 1).map(\.record.startedAt) }
+        #expect(try remove(before: .max, limit: 9) == 0)
+        try fixture.write { $0.attempts = [10, 30, 20, 40, 50].map { attempt(1, 1, startedAt: $0) } }
+        #expect(try remove(before: 10, limit: 9) == 0)
+        #expect(try remove(before: 30, limit: 1) == 1)
+        #expect(try left() == [30, 20, 40, 50])
+        #expect(try remove(before: 30, limit: 9) == 1)
+        #expect(try left() == [30, 40, 50])
+        #expect(try remove(before: .max, limit: 9) == 2)
+        #expect(try left() == [50])
+        let ids = try fixture.store.makeReader().attempts(event: 1).map(\.id)
+        _ = try fixture.restart()
+        try fixture.write { $0.attempts = [attempt(1, 2)] }
+        #expect(try fixture.store.makeReader().attempts(event: 2)[0].id > ids[0])
+    }
+
+    @Test("the size follows what is kept", arguments: StoreKind.allCases)
+    func size(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let data = "\"" + String(repeating: "x", count: 20_000) + "\""
+        try fixture.append((1...50).map { event("e\($0)", data: data) })
+        let reader = try fixture.store.makeReader()
+        let full = try reader.size()
+        #expect(full > 1_000_000)
+        #expect(try remove(fixture, through: 25) == 26)
+        let half = try reader.size()
+        #expect(half < full - 450_000)
+        try fixture.append((51...70).map { event("e\($0)", data: data) })
+        #expect(try reader.size() > half + 350_000)
+    }
+}

@@ -1,0 +1,282 @@
+import Glibc
+import HeraldCore
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldSQLite
+
+@Suite("The SQLite store")
+struct SQLiteStoreTests {
+    private let folder = TemporaryFolder()
+    private var path: String { folder.path + "/data" }
+    private var database: String { path + "/herald.db" }
+
+    private func append(_ store: SQLiteStore, _ ids: String..., data: String = "{}") throws {
+        try store.transaction { (transaction) throws(StoreError) in
+            for id in ids { _ = try transaction.append(event(id, data: data)) }
+        }
+    }
+
+    @Test("its folder and files are the owner's alone, whatever the umask")
+    func permissionsOfFiles() throws {
+        let old = umask(0)
+        defer { umask(old) }
+        let store = try SQLiteStore(folder: path)
+        try append(store, "a")
+        #expect(permissions(path) == 0o700)
+        for name in ["herald.db", "herald.db-wal", "herald.db-shm", "herald.lock"] {
+            #expect(permissions("\(path)/\(name)") == 0o600, "\(name)")
+        }
+        store.close()
+        chmod(database, 0o644)
+        try SQLiteStore(folder: path).close()
+        #expect(permissions(database) == 0o600)
+    }
+
+    @Test("its connections are set up as promised")
+    func pragmas() throws {
+        let store = try SQLiteStore(folder: path)
+        let connection = try #require(store.writer?.connection)
+        for (name, value) in Pragmas.writer {
+            #expect(try connection.text("PRAGMA \(name)") == value, "\(name)")
+        }
+        #expect(try connection.integer("PRAGMA application_id") == 0x4852_4c44)
+        #expect(try connection.integer("PRAGMA user_version") == Int64(Schema.migrations.count))
+        #expect(throws: StoreError.self) { try connection.set("page_size", "512") }
+    }
+
+    @Test("a clean end leaves one file and a lock file that names nobody's log")
+    func cleanEnd() throws {
+        let store = try SQLiteStore(folder: path)
+        try append(store, "a")
+        #expect(bytes(path + "/herald.lock") == Array("\(getpid())\nlog in use\n".utf8))
+        store.close()
+        #expect(!exists(database + "-wal") && !exists(database + "-shm"))
+        #expect(bytes(path + "/herald.lock") == Array("\(getpid())\n".utf8))
+        guard case .failed? = failure({ try append(store, "b") }) else {
+            Issue.record("a closed store took an event")
+            return
+        }
+    }
+
+    @Test("what was committed survives a kill, what was not does not")
+    func kill() throws {
+        let store = try SQLiteStore(folder: path)
+        try append(store, "a", "b")
+        let copy = folder.path + "/copy"
+        try store.transaction { (transaction) throws(StoreError) in
+            // More than the page cache, so that uncommitted pages are on the disk, too.
+            try store.writer?.connection.execute("PRAGMA cache_size = 10")
+            for number in 0..<200 {
+                _ = try transaction.append(event("x\(number)", data: "\"" + String(repeating: "x", count: 5000) + "\""))
+            }
+            copyAsAfterKill(path, to: copy)
+        }
+        let restarted = try SQLiteStore(folder: copy)
+        #expect(try restarted.recover().head == 2)
+        try append(restarted, "c")
+        let batch = try restarted.makeReader().events(after: 0, limit: 9, maxBytes: 99)
+        #expect(batch.events.map(\.id) == ["a", "b", "c"])
+        #expect(try store.recover().head == 202)
+    }
+
+    @Test("a kill while the database is first made does not hinder the next start")
+    func killAtCreation() throws {
+        mkdir(path, 0o700)
+        write(Array("half of a database".utf8), to: database + ".new")
+        write([1, 2, 3], to: database + ".new-wal")
+        let store = try SQLiteStore(folder: path)
+        try append(store, "a")
+        store.close()
+        #expect(!exists(database + ".new") && !exists(database + ".new-wal"))
+    }
+
+    @Test("the log is copied into the file before it grows long")
+    func logSize() throws {
+        let store = try SQLiteStore(folder: path)
+        let data = "\"" + String(repeating: "x", count: 100_000) + "\""
+        for round in 0..<30 {
+            try store.transaction { (transaction) throws(StoreError) in
+                for number in 0..<10 { _ = try transaction.append(event("e\(round)-\(number)", data: data)) }
+            }
+        }
+        let size = try #require(bytes(database + "-wal")).count
+        #expect(size < 20 << 20)
+        #expect(try #require(bytes(database)).count > 10 << 20)
+    }
+
+    @Test("a reader that stays does not stop the writer, and the log shrinks when it is gone")
+    func longReader() throws {
+        let store = try SQLiteStore(folder: path)
+        try append(store, "a")
+        let connection = try Connection(path: database, .readOnly)
+        let data = "\"" + String(repeating: "x", count: 200_000) + "\""
+        do {
+            let statement = try Statement(connection, "SELECT id FROM events")
+            #expect(try statement.step())
+            for round in 0..<40 {
+                try store.transaction { (transaction) throws(StoreError) in
+                    for number in 0..<10 { _ = try transaction.append(event("e\(round)-\(number)", data: data)) }
+                }
+            }
+            #expect(try #require(bytes(database + "-wal")).count > 70 << 20)
+            statement.reset()
+        }
+        for number in 0..<30 { try append(store, "f\(number)", data: data) }
+        #expect(try #require(bytes(database + "-wal")).count <= 64 << 20)
+    }
+
+    @Test("a full disk refuses the transaction and nothing else, and is over when there is room")
+    func full() throws {
+        let store = try SQLiteStore(folder: path)
+        try append(store, "a")
+        let connection = try #require(store.writer?.connection)
+        let pages = try connection.integer("PRAGMA page_count")
+        try connection.execute("PRAGMA max_page_count = \(pages + 5)")
+        let data = "\"" + String(repeating: "x", count: 100_000) + "\""
+        #expect(failure { try append(store, "b", "c", data: data) } == .full)
+        #expect(try store.makeReader().event(app: .default, id: "b") == nil)
+        #expect(try store.recover().head == 1)
+        try append(store, "small")
+
+        try connection.execute("PRAGMA max_page_count = 1000000")
+        try append(store, "b", data: data)
+        let batch = try store.makeReader().events(after: 0, limit: 9, maxBytes: 999_999)
+        #expect(batch.events.map(\.id) == ["a", "small", "b"])
+    }
+
+    @Test("health says full while there is some room left")
+    func health() throws {
+        try SQLiteStore(folder: path, reserve: 1).health()
+        #expect(failure { try SQLiteStore(folder: path, reserve: .max).health() } == .full)
+    }
+
+    @Test("a read that takes too long is given up")
+    func slowRead() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let connection = try Connection(path: database, .readOnly)
+        connection.startClock(seconds: -1)
+        let endless = "WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n"
+        let error = failure { _ = try connection.integer(endless) }
+        #expect(error == .failed(reason: "the read took longer than 30 s and was given up"))
+    }
+
+    @Test("a reader can't write")
+    func readOnly() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let connection = try Connection(path: database, .readOnly)
+        #expect(throws: StoreError.self) { try connection.execute("DELETE FROM events") }
+    }
+
+    @Test("what was erased is gone from the files")
+    func erasedBytes() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let long = String(repeating: "personal ", count: 2_000)
+        try store.transaction { (transaction) throws(StoreError) in
+            for number in 0..<50 {
+                let data = number % 5 == 0 ? #"{"secret": "\#(long)"}"# : #"{"n": \#(number)}"#
+                let attributes = number % 5 == 0 ? [KeyValue("source", "personal")] : []
+                _ = try transaction.append(
+                    event("e\(number)", subject: number % 5 == 0 ? "personal" : nil, attributes: attributes, data: data)
+                )
+            }
+            var checkpoint = Checkpoint()
+            checkpoint.attempts = (1...50).map { attempt(1, $0, excerpt: $0 % 5 == 1 ? "personal" : "other") }
+            try transaction.write(checkpoint)
+            try transaction.setAuthStatus(
+                AuthStatus(
+                    app: .default, userID: "personal", isLoggedIn: true, user: Array("\"personal\"".utf8), since: 1,
+                    eventID: "e"))
+            let answer = StoredAnswer(fingerprint: [], status: 202, headers: [], body: Array("\"personal\"".utf8))
+            try transaction.setAnswer(answer, app: .default, key: "k", expiresAt: 9)
+        }
+        func isOnDisk() -> Bool {
+            [database, database + "-wal"].contains { contains(bytes($0) ?? [], "personal") }
+        }
+        #expect(isOnDisk())
+        let found = try store.makeReader().sequences(about: "personal", app: .default, after: 0, limit: 99)
+        #expect(found.count == 10)
+
+        // A reader that still looks at the old state keeps it in the log until it is gone.
+        let connection = try Connection(path: database, .readOnly)
+        let statement = try Statement(connection, "SELECT id FROM events")
+        #expect(try statement.step())
+        try store.transaction { (transaction) throws(StoreError) in
+            _ = try transaction.erase(found)
+            _ = try transaction.eraseSubject("personal", app: .default)
+        }
+        statement.reset()
+        try append(store, "the next commit")
+        #expect(!isOnDisk())
+        #expect(try store.makeReader().lastEvent() == 51)
+    }
+
+    @Test("deliveries that wait for the oldest event go in slices, too")
+    func removalInSlices() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        try append(store, "a", "b", "c")
+        try store.transaction { (transaction) throws(StoreError) in
+            var checkpoint = Checkpoint()
+            for key in 1...5 as ClosedRange<DelegateKey> {
+                try transaction.setDelegate(delegate(key))
+                checkpoint.waiting.append(
+                    WaitingDelivery(delegate: key, event: 1, attempts: 1, dueAt: 1, state: .exhausted))
+            }
+            try transaction.write(checkpoint)
+        }
+        var firsts: [Sequence] = []
+        for _ in 0..<4 {
+            try store.transaction { (transaction) throws(StoreError) in
+                firsts.append(try transaction.removeEvents(through: 2, limit: 2))
+            }
+        }
+        #expect(firsts == [1, 1, 3, 3])
+        #expect(try store.makeReader().countDeliveries(DeliveryQuery([.exhausted])) == 0)
+    }
+
+    @Test("space that became free is used again")
+    func reuse() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let connection = try #require(store.writer?.connection)
+        let data = "\"" + String(repeating: "x", count: 50_000) + "\""
+        try append(store, "0", data: data)
+        var pages: [Int64] = []
+        for number in 1..<40 {
+            try append(store, "\(number)", data: data)
+            try store.transaction { (transaction) throws(StoreError) in
+                _ = try transaction.removeEvents(through: .max, limit: 500)
+            }
+            pages.append(try connection.integer("PRAGMA page_count"))
+        }
+        #expect(pages.last == pages[5])
+    }
+
+    @Test("recovery, removals and lists go by keys and indexes only")
+    func plans() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let connection = try #require(store.writer?.connection)
+        let statements = [
+            SQLiteStore.decidedAtCommonPosition, SQLiteStore.decidedOfLane, AttemptTable.removeOld,
+            WaitingTable.removeThrough, EventTable.removeMarks, RetentionQueries.since, RetentionQueries.about,
+            AttemptHeads.later, AttemptList.ofDelegate,
+        ]
+        let lists = [
+            WaitingList.page(WaitingList.ofAll), WaitingList.page(WaitingList.ofDelegate), Reader.eventsMatching,
+            Reader.eventsOfAppMatching, AttemptList.failures, AttemptList.ofDelivery,
+        ]
+        for sql in statements + lists {
+            let plan = try Statement(connection, "EXPLAIN QUERY PLAN " + sql).rows { $0.text(3) }
+            for table in ["attempts", "waiting", "events", "marks"] {
+                #expect(!plan.contains { $0.hasPrefix("SCAN \(table)") }, "\(plan)")
+            }
+            if sql == RetentionQueries.about { #expect(plan[0].contains("INTEGER PRIMARY KEY"), "\(plan)") }
+            if lists.contains(sql) { #expect(!plan.contains { $0.contains("TEMP B-TREE") }, "\(plan)") }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+import HeraldCore
+import HeraldCrypto
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldSQLite
+
+@Suite("Secrets at rest")
+struct SealingTests {
+    private let folder = TemporaryFolder()
+    private var path: String { folder.path + "/data" }
+    private var database: String { path + "/herald.db" }
+
+    private func key(_ byte: UInt8) throws -> Sealer {
+        Sealer(try MasterKey(bytes: Array(repeating: byte, count: MasterKey.byteCount)))
+    }
+
+    /// What must not be on the disk.
+    private static let secrets = [
+        "the signing secret", "the header's value", "whsec_in the answer", "the key of the certificate",
+        "?token=in-the-url",
+    ]
+
+    private let webhook = delegate(
+        1, url: "https://example.com/hook" + SealingTests.secrets[4],
+        settings: {
+            $0.headers = [KeyValue("authorization", SealingTests.secrets[1])]
+            $0.tls = TLSSettings(clientCertificate: "its certificate", clientKey: SealingTests.secrets[3])
+        },
+        state: { $0.secrets = [DelegateSecret(SigningSecret(bytes: Array(SealingTests.secrets[0].utf8)))] })
+    private let answer = StoredAnswer(
+        fingerprint: [1], status: 201, headers: [KeyValue("location", "/")], body: Array(SealingTests.secrets[2].utf8))
+
+    private func fill(_ store: SQLiteStore) throws {
+        try store.transaction { (transaction) throws(StoreError) in
+            try transaction.setDelegate(webhook)
+            try transaction.setDelegate(delegate(2))
+            try transaction.removeDelegate(2, at: 5)
+            for number in 0..<600 {
+                try transaction.setAnswer(answer, app: .default, key: "k\(number)", expiresAt: 100)
+            }
+        }
+    }
+
+    /// Opens the store, finds all of it, and closes it.
+    private func check(_ sealer: Sealer?, sourceLocation: SourceLocation = #_sourceLocation) throws {
+        let store = try SQLiteStore(folder: path, sealer: sealer)
+        defer { store.close() }
+        #expect(try store.recover().delegates.map(\.state) == [webhook.state], sourceLocation: sourceLocation)
+        try store.transaction { (transaction) throws(StoreError) in
+            for name in ["k0", "k599"] {
+                #expect(
+                    try transaction.answer(app: .default, key: name, now: 1) == answer, sourceLocation: sourceLocation)
+            }
+        }
+    }
+
+    /// Which secrets can be read in the files.
+    private func readable() -> [String] {
+        let files = (bytes(database) ?? []) + (bytes(database + "-wal") ?? [])
+        return Self.secrets.filter { contains(files, $0) }
+    }
+
+    @Test("without a key they are readable, with one they are not")
+    func sealed() throws {
+        let plain = try SQLiteStore(folder: path)
+        try fill(plain)
+        plain.close()
+        #expect(readable() == Self.secrets)
+        try check(nil)
+
+        let sealed = try SQLiteStore(folder: folder.path + "/sealed", sealer: try key(1))
+        defer { sealed.close() }
+        try fill(sealed)
+        let files = [".db", ".db-wal"].flatMap { bytes(folder.path + "/sealed/herald\($0)") ?? [] }
+        #expect(files.count > 100_000)
+        #expect(Self.secrets.filter { contains(files, $0) } == [])
+    }
+
+    @Test("the same key opens them again")
+    func again() throws {
+        let store = try SQLiteStore(folder: path, sealer: try key(1))
+        try fill(store)
+        store.close()
+        try check(try key(1))
+        #expect(readable() == [])
+    }
+
+    @Test("no key, or another one, is refused with what to do, and changes nothing")
+    func otherKey() throws {
+        try SQLiteStore(folder: path, sealer: try key(1)).close()
+        let before = bytes(database)
+        let missing = failure { _ = try SQLiteStore(folder: path) }
+        #expect(missing == .sealed(path: database, reason: "and no key was given"))
+        #expect(missing?.description.contains("HERALD_MASTER_KEY") == true)
+        let other = failure { _ = try SQLiteStore(folder: path, sealer: try key(2)) }
+        #expect(other == .sealed(path: database, reason: "under another key than the one that was given"))
+        #expect(bytes(database) == before)
+        let rewrapping = failure { try SQLiteStore.rewrap(folder: path, from: nil, to: try key(2)) }
+        #expect(rewrapping == missing)
+        try SQLiteStore(folder: path, sealer: try key(1)).close()
+    }
+
+    @Test("a key that is given for the first time seals what is there")
+    func firstKey() throws {
+        let store = try SQLiteStore(folder: path)
+        try fill(store)
+        store.close()
+        try check(try key(1))
+        #expect(readable() == [], "the old bytes are overwritten")
+        try check(try key(1))
+    }
+
+    @Test("a sealed database of before URLs were sealed is when it is opened")
+    func urls() throws {
+        let store = try SQLiteStore(folder: path, sealer: try key(1))
+        try fill(store)
+        try store.writer?.connection.execute(
+            "UPDATE delegates SET url = '\(webhook.settings.url)' WHERE key = 1")
+        store.close()
+        #expect(readable() == [Self.secrets[4]])
+        try check(try key(1))
+        #expect(readable() == [])
+        try check(try key(1))
+    }
+
+    @Test("rewrap changes the key, takes it away, and gives one")
+    func rewrap() throws {
+        let store = try SQLiteStore(folder: path, sealer: try key(1))
+        try fill(store)
+        #expect(throws: StoreError.self) { try SQLiteStore.rewrap(folder: path, from: try key(1), to: try key(2)) }
+        store.close()
+
+        try SQLiteStore.rewrap(folder: path, from: try key(1), to: try key(2))
+        #expect(failure { try check(try key(1)) } != nil)
+        try check(try key(2))
+        #expect(readable() == [])
+
+        try SQLiteStore.rewrap(folder: path, from: try key(2), to: nil)
+        try check(nil)
+
+        try SQLiteStore.rewrap(folder: path, from: nil, to: try key(3))
+        try check(try key(3))
+        #expect(readable() == [])
+    }
+
+    @Test("rewrap makes no database where there is none")
+    func rewrapNothing() throws {
+        guard case .notWritable(path, _)? = failure({ try SQLiteStore.rewrap(folder: path, from: nil, to: nil) })
+        else {
+            Issue.record("nothing was rewrapped")
+            return
+        }
+        #expect(!exists(path))
+    }
+
+    @Test("a value that was moved to another place does not open")
+    func moved() throws {
+        let store = try SQLiteStore(folder: path, sealer: try key(1))
+        defer { store.close() }
+        try fill(store)
+        try store.transaction { (transaction) throws(StoreError) in try transaction.setDelegate(delegate(3)) }
+        let connection = try #require(store.writer?.connection)
+        try connection.execute(
+            "UPDATE delegates SET secrets = (SELECT secrets FROM delegates WHERE key = 1) WHERE key = 3")
+        guard case .failed(let reason)? = failure({ _ = try store.recover() }) else {
+            Issue.record("a secret was read in a place that is not its own")
+            return
+        }
+        #expect(reason.contains("delegates/secrets/3"))
+    }
+}

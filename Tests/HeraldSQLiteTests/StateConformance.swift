@@ -1,0 +1,186 @@
+import HeraldCore
+import Testing
+
+@Suite("The current values and answers of every store")
+struct StateConformance {
+    private let user2 = AppKey(rawValue: 2)
+
+    @Test("an auth status is read back, inside the transaction too", arguments: StoreKind.allCases)
+    func authStatus(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let status = AuthStatus(
+            app: .default, userID: "42", isLoggedIn: true, user: Array(#"{"id":42}"#.utf8), since: 5, eventID: "e1")
+        let later = AuthStatus(app: .default, userID: "42", isLoggedIn: false, user: [], since: 6, eventID: "e2")
+        try fixture.store.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.authStatus(app: .default, userID: "42") == nil)
+            try transaction.setAuthStatus(status)
+            #expect(try transaction.authStatus(app: .default, userID: "42") == status)
+        }
+        _ = try fixture.restart()
+        #expect(try fixture.store.makeReader().authStatus(app: .default, userID: "42") == status)
+        #expect(try fixture.store.makeReader().authStatus(app: user2, userID: "42") == nil)
+        try fixture.store.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.authStatus(app: .default, userID: "42") == status)
+            try transaction.setAuthStatus(later)
+        }
+        #expect(try fixture.store.makeReader().authStatus(app: .default, userID: "42") == later)
+    }
+
+    @Test("the last app state of each app is recovered", arguments: StoreKind.allCases)
+    func appState(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let states = [
+            AppState(app: .default, state: Array("\"open\"".utf8), since: 1, eventID: "a"),
+            AppState(app: user2, state: Array("{}".utf8), since: 2, eventID: "b"),
+            AppState(app: .default, state: Array("null".utf8), since: 3, eventID: "c"),
+        ]
+        for state in states {
+            try fixture.store.transaction { (transaction) throws(StoreError) in try transaction.setAppState(state) }
+        }
+        #expect(try fixture.restart().appStates == [states[2], states[1]])
+    }
+
+    @Test("event types are kept as they were described last", arguments: StoreKind.allCases)
+    func eventTypes(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        func type(_ name: String, app: AppKey = .default, _ check: EventTypeRecord.Check, version: Int64 = 1)
+            -> EventTypeRecord
+        {
+            EventTypeRecord(
+                app: app, type: name, description: "what \(name) means", example: check == .off ? nil : Array("1".utf8),
+                schema: check == .off ? nil : Array("true".utf8), check: check, createdAt: 5, updatedAt: 5 + version,
+                version: version)
+        }
+        try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.setEventType(type("b", .off))
+            try transaction.setEventType(type("a", .report))
+            try transaction.setEventType(type("a", app: user2, .enforce))
+            try transaction.setEventType(type("c", .off))
+        }
+        try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.setEventType(type("b", .enforce, version: 2))
+            try transaction.removeEventType("c", app: .default)
+            try transaction.removeEventType("b", app: user2)
+        }
+        #expect(
+            try fixture.restart().eventTypes == [
+                type("a", .report), type("b", .enforce, version: 2), type("a", app: user2, .enforce),
+            ])
+    }
+
+    @Test("keys are kept as they were written last", arguments: StoreKind.allCases)
+    func keys(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        func key(_ id: String, app: AppKey = .default, expiresAt: Int64? = nil, lastUsedAt: Int64? = nil) -> APIKey {
+            APIKey(
+                app: app, id: id, name: "the key \(id)", scopes: [.publish, .read], digest: Array(id.utf8),
+                createdAt: 5,
+                expiresAt: expiresAt, lastUsedAt: lastUsedAt)
+        }
+        try fixture.transaction { (transaction) throws(StoreError) in
+            for id in ["key_a", "key_b", "key_c"] { try transaction.setKey(key(id)) }
+        }
+        try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.setKey(key("key_b", expiresAt: 9, lastUsedAt: 8))
+            try transaction.setKey(key("key_d", app: user2))
+            try transaction.removeKey("key_a")
+            try transaction.removeKey("key_unknown")
+        }
+        #expect(
+            try fixture.restart().keys == [
+                key("key_b", expiresAt: 9, lastUsedAt: 8), key("key_c"), key("key_d", app: user2),
+            ])
+    }
+
+    @Test("apps are kept as they were written last, and no key is given twice", arguments: StoreKind.allCases)
+    func apps(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        func app(_ key: Int64, _ name: String, maxDelegates: Int? = nil, version: Int64 = 1) -> App {
+            App(
+                key: AppKey(rawValue: key), id: "app_\(key)",
+                settings: App.Settings(name: name, maxDelegates: maxDelegates, eventsPerSecond: maxDelegates),
+                createdAt: 5, updatedAt: 5 + version, version: version)
+        }
+        #expect(try fixture.restart().apps.isEmpty)
+        let status = AuthStatus(
+            app: AppKey(rawValue: 4), userID: "42", isLoggedIn: true, user: Array("{}".utf8), since: 5, eventID: "e1")
+        try fixture.transaction { (transaction) throws(StoreError) in
+            for (key, name) in [(2, "two"), (3, "three"), (4, "four")] as [(Int64, String)] {
+                try transaction.setApp(app(key, name))
+            }
+            try transaction.setAuthStatus(status)
+        }
+        try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.setApp(app(2, "zwei", maxDelegates: 7, version: 2))
+            try transaction.removeApp(AppKey(rawValue: 4), at: 9)
+        }
+        let recovery = try fixture.restart()
+        #expect(recovery.apps == [app(2, "zwei", maxDelegates: 7, version: 2), app(3, "three")])
+        #expect(recovery.nextAppKey == AppKey(rawValue: 5))
+        #expect(try fixture.store.makeReader().authStatus(app: AppKey(rawValue: 4), userID: "42") == nil)
+    }
+
+    @Test("the audit log has what was added, newest first", arguments: StoreKind.allCases)
+    func audit(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let entries = (1...5).map { number in
+            AuditEntry(
+                Provenance(actor: "key_\(number)", address: "192.0.2.\(number)", action: "DELETE /v1/delegates/{id}"),
+                app: number == 2 ? user2 : .default, target: number == 3 ? nil : "dlg_\(number)", time: Int64(number))
+        }
+        for entry in entries {
+            try fixture.transaction { (transaction) throws(StoreError) in try transaction.addAudit(entry) }
+        }
+        _ = try fixture.restart()
+        let reader = try fixture.store.makeReader()
+        let newest = try reader.audit(before: .max, limit: 3)
+        #expect(newest.map(\.entry) == [entries[4], entries[3], entries[2]])
+        #expect(try reader.audit(before: newest[2].id, limit: 9).map(\.entry) == [entries[1], entries[0]])
+    }
+
+    @Test("the log of one app holds nothing of another's", arguments: StoreKind.allCases)
+    func eventsOfApps(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let three = AppKey(rawValue: 3)
+        try fixture.append([
+            event("a", app: user2), event("b"), event("c", app: three), event("d", app: user2), event("a"),
+        ])
+        for (app, ids) in [(AppKey.default, ["a", "b"]), (user2, ["d", "a"]), (three, ["c"])] {
+            var query = EventQuery()
+            query.app = app
+            #expect(try fixture.store.makeReader().events(query).map(\.event.id) == ids)
+        }
+    }
+
+    @Test("an answer is found until it expires, and forgotten in steps", arguments: StoreKind.allCases)
+    func answers(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let answer = StoredAnswer(
+            fingerprint: [1, 2, 3], status: 202, headers: [KeyValue("location", "/v1/events/a")], body: Array("{}".utf8)
+        )
+        let empty = StoredAnswer(fingerprint: [], status: 204, headers: [], body: [])
+        try fixture.store.transaction { (transaction) throws(StoreError) in
+            try transaction.setAnswer(answer, app: .default, key: "k", expiresAt: 100)
+            try transaction.setAnswer(empty, app: user2, key: "k", expiresAt: 50)
+            #expect(try transaction.answer(app: .default, key: "k", now: 99) == answer)
+        }
+        _ = try fixture.restart()
+        try fixture.store.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.answer(app: .default, key: "k", now: 99) == answer)
+            #expect(try transaction.answer(app: .default, key: "k", now: 100) == nil)
+            #expect(try transaction.answer(app: user2, key: "k", now: 49) == empty)
+            #expect(try transaction.answer(app: .default, key: "other", now: 0) == nil)
+            try transaction.removeExpiredAnswers(now: 100, limit: 0)
+        }
+        try fixture.store.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.answer(app: user2, key: "k", now: 0) == empty)
+            try transaction.removeExpiredAnswers(now: 60, limit: 10)
+        }
+        try fixture.store.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.answer(app: user2, key: "k", now: 0) == nil)
+            #expect(try transaction.answer(app: .default, key: "k", now: 0) == answer)
+            try transaction.setAnswer(empty, app: .default, key: "k", expiresAt: 200)
+            #expect(try transaction.answer(app: .default, key: "k", now: 150) == empty)
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import HeraldCore
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldSQLite
+
+/// The stores that the conformance suite runs against.
+enum StoreKind: CaseIterable {
+    case memory, sqlite
+}
+
+/// A store of its own for one test.
+final class StoreFixture {
+    let folder = TemporaryFolder()
+    private(set) var store: any EventStore
+
+    init(_ kind: StoreKind) throws {
+        switch kind {
+        case .memory: store = MemoryStore()
+        case .sqlite: store = try SQLiteStore(folder: folder.path)
+        }
+    }
+
+    deinit { store.close() }
+
+    /// What a restart finds. (Memory survives none; it tells what it would find.)
+    func restart() throws -> Recovery {
+        if store is SQLiteStore {
+            store.close()
+            store = try SQLiteStore(folder: folder.path)
+        }
+        return try store.recover()
+    }
+
+    func append(_ events: [Event]) throws {
+        try store.transaction { (transaction) throws(StoreError) in
+            for event in events { _ = try transaction.append(event) }
+        }
+    }
+
+    func write(_ change: (inout Checkpoint) -> Void) throws {
+        var checkpoint = Checkpoint()
+        change(&checkpoint)
+        try store.transaction { (transaction) throws(StoreError) in try transaction.write(checkpoint) }
+    }
+
+    /// What the body returns.
+    @discardableResult
+    func transaction<Result>(_ body: (any StoreTransaction) throws(StoreError) -> Result) throws -> Result {
+        var result: Result?
+        try store.transaction { (transaction) throws(StoreError) in result = try body(transaction) }
+        return try #require(result)
+    }
+
+    func set(_ delegates: WebhookDelegate...) throws {
+        try store.transaction { (transaction) throws(StoreError) in
+            for delegate in delegates { try transaction.setDelegate(delegate) }
+        }
+    }
+}
+
+func event(
+    _ id: String, type: String = "order.created", subject: String? = nil, time: Int64 = 1000,
+    attributes: [KeyValue] = [], audience: DelegateKey? = nil, data: String = "{}", app: AppKey = .default
+) -> Event {
+    Event(
+        app: app, id: id, type: type, subject: subject, time: time, attributes: attributes, audience: audience,
+        data: Array(data.utf8))
+}
+
+func delegate(
+    _ key: DelegateKey, url: String? = nil, settings change: (inout WebhookSettings) -> Void = { _ in },
+    state adjust: (inout WebhookDelegate.State) -> Void = { _ in }, status: WebhookDelegate.Status = .active,
+    version: Int64 = 1, app: AppKey = .default
+) -> WebhookDelegate {
+    var settings = WebhookSettings(url: url ?? "https://example.com/\(key)")
+    change(&settings)
+    var state = WebhookDelegate.State(
+        settings: settings, status: status,
+        secrets: [SigningSecret(bytes: Array(0...31)), SigningSecret(bytes: Array(58...90))].map { DelegateSecret($0) })
+    adjust(&state)
+    return WebhookDelegate(
+        app: app, key: key, id: "dlg_\(key)", state: state, start: 3, createdAt: 10, updatedAt: 20, version: version)
+}
+
+func attempt(
+    _ delegate: DelegateKey, _ event: Sequence, number: Int = 1, status: Int? = 200, failure: CallbackFailure? = nil,
+    detail: String = "", excerpt: String = "", startedAt: Int64 = 5000
+) -> AttemptRecord {
+    AttemptRecord(
+        delegate: delegate, event: event, number: number, startedAt: startedAt, duration: 1234, status: status,
+        failure: failure, detail: detail, excerpt: Array(excerpt.utf8))
+}
+
+/// The error that the body throws.
+func failure(_ body: () throws -> Void) -> StoreError? {
+    do {
+        try body()
+        return nil
+    } catch {
+        return error as? StoreError
+    }
+}

@@ -1,0 +1,44 @@
+import HeraldJSON
+import HeraldSchema
+import Testing
+
+func schema(_ json: String) throws -> JSONSchema {
+    var budget = WorkBudget()
+    return try JSONSchema(JSONDocument(parsing: json).root, within: &budget)
+}
+
+/// `pointer: detail` of each violation.
+func violations(_ schema: String, _ value: String, limit: Int = 20) throws -> [String] {
+    var budget = WorkBudget()
+    return try violations(schema, value, limit: limit, within: &budget)
+}
+
+/// The same, and what it costs.
+func violations(
+    _ schema: String, _ value: String, limit: Int = 20, within budget: inout WorkBudget
+) throws -> [String] {
+    let document = try JSONDocument(parsing: value, limits: JSONLimits(values: .max, keyBytes: 1_024))
+    return try HeraldSchemaTests.schema(schema).violations(of: document.root, limit: limit, within: &budget).map {
+        "\($0.pointer): \($0.detail)"
+    }
+}
+
+/// What is wrong with a schema, by place; nothing when it is right.
+func problems(_ json: String) throws -> [String] {
+    let value = try JSONDocument(parsing: json, limits: JSONLimits(values: .max, keyBytes: 1_024)).root
+    var budget = WorkBudget()
+    do throws(SchemaError) {
+        _ = try JSONSchema(value, within: &budget)
+        return []
+    } catch {
+        #expect(error.problems.allSatisfy { !$0.detail.isEmpty })
+        return error.problems.map(\.pointer)
+    }
+}
+
+/// A text as a JSON string.
+func quoted(_ text: String) -> String {
+    var json = JSONWriter()
+    json.string(text)
+    return String(decoding: json.bytes, as: UTF8.self)
+}

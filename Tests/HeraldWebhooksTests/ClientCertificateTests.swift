@@ -1,0 +1,106 @@
+import HeraldCore
+import HeraldTestSupport
+import HeraldWebhooks
+import Testing
+
+@Suite("What a delegate asks of TLS", .timeLimit(.minutes(5)))
+struct ClientCertificateTests {
+    private let authority: CertificateAuthority
+    private let clients: CertificateAuthority
+    private let folder = TemporaryFolder()
+
+    init() throws {
+        authority = try CertificateAuthority()
+        clients = try CertificateAuthority()
+    }
+
+    private func loop() throws -> SendingLoop {
+        let file = try folder.write(authority.pem, to: "ca.pem")
+        return try SendingLoop(keeping: folder) { $0.certificateAuthorities = file }
+    }
+
+    @Test("its own authorities are trusted in place of all others, for it alone")
+    func authorities() async throws {
+        let own = try CertificateAuthority()
+        let receiver = try Receiver(tls: ReceiverTLS(own))
+        let usual = try Receiver(tls: ReceiverTLS(authority))
+        let loop = try loop()
+        defer {
+            loop.stop()
+            receiver.close()
+            usual.close()
+        }
+        let tls = TLSSettings(authorities: own.pem)
+        #expect(await loop.send(delegate(receiver.url())).failure == .tls)
+        #expect(await loop.send(delegate(receiver.url(), key: 2) { $0.tls = tls }).isSuccess)
+        #expect(await loop.send(delegate(receiver.url(), key: 3)).failure == .tls)
+        #expect(await loop.send(delegate(usual.url(), key: 4) { $0.tls = tls }).failure == .tls)
+        #expect(await loop.send(delegate(usual.url(), key: 5)).isSuccess)
+    }
+
+    @Test("of TLS 1.2 a receiver is spoken to with forward secrecy and authenticated encryption, or not at all")
+    func suites() async throws {
+        let old = try Receiver(tls: ReceiverTLS(authority, oldCiphers: "ECDHE-ECDSA-AES128-SHA:AES128-SHA"))
+        let good = try Receiver(tls: ReceiverTLS(authority, oldCiphers: "ECDHE-ECDSA-AES128-GCM-SHA256"))
+        let loop = try loop()
+        defer {
+            loop.stop()
+            old.close()
+            good.close()
+        }
+        #expect(await loop.send(delegate(old.url())).failure == .tls)
+        #expect(old.requests.isEmpty)
+        #expect(await loop.send(delegate(good.url(), key: 2)).isSuccess)
+    }
+
+    @Test("a receiver with another key than the pinned one gets nothing, whoever vouches for it")
+    func pin() async throws {
+        let receiver = try Receiver(tls: ReceiverTLS(authority))
+        let loop = try loop()
+        defer {
+            loop.stop()
+            receiver.close()
+        }
+        let other = try authority.makeIdentity().pin
+        let outcome = await loop.send(delegate(receiver.url()) { $0.tls = TLSSettings(pin: other) })
+        #expect(outcome.failure == .tls, "\(outcome)")
+        #expect(receiver.requests.isEmpty)
+        let pin = try #require(receiver.pin)
+        #expect(await loop.send(delegate(receiver.url(), key: 2) { $0.tls = TLSSettings(pin: pin) }).isSuccess)
+    }
+
+    @Test("a receiver that demands a client certificate gets it, and from each delegate over a connection of its own")
+    func clientCertificate() async throws {
+        let receiver = try Receiver(tls: ReceiverTLS(authority, clientAuthority: clients))
+        let loop = try loop()
+        defer {
+            loop.stop()
+            receiver.close()
+        }
+        let identity = try clients.makeIdentity(names: ["herald.example"])
+        let tls = TLSSettings(clientCertificate: identity.certificate, clientKey: identity.key)
+        for _ in 1...3 {
+            #expect(await loop.send(delegate(receiver.url("/1"), key: 1) { $0.tls = tls }).isSuccess)
+        }
+        #expect(receiver.connectionCount == 1)
+        // The same certificate, another delegate.
+        #expect(await loop.send(delegate(receiver.url("/2"), key: 2) { $0.tls = tls }).isSuccess)
+        #expect(receiver.connectionCount == 2)
+        // Without one, or with a stranger's, nothing arrives, over no connection that is open already either.
+        #expect(await !loop.send(delegate(receiver.url("/3"), key: 3)).isSuccess)
+        let stranger = try authority.makeIdentity()
+        let wrong = TLSSettings(clientCertificate: stranger.certificate, clientKey: stranger.key)
+        #expect(await !loop.send(delegate(receiver.url("/4"), key: 4) { $0.tls = wrong }).isSuccess)
+        #expect(Set(receiver.requests.map(\.path)) == ["/1", "/2"])
+    }
+
+    @Test("the key is never printed")
+    func printing() {
+        let tls = TLSSettings(clientCertificate: "certificate", clientKey: "the private key")
+        var dumped = ""
+        dump(tls, to: &dumped)
+        for text in ["\(tls)", String(reflecting: tls), dumped, "\(WebhookSettings(url: "https://a/"))"] {
+            #expect(!text.contains("the private key"))
+        }
+    }
+}

@@ -1,0 +1,87 @@
+import HeraldCore
+import HeraldRuntime
+import HeraldTestSupport
+import HeraldWebhooks
+import Testing
+
+/// Connections that were fine for the last callback and are dead for this one.
+@Suite(.timeLimit(.minutes(5))) struct DeadConnectionTests {
+    @Test("a connection that the receiver closed while it was idle is replaced without a failure")
+    func idleClose() async throws {
+        let receiver = try Receiver()
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        for round in 1...5 {
+            #expect(await loop.send(delegate(receiver.url())).isSuccess)
+            #expect(receiver.connectionCount == round)
+            receiver.closeConnections()
+        }
+    }
+
+    /// Answers the first request of each connection, and does `reply` with the others.
+    private func outcomes(
+        _ reply: ReceiverReply, _ event: Event = event()
+    ) async throws -> (outcomes: [CallbackOutcome], requests: [ReceivedRequest]) {
+        let receiver = try Receiver { $0.position == 1 ? .status(200) : reply }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        var outcomes: [CallbackOutcome] = []
+        for _ in 1...3 { outcomes.append(await loop.send(delegate(receiver.url()), event)) }
+        return (outcomes, receiver.requests)
+    }
+
+    @Test("a callback is sent again at once when its old connection closes before a byte of the answer")
+    func closed() async throws {
+        for reply in [ReceiverReply.close, .reset] {
+            let (outcomes, requests) = try await outcomes(reply)
+            #expect(outcomes.allSatisfy { $0.isSuccess })
+            #expect(outcomes.allSatisfy { !$0.transport.isReused })
+            #expect(requests.map(\.connection) == [1, 1, 2, 2, 3])
+            #expect(Set(requests.map { $0.header("herald-attempt") }) == ["1"])
+        }
+    }
+
+    @Test(
+        "once its headers have come, it is the answer; when they have only begun, it is none and nothing is sent again")
+    func begun() async throws {
+        for (reply, status) in [("HTTP/1.1 500 x\r\n\r\n", 500), ("HTTP/1.1 500 x\r\n", nil)] {
+            let (outcomes, requests) = try await outcomes(.thenClose(.raw(reply)))
+            #expect(outcomes.map(\.status) == [200, status, 200])
+            #expect(requests.map(\.connection) == [1, 1, 2])
+        }
+    }
+
+    @Test(
+        "a connection that breaks while a large body is on its way is replaced too",
+        arguments: BreakingReceiver.Ending.allCases)
+    func brokenWhileSending(_ ending: BreakingReceiver.Ending) async throws {
+        let large = event("\"" + String(repeating: "x", count: 8_000_000) + "\"")
+        let receiver = try BreakingReceiver(ending)
+        let loop = try SendingLoop()
+        defer { loop.stop() }
+        let target = delegate(receiver.url)
+        #expect(await loop.send(target).isSuccess)
+        let outcome = await loop.send(target, large)
+        #expect(outcome.isSuccess, "\(outcome)")
+        #expect(!outcome.transport.isReused)
+        #expect(receiver.connectionCount == 2)
+    }
+
+    @Test("a new connection that closes without an answer is a failure, not another try")
+    func newConnection() async throws {
+        let receiver = try Receiver { _ in .close }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        #expect(await loop.send(delegate(receiver.url())).failure == .protocolError)
+        #expect(receiver.requests.count == 1)
+    }
+}

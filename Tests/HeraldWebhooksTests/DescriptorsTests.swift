@@ -1,0 +1,38 @@
+import Glibc
+import HeraldRuntime
+import Testing
+
+@testable import HeraldWebhooks
+
+/// What epoll knows of libcurl's sockets.
+@Suite(.timeLimit(.minutes(5))) struct DescriptorsTests {
+    /// What one look at epoll finds ready, and who waits for it.
+    private func ready(_ descriptors: Descriptors) -> [Multi.Kind?] {
+        var found: [Multi.Kind?] = []
+        descriptors.epoll.wait(milliseconds: 0) { descriptor, _ in
+            found.append(descriptors.waiting(for: descriptor))
+        }
+        return found
+    }
+
+    @Test("a connection whose transfer ended while it waited to write stays open, and is watched for its end")
+    func idleAfterWriting() throws {
+        var pair: [Int32] = [0, 0]
+        try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)
+        let (own, other) = (pair[0], pair[1])
+        defer { close(own) }
+        let descriptors = try Descriptors()
+
+        // The answer was there before libcurl had asked to be told of it.
+        descriptors.want(own, read: false, write: true, nothing: false, .http1)
+        #expect(ready(descriptors) == [.http1])
+        descriptors.want(own, read: false, write: false, nothing: true, .http1)
+        #expect(ready(descriptors).isEmpty)
+        #expect(send(other, "a", 1, Int32(MSG_NOSIGNAL)) == 1)
+
+        // What nobody asked for makes it unusable.
+        #expect(ready(descriptors) == [nil])
+        #expect(send(own, "a", 1, Int32(MSG_NOSIGNAL)) == -1)
+        close(other)
+    }
+}

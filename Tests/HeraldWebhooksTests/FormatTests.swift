@@ -1,0 +1,90 @@
+import HeraldCore
+import HeraldJSON
+import HeraldTestSupport
+import HeraldWebhooks
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct FormatTests {
+    private let event = Event(
+        id: "evt_1", type: "order.created", subject: "order:7", time: 1_614_265_330_999,
+        attributes: [
+            KeyValue("traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"),
+            KeyValue("partitionkey", "a b"),
+        ], data: #"{"n":  1}"#.utf8)
+
+    private func request(
+        _ format: WebhookSettings.Format, _ events: [Event], source: String = "/shop"
+    ) async throws -> [ReceivedRequest] {
+        let receiver = try Receiver()
+        let loop = try SendingLoop { $0.source = source }
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let target = delegate(receiver.url(), headers: [KeyValue("x-team", "blue")]) { $0.format = format }
+        for event in events { #expect(await loop.send(target, event).isSuccess) }
+        return receiver.requests
+    }
+
+    @Test("a CloudEvent in structured mode is one signed document")
+    func structured() async throws {
+        let request = try #require(try await request(.cloudevents, [event]).first)
+        #expect(request.header("content-type") == "application/cloudevents+json; charset=utf-8")
+        #expect(request.text.contains(#""data":{"n":  1}"#))
+        let document = try JSONDocument(parsing: request.body).root
+        let expected = [
+            "specversion": "1.0", "id": "evt_1", "source": "/shop", "type": "order.created", "subject": "order:7",
+            "time": "2021-02-25T15:02:10.999Z", "datacontenttype": "application/json", "partitionkey": "a b",
+        ]
+        for (name, value) in expected { #expect(document[name]?.string == value, "\(name)") }
+        #expect(request.headers.allSatisfy { !$0.name.lowercased().hasPrefix("ce-") })
+        #expect(request.header("x-team") == "blue")
+        #expect(try request.header("webhook-signature") == v1(secretBytes, request))
+    }
+
+    @Test("a CloudEvent in binary mode is the bare data with ce- headers, and the data is what is signed")
+    func binary() async throws {
+        let request = try #require(try await request(.cloudeventsBinary, [event]).first)
+        #expect(request.text == #"{"n":  1}"#)
+        #expect(request.headers.filter { $0.name == "content-type" }.map(\.value) == ["application/json"])
+        let expected = [
+            "ce-specversion": "1.0", "ce-id": "evt_1", "ce-source": "/shop", "ce-type": "order.created",
+            "ce-subject": "order:7", "ce-time": "2021-02-25T15:02:10.999Z", "ce-partitionkey": "a%20b",
+        ]
+        for (name, value) in expected { #expect(request.header(name) == value, "\(name)") }
+        #expect(request.header("content-length") == "9")
+        #expect(request.header("webhook-id") == "evt_1")
+        #expect(try request.header("webhook-signature") == v1(secretBytes, request))
+    }
+
+    @Test("headers of one event don't stay for the next", arguments: WebhookSettings.Format.allCases)
+    func noLeftovers(_ format: WebhookSettings.Format) async throws {
+        let bare = Event(id: "evt_2", type: "ping", subject: nil, time: 0, data: "null".utf8)
+        let requests = try await request(format, [event, bare, event])
+        #expect(requests.map { $0.header("traceparent") != nil } == [true, false, true])
+        #expect(requests.map { $0.header("ce-subject") != nil }[1] == false)
+        #expect(requests.allSatisfy { $0.header("x-team") == "blue" })
+        #expect(requests[0].body == requests[2].body)
+        for request in requests { #expect(try request.header("webhook-signature") == v1(secretBytes, request)) }
+    }
+
+    @Test("delegates with different formats share one event")
+    func mixed() async throws {
+        let receiver = try Receiver()
+        let loop = try SendingLoop { $0.capacity = 1 }
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        for round in 0..<2 {
+            for (key, format) in WebhookSettings.Format.allCases.enumerated() {
+                let target = delegate(receiver.url(), key: Int64(3 * round + key)) { $0.format = format }
+                #expect(await loop.send(target, event).isSuccess)
+            }
+        }
+        let types = receiver.requests.map { $0.header("content-type") ?? "" }
+        #expect(types[..<3].map { $0.contains("cloudevents") } == [false, true, false])
+        #expect(types[..<3] == types[3...])
+        #expect(receiver.requests[..<3].map(\.body) == receiver.requests[3...].map(\.body))
+    }
+}

@@ -1,0 +1,104 @@
+import HeraldCore
+import HeraldRuntime
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldWebhooks
+
+/// The gates behind the first one: what happens when an address that nobody judged gets as far as libcurl.
+@Suite struct GateTests {
+    private let strict = AddressGuard()
+    private let lax = AddressGuard(allowLoopback: true)
+
+    private func sender(_ addressGuard: AddressGuard) throws -> CurlSender {
+        try CurlSender(.init(version: "1", addressGuard: addressGuard), resolver: Resolver())
+    }
+
+    @Test("a socket to a refused address is not opened")
+    func socketGate() throws {
+        let (listener, port) = try listenOnLoopback()
+        _ = listener
+        let sender = try sender(strict)
+        let delegate = delegate("http://127.0.0.1:\(port)/")
+        sender.targets[delegate.key] = try Target(delegate, userAgent: "", addressGuard: lax)
+        sender.start(Callback(token: 1, delegate: delegate, event: event(), attempt: 1))
+        var outcomes: [CallbackOutcome] = []
+        while outcomes.isEmpty { sender.poll(nanoseconds: nil) { outcomes.append($1) } }
+        #expect(outcomes.map(\.verdict) == [.failed(.refused, detail: "loopback 127.0.0.0/8")])
+        sender.close { _, _ in }
+    }
+
+    @Test("a request on an open connection to a refused address is not sent")
+    func requestGate() throws {
+        let sender = try sender(strict)
+        let transfer = try #require(
+            Transfer(index: 0, descriptors: sender.descriptors, addressGuard: strict, caFile: nil))
+        let pointer = Unmanaged.passUnretained(transfer).toOpaque()
+        func verdict(_ peer: String) -> Int32 {
+            var text = peer.utf8CString.map { $0 }
+            return onRequest(pointer, &text, nil, 80, 0)
+        }
+        for peer in ["127.0.0.1", "10.0.0.1", "::1", "/run/socket", ""] {
+            transfer.refusal = nil
+            #expect(verdict(peer) == 1)
+            #expect(transfer.refusal != nil)
+        }
+        #expect(verdict("8.8.8.8") == 0)
+        sender.close { _, _ in }
+    }
+
+    @Test("a sender that is dropped frees what it holds")
+    func dropped() async throws {
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        defer {
+            gate.open()
+            receiver.close()
+        }
+        weak var gone: Transfer?
+        do {
+            let sender = try sender(lax)
+            let delegate = delegate(receiver.url())
+            sender.start(Callback(token: 1, delegate: delegate, event: event(), attempt: 1))
+            sender.poll(nanoseconds: 0) { _, _ in }
+            gone = sender.pool.all.first
+            #expect(gone != nil)
+        }
+        #expect(gone == nil)
+    }
+
+    @Test("handles are used again, by the delegate that had them before when possible")
+    func handles() async throws {
+        let receiver = try Receiver()
+        let sender = try sender(lax)
+        defer { receiver.close() }
+        let delegates = (1...3).map { delegate(receiver.url("/\($0)"), key: DelegateKey($0)) }
+        for delegate in delegates + delegates {
+            sender.start(Callback(token: 1, delegate: delegate, event: event(), attempt: 1))
+            var isDone = false
+            while !isDone {
+                sender.poll(nanoseconds: nil) { _, outcome in
+                    #expect(outcome.isSuccess)
+                    isDone = true
+                }
+            }
+        }
+        #expect(sender.pool.all.count == 3)
+        #expect(sender.openCount == 0)
+        #expect(sender.targets.values.allSatisfy { $0.openCount == 0 && $0.idle.count == 1 })
+        sender.close { _, _ in }
+    }
+
+    @Test("idle delegates beyond the limit are forgotten")
+    func idleTargets() throws {
+        let sender = try sender(strict)
+        for key in 1...5000 {
+            let delegate = delegate("http://10.0.0.1/", key: DelegateKey(key))
+            sender.start(Callback(token: key, delegate: delegate, event: event(), attempt: 1))
+        }
+        #expect(sender.targets.count <= 4096)
+        var count = 0
+        sender.close { _, _ in count += 1 }
+        #expect(count == 5000)
+    }
+}

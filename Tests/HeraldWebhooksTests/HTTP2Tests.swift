@@ -1,0 +1,204 @@
+import HeraldCore
+import HeraldRuntime
+import HeraldTestSupport
+import HeraldWebhooks
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct HTTP2Tests {
+    private func delegate2(_ url: String, key: DelegateKey = 1, timeout: Int = 20) -> WebhookDelegate {
+        delegate(url, key: key, timeout: timeout, headers: [KeyValue("X-Team", "blue")]) { $0.httpVersion = .http2 }
+    }
+
+    @Test("without TLS, HTTP/2 is spoken from the first byte, and everything arrives as over HTTP/1.1")
+    func priorKnowledge() async throws {
+        let receiver = try Receiver { _ in .status(200, headers: [("retry-after", "7")], body: "thanks") }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let outcome = await loop.send(delegate2(receiver.url("/hook?x=1")), attempt: 2)
+        #expect(outcome.verdict == .answered(status: 200, retryAfter: 7))
+        #expect(outcome.excerpt == Array("thanks".utf8))
+        #expect(outcome.transport.peer == "127.0.0.1:\(receiver.port)")
+        #expect(outcome.transport.bytesSent == Int64(event().body.count))
+        let request = try #require(receiver.requests.first)
+        #expect(request.version == .http2)
+        #expect(request.method == "POST")
+        #expect(request.path == "/hook?x=1")
+        #expect(request.body == event().body)
+        #expect(request.header("x-team") == "blue")
+        #expect(request.header("herald-attempt") == "2")
+        #expect(request.header("content-type") == "application/json")
+        #expect(try request.header("webhook-signature") == v1(secretBytes, request))
+        let handshake = await loop.send(delegate2(receiver.url()), purpose: .handshake)
+        #expect(handshake.isSuccess)
+        #expect(await loop.send(delegate2(receiver.url())).isSuccess)
+        #expect(receiver.requests.map(\.method) == ["POST", "OPTIONS", "POST"])
+    }
+
+    /// A receiver that speaks TLS, and a loop that trusts it.
+    private func secure(
+        offersHTTP2: Bool = true, capacity: Int = 1024, script: @escaping Receiver.Script = { _ in .status(200) }
+    ) throws -> (Receiver, SendingLoop) {
+        let folder = TemporaryFolder()
+        let authority = try CertificateAuthority()
+        let file = folder.path + "/ca.pem"
+        try write(authority.pem, to: file)
+        let receiver = try Receiver(tls: ReceiverTLS(authority, offersHTTP2: offersHTTP2), script: script)
+        let loop = try SendingLoop(keeping: folder) {
+            $0.certificateAuthorities = file
+            $0.capacity = capacity
+        }
+        return (receiver, loop)
+    }
+
+    @Test("with TLS it is agreed on, or it is HTTP/1.1", arguments: [true, false])
+    func negotiated(_ offersHTTP2: Bool) async throws {
+        let (receiver, loop) = try secure(offersHTTP2: offersHTTP2)
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let target = delegate2(receiver.url())
+        let first = await loop.send(target)
+        #expect(first.isSuccess, "\(first)")
+        #expect(first.transport.tls > 0)
+        #expect(first.transport.connect > 0)
+        let second = await loop.send(target)
+        #expect(second.transport.isReused)
+        #expect(second.transport.tls == 0)
+        let expected: ReceivedRequest.Version = offersHTTP2 ? .http2 : .http1
+        #expect(receiver.requests.map(\.version) == [expected, expected])
+        #expect(receiver.connectionCount == 1)
+    }
+
+    @Test("many callbacks at once share one connection")
+    func multiplexed() async throws {
+        let gate = ReceiverGate()
+        let (receiver, loop) = try secure { _ in .held(gate) }
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let target = delegate2(receiver.url(), timeout: 30)
+        await withTaskGroup(of: Void.self) { group in
+            for number in 1...50 {
+                group.addTask { #expect(await loop.send(target, event(id: "evt_\(number)")).isSuccess) }
+            }
+            let requests = await receiver.requests(50)
+            #expect(Set(requests.map { $0.header("webhook-id") }).count == 50)
+            #expect(receiver.connectionCount == 1)
+            gate.open()
+        }
+    }
+
+    @Test("delegates of one host speak what each of them asked for")
+    func sideBySide() async throws {
+        let (receiver, loop) = try secure(capacity: 1)
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        for _ in 1...3 {
+            #expect(await loop.send(delegate(receiver.url(), key: 1)).isSuccess)
+            #expect(await loop.send(delegate2(receiver.url(), key: 2)).isSuccess)
+        }
+        #expect(receiver.requests.map(\.version) == [.http1, .http2, .http1, .http2, .http1, .http2])
+        #expect(receiver.connectionCount == 2)
+    }
+
+    @Test("frames between two requests don't end the connection")
+    func framesInBetween() async throws {
+        let (receiver, loop) = try secure()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        // Large enough for the receiver to extend its window.
+        let large = event("\"" + String(repeating: "x", count: 1_000_000) + "\"")
+        for _ in 1...5 { #expect(await loop.send(delegate2(receiver.url()), large).isSuccess) }
+        #expect(receiver.connectionCount == 1)
+        #expect(receiver.requests.allSatisfy { $0.body == large.body })
+    }
+
+    @Test("a stream that was refused, and a connection that was closed while idle, are no failures")
+    func refusedAndClosed() async throws {
+        let (receiver, loop) = try secure { $0.connection == 1 && $0.position == 2 ? .refuse : .status(200) }
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        for _ in 1...3 { #expect(await loop.send(delegate2(receiver.url())).isSuccess) }
+        receiver.closeConnections()
+        #expect(await loop.send(delegate2(receiver.url())).isSuccess)
+    }
+
+    @Test("a body without end is cut, and the other callbacks on its connection go on")
+    func endlessBody() async throws {
+        let gate = ReceiverGate()
+        let replies = try ScriptedReplies()
+        let (receiver, loop) = try secure { request in
+            request.path == "/held" ? .held(gate) : replies.reply(to: request)
+        }
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        async let held = loop.send(delegate2(receiver.url("/held"), timeout: 30))
+        _ = await receiver.requests(1)
+        for _ in 1...3 {
+            let outcome = await loop.send(delegate2(receiver.url("/?endless"), key: 2))
+            #expect(outcome.isSuccess)
+            #expect(outcome.excerpt.count == 1024)
+        }
+        gate.open()
+        #expect(await held.isSuccess)
+        #expect(receiver.connectionCount == 1)
+    }
+
+    @Test("a host that never answers ends each callback by its time")
+    func silence() async throws {
+        let (listener, port) = try listenOnLoopback()
+        _ = listener
+        let loop = try SendingLoop()
+        defer { loop.stop() }
+        await withTaskGroup(of: Void.self) { group in
+            for key in 1...20 {
+                group.addTask {
+                    let target = delegate2("http://127.0.0.1:\(port)/\(key)", key: Int64(key), timeout: key % 2 + 1)
+                    let outcome = await loop.send(target)
+                    #expect(outcome.failure == .timeout)
+                    #expect(outcome.duration < 4_000_000)
+                }
+            }
+        }
+    }
+
+    @Test(
+        "what is no HTTP/2 is a protocol error",
+        arguments: ["SSH-2.0-OpenSSH_9.2\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", "\0\0\0\0\0\0\0\0"])
+    func garbage(_ text: String) async throws {
+        let receiver = try Receiver { _ in .thenClose(.raw(text)) }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let outcome = await loop.send(delegate2(receiver.url(), timeout: 2))
+        #expect(outcome.failure == .protocolError, "\(outcome)")
+        #expect(!outcome.detail.isEmpty)
+    }
+
+    @Test("refused addresses are never dialled, whatever the version")
+    func refusedAddress() async throws {
+        let receiver = try Receiver()
+        let loop = try SendingLoop(AddressGuard())
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        #expect(await loop.send(delegate2(receiver.url())).failure == .refused)
+        #expect(receiver.connectionCount == 0)
+    }
+}

@@ -1,0 +1,182 @@
+import HeraldCore
+import HeraldRuntime
+import HeraldTestSupport
+import HeraldWebhooks
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct HostileReceiverTests {
+    private func outcome(_ reply: ReceiverReply, timeout: Int = 5) async throws -> CallbackOutcome {
+        let receiver = try Receiver { _ in reply }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        return await loop.send(delegate(receiver.url(), timeout: timeout))
+    }
+
+    @Test("a receiver that never answers ends at the timeout")
+    func silence() async throws {
+        let gate = ReceiverGate()
+        defer { gate.open() }
+        let outcome = try await outcome(.held(gate), timeout: 1)
+        #expect(outcome.failure == .timeout)
+        #expect((900_000...3_000_000).contains(outcome.duration))
+    }
+
+    @Test("a refused connection is said to be one")
+    func refused() async throws {
+        let receiver = try Receiver()
+        receiver.close()
+        let loop = try SendingLoop()
+        defer { loop.stop() }
+        // The port is free once the listening thread has gone.
+        var outcome = await loop.send(delegate(receiver.url()))
+        while outcome.failure == .protocolError || outcome.failure == nil {
+            outcome = await loop.send(delegate(receiver.url()))
+        }
+        #expect(outcome.failure == .connect)
+        #expect(outcome.detail.contains("Connection refused"))
+    }
+
+    @Test("redirects are answers, and never followed", arguments: [301, 302, 303, 307, 308])
+    func redirects(_ status: Int) async throws {
+        let elsewhere = try Receiver()
+        defer { elsewhere.close() }
+        let outcome = try await outcome(.status(status, headers: [("location", elsewhere.url())]))
+        #expect(outcome.status == status)
+        #expect(!outcome.isSuccess)
+        #expect(elsewhere.connectionCount == 0)
+    }
+
+    @Test("a body without end is cut, and the status counts", arguments: [200, 500])
+    func endlessBody(_ status: Int) async throws {
+        let head = "HTTP/1.1 \(status) x\r\ntransfer-encoding: chunked\r\n\r\n"
+        let outcome = try await outcome(.flood(head, of: "400\r\n" + String(repeating: "y", count: 1024) + "\r\n"))
+        #expect(outcome.status == status)
+        #expect(outcome.excerpt == [UInt8](repeating: UInt8(ascii: "y"), count: 1024))
+    }
+
+    @Test("a body that drips ends at the timeout, and the status counts")
+    func drip() async throws {
+        let outcome = try await outcome(
+            .drip("HTTP/1.1 200 x\r\ncontent-length: 10000\r\n\r\n", milliseconds: 50), timeout: 1)
+        #expect(outcome.status == 200)
+        #expect(outcome.duration < 3_000_000)
+    }
+
+    @Test("headers without end, interim answers without end and a header that drips are failures by the deadline")
+    func headerFloods() async throws {
+        for reply in [
+            ReceiverReply.flood("HTTP/1.1 100 Continue\r\n\r\n", of: "HTTP/1.1 100 Continue\r\n\r\n"),
+            .drip("HTTP/1.1 200", milliseconds: 50),
+        ] {
+            let outcome = try await outcome(reply, timeout: 1)
+            #expect(outcome.failure != nil)
+            #expect(!outcome.detail.isEmpty)
+            #expect(outcome.duration < 3_000_000)
+        }
+    }
+
+    @Test(
+        "an answer whose headers never end is no success",
+        arguments: [
+            .flood("HTTP/1.1 200 x\r\n", of: "x-more: 1\r\n"), .drip("HTTP/1.1 200 OK\r\nx-more: ", milliseconds: 50),
+            .thenClose(.raw("HTTP/1.1 200 OK\r\nx-more: 1\r\n")), .thenClose(.raw("HTTP/1.1 204 No Content\r\n")),
+            .thenClose(.raw("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n")),
+        ] as [ReceiverReply])
+    func endlessHead(_ reply: ReceiverReply) async throws {
+        let outcome = try await outcome(reply, timeout: 1)
+        #expect(!outcome.isSuccess)
+        #expect(outcome.failure != nil)
+        #expect(!outcome.detail.isEmpty)
+    }
+
+    @Test(
+        "what is no HTTP/1.1 is a protocol error",
+        arguments: ["SSH-2.0-OpenSSH_9.2\r\n", "<html>hello</html>", "\0\0\0\0\0\0\0\0", "HTTP/1.1 abc\r\n\r\n"])
+    func garbage(_ text: String) async throws {
+        let outcome = try await outcome(.thenClose(.raw(text)), timeout: 2)
+        #expect(outcome.failure == .protocolError)
+        #expect(!outcome.detail.isEmpty)
+    }
+
+    @Test("a connection that ends without an answer is a protocol error")
+    func broken() async throws {
+        #expect(try await outcome(.close).failure == .protocolError)
+        #expect(try await outcome(.reset).failure == .protocolError)
+        #expect(try await outcome(.thenClose(.raw("HTTP/1.1 "))).failure == .protocolError)
+    }
+
+    @Test("a body that is cut short does not take the status back")
+    func halfBody() async throws {
+        let outcome = try await outcome(.thenClose(.raw("HTTP/1.1 202 x\r\ncontent-length: 100\r\n\r\nhalf")))
+        #expect(outcome.isSuccess)
+        #expect(outcome.excerpt == Array("half".utf8))
+    }
+
+    @Test("an answer that nobody asked for is not taken for the next one")
+    func forgedAnswer() async throws {
+        let receiver = try Receiver { request in
+            request.header("webhook-id") == "evt_1"
+                ? .raw("HTTP/1.1 500 x\r\ncontent-length: 0\r\n\r\nHTTP/1.1 200 forged\r\ncontent-length: 0\r\n\r\n")
+                : .status(503)
+        }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        #expect(await loop.send(delegate(receiver.url()), event(id: "evt_1")).status == 500)
+        #expect(await loop.send(delegate(receiver.url()), event(id: "evt_2")).status == 503)
+    }
+
+    @Test(
+        "Retry-After is read in both forms, capped at a day, and ignored when it is neither",
+        arguments: [
+            ("7", 7), ("0", 0), ("86400", 86_400), ("86401", 86_400), ("-5", nil), ("1e3", nil),
+            ("99999999999999999999", 86_400), ("", nil),
+            ("1.5", nil), ("  12  ", 12), ("Thu, 25 Feb 2021 15:03:10 GMT", 60), ("Thu, 25 Feb 2021 15:01:10 GMT", 0),
+            ("Fri, 31 Dec 9999 23:59:59 GMT", 86_400), ("Thu, 25 Feb 2021 15:03:10 UTC", nil),
+            ("Thu, 25 Foo 2021 15:03:10 GMT", nil), ("Sat, 27 Feb 2021 15:02:10 GMT", 86_400),
+        ] as [(String, Int?)])
+    func retryAfter(_ text: String, _ seconds: Int?) async throws {
+        let receiver = try Receiver { _ in .status(429, headers: [("Retry-After", text)]) }
+        // 2021-02-25T15:02:10Z
+        let loop = try SendingLoop(clock: Clock(monotonic: Clock.system.monotonic, wall: { 1_614_265_330_000 }))
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let outcome = await loop.send(delegate(receiver.url()))
+        #expect(outcome.verdict == .answered(status: 429, retryAfter: seconds))
+    }
+
+    @Test("two hundred receivers that never answer cost a fast one nothing")
+    func deadReceivers() async throws {
+        let (listener, port) = try listenOnLoopback()
+        let receiver = try Receiver()
+        let loop = try SendingLoop()
+        // The descriptor of the deaf listener goes with the process.
+        _ = listener
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        await withTaskGroup(of: Void.self) { group in
+            for key in 1...200 {
+                group.addTask {
+                    let dead = delegate("http://127.0.0.1:\(port)/\(key)", key: Int64(key), timeout: 2)
+                    #expect(await loop.send(dead).failure == .timeout)
+                }
+            }
+            group.addTask {
+                for _ in 0..<100 {
+                    let outcome = await loop.send(delegate(receiver.url(), key: 1000))
+                    #expect(outcome.isSuccess)
+                    #expect(outcome.duration < 1_000_000)
+                }
+            }
+        }
+    }
+}

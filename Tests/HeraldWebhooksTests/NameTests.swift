@@ -1,0 +1,156 @@
+import HeraldCore
+import HeraldRuntime
+import HeraldTestSupport
+import HeraldWebhooks
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct NameTests {
+    @Test("a name is looked up once, and its callbacks share a connection with its Host header")
+    func lookup() async throws {
+        let receiver = try Receiver()
+        let lookups = Mutex<[String]>([])
+        let local = try #require(IPAddress("127.0.0.1"))
+        let resolver = Resolver { host in
+            lookups.withLock { $0.append(host) }
+            return .addresses([local])
+        }
+        let loop = try SendingLoop(resolver: resolver)
+        defer {
+            receiver.close()
+            loop.stop()
+            resolver.close()
+        }
+        let target = delegate("http://hooks.example:\(receiver.port)/")
+        for _ in 1...3 { #expect(await loop.send(target).isSuccess) }
+        #expect(await loop.send(delegate("http://hooks.example:\(receiver.port)/2", key: 2)).isSuccess)
+        #expect(lookups.withLock(\.self) == ["hooks.example"])
+        #expect(receiver.connectionCount == 1)
+        #expect(receiver.requests.allSatisfy { $0.header("host") == "hooks.example:\(receiver.port)" })
+    }
+
+    @Test("localhost is loopback")
+    func localhost() async throws {
+        let receiver = try Receiver()
+        let resolver = Resolver()
+        let loop = try SendingLoop(resolver: resolver)
+        let strict = try SendingLoop(AddressGuard(), resolver: resolver)
+        defer {
+            receiver.close()
+            loop.stop()
+            strict.stop()
+            resolver.close()
+        }
+        let target = delegate("http://localhost:\(receiver.port)/")
+        #expect(await loop.send(target).isSuccess)
+        let outcome = await strict.send(target)
+        #expect(outcome.failure == .refused)
+        #expect(outcome.detail.hasPrefix("loopback"))
+        #expect(receiver.connectionCount == 1)
+    }
+
+    @Test("the next address is tried when one can't be dialled")
+    func secondAddress() async throws {
+        let receiver = try Receiver(address: "127.0.0.2")
+        let addresses = try ["127.0.0.3", "127.0.0.2"].map { try #require(IPAddress($0)) }
+        let resolver = Resolver { _ in .addresses(addresses) }
+        let loop = try SendingLoop(resolver: resolver)
+        defer {
+            receiver.close()
+            loop.stop()
+            resolver.close()
+        }
+        let target = delegate("http://two.example:\(receiver.port)/")
+        #expect(await loop.send(target).isSuccess)
+        #expect(await loop.send(target).isSuccess)
+        #expect(receiver.connectionCount == 1)
+    }
+
+    @Test(
+        "refused addresses are never dialled, whatever the name",
+        arguments: [
+            ["10.0.0.7"], ["127.0.0.1", "10.0.0.7"], ["10.0.0.7", "127.0.0.1"], ["169.254.169.254"],
+            ["::ffff:10.0.0.7"],
+        ])
+    func refusedName(_ addresses: [String]) async throws {
+        let receiver = try Receiver()
+        let answer = try addresses.map { try #require(IPAddress($0)) }
+        let resolver = Resolver { _ in .addresses(answer) }
+        let loop = try SendingLoop(resolver: resolver)
+        defer {
+            receiver.close()
+            loop.stop()
+            resolver.close()
+        }
+        let outcome = await loop.send(delegate("http://mixed.example:\(receiver.port)/"))
+        #expect(outcome.failure == .refused)
+        #expect(outcome.detail.contains("private network 10.0.0.0/8") || outcome.detail.contains("metadata address"))
+        #expect(receiver.connectionCount == 0)
+    }
+
+    @Test("a refused address in the URL is never dialled")
+    func refusedLiteral() async throws {
+        let receiver = try Receiver()
+        let loop = try SendingLoop(AddressGuard())
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let outcome = await loop.send(delegate(receiver.url()))
+        #expect(outcome.verdict == .failed(.refused, detail: "loopback 127.0.0.0/8"))
+        let unusable = await loop.send(delegate("http://u:p@example.com/"))
+        #expect(unusable.failure == .refused)
+        #expect(!unusable.detail.contains("u:p"))
+        #expect(receiver.connectionCount == 0)
+    }
+
+    @Test("a name without an answer is a failure that says so")
+    func noName() async throws {
+        let resolver = Resolver { _ in .failed("Name or service not known") }
+        let loop = try SendingLoop(resolver: resolver)
+        defer {
+            loop.stop()
+            resolver.close()
+        }
+        let outcome = await loop.send(delegate("http://nowhere.example/"))
+        #expect(outcome.verdict == .failed(.name, detail: "nowhere.example: Name or service not known"))
+        #expect(try await emptyAnswer().failure == .name)
+    }
+
+    private func emptyAnswer() async throws -> CallbackOutcome {
+        let resolver = Resolver { _ in .addresses([]) }
+        let loop = try SendingLoop(resolver: resolver)
+        defer {
+            loop.stop()
+            resolver.close()
+        }
+        return await loop.send(delegate("http://empty.example/"))
+    }
+
+    @Test("a lookup that hangs ends the attempt by its deadline and holds up nobody else")
+    func hangingLookup() async throws {
+        let receiver = try Receiver()
+        let local = try #require(IPAddress("127.0.0.1"))
+        let release = Atomic(false)
+        let resolver = Resolver(threads: 2, maxWaiting: 2) { host in
+            if host.hasPrefix("fast") { return .addresses([local]) }
+            while !release.load(ordering: .relaxed) { pauseBriefly() }
+            return .failed("released")
+        }
+        let loop = try SendingLoop(resolver: resolver)
+        defer {
+            release.store(true, ordering: .relaxed)
+            receiver.close()
+            loop.stop()
+            resolver.close()
+        }
+        async let slow = loop.send(delegate("http://slow.example/", key: 1, timeout: 1))
+        async let same = loop.send(delegate("http://slow.example/", key: 2, timeout: 1))
+        #expect(await loop.send(delegate("http://fast.example:\(receiver.port)/", key: 3)).isSuccess)
+        for outcome in await [slow, same] {
+            #expect(outcome.failure == .name)
+            #expect(outcome.detail == "slow.example: no answer to the lookup in time")
+            #expect(outcome.duration >= 900_000)
+        }
+    }
+}

@@ -1,0 +1,120 @@
+import Glibc
+import HeraldCore
+import HeraldCrypto
+import HeraldRuntime
+import HeraldTestSupport
+import HeraldWebhooks
+import Synchronization
+
+/// A delivery loop of a few lines: one thread that owns a sender, and an `async` way to use it.
+final class SendingLoop: Sendable {
+    private struct Inbox {
+        var callbacks: [(Callback, CheckedContinuation<CallbackOutcome, Never>)] = []
+        var isStopping = false
+    }
+
+    let sender: CurlSender
+    /// Holds files that it reads.
+    private let folder: TemporaryFolder?
+    private let inbox = Mutex(Inbox())
+    private let nextToken = Atomic(0)
+
+    init(
+        _ addressGuard: AddressGuard = AddressGuard(allowLoopback: true), resolver: Resolver = Resolver(),
+        clock: Clock = .system, keeping folder: TemporaryFolder? = nil,
+        change: (inout CurlSender.Configuration) -> Void = { _ in }
+    ) throws {
+        var configuration = CurlSender.Configuration(version: "1.2.3", addressGuard: addressGuard)
+        change(&configuration)
+        sender = try CurlSender(configuration, resolver: resolver, clock: clock)
+        self.folder = folder
+        _ = try Thread(name: "loop") { [self] in run() }
+    }
+
+    func send(
+        _ delegate: WebhookDelegate, _ event: Event = event(), attempt: Int = 1,
+        purpose: Callback.Purpose = .delivery(isReplay: false)
+    ) async -> CallbackOutcome {
+        let token = nextToken.add(1, ordering: .relaxed).newValue
+        let callback = Callback(token: token, delegate: delegate, event: event, attempt: attempt, purpose: purpose)
+        return await withCheckedContinuation { continuation in
+            inbox.withLock { $0.callbacks.append((callback, continuation)) }
+            sender.wake()
+        }
+    }
+
+    func stop() {
+        inbox.withLock { $0.isStopping = true }
+        sender.wake()
+    }
+
+    private func run() {
+        // Nobody joins it: that would block a test.
+        pthread_detach(pthread_self())
+        var open: [Int: CheckedContinuation<CallbackOutcome, Never>] = [:]
+        while true {
+            let (callbacks, isStopping) = inbox.withLock { inbox in
+                defer { inbox.callbacks = [] }
+                return (inbox.callbacks, inbox.isStopping)
+            }
+            for (callback, continuation) in callbacks {
+                open[callback.token] = continuation
+                sender.start(callback)
+            }
+            if isStopping { break }
+            sender.poll(nanoseconds: nil) { token, outcome in
+                open.removeValue(forKey: token)?.resume(returning: outcome)
+            }
+        }
+        sender.close { token, outcome in open.removeValue(forKey: token)?.resume(returning: outcome) }
+    }
+}
+
+let secretBytes = [UInt8](repeating: 7, count: 32)
+
+func delegate(
+    _ url: String, key: DelegateKey = 1,
+    secrets: [DelegateSecret] = [DelegateSecret(SigningSecret(bytes: secretBytes))],
+    timeout: Int = 20, headers: [KeyValue] = [], change: (inout WebhookSettings) -> Void = { _ in }
+) -> WebhookDelegate {
+    var settings = WebhookSettings(url: url, headers: headers, timeoutSeconds: timeout)
+    change(&settings)
+    return WebhookDelegate(
+        app: .default, key: key, id: "dlg_\(key)", state: .init(settings: settings, secrets: secrets), start: 0,
+        createdAt: 0, updatedAt: 0, version: 1)
+}
+
+/// The entry of `webhook-signature` that a receiver with this secret expects.
+func v1(_ secret: [UInt8], _ request: ReceivedRequest) throws -> String {
+    let hmac = try HMACSHA256(key: secret)
+    hmac.update(signedContent(request))
+    return "v1,\(Base64.encode(try hmac.finish()))"
+}
+
+/// `id.timestamp.body` of what arrived.
+func signedContent(_ request: ReceivedRequest) -> [UInt8] {
+    let id = request.header("webhook-id") ?? ""
+    let timestamp = request.header("webhook-timestamp") ?? ""
+    return Array("\(id).\(timestamp).".utf8) + request.body
+}
+
+func event(_ data: String = #"{"n": 1}"#, id: String = "evt_1") -> Event {
+    Event(id: id, type: "order.created", subject: nil, time: 0, data: Array(data.utf8))
+}
+
+extension CallbackOutcome {
+    var status: Int? {
+        if case .answered(let status, _) = verdict { return status }
+        return nil
+    }
+
+    var failure: CallbackFailure? {
+        if case .failed(let failure, _) = verdict { return failure }
+        return nil
+    }
+
+    var detail: String {
+        if case .failed(_, let detail) = verdict { return detail }
+        return ""
+    }
+}

@@ -1,0 +1,211 @@
+import HeraldCore
+import HeraldRuntime
+import HeraldTestSupport
+import HeraldWebhooks
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct SendingTests {
+    @Test("a callback arrives with the event's bytes and all headers")
+    func happyPath() async throws {
+        let receiver = try Receiver { _ in .status(200, body: "thanks") }
+        let clock = Clock(monotonic: Clock.system.monotonic, wall: { 1_614_265_330_999 })
+        let loop = try SendingLoop(clock: clock)
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let sent = event(#"{"a":  [1, "ü"]}"#, id: "evt_01")
+        let target = delegate(
+            receiver.url("/hook?x=1"), key: 9, headers: [KeyValue("X-Team", "blue"), KeyValue("X-Empty", "")])
+        let outcome = await loop.send(target, sent, attempt: 3)
+        #expect(outcome.isSuccess)
+        #expect(outcome.verdict == .answered(status: 200, retryAfter: nil))
+        #expect(outcome.excerpt == Array("thanks".utf8))
+        #expect(outcome.duration > 0)
+        let request = try #require(receiver.requests.first)
+        #expect(request.method == "POST")
+        #expect(request.path == "/hook?x=1")
+        #expect(request.body == sent.body)
+        #expect(request.header("content-type") == "application/json")
+        #expect(request.header("user-agent") == "Herald/1.2.3")
+        #expect(request.header("webhook-id") == "evt_01")
+        #expect(request.header("webhook-timestamp") == "1614265330")
+        #expect(request.header("herald-delegate") == "dlg_9")
+        #expect(request.header("herald-attempt") == "3")
+        #expect(request.header("x-team") == "blue")
+        #expect(request.header("x-empty") == "")
+        #expect(request.header("host") == "127.0.0.1:\(receiver.port)")
+        #expect(request.header("content-length") == "\(sent.body.count)")
+        #expect(request.header("expect") == nil)
+        #expect(request.header("accept-encoding")?.contains("gzip") == true)
+        #expect(request.header("herald-replay") == nil)
+        #expect(request.header("traceparent") == nil)
+        #expect(request.header("webhook-request-origin") == nil)
+        #expect(request.header("herald-protocol") == "HTTP/1.1")
+        #expect(try request.header("webhook-signature") == v1(secretBytes, request))
+        let names = request.headers.map { $0.name.lowercased() }
+        #expect(Set(names).count == names.count)
+    }
+
+    @Test("two callbacks go over one connection")
+    func keepAlive() async throws {
+        let receiver = try Receiver { _ in .status(204) }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let target = delegate(receiver.url())
+        for attempt in 1...3 { #expect(await loop.send(target, attempt: attempt).status == 204) }
+        #expect(receiver.connectionCount == 1)
+        #expect(receiver.requests.compactMap { $0.header("herald-attempt") } == ["1", "2", "3"])
+    }
+
+    @Test("delegates of one receiver keep their own headers")
+    func twoDelegates() async throws {
+        let receiver = try Receiver()
+        let loop = try SendingLoop { $0.capacity = 1 }
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let one = delegate(receiver.url("/1"), key: 1, headers: [KeyValue("x-one", "1")])
+        let two = delegate(receiver.url("/2"), key: 2)
+        for target in [one, two, one] { _ = await loop.send(target) }
+        #expect(receiver.requests.map(\.path) == ["/1", "/2", "/1"])
+        #expect(receiver.requests.map { $0.header("x-one") } == ["1", nil, "1"])
+    }
+
+    @Test("a changed delegate is sent to with its new settings")
+    func changedDelegate() async throws {
+        let receiver = try Receiver()
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        _ = await loop.send(delegate(receiver.url("/old")))
+        _ = await loop.send(delegate(receiver.url("/new")))
+        #expect(receiver.requests.map(\.path) == ["/old", "/new"])
+    }
+
+    @Test("large bodies arrive whole and without Expect")
+    func largeBody() async throws {
+        let receiver = try Receiver()
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let sent = event("\"" + String(repeating: "x", count: 3_000_000) + "\"")
+        #expect(await loop.send(delegate(receiver.url()), sent).isSuccess)
+        #expect(receiver.requests.first?.body == sent.body)
+        #expect(receiver.requests.first?.header("expect") == nil)
+    }
+
+    @Test("headers that could break the request stay behind, the others go")
+    func unsafeHeaders() async throws {
+        let receiver = try Receiver()
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        let headers = [
+            KeyValue("x-a", "1\r\nx-evil: 1"), KeyValue("x-b", "1\nx-evil: 1"), KeyValue("x-c\r\nx-evil", "1"),
+            KeyValue("x-d", "1\0"), KeyValue("Host", "evil"), KeyValue("Content-Length", "1"),
+            KeyValue("webhook-id", "1"),
+            KeyValue("x-good", "yes"),
+        ]
+        #expect(await loop.send(delegate(receiver.url(), headers: headers)).isSuccess)
+        let request = try #require(receiver.requests.first)
+        let extra = request.headers.map { $0.name.lowercased() }.filter { $0.hasPrefix("x-") }
+        #expect(extra == ["x-good"])
+        #expect(request.header("host") == "127.0.0.1:\(receiver.port)")
+        #expect(request.header("webhook-id") == "evt_1")
+    }
+
+    @Test("a full stop in an event's id is escaped in webhook-id, and that is what is signed")
+    func escapedEventID() async throws {
+        let receiver = try Receiver()
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        for id in ["a.b/c:d%2E", String(repeating: ".", count: EventID.maxBytes)] {
+            #expect(await loop.send(delegate(receiver.url()), event(id: id)).isSuccess)
+            let request = try #require(receiver.requests.last)
+            #expect(request.header("webhook-id") == EventID.header(id))
+            #expect(try request.header("webhook-signature") == v1(secretBytes, request))
+        }
+        #expect(receiver.requests.first?.header("webhook-id") == "a%2Eb/c:d%252E")
+    }
+
+    @Test("an event whose id can't stand in a header is not sent")
+    func unsafeEventID() async throws {
+        let receiver = try Receiver()
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        for id in ["a\r\nb", "", String(repeating: "a", count: 500)] {
+            #expect(await loop.send(delegate(receiver.url()), event(id: id)).failure == .protocolError)
+        }
+        #expect(receiver.requests.isEmpty)
+    }
+
+    @Test("closing ends open callbacks as stopped")
+    func stopping() async throws {
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        let loop = try SendingLoop()
+        defer {
+            gate.open()
+            receiver.close()
+        }
+        async let outcome = loop.send(delegate(receiver.url()))
+        _ = await receiver.requests(1)
+        loop.stop()
+        #expect(await outcome.failure == .stopped)
+    }
+
+    @Test("a poll without anything to do ends when it is woken or its time is up")
+    func waking() throws {
+        let configuration = CurlSender.Configuration(version: "1", addressGuard: AddressGuard())
+        let sender = try CurlSender(configuration, resolver: Resolver())
+        sender.wake()
+        sender.poll(nanoseconds: nil) { _, _ in Issue.record("nothing was started") }
+        sender.poll(nanoseconds: 0) { _, _ in Issue.record("nothing was started") }
+        sender.poll(nanoseconds: 1_000_000) { _, _ in Issue.record("nothing was started") }
+        sender.close { _, _ in Issue.record("nothing was started") }
+        sender.close { _, _ in Issue.record("nothing was started") }
+    }
+
+    @Test("more callbacks than the capacity are handed back, not lost")
+    func overCapacity() async throws {
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        let loop = try SendingLoop { $0.capacity = 1 }
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        async let first = loop.send(delegate(receiver.url()))
+        _ = await receiver.requests(1)
+        #expect(await loop.send(delegate(receiver.url(), key: 2)).failure == .stopped)
+        gate.open()
+        #expect(await first.isSuccess)
+    }
+
+    @Test("a sender says for how long it has slept, and has not when it was asked for what is ready")
+    func slept() throws {
+        let sender = try CurlSender(
+            .init(version: "1", addressGuard: AddressGuard(allowLoopback: true)), resolver: Resolver())
+        sender.poll(nanoseconds: 0) { _, _ in Issue.record("nothing was sent") }
+        #expect(sender.slept(asOf: 7) == 0)
+        sender.poll(nanoseconds: 3_000_000) { _, _ in Issue.record("nothing was sent") }
+        #expect(sender.slept(asOf: 7) >= 3_000_000)
+    }
+}

@@ -1,0 +1,146 @@
+import Glibc
+import HeraldCore
+import HeraldRuntime
+import HeraldTestSupport
+import HeraldWebhooks
+import Synchronization
+import Testing
+
+@Suite(.timeLimit(.minutes(5))) struct TransportTests {
+    @Test("an attempt tells its phases, its peer and its bytes, and whether the connection was open already")
+    func phases() async throws {
+        let receiver = try Receiver { _ in .delayed(milliseconds: 20, .status(200, body: "thanks")) }
+        let local = try #require(IPAddress("127.0.0.1"))
+        let resolver = Resolver { _ in
+            for _ in 0..<20 { pauseBriefly() }
+            return .addresses([local])
+        }
+        let loop = try SendingLoop(resolver: resolver)
+        defer {
+            receiver.close()
+            loop.stop()
+            resolver.close()
+        }
+        let target = delegate("http://hooks.example:\(receiver.port)/")
+        let sent = event()
+        let first = await loop.send(target, sent)
+        let second = await loop.send(target, sent)
+        for outcome in [first, second] {
+            #expect(outcome.transport.peer == "127.0.0.1:\(receiver.port)")
+            #expect(outcome.transport.bytesSent == Int64(sent.body.count))
+            #expect(outcome.transport.bytesReceived == 6)
+            #expect(outcome.transport.firstByte >= 20_000)
+            #expect(outcome.transport.tls == 0)
+            let phases = [outcome.transport.lookup, outcome.transport.connect, outcome.transport.firstByte]
+            // Each is rounded for itself.
+            #expect(phases.reduce(0, +) <= outcome.duration + 3)
+        }
+        #expect(first.transport.lookup >= 20_000)
+        #expect(first.transport.connect > 0)
+        #expect(!first.transport.isReused)
+        #expect(second.transport.lookup == 0)
+        #expect(second.transport.connect == 0)
+        #expect(second.transport.isReused)
+    }
+
+    @Test("an address that could be dialled and didn't answer is named, a refused one is not")
+    func failures() async throws {
+        let (listener, port) = try listenOnLoopback()
+        _ = listener
+        let loop = try SendingLoop()
+        let strict = try SendingLoop(AddressGuard())
+        defer {
+            loop.stop()
+            strict.stop()
+        }
+        let target = delegate("http://127.0.0.1:\(port)/", timeout: 1)
+        let silent = await loop.send(target)
+        #expect(silent.failure == .timeout)
+        #expect(silent.transport.peer == "127.0.0.1:\(port)")
+        #expect(silent.transport.connect > 0)
+        #expect(silent.transport.firstByte == 0)
+        #expect(await strict.send(target).transport == TransportRecord())
+    }
+
+    @Test("a connection that is refused was no earlier one's, and a name that is not found was looked up for a time")
+    func failedPhases() async throws {
+        let (listener, port) = try listenOnLoopback()
+        close(listener)
+        let resolver = Resolver { _ in
+            for _ in 0..<20 { pauseBriefly() }
+            return .failed("there is none")
+        }
+        let loop = try SendingLoop(resolver: resolver)
+        defer {
+            loop.stop()
+            resolver.close()
+        }
+        let refused = await loop.send(delegate("http://127.0.0.1:\(port)/"))
+        #expect(refused.failure == .connect)
+        #expect(refused.transport.connect > 0 && !refused.transport.isReused, "\(refused.transport)")
+        let unknown = await loop.send(delegate("http://hooks.example:\(port)/"))
+        #expect(unknown.failure == .name)
+        #expect(unknown.transport.lookup >= 20_000, "\(unknown.transport)")
+    }
+
+    @Test("an answer is decompressed, and its bytes and its excerpt are those that come out")
+    func compressed() async throws {
+        let outcome = try await outcome(path: "/?gzip&size=5000")
+        #expect(outcome.isSuccess)
+        #expect(outcome.excerpt == [UInt8](repeating: UInt8(ascii: "x"), count: 1024))
+        #expect(outcome.transport.bytesReceived == 5000)
+    }
+
+    @Test("a small answer that becomes a large one is cut where a large one is")
+    func bomb() async throws {
+        let outcome = try await outcome(path: "/?gzip&size=1000000")
+        #expect(outcome.isSuccess)
+        #expect(outcome.excerpt.count == 1024)
+        #expect(outcome.transport.bytesReceived <= 32 * 1024 + 1)
+    }
+
+    @Test("a large answer that becomes nothing is cut too")
+    func nothing() async throws {
+        // Gzip whose blocks are empty, and none of them the last one.
+        let head: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255]
+        let empty: [UInt8] = [0, 0, 0, 0xFF, 0xFF]
+        let body = head + [[UInt8]](repeating: empty, count: 1_000_000).joined()
+        let receiver = try Receiver { _ in .status(200, headers: [("content-encoding", "gzip")], bytes: body) }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        for _ in 1...2 {
+            let outcome = await loop.send(delegate(receiver.url()))
+            #expect(outcome.isSuccess)
+            #expect(outcome.transport.bytesReceived == 0)
+        }
+        // A connection whose answer was read to its end would have been used again.
+        #expect(receiver.connectionCount == 2)
+    }
+
+    @Test("a body that is not what its header says doesn't take the status back", arguments: ["gzip", "br", "foo"])
+    func wrongEncoding(_ encoding: String) async throws {
+        let receiver = try Receiver { _ in
+            .status(200, headers: [("content-encoding", encoding)], body: "no such thing")
+        }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        #expect(await loop.send(delegate(receiver.url())).isSuccess)
+    }
+
+    private func outcome(path: String) async throws -> CallbackOutcome {
+        let replies = try ScriptedReplies()
+        let receiver = try Receiver { replies.reply(to: $0) }
+        let loop = try SendingLoop()
+        defer {
+            receiver.close()
+            loop.stop()
+        }
+        return await loop.send(delegate(receiver.url(path)))
+    }
+}
