@@ -72,9 +72,9 @@ private let table: RouteTable? = RouteTable(
 
 /// A place in the log, as in `Last-Event-ID`, or a cursor.
 func fuzzPlace(_ bytes: [UInt8]) {
-    switch LogPlace(bytes.text) {
+    switch PositionInput(bytes.text) {
     case .event(let id): precondition(EventID.isKnowable(id) && id == bytes.text)
-    case .time(let time): precondition(LogPlace(Timestamp(milliseconds: time).description) == .time(time))
+    case .time(let time): precondition(PositionInput(Timestamp(milliseconds: time).description) == .time(time))
     case .now, .earliest, nil: break
     }
     // A text that the seal takes is one that it made.

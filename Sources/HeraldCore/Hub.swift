@@ -291,7 +291,7 @@ public final class Hub: Sendable {
     public func health() throws(StoreError) { try store.health() }
 
     /// The log after a position, as far as memory has it; `nil`: the store does. Any thread.
-    public func recentEvents(after sequence: Sequence, limit: Int) -> EventBatch? {
+    public func recentEvents(after sequence: LogPosition, limit: Int) -> EventBatch? {
         switch tail.slice(after: sequence, limit: limit) {
         case .events(let batch): batch
         case .end: EventBatch(first: sequence + 1, events: [])
@@ -300,13 +300,13 @@ public final class Hub: Sendable {
     }
 
     /// The last event of the log.
-    public var head: Sequence { tail.head }
+    public var head: LogPosition { tail.head }
 
     /// Where a webhook's lane stands, when there is something to tell.
     public func lane(of key: DelegateKey) -> LaneBoard.Entry? { loops.owner(of: key).board.entry(key) }
 
     /// Whether what became of an event may not be in the store yet, for a webhook whose lane has nothing to tell.
-    public func isOnItsWay(_ sequence: Sequence, to key: DelegateKey) -> Bool {
+    public func isOnItsWay(_ sequence: LogPosition, to key: DelegateKey) -> Bool {
         sequence > loops.owner(of: key).board.settled
     }
 

@@ -110,13 +110,13 @@ struct AttemptTable {
     /// They stay as nobody's, and say no more than when they were, and how they ended: by them the list of a delegate goes
     /// on, and the numbers count on.
     /// - Returns: how many.
-    func wipeThose(of event: Sequence) throws(StoreError) -> Int {
+    func wipeThose(of event: LogPosition) throws(StoreError) -> Int {
         wipeThoseOfEvent.bind(1, event)
         try wipeThoseOfEvent.run()
         return connection.changes
     }
 
-    func recipients(event: Sequence) throws(StoreError) -> [DelegateKey] {
+    func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey] {
         recipients.bind(1, event)
         return try recipients.rows { $0.integer(0) }
     }

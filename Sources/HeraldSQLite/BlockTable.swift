@@ -51,7 +51,7 @@ struct BlockTable {
     }
 
     /// Of the whole log, which ends at `head`.
-    static func all(_ connection: Connection, head: Sequence) throws(StoreError) -> [AppBlock] {
+    static func all(_ connection: Connection, head: LogPosition) throws(StoreError) -> [AppBlock] {
         let last = AppBlock.number(of: head)
         let kept = try Statement(connection, "SELECT \(AppBlock.columns) FROM app_blocks WHERE block < ?1")
         kept.bind(1, last)

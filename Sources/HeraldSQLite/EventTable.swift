@@ -41,11 +41,11 @@ struct EventTable {
     }
 
     /// - Parameter first: the sequence of the first of them.
-    func append(_ events: [Event], from first: Sequence) throws(StoreError) {
+    func append(_ events: [Event], from first: LogPosition) throws(StoreError) {
         var start = 0
         for (rows, statement) in append {
             while events.count - start >= rows {
-                try add(events[start..<start + rows], from: first + Sequence(start), statement, parameter: 1)
+                try add(events[start..<start + rows], from: first + LogPosition(start), statement, parameter: 1)
                 start += rows
             }
         }
@@ -54,7 +54,7 @@ struct EventTable {
     /// Binds the events one after the other, each lending its bytes until the statement has run.
     /// - Parameter parameter: of the first column of the next row.
     private func add(
-        _ events: ArraySlice<Event>, from sequence: Sequence, _ statement: Statement, parameter: Int32
+        _ events: ArraySlice<Event>, from sequence: LogPosition, _ statement: Statement, parameter: Int32
     ) throws(StoreError) {
         guard let event = events.first else { return try statement.run() }
         statement.bind(parameter, sequence)
@@ -73,16 +73,16 @@ struct EventTable {
         }
     }
 
-    func firstSequence() throws(StoreError) -> Sequence {
+    func firstSequence() throws(StoreError) -> LogPosition {
         try first.row { $0.integer(0) } ?? 1
     }
 
-    func oldest(through sequence: Sequence, maxBytes: Int) throws(StoreError) -> EventBatch {
+    func oldest(through sequence: LogPosition, maxBytes: Int) throws(StoreError) -> EventBatch {
         oldest.bind(1, sequence)
         return try oldest.batch(else: sequence + 1, maxBytes: maxBytes)
     }
 
-    func remove(through sequence: Sequence) throws(StoreError) {
+    func remove(through sequence: LogPosition) throws(StoreError) {
         removeThrough.bind(1, sequence)
         try removeThrough.run()
         removeMarks.bind(1, sequence + 1)
@@ -90,7 +90,7 @@ struct EventTable {
     }
 
     /// - Returns: whether there was something to erase.
-    func erase(_ sequence: Sequence) throws(StoreError) -> Bool {
+    func erase(_ sequence: LogPosition) throws(StoreError) -> Bool {
         findBySequence.bind(1, sequence)
         let found = try findBySequence.row { row throws(StoreError) in try LoggedEvent(row).event }
         guard let found, !found.isErased else { return false }

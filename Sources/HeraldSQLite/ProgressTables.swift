@@ -46,7 +46,7 @@ struct ProgressTables {
         try removeLane.run()
     }
 
-    func setSettled(_ settled: Sequence) throws(StoreError) {
+    func setSettled(_ settled: LogPosition) throws(StoreError) {
         setSettled.bind(1, settled)
         try setSettled.run()
     }
@@ -57,7 +57,7 @@ struct ProgressTables {
         OR EXISTS (SELECT 1 FROM waiting INDEXED BY waiting_by_state WHERE state = 1 AND event <= ?1)
         """
 
-    func isBehind(_ sequence: Sequence) throws(StoreError) -> Bool {
+    func isBehind(_ sequence: LogPosition) throws(StoreError) -> Bool {
         behind.bind(1, sequence)
         return try behind.row { $0.integer(0) } == 1
     }
@@ -65,7 +65,7 @@ struct ProgressTables {
     // MARK: Replays
 
     func addReplay(
-        delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
+        delegate: DelegateKey, after cursor: LogPosition, until: LogPosition, at time: Int64
     ) throws(StoreError) -> Replay {
         addReplay.bind(1, delegate)
         addReplay.bind(2, cursor)
@@ -76,7 +76,7 @@ struct ProgressTables {
         return Replay(id: connection.lastRow, delegate: delegate, cursor: cursor, until: until, createdAt: time)
     }
 
-    func moveReplay(_ id: Int64, to cursor: Sequence) throws(StoreError) {
+    func moveReplay(_ id: Int64, to cursor: LogPosition) throws(StoreError) {
         moveReplay.bind(1, id)
         moveReplay.bind(2, cursor)
         try moveReplay.run()

@@ -62,7 +62,7 @@ final class Reader: StoreReader {
         AND (?7 IS NULL OR subject = ?7) AND audience IS NULL ORDER BY sequence DESC LIMIT ?8
         """
 
-    func events(after sequence: Sequence, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch {
+    func events(after sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch {
         connection.startClock()
         eventsAfter.bind(1, sequence)
         eventsAfter.bind(2, Int64(limit))
@@ -133,7 +133,7 @@ final class Reader: StoreReader {
         return try statement.rows { row throws(StoreError) in try StoredAttempt(row) }
     }
 
-    func attempts(event: Sequence) throws(StoreError) -> [StoredAttempt] {
+    func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt] {
         connection.startClock()
         attemptsOfEvent.bind(1, event)
         return try attemptsOfEvent.rows { row throws(StoreError) in try StoredAttempt(row) }
@@ -151,7 +151,7 @@ final class Reader: StoreReader {
         return try lastOfAttempts.row { $0.integer(0) } ?? 0
     }
 
-    func waiting(event: Sequence) throws(StoreError) -> [WaitingDelivery] {
+    func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery] {
         connection.startClock()
         waitingOfEvent.bind(1, event)
         return try waitingOfEvent.rows { row throws(StoreError) in try WaitingDelivery(row) }
@@ -197,7 +197,7 @@ final class Reader: StoreReader {
 extension Statement {
     /// The events that it finds, ascending, until their data exceeds `maxBytes`.
     /// - Parameter first: where the batch is said to begin when there is none.
-    func batch(else first: Sequence, maxBytes: Int) throws(StoreError) -> EventBatch {
+    func batch(else first: LogPosition, maxBytes: Int) throws(StoreError) -> EventBatch {
         defer { reset() }
         var first = first
         var events: [Event] = []

@@ -40,27 +40,27 @@ struct RetentionQueries {
         ORDER BY sequence LIMIT ?5
         """
     /// Events of such a part: some ten milliseconds.
-    static let partLength: Sequence = 50_000
+    static let partLength: LogPosition = 50_000
 }
 
 extension Reader {
-    func firstEvent() throws(StoreError) -> Sequence {
+    func firstEvent() throws(StoreError) -> LogPosition {
         connection.startClock()
         return try retention.first.row { $0.integer(0) } ?? 1
     }
 
-    func lastEvent() throws(StoreError) -> Sequence {
+    func lastEvent() throws(StoreError) -> LogPosition {
         connection.startClock()
         return try retention.last.row { $0.integer(0) } ?? 0
     }
 
-    func lastEvent(before time: Int64) throws(StoreError) -> Sequence {
+    func lastEvent(before time: Int64) throws(StoreError) -> LogPosition {
         connection.startClock()
         retention.lastBefore.bind(1, time)
         return try retention.lastBefore.row { $0.integer(0) } ?? 0
     }
 
-    func sequence(since time: Int64) throws(StoreError) -> Sequence {
+    func sequence(since time: Int64) throws(StoreError) -> LogPosition {
         connection.startClock()
         retention.since.bind(1, time)
         return try retention.since.row { $0.integer(0) } ?? 1
@@ -68,10 +68,10 @@ extension Reader {
 
     /// One statement for each part of the log, with its own time limit: none holds a snapshot for long.
     func sequences(
-        about subject: String, app: AppKey, after sequence: Sequence, limit: Int
-    ) throws(StoreError) -> [Sequence] {
+        about subject: String, app: AppKey, after sequence: LogPosition, limit: Int
+    ) throws(StoreError) -> [LogPosition] {
         let head = try lastEvent()
-        var found: [Sequence] = []
+        var found: [LogPosition] = []
         var start = max(try firstEvent(), sequence + 1)
         while start <= head, found.count < limit {
             let end = min(head, start + RetentionQueries.partLength - 1)

@@ -4,7 +4,7 @@ extension SQLiteStore {
     /// Reads by keys and indexes only, so that its time grows with the delegates and with what was going on, and not
     /// with the length of the log.
     static func recovery(
-        _ connection: Connection, _ vault: Vault, head: Sequence
+        _ connection: Connection, _ vault: Vault, head: LogPosition
     ) throws(StoreError) -> Recovery {
         var recovery = Recovery()
         recovery.head = head

@@ -53,7 +53,7 @@ struct WaitingList {
     }
 
     private func bind(
-        _ statement: Statement, _ query: DeliveryQuery, _ state: WaitingDelivery.State, through last: Sequence
+        _ statement: Statement, _ query: DeliveryQuery, _ state: WaitingDelivery.State, through last: LogPosition
     ) {
         statement.bind(1, Int64(state.rawValue))
         statement.bind(2, max(query.event ?? .min, query.events?.lowerBound ?? .min))

@@ -68,7 +68,7 @@ struct WaitingTable {
 
     /// Removes at most `limit` rows of events up to this one.
     /// - Returns: the last event that has none any more.
-    func remove(through sequence: Sequence, limit: Int) throws(StoreError) -> Sequence {
+    func remove(through sequence: LogPosition, limit: Int) throws(StoreError) -> LogPosition {
         removeThrough.bind(1, sequence)
         removeThrough.bind(2, Int64(limit))
         try removeThrough.run()
@@ -78,7 +78,7 @@ struct WaitingTable {
     }
 
     /// - Returns: how many.
-    func removeThose(of event: Sequence) throws(StoreError) -> Int {
+    func removeThose(of event: LogPosition) throws(StoreError) -> Int {
         removeOfEvent.bind(1, event)
         try removeOfEvent.run()
         return connection.changes

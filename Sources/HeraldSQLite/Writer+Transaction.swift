@@ -6,10 +6,10 @@ extension Writer: StoreTransaction {
 
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent? { try events.event(app: app, id: id) }
 
-    func append(_ new: [Event]) throws(StoreError) -> Sequence {
+    func append(_ new: [Event]) throws(StoreError) -> LogPosition {
         let first = head + 1
         try events.append(new, from: first)
-        head += Sequence(new.count)
+        head += LogPosition(new.count)
         return first
     }
 
@@ -84,10 +84,10 @@ extension Writer: StoreTransaction {
         try waiting.drop(query, at: time)
     }
 
-    func recipients(event: Sequence) throws(StoreError) -> [DelegateKey] { try attempts.recipients(event: event) }
+    func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey] { try attempts.recipients(event: event) }
 
     func addReplay(
-        delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
+        delegate: DelegateKey, after cursor: LogPosition, until: LogPosition, at time: Int64
     ) throws(StoreError) -> Replay {
         try progress.addReplay(delegate: delegate, after: cursor, until: until, at: time)
     }
@@ -100,16 +100,16 @@ extension Writer: StoreTransaction {
 
     // MARK: Retention and erasure
 
-    func undelivered(through sequence: Sequence, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch {
+    func undelivered(through sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch {
         let first = try events.firstSequence()
-        let end = min(sequence, head - 1, first - 1 + min(Sequence(limit), head))
+        let end = min(sequence, head - 1, first - 1 + min(LogPosition(limit), head))
         guard first <= end, try progress.isBehind(end) else { return EventBatch(first: first, events: []) }
         return try events.oldest(through: end, maxBytes: maxBytes)
     }
 
-    func removeEvents(through sequence: Sequence, limit: Int) throws(StoreError) -> Sequence {
+    func removeEvents(through sequence: LogPosition, limit: Int) throws(StoreError) -> LogPosition {
         let first = try events.firstSequence()
-        var end = min(sequence, head - 1, first - 1 + min(Sequence(limit), head))
+        var end = min(sequence, head - 1, first - 1 + min(LogPosition(limit), head))
         guard first <= end else { return first }
         end = try waiting.remove(through: end, limit: limit)
         guard first <= end else { return first }
@@ -127,7 +127,7 @@ extension Writer: StoreTransaction {
 
     func removeStatistics(before time: Int64) throws(StoreError) { try progress.removeStatistics(before: time) }
 
-    func erase(_ events: [Sequence]) throws(StoreError) -> Erasure {
+    func erase(_ events: [LogPosition]) throws(StoreError) -> Erasure {
         var erasure = Erasure()
         for sequence in events {
             if try self.events.erase(sequence) { erasure.events += 1 }

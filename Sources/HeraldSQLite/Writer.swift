@@ -4,8 +4,8 @@ import HeraldCore
 final class Writer {
     let connection: Connection
     /// The last event of the log, those of the open transaction included.
-    var head: Sequence
-    private var committedHead: Sequence
+    var head: LogPosition
+    private var committedHead: LogPosition
     /// Pages of the log at which it is copied into the file.
     private var checkpointAt = Writer.checkpointPages
 

@@ -13,7 +13,7 @@ struct BacklogTests {
             start: 0, createdAt: 0, updatedAt: 0, version: 1)
     }
 
-    private func lane(_ next: Sequence?, ahead: Set<Sequence> = []) -> LaneBoard.Entry {
+    private func lane(_ next: LogPosition?, ahead: Set<LogPosition> = []) -> LaneBoard.Entry {
         LaneBoard.Entry(
             cursor: next.map { $0 - 1 }, inFlight: 0, retrying: 0, replays: 0, flow: FlowStatus(), next: next,
             ahead: ahead)

@@ -27,7 +27,9 @@ struct AttemptListTests {
     private func reader(_ store: SQLiteStore) throws -> Reader { try #require(try store.makeReader() as? Reader) }
 
     /// What each kind of list needs, in steps of SQLite's machine, and what it finds.
-    private func lists(_ store: SQLiteStore, of delegate: DelegateKey) throws -> (steps: [Int64], found: [[Sequence]]) {
+    private func lists(_ store: SQLiteStore, of delegate: DelegateKey) throws -> (
+        steps: [Int64], found: [[LogPosition]]
+    ) {
         let reader = try reader(store)
         var queries = [AttemptQuery(delegate: delegate)]
         queries[0].limit = 20
@@ -40,7 +42,7 @@ struct AttemptListTests {
             change(&query)
             queries.append(query)
         }
-        var found: [[Sequence]] = []
+        var found: [[LogPosition]] = []
         var steps: [Int64] = []
         var before = try self.steps(reader)
         for query in queries {
@@ -58,7 +60,7 @@ struct AttemptListTests {
 
     @Test("takes no more beside 100,000 attempts of another app's delegate, and none is missed after a kill")
     func others() throws {
-        func own(_ events: ClosedRange<Sequence>) -> [AttemptRecord] {
+        func own(_ events: ClosedRange<LogPosition>) -> [AttemptRecord] {
             events.map { attempt(2, $0, status: $0 % 3 == 0 ? 500 : 200) }
         }
         let alone = try store("alone")
@@ -68,7 +70,7 @@ struct AttemptListTests {
             shared.close()
         }
         let many = (1...5_000).map { attempt(1, $0, status: $0 % 3 == 0 ? 500 : 200) }
-        for events in [1...30, 31...60] as [ClosedRange<Sequence>] {
+        for events in [1...30, 31...60] as [ClosedRange<LogPosition>] {
             for store in [alone, shared] { try write(store, own(events)) }
             for _ in 0..<10 { try write(shared, many) }
         }
@@ -97,11 +99,12 @@ struct AttemptListTests {
             switch random.number(0...99) {
             case 0...79:
                 let records = (0..<random.number(1...6)).map { _ in
-                    attempt(DelegateKey(random.number(1...2)), Sequence(random.number(1...50)), startedAt: Int64(step))
+                    attempt(
+                        DelegateKey(random.number(1...2)), LogPosition(random.number(1...50)), startedAt: Int64(step))
                 }
                 try write(store, records)
             case 80...86:
-                let event = Sequence(random.number(1...50))
+                let event = LogPosition(random.number(1...50))
                 try store.transaction { (transaction) throws(StoreError) in _ = try transaction.erase([event]) }
             case 87...90:
                 try store.transaction { (transaction) throws(StoreError) in
@@ -158,7 +161,7 @@ struct AttemptListTests {
         }
         let store = try SQLiteStore(folder: folder.path)
         defer { store.close() }
-        let old: [Sequence] = (1...10).map { $0 * 3_000 }
+        let old: [LogPosition] = (1...10).map { $0 * 3_000 }
         #expect(try lists(store, of: 1).found[0] == old.reversed())
         try write(store, (40_001...40_005).flatMap { [attempt(1, $0), attempt(2, $0)] })
         try store.transaction { (transaction) throws(StoreError) in _ = try transaction.erase([6_000, 40_002]) }

@@ -14,7 +14,7 @@ struct BlockConformance {
         let batch = try fixture.store.makeReader().events(after: 0, limit: .max, maxBytes: .max)
         var found: [String: AppBlock] = [:]
         for (index, event) in batch.events.enumerated() {
-            let block = AppBlock.number(of: batch.first + Sequence(index))
+            let block = AppBlock.number(of: batch.first + LogPosition(index))
             found["\(event.app) \(block)", default: AppBlock(app: event.app, block: block, events: 0, bytes: 0)]
                 .events += 1
             found["\(event.app) \(block)"]?.bytes += Int64(event.storedBytes)

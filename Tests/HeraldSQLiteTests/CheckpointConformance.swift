@@ -71,7 +71,7 @@ struct CheckpointConformance {
         }
         let decided = try fixture.restart().decided
         #expect(Set(decided).count == decided.count, "each once")
-        let expected: [(DelegateKey, Sequence)] = [(1, 6), (1, 7), (1, 8), (2, 3), (2, 4), (3, 8), (3, 9)]
+        let expected: [(DelegateKey, LogPosition)] = [(1, 6), (1, 7), (1, 8), (2, 3), (2, 4), (3, 8), (3, 9)]
         #expect(Set(decided) == Set(expected.map { DeliveryKey(delegate: $0.0, event: $0.1) }))
     }
 

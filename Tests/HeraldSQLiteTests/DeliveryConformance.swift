@@ -6,7 +6,7 @@ struct DeliveryConformance {
     private let otherApp = AppKey(rawValue: 2)
 
     private func row(
-        _ delegate: DelegateKey, _ event: Sequence, _ state: WaitingDelivery.State, attempts: Int = 2,
+        _ delegate: DelegateKey, _ event: LogPosition, _ state: WaitingDelivery.State, attempts: Int = 2,
         dueAt: Int64 = 50,
         isReplay: Bool = false, subject: String? = nil
     ) -> WaitingDelivery {

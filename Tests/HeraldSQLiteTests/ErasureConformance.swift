@@ -13,7 +13,7 @@ struct ErasureConformance {
             event("e", subject: "user:42", app: otherApp), event("f", subject: "user:42"),
         ])
         let reader = try fixture.store.makeReader()
-        func found(_ after: Sequence, _ limit: Int) throws -> [Sequence] {
+        func found(_ after: LogPosition, _ limit: Int) throws -> [LogPosition] {
             try reader.sequences(about: "user:42", app: .default, after: after, limit: limit)
         }
         #expect(try found(0, 2) == [1, 3])

@@ -143,10 +143,10 @@ struct EventConformance {
         let fixture = try StoreFixture(kind)
         try fixture.append((1...9).map { event("e\($0)", data: "\"\($0)2345678\"") })  // 10 bytes each
         let reader = try fixture.store.makeReader()
-        func ids(_ after: Sequence, _ limit: Int, _ bytes: Int) throws -> [String] {
+        func ids(_ after: LogPosition, _ limit: Int, _ bytes: Int) throws -> [String] {
             let batch = try reader.events(after: after, limit: limit, maxBytes: bytes)
             #expect(batch.first == after + 1)
-            #expect(batch.last == after + Sequence(batch.events.count))
+            #expect(batch.last == after + LogPosition(batch.events.count))
             return batch.events.map(\.id)
         }
         #expect(try ids(0, 2, 1000) == ["e1", "e2"])

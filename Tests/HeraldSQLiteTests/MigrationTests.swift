@@ -114,7 +114,7 @@ struct MigrationTests {
         let batch = try store.makeReader().events(after: 0, limit: .max, maxBytes: .max)
         for block in try store.recover().blocks {
             let places = batch.events.indices.filter {
-                AppBlock.number(of: batch.first + Sequence($0)) == block.block && batch.events[$0].app == block.app
+                AppBlock.number(of: batch.first + LogPosition($0)) == block.block && batch.events[$0].app == block.app
             }
             #expect(block.events == places.count)
             #expect(block.bytes == places.reduce(0) { $0 + batch.events[$1].storedBytes })

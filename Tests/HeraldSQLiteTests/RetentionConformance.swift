@@ -3,7 +3,7 @@ import Testing
 
 @Suite("What every store forgets")
 struct RetentionConformance {
-    private func mark(_ sequence: Sequence, _ time: Int64) -> LogMark { LogMark(sequence: sequence, time: time) }
+    private func mark(_ sequence: LogPosition, _ time: Int64) -> LogMark { LogMark(sequence: sequence, time: time) }
 
     private func add(_ fixture: StoreFixture, _ marks: LogMark...) throws {
         try fixture.transaction { (transaction) throws(StoreError) in
@@ -11,7 +11,8 @@ struct RetentionConformance {
         }
     }
 
-    private func remove(_ fixture: StoreFixture, through sequence: Sequence, limit: Int = 500) throws -> Sequence {
+    private func remove(_ fixture: StoreFixture, through sequence: LogPosition, limit: Int = 500) throws -> LogPosition
+    {
         try fixture.transaction { (transaction) throws(StoreError) in
             try transaction.removeEvents(through: sequence, limit: limit)
         }
@@ -22,7 +23,7 @@ struct RetentionConformance {
         let fixture = try StoreFixture(kind)
         try fixture.append((1...9).map { event("e\($0)") })
         try fixture.set(delegate(1))
-        func read(_ through: Sequence, limit: Int = 500, maxBytes: Int = 1 << 20, _ checkpoint: Checkpoint? = nil)
+        func read(_ through: LogPosition, limit: Int = 500, maxBytes: Int = 1 << 20, _ checkpoint: Checkpoint? = nil)
             throws
             -> [String]
         {
@@ -84,7 +85,7 @@ struct RetentionConformance {
         try add(fixture, mark(2, 100), mark(6, 200))
         for (time, sequence) in [
             (0, 1), (20, 2), (21, 3), (101, 3), (111, 5), (160, 6), (195, 7), (200, 7), (201, 7), (9001, 9),
-        ] as [(Int64, Sequence)] {
+        ] as [(Int64, LogPosition)] {
             #expect(try reader.sequence(since: time) == sequence, "\(time)")
         }
         #expect(try remove(fixture, through: 4) == 5)

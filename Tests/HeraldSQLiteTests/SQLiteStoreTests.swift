@@ -228,7 +228,7 @@ struct SQLiteStoreTests {
             }
             try transaction.write(checkpoint)
         }
-        var firsts: [Sequence] = []
+        var firsts: [LogPosition] = []
         for _ in 0..<4 {
             try store.transaction { (transaction) throws(StoreError) in
                 firsts.append(try transaction.removeEvents(through: 2, limit: 2))

@@ -84,7 +84,7 @@ func delegate(
 }
 
 func attempt(
-    _ delegate: DelegateKey, _ event: Sequence, number: Int = 1, status: Int? = 200, failure: CallbackFailure? = nil,
+    _ delegate: DelegateKey, _ event: LogPosition, number: Int = 1, status: Int? = 200, failure: CallbackFailure? = nil,
     detail: String = "", excerpt: String = "", startedAt: Int64 = 5000
 ) -> AttemptRecord {
     AttemptRecord(

@@ -72,11 +72,11 @@ extension NumberSeal {
     }
 
     /// For a stream to resume from. The same place looks different each time: whether the log has grown is not told either.
-    func place(_ place: Sequence, _ kind: Kind, of app: AppKey) -> String {
+    func place(_ place: LogPosition, _ kind: Kind, of app: AppKey) -> String {
         Self.placePrefix + text(place, kind, of: app, open: .random(in: 0..<(1 << 48)))
     }
 
-    func place(_ text: String, _ kind: Kind, of app: AppKey) -> Sequence? {
+    func place(_ text: String, _ kind: Kind, of app: AppKey) -> LogPosition? {
         text.hasPrefix(Self.placePrefix) ? number(text.dropFirst(Self.placePrefix.count), kind, of: app) : nil
     }
 }

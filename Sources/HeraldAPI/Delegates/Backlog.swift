@@ -38,11 +38,11 @@ final class BacklogCounter {
 
     private let hub: Hub
     private let reader: (any StoreReader)?
-    private let head: Sequence
+    private let head: LogPosition
     private var steps = BacklogCounter.maxSteps
     private var reads = BacklogCounter.maxReads
-    private var pages: [Sequence: EventBatch] = [:]
-    private var stretches: [AppKey: [ClosedRange<Sequence>]] = [:]
+    private var pages: [LogPosition: EventBatch] = [:]
+    private var stretches: [AppKey: [ClosedRange<LogPosition>]] = [:]
 
     /// - Parameter reader: `nil`: only what memory has is looked at.
     init(_ hub: Hub, _ reader: (any StoreReader)?) {
@@ -53,7 +53,7 @@ final class BacklogCounter {
 
     /// Of those that are behind.
     func count(_ lanes: [Lane]) throws -> [DelegateKey: Backlog] {
-        var behind: [(lane: Lane, next: Sequence, events: Int64)] = []
+        var behind: [(lane: Lane, next: LogPosition, events: Int64)] = []
         for lane in lanes {
             guard let next = lane.entry.next else { continue }
             behind.append((lane, next, hub.usage.events(of: lane.delegate.app, after: next - 1)))
@@ -75,7 +75,7 @@ final class BacklogCounter {
     }
 
     /// What a replay will still send. What has a row of its own is sent by that.
-    func count(_ delegate: WebhookDelegate, after place: Sequence, through last: Sequence) throws -> Backlog {
+    func count(_ delegate: WebhookDelegate, after place: LogPosition, through last: LogPosition) throws -> Backlog {
         guard place < last else { return Backlog() }
         var rows = DeliveryQuery([.retrying])
         rows.app = delegate.app
@@ -87,7 +87,8 @@ final class BacklogCounter {
     }
 
     private func count(
-        _ delegate: WebhookDelegate, after place: Sequence, through last: Sequence, without ahead: Set<Sequence>,
+        _ delegate: WebhookDelegate, after place: LogPosition, through last: LogPosition,
+        without ahead: Set<LogPosition>,
         steps allowance: Int
     ) throws -> Backlog {
         let end = steps - allowance
@@ -106,7 +107,7 @@ final class BacklogCounter {
                 if batch.events.count <= skipped { return backlog }
                 for (offset, event) in batch.events.enumerated().dropFirst(skipped) {
                     guard place < last, seen < Self.maxEvents, steps > end else { break }
-                    place = batch.first + Sequence(offset)
+                    place = batch.first + LogPosition(offset)
                     guard place <= last else { break }
                     steps -= 1
                     guard event.app == delegate.app else { continue }
@@ -124,7 +125,7 @@ final class BacklogCounter {
 
     /// What lies behind a place is as what lies before it; when nothing was seen, as the newest events.
     private func estimate(
-        _ known: Backlog, _ delegate: WebhookDelegate, after place: Sequence, through last: Sequence, seen: Int64,
+        _ known: Backlog, _ delegate: WebhookDelegate, after place: LogPosition, through last: LogPosition, seen: Int64,
         _ lastTime: Int64?
     ) -> Backlog {
         var backlog = known
@@ -133,7 +134,7 @@ final class BacklogCounter {
         guard rest > 0 else { return backlog }
         var (wanted, looked) = (known.events, seen)
         if looked == 0, steps > 0,
-            let newest = hub.recentEvents(after: max(place, head - Sequence(Self.page)), limit: Self.page)
+            let newest = hub.recentEvents(after: max(place, head - LogPosition(Self.page)), limit: Self.page)
         {
             let own = newest.events.filter { $0.app == delegate.app }
             steps -= own.reduce(0) { $0 + 1 + $1.data.count / Self.bytesPerStep }
@@ -148,7 +149,7 @@ final class BacklogCounter {
     }
 
     /// Where the app has events, ascending.
-    private func stretches(of app: AppKey) -> [ClosedRange<Sequence>] {
+    private func stretches(of app: AppKey) -> [ClosedRange<LogPosition>] {
         if let known = stretches[app] { return known }
         let found = Array(hub.usage.stretches(of: app, before: .max).reversed())
         stretches[app] = found
@@ -156,8 +157,8 @@ final class BacklogCounter {
     }
 
     /// Events from a place on, shared by all delegates; `nil`: too much was read already.
-    private func batch(after place: Sequence) throws -> EventBatch? {
-        let start = place - place % Sequence(Self.page)
+    private func batch(after place: LogPosition) throws -> EventBatch? {
+        let start = place - place % LogPosition(Self.page)
         for first in [start, place] {
             if let known = pages[first], known.last > place { return known }
         }

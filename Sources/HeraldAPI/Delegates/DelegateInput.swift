@@ -21,7 +21,7 @@ struct DelegateInput {
     struct Registration: Sendable {
         let settings: WebhookSettings
         let secret: SecretInput
-        let start: LogPlace
+        let start: PositionInput
         let replaysCurrentState: Bool
     }
 
@@ -42,9 +42,9 @@ struct DelegateInput {
         return registration
     }
 
-    private mutating func start(_ value: JSONValue?) -> LogPlace {
+    private mutating func start(_ value: JSONValue?) -> PositionInput {
         guard let value, !value.isNull else { return .now }
-        return reader.place(value, "/start", words: "\"now\", \"earliest\", \(LogPlace.words)")
+        return reader.place(value, "/start", words: "\"now\", \"earliest\", \(PositionInput.words)")
     }
 
     private mutating func replaysCurrentState(_ value: JSONValue?) -> Bool {

@@ -10,22 +10,22 @@ struct ReplayInput: Sendable {
 
     private static let fields = ["from", "until", "only"]
 
-    let from: LogPlace
-    let until: LogPlace
+    let from: PositionInput
+    let until: PositionInput
     let only: Only
 
     init(_ document: JSONDocument) throws(Problem) {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: Self.fields))
         if let value = document["from"], !value.isNull, value.string != "now" {
-            from = reader.place(value, "/from", words: "\"earliest\", \(LogPlace.words)")
+            from = reader.place(value, "/from", words: "\"earliest\", \(PositionInput.words)")
         } else {
-            reader.wrong("/from", "is required: \"earliest\", \(LogPlace.words)")
+            reader.wrong("/from", "is required: \"earliest\", \(PositionInput.words)")
             from = .earliest
         }
         until =
             if let value = document["until"], !value.isNull {
-                reader.place(value, "/until", words: "\"now\", \(LogPlace.words)")
+                reader.place(value, "/until", words: "\"now\", \(PositionInput.words)")
             } else { .now }
         only =
             if let value = document["only"], !value.isNull {

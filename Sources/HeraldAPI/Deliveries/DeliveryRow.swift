@@ -63,15 +63,15 @@ extension JSONObjectWriter {
 
 /// The events that a page names by sequence.
 struct EventHeads {
-    private var events: [Sequence: Event] = [:]
+    private var events: [LogPosition: Event] = [:]
 
     /// A reader's thread.
-    init(_ sequences: some Swift.Sequence<HeraldCore.Sequence>, _ reader: any StoreReader) throws {
+    init(_ sequences: some Sequence<LogPosition>, _ reader: any StoreReader) throws {
         for sequence in Set(sequences) {
             let batch = try reader.events(after: sequence - 1, limit: 1, maxBytes: 1)
             if batch.first == sequence { events[sequence] = batch.events.first }
         }
     }
 
-    subscript(sequence: HeraldCore.Sequence) -> Event? { events[sequence] }
+    subscript(sequence: LogPosition) -> Event? { events[sequence] }
 }

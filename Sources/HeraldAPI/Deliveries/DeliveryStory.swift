@@ -62,7 +62,7 @@ struct DeliveryStory: Sendable {
     /// Attempts and waiting deliveries of one moment. A checkpoint may be committed between two reads; whatever it changes
     /// comes with an attempt, so when there is none more, it changed nothing.
     private static func rows(
-        of event: Sequence, _ reader: any StoreReader
+        of event: LogPosition, _ reader: any StoreReader
     ) throws -> ([StoredAttempt], [WaitingDelivery]) {
         var attempts = try reader.attempts(event: event)
         while true {

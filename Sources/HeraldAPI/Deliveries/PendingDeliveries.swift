@@ -56,8 +56,8 @@ struct PendingDeliveries: Sendable {
     /// - Parameter sequence: only later events.
     /// - Returns: up to `limit` of them, and the last event that was looked at when there may be more behind it.
     private func rows(
-        of delegate: WebhookDelegate, _ reader: any StoreReader, after sequence: Sequence, limit: Int
-    ) throws -> (rows: [DeliveryRow], next: Sequence?) {
+        of delegate: WebhookDelegate, _ reader: any StoreReader, after sequence: LogPosition, limit: Int
+    ) throws -> (rows: [DeliveryRow], next: LogPosition?) {
         let lane = hub.lane(of: delegate.key)
         // A lane without an entry is up to date; one whose delegate is gone has ended.
         guard let cursor = lane?.cursor, delegate.status != .gone else { return ([], nil) }
@@ -72,7 +72,7 @@ struct PendingDeliveries: Sendable {
                 let batch = try reader.events(after: position, limit: Self.eventsPerRead, maxBytes: 1 << 20)
                 if batch.events.isEmpty { return (rows, nil) }
                 for (index, event) in batch.events.enumerated() {
-                    position = batch.first + Sequence(index)
+                    position = batch.first + LogPosition(index)
                     guard event.app == filter.app else { continue }
                     own += 1
                     let view = EventView(event, within: budget)
@@ -91,7 +91,7 @@ struct PendingDeliveries: Sendable {
     }
 
     /// Whoever the event was attempted to tell, or waits for a retry of it.
-    private func toldDelegates(of sequence: Sequence, _ reader: any StoreReader) throws -> Set<DelegateKey> {
+    private func toldDelegates(of sequence: LogPosition, _ reader: any StoreReader) throws -> Set<DelegateKey> {
         let attempts = try reader.attempts(event: sequence)
         return Set(attempts.map(\.record.delegate)).union(try reader.waiting(event: sequence).map(\.delegate))
     }

@@ -40,7 +40,7 @@ private struct Erasing: Sendable {
     let hub: Hub
 
     /// A reader's thread.
-    func read(_ reader: any StoreReader, after sequence: Sequence, _ erased: Erasure) throws {
+    func read(_ reader: any StoreReader, after sequence: LogPosition, _ erased: Erasure) throws {
         let slice = try reader.sequences(
             about: subject, app: call.app, after: sequence, limit: DeliveryWrite.maxErased)
         let isLast = slice.count < DeliveryWrite.maxErased
@@ -60,7 +60,7 @@ private struct Erasing: Sendable {
     }
 
     /// The writer's thread.
-    private func readOn(after sequence: Sequence, _ erased: Erasure) {
+    private func readOn(after sequence: LogPosition, _ erased: Erasure) {
         do throws(Problem) {
             try call.answer(from: hub) { try read($0, after: sequence, erased) }
         } catch {

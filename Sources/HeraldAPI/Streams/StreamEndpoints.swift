@@ -23,7 +23,7 @@ struct StreamEndpoints: Sendable {
         var start: EventStreams.Start?
         if let text = query["last_event_id"] {
             guard let given = Self.start(text, call) else {
-                throw .invalidParameter("last_event_id", "must be \(LogPlace.words), \"earliest\" or \"now\"")
+                throw .invalidParameter("last_event_id", "must be \(PositionInput.words), \"earliest\" or \"now\"")
             }
             start = given.start
         }
@@ -41,7 +41,7 @@ struct StreamEndpoints: Sendable {
             }
         }
         let app = call.app
-        switch LogPlace(text) {
+        switch PositionInput(text) {
         case nil: return nil
         case .now: return .now
         case .earliest:

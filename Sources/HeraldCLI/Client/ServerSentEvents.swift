@@ -25,7 +25,7 @@ struct ServerSentEvents {
     /// - Parameter each: gets each message that is complete; `false` ends it, and what follows is left out.
     /// - Returns: whether to go on.
     mutating func take(
-        _ bytes: some Swift.Sequence<UInt8>, _ each: (Message) -> Bool
+        _ bytes: some Sequence<UInt8>, _ each: (Message) -> Bool
     ) throws(Failure) -> Bool {
         for byte in bytes {
             defer { wasReturn = byte == 13 }

@@ -14,7 +14,7 @@ public enum Scope: String, CaseIterable, Sendable {
 public struct Scopes: Equatable, Sendable {
     private let bits: UInt8
 
-    public init(_ scopes: some Swift.Sequence<Scope>) {
+    public init(_ scopes: some Sequence<Scope>) {
         bits = scopes.reduce(0) { $0 | $1.included }
     }
 

@@ -8,11 +8,11 @@ public struct DeliveryWrite: Sendable {
         /// Ends deliveries that wait for a retry.
         case cancel(DeliveryQuery)
         /// Tells a delegate again of the events after one and up to another; `nil`: up to the last one of now.
-        case replay(delegateID: String, after: Sequence, until: Sequence?)
+        case replay(delegateID: String, after: LogPosition, until: LogPosition?)
         /// Ends a replay: nothing more is started for it. What was started goes on.
         case endReplay(delegateID: String, replay: Int64)
         /// Erases events, and what is kept of the subject outside the log.
-        case erase([Sequence], subject: String?)
+        case erase([LogPosition], subject: String?)
     }
 
     public enum Outcome: Sendable {

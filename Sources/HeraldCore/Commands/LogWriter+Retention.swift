@@ -3,7 +3,7 @@ import HeraldRuntime
 /// What the log need not keep any longer.
 struct RetentionLimits: Sendable {
     /// Events up to here go.
-    let events: Sequence
+    let events: LogPosition
     /// Attempts started before this go; milliseconds since 1970 UTC.
     let attempts: Int64
     /// Statistics of slots that began before this go.
@@ -29,7 +29,7 @@ extension LogWriter {
     func trim(
         _ limits: RetentionLimits, _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) {
-        var first: Sequence = 0
+        var first: LogPosition = 0
         var gone = EventBatch(first: 0, events: [])
         if limits.events > 0 {
             gone = try transaction.undelivered(through: limits.events, limit: Self.slice, maxBytes: Self.sliceBytes)

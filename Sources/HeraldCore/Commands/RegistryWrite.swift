@@ -17,7 +17,7 @@ public struct RegistryWrite: Sendable {
         /// The client brought the secret, so that another one makes another registration.
         public var isOwnSecret = false
         /// It is told of events after this one; `nil`: of those to come.
-        public var start: Sequence?
+        public var start: LogPosition?
         /// The current app state, and the auth status of the subjects, are sent first.
         public var replaysCurrentState = false
 

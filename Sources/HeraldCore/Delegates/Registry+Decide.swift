@@ -3,7 +3,7 @@ extension Registry {
     struct Newcomer {
         let key: DelegateKey
         /// It is told of events after this one.
-        let start: Sequence
+        let start: LogPosition
         /// Milliseconds since 1970 UTC.
         let time: Int64
         let makeID: () -> String

@@ -45,7 +45,7 @@ public final class WebhookDelegate: Sendable {
     public let id: String
     public let state: State
     /// The delegate is told of events after this one.
-    public let start: Sequence
+    public let start: LogPosition
     /// Milliseconds since 1970 UTC.
     public let createdAt: Int64
     public let updatedAt: Int64
@@ -53,7 +53,7 @@ public final class WebhookDelegate: Sendable {
     public let version: Int64
 
     public init(
-        app: AppKey, key: DelegateKey, id: String, state: State, start: Sequence, createdAt: Int64, updatedAt: Int64,
+        app: AppKey, key: DelegateKey, id: String, state: State, start: LogPosition, createdAt: Int64, updatedAt: Int64,
         version: Int64
     ) {
         self.app = app

@@ -5,7 +5,7 @@ struct CheckpointBuilder {
     enum Place {
         /// At the common position.
         case settled
-        case at(_ cursor: Sequence, _ position: Sequence)
+        case at(_ cursor: LogPosition, _ position: LogPosition)
     }
 
     /// Activity is gathered for this long, in nanoseconds: it bounds what is delivered twice after a crash.
@@ -22,15 +22,15 @@ struct CheckpointBuilder {
     private var attempts: [AttemptRecord] = []
     private var waiting: [DeliveryKey: WaitingDelivery] = [:]
     private var ended: Set<DeliveryKey> = []
-    private var replays: [Int64: Sequence] = [:]
+    private var replays: [Int64: LogPosition] = [:]
     private var endedReplays: [Int64] = []
     private var statistics: [DeliveryStatistics] = []
     private var notices: [DeliveryNotice] = []
     private var lanesChanged = false
     /// The rows that the store has.
     private var rows: [DelegateKey: LanePosition] = [:]
-    private var settled: Sequence
-    private var routed: Sequence
+    private var settled: LogPosition
+    private var routed: LogPosition
     private var writing: Checkpoint?
     private var failed: Checkpoint?
     /// Of what is being handed over, since the last whole checkpoint.
@@ -38,7 +38,7 @@ struct CheckpointBuilder {
     /// When the next one is to be handed over; `nil`: nothing has changed, or one is on its way.
     private(set) var due: Int64?
 
-    init(settled: Sequence) {
+    init(settled: LogPosition) {
         self.settled = settled
         routed = settled
     }
@@ -56,7 +56,7 @@ struct CheckpointBuilder {
         if due == nil && writing == nil { due = now + Self.interval }
     }
 
-    mutating func routed(to sequence: Sequence, now: Int64) {
+    mutating func routed(to sequence: LogPosition, now: Int64) {
         routed = sequence
         changed(now: now)
     }
@@ -87,7 +87,7 @@ struct CheckpointBuilder {
         changed(now: now)
     }
 
-    mutating func replayed(_ id: Int64, to cursor: Sequence, now: Int64) {
+    mutating func replayed(_ id: Int64, to cursor: LogPosition, now: Int64) {
         replays[id] = cursor
         changed(now: now)
     }
@@ -156,7 +156,7 @@ struct CheckpointBuilder {
     /// - Parameters:
     ///   - settled: the position of all lanes that have no row.
     ///   - lanes: those that were touched, and where they stand.
-    mutating func take(settled: Sequence, lanes: [(DelegateKey, Place)]) -> Checkpoint {
+    mutating func take(settled: LogPosition, lanes: [(DelegateKey, Place)]) -> Checkpoint {
         var checkpoint = Checkpoint()
         checkpoint.settled = settled
         checkpoint.attempts = attempts
@@ -204,7 +204,7 @@ struct CheckpointBuilder {
 
     /// The writer has answered.
     /// - Returns: up to where everything is written now, when that has moved.
-    mutating func ended(succeeded: Bool, now: Int64) -> Sequence? {
+    mutating func ended(succeeded: Bool, now: Int64) -> LogPosition? {
         guard let checkpoint = writing else { return nil }
         writing = nil
         if succeeded {

@@ -6,7 +6,7 @@ extension DeliveryEngine {
     struct Restored {
         var position: LanePosition?
         var waiting: [WaitingDelivery] = []
-        var decided: Set<Sequence> = []
+        var decided: Set<LogPosition> = []
         var replays: [Replay] = []
     }
 

@@ -56,7 +56,7 @@ extension DeliveryEngine {
     }
 
     /// What these events say is to be told to nobody any more. One that is on its way arrives.
-    func erase(_ events: Set<Sequence>) {
+    func erase(_ events: Set<LogPosition>) {
         erased.insert(events)
         recent.erase(events)
         pages.forget(events)

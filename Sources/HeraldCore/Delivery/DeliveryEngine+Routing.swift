@@ -22,7 +22,7 @@ extension DeliveryEngine {
 
     func route(_ batch: EventBatch) {
         for (offset, event) in batch.events.enumerated() {
-            let sequence = batch.first + Sequence(offset)
+            let sequence = batch.first + LogPosition(offset)
             recent.append(event)
             routed = sequence
             if let audience = event.audience {
@@ -37,7 +37,7 @@ extension DeliveryEngine {
         checkpoints.routed(to: routed, now: now)
     }
 
-    func offer(_ event: Event, _ sequence: Sequence, to index: Int) {
+    func offer(_ event: Event, _ sequence: LogPosition, to index: Int) {
         // Lanes are changed in place: taking one out of the array would copy its arrays.
         guard lanes[index]?.next == nil, lanes[index]?.isGone == false,
             lanes[index]?.wants(event, sequence, { view(of: event) }) == true
@@ -57,7 +57,7 @@ extension DeliveryEngine {
     }
 
     /// The page after a position was read; `nil` when it could not be.
-    func pageArrived(after: Sequence, _ page: EventBatch?) {
+    func pageArrived(after: LogPosition, _ page: EventBatch?) {
         now = ports.clock.monotonic()
         guard let page = page.map(erased.applied(to:)) else {
             timers.insert(.readAgain(after: after), due: now + Self.pause)
@@ -88,7 +88,7 @@ extension DeliveryEngine {
     }
 
     /// Events that are no longer in the log are passed over.
-    func skipMissing(_ index: Int, after: Sequence, _ page: EventBatch) {
+    func skipMissing(_ index: Int, after: LogPosition, _ page: EventBatch) {
         // What came since the page was read is among the recent ones.
         let firstThere = page.events.isEmpty ? recent.first : page.first
         guard firstThere > after + 1 else { return }
@@ -99,7 +99,7 @@ extension DeliveryEngine {
 
     /// The log begins here now.
     /// - Parameter gone: what was cut off, as far as a lane had still to come to it.
-    func trim(first: Sequence, gone: EventBatch) {
+    func trim(first: LogPosition, gone: EventBatch) {
         now = ports.clock.monotonic()
         let counts = missedEvents(gone)
         for index in lanes.indices where lanes[index] != nil {
@@ -111,7 +111,7 @@ extension DeliveryEngine {
     private func missedEvents(_ gone: EventBatch) -> [Int: Int] {
         var counts: [Int: Int] = [:]
         for (offset, event) in gone.events.enumerated() {
-            let sequence = gone.first + Sequence(offset)
+            let sequence = gone.first + LogPosition(offset)
             let matching = event.audience == nil ? apps.lanes(for: event) : (any: [], named: [])
             let addressed = event.audience.flatMap { indices[$0] }
             for index in matching.any + matching.named + (addressed.map { [$0] } ?? [])
@@ -124,7 +124,7 @@ extension DeliveryEngine {
 
     /// - Parameter missed: of `gone`, how many the lane had still to come to.
     private func trim(
-        _ index: Int, first: Sequence, gone: EventBatch = EventBatch(first: 0, events: []), missed: Int = 0
+        _ index: Int, first: LogPosition, gone: EventBatch = EventBatch(first: 0, events: []), missed: Int = 0
     ) {
         guard let key = lanes[index]?.delegate.key, let app = lanes[index]?.delegate.app else { return }
         var missed = missed
@@ -148,7 +148,7 @@ extension DeliveryEngine {
     }
 
     /// Whether a delivery that waited would have been made.
-    private func stillWants(_ sequence: Sequence, _ gone: EventBatch, lane index: Int) -> Bool {
+    private func stillWants(_ sequence: LogPosition, _ gone: EventBatch, lane index: Int) -> Bool {
         guard gone.first <= sequence, sequence <= gone.last else { return true }
         return stillWants(gone.events[Int(sequence - gone.first)], sequence, lane: index)
     }
@@ -186,7 +186,7 @@ extension DeliveryEngine {
     // MARK: Who waits for the outcome
 
     /// Somebody waits until the active delegates that this event concerns have been told.
-    private func expect(_ event: Event, _ sequence: Sequence, _ matching: [Int], _ watch: DeliveryWatch) {
+    private func expect(_ event: Event, _ sequence: LogPosition, _ matching: [Int], _ watch: DeliveryWatch) {
         var count = 0
         for index in matching {
             guard let lane = lanes[index], lane.isActive, !lane.isFailing,

@@ -121,13 +121,13 @@ extension DeliveryEngine {
         return true
     }
 
-    func event(at sequence: Sequence) -> Event? {
+    func event(at sequence: LogPosition) -> Event? {
         if sequence >= recent.first && sequence <= recent.last { return recent[sequence] }
         return pages.event(sequence)
     }
 
     /// Asks for the page with an event; the lane is put in line again when it is there. Returns `false`.
-    private func readPage(for index: Int, at sequence: Sequence) -> Bool {
+    private func readPage(for index: Int, at sequence: LogPosition) -> Bool {
         guard let key = lanes[index]?.delegate.key else { return false }
         if let after = pages.want(sequence, for: key) { ports.readPage(after) }
         return false
@@ -155,12 +155,12 @@ extension DeliveryEngine {
     }
 
     /// Whether a delivery with a row of its own is to be made by the settings of the moment.
-    func stillWants(_ event: Event, _ sequence: Sequence, lane index: Int) -> Bool {
+    func stillWants(_ event: Event, _ sequence: LogPosition, lane index: Int) -> Bool {
         if lanes[index]?.waiting[sequence]?.isNamed == true { return true }
         return lanes[index]?.ask { $0.matches(event) && $0.accepts(event, { view(of: event) }) } == true
     }
 
-    func start(_ event: Event, _ sequence: Sequence, lane index: Int) {
+    func start(_ event: Event, _ sequence: LogPosition, lane index: Int) {
         if lanes[index]?.adopt(sequence) == true { return touched(index) }
         if standsInLine(event, sequence, lane: index, isReplay: false) { return }
         touched(index)
@@ -168,7 +168,7 @@ extension DeliveryEngine {
     }
 
     /// Returns whether an attempt was started.
-    private func replay(_ event: Event, _ sequence: Sequence, lane index: Int) -> Bool {
+    private func replay(_ event: Event, _ sequence: LogPosition, lane index: Int) -> Bool {
         guard let replay = lanes[index]?.replays.first else { return false }
         lanes[index]?.replays[0].pass(sequence)
         touched(index)
@@ -192,7 +192,7 @@ extension DeliveryEngine {
         }
     }
 
-    private func standsInLine(_ event: Event, _ sequence: Sequence, lane index: Int, isReplay: Bool) -> Bool {
+    private func standsInLine(_ event: Event, _ sequence: LogPosition, lane index: Int, isReplay: Bool) -> Bool {
         guard let key = lanes[index]?.delegate.key,
             lanes[index]?.standsInLine(event, sequence, isReplay: isReplay) == true
         else { return false }
@@ -204,7 +204,7 @@ extension DeliveryEngine {
     }
 
     func begin(
-        _ event: Event, _ sequence: Sequence, lane index: Int, attempts: Int, _ origin: Lane.Origin, isReplay: Bool
+        _ event: Event, _ sequence: LogPosition, lane index: Int, attempts: Int, _ origin: Lane.Origin, isReplay: Bool
     ) {
         guard let delegate = lanes[index]?.delegate, let share = lanes[index]?.share,
             let start = lanes[index]?.started(sequence, origin, now: now)

@@ -15,7 +15,7 @@ final class DeliveryEngine {
         let tail: Tail
         let clock: Clock
         /// Asks for the page after a position; the answer comes as `pageArrived`.
-        let readPage: (Sequence) -> Void
+        let readPage: (LogPosition) -> Void
         /// Hands a checkpoint to the writer; the answer comes as `checkpointEnded`.
         let submit: (Checkpoint) -> Void
         /// Within 0..<1.
@@ -42,7 +42,7 @@ final class DeliveryEngine {
         let share: Int
         let delegate: DelegateKey
         /// 0: the event is in no log.
-        let sequence: Sequence
+        let sequence: LogPosition
         let event: Event
         /// Made before this one.
         let attempts: Int
@@ -63,7 +63,7 @@ final class DeliveryEngine {
         case leaseEnds(DelegateKey)
         /// What a delegate has missed may be told again.
         case tellMissed(DelegateKey)
-        case readAgain(after: Sequence)
+        case readAgain(after: LogPosition)
         case expire(DeliveryWatch)
         case keepHouse
     }
@@ -89,13 +89,13 @@ final class DeliveryEngine {
     var freeLanes: [Int] = []
     var apps = AppShares()
     /// Every lane that is caught up has been offered everything up to here.
-    var routed: Sequence
+    var routed: LogPosition
     /// The end of the log as this loop has routed it, without a lock.
     var recent: RecentEvents
     var pages = PageCache()
     var routingWaitsForPage = false
     /// Where the tail began when it had no longer what this loop was to route next.
-    var tailBegins: Sequence = 0
+    var tailBegins: LogPosition = 0
 
     var transfers: [Transfer?] = []
     var freeTransfers: [Int] = []
@@ -136,7 +136,7 @@ final class DeliveryEngine {
     ///   - settled: the common position of lanes without a row.
     ///   - recentEvents: how many of the last events lanes find here.
     init(
-        ports: Ports, settled: Sequence, counters: DeliveryCounters = DeliveryCounters(),
+        ports: Ports, settled: LogPosition, counters: DeliveryCounters = DeliveryCounters(),
         board: LaneBoard = LaneBoard(), recentEvents: Int = 8192
     ) {
         self.ports = ports

@@ -34,7 +34,7 @@ final class DeliveryLoop: EventDelegate {
     /// Where a loop gets pages from and hands checkpoints to. Called on the loop's thread, must not wait; the answer may
     /// come on any thread.
     struct Services: Sendable {
-        let readPage: @Sendable (_ after: Sequence, _ answer: @escaping @Sendable (EventBatch?) -> Void) -> Void
+        let readPage: @Sendable (_ after: LogPosition, _ answer: @escaping @Sendable (EventBatch?) -> Void) -> Void
         let submit: @Sendable (Checkpoint, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
         let makeID: @Sendable () -> String
         /// Called from time to time; `nil`: another loop does it.
@@ -46,12 +46,12 @@ final class DeliveryLoop: EventDelegate {
         let delegate: WebhookDelegate
         var position: LanePosition?
         var waiting: [WaitingDelivery] = []
-        var decided: Set<Sequence> = []
+        var decided: Set<LogPosition> = []
         var replays: [Replay] = []
     }
 
     /// - Parameter settled: the common position of lanes without a row.
-    func start(name: String, settled: Sequence, lanes: [RestoredLane], services: Services) throws(SystemError) {
+    func start(name: String, settled: LogPosition, lanes: [RestoredLane], services: Services) throws(SystemError) {
         let started = try Thread(name: name) { [self] in run(settled: settled, lanes: lanes, services: services) }
         thread.withLock { $0 = started }
     }
@@ -92,7 +92,7 @@ final class DeliveryLoop: EventDelegate {
 
     // MARK: The loop's thread
 
-    private func run(settled: Sequence, lanes: [RestoredLane], services: Services) {
+    private func run(settled: LogPosition, lanes: [RestoredLane], services: Services) {
         let mailbox = self.mailbox
         var random = RandomBlock()
         let engine = DeliveryEngine(

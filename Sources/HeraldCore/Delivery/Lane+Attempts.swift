@@ -24,7 +24,7 @@ extension Lane {
 
     /// What is known of the end of an attempt.
     struct End {
-        let sequence: Sequence
+        let sequence: LogPosition
         let origin: Origin
         let subject: String?
         /// How many were made before it.
@@ -43,7 +43,7 @@ extension Lane {
 
     /// An attempt starts.
     @discardableResult
-    mutating func started(_ sequence: Sequence, _ origin: Origin, now: Int64) -> FlowControl.Start {
+    mutating func started(_ sequence: LogPosition, _ origin: Origin, now: Int64) -> FlowControl.Start {
         switch origin {
         case .log:
             inFlight.append(sequence)
@@ -69,7 +69,7 @@ extension Lane {
     /// An attempt was not made after all; its delivery waits.
     /// - Returns: the turn of its row; `nil`: it has none any more, or one with a plan of its own.
     mutating func returned(
-        _ sequence: Sequence, _ origin: Origin, subject: String?, start: FlowControl.Start
+        _ sequence: LogPosition, _ origin: Origin, subject: String?, start: FlowControl.Start
     ) -> UInt32? {
         close(sequence, origin)
         flow.returned(start)
@@ -159,14 +159,14 @@ extension Lane {
 
     /// Whether a failed delivery goes on by a row that was made while it was under way. In a line of its subject it is the
     /// first again.
-    private mutating func goesOn(_ sequence: Sequence, _ origin: Origin, subject: String?) -> Bool {
+    private mutating func goesOn(_ sequence: LogPosition, _ origin: Origin, subject: String?) -> Bool {
         guard waiting[sequence] != nil else { return false }
         if origin == .log { waiting[sequence]?.isFirst = true }
         if let subject, lines.remove(sequence, subject), let retry = row(sequence) { held.append(retry) }
         return true
     }
 
-    private mutating func close(_ sequence: Sequence, _ origin: Origin) {
+    private mutating func close(_ sequence: LogPosition, _ origin: Origin) {
         switch origin {
         case .log:
             if let place = inFlight.firstIndex(of: sequence) { inFlight.remove(at: place) }

@@ -22,7 +22,7 @@ extension Lane {
 
     /// The lane comes by an event that has a row already: a replay was faster.
     /// - Returns: whether it has one.
-    mutating func adopt(_ sequence: Sequence) -> Bool {
+    mutating func adopt(_ sequence: LogPosition) -> Bool {
         guard waiting[sequence] != nil else { return false }
         waiting[sequence]?.isFirst = true
         position = max(position, sequence)
@@ -36,7 +36,7 @@ extension Lane {
 
     /// An event about a subject whose turn it is not.
     /// - Returns: whether the delivery got a row and stands in line; else it may start.
-    mutating func standsInLine(_ event: Event, _ sequence: Sequence, isReplay: Bool) -> Bool {
+    mutating func standsInLine(_ event: Event, _ sequence: LogPosition, isReplay: Bool) -> Bool {
         guard ordering == .subject, let subject = event.subject else { return false }
         if lines.enter(subject, sequence) { return false }
         waiting[sequence] = Waiting(attempts: 0, isReplay: isReplay, isFirst: !isReplay, subject: subject)
@@ -46,7 +46,7 @@ extension Lane {
 
     /// Ends a delivery by request.
     /// - Returns: whether there was one.
-    mutating func drop(_ sequence: Sequence) -> Bool {
+    mutating func drop(_ sequence: LogPosition) -> Bool {
         guard let row = waiting.removeValue(forKey: sequence) else { return false }
         if !row.isOpen, let subject = row.subject, ordering == .subject, !lines.remove(sequence, subject) {
             release(subject)
@@ -75,12 +75,12 @@ extension Lane {
 
     /// What was planned for a row no longer holds.
     /// - Returns: its new turn; `nil`: it has no row.
-    mutating func replan(_ sequence: Sequence) -> UInt32? {
+    mutating func replan(_ sequence: LogPosition) -> UInt32? {
         waiting[sequence]?.turn &+= 1
         return waiting[sequence]?.turn
     }
 
-    func row(_ sequence: Sequence) -> Retry? {
+    func row(_ sequence: LogPosition) -> Retry? {
         waiting[sequence].map { Retry(delegate: delegate.key, event: sequence, turn: $0.turn) }
     }
 

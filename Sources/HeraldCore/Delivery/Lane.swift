@@ -13,9 +13,9 @@ struct Lane {
     enum Source: Equatable {
         case retry(Retry)
         /// The next event of the log.
-        case log(Sequence)
+        case log(LogPosition)
         /// The next event of its replay.
-        case replay(Sequence)
+        case replay(LogPosition)
     }
 
     /// A delivery with a row of its own.
@@ -44,20 +44,20 @@ struct Lane {
     static let firstTriesPerRetry = 3
 
     var delegate: WebhookDelegate
-    var next: Sequence?
+    var next: LogPosition?
     /// First tries that are open, ascending.
-    var inFlight: [Sequence] = []
+    var inFlight: [LogPosition] = []
     var retriesInFlight = 0
     var flow = FlowControl()
     /// Rows of the store: deliveries whose next attempt waits for time, for room, for a probe or for another one.
-    var waiting: [Sequence: Waiting] = [:]
+    var waiting: [LogPosition: Waiting] = [:]
     /// Retries that are due but could not start yet.
     var held = RetryLine()
     var lines = SubjectLines()
     /// The oldest is under way, the others wait for its end.
     var replays: [ReplayCursor] = []
     /// The last event that was started or passed over by reading.
-    var position: Sequence
+    var position: LogPosition
     /// Its app's place in the engine's `apps`.
     var share = 0
     /// It has changed since the last checkpoint.
@@ -81,9 +81,9 @@ struct Lane {
     /// is longer than the one before, so that an outage costs few rows, and an event that always fails bars no other.
     var probesBeforeNew = 0
     /// Up to here everything is settled, also when the router's position is behind it after a restart.
-    private let floor: Sequence
+    private let floor: LogPosition
     /// After a restart: events beyond the cursor that were settled before it.
-    private var decided: Set<Sequence>
+    private var decided: Set<LogPosition>
     private var subjects: SubjectSelection
 
     /// - Parameters:
@@ -92,7 +92,8 @@ struct Lane {
     ///   - now: monotonic nanoseconds.
     ///   - nextProbe: when to try a delegate that was failing before the restart, in monotonic nanoseconds.
     init(
-        _ delegate: WebhookDelegate, next: Sequence?, position: Sequence, decided: Set<Sequence> = [], now: Int64 = 0,
+        _ delegate: WebhookDelegate, next: LogPosition?, position: LogPosition, decided: Set<LogPosition> = [],
+        now: Int64 = 0,
         nextProbe: Int64 = 0
     ) {
         self.delegate = delegate
@@ -147,10 +148,10 @@ struct Lane {
 
     /// Everything up to here is settled, or has a row of its own.
     /// - Precondition: not `isSettled`: then it is the common position.
-    var cursor: Sequence { min(inFlight.first ?? .max, next ?? .max) - 1 }
+    var cursor: LogPosition { min(inFlight.first ?? .max, next ?? .max) - 1 }
 
     /// Events that it has not come to, and starts nothing for when it does: settled before a restart, or with a row.
-    var ahead: Set<Sequence> {
+    var ahead: Set<LogPosition> {
         guard let next, !(decided.isEmpty && waiting.isEmpty) else { return [] }
         return decided.filter { $0 >= next }.union(waiting.keys.filter { $0 >= next })
     }
@@ -164,18 +165,18 @@ struct Lane {
 
     /// Whether this delegate is to be told of this event, by its settings of the moment. The patterns are not asked: the
     /// router, or `matches`, has done that.
-    mutating func wants(_ event: Event, _ sequence: Sequence, _ view: () -> EventView) -> Bool {
+    mutating func wants(_ event: Event, _ sequence: LogPosition, _ view: () -> EventView) -> Bool {
         guard isWanted(event, sequence, view) else { return false }
         return decided.isEmpty || decided.remove(sequence) == nil
     }
 
     /// The same, without noting that a settled event was seen.
-    func isWanted(_ event: Event, _ sequence: Sequence, _ view: () -> EventView) -> Bool {
+    func isWanted(_ event: Event, _ sequence: LogPosition, _ view: () -> EventView) -> Bool {
         sequence > floor && accepts(event, view)
     }
 
     /// Whether the lane would have started this event, had it not left the log before. The patterns are not asked.
-    func misses(_ event: Event, _ sequence: Sequence, _ view: () -> EventView) -> Bool {
+    func misses(_ event: Event, _ sequence: LogPosition, _ view: () -> EventView) -> Bool {
         guard let next, next <= sequence, waiting[sequence] == nil, !decided.contains(sequence) else { return false }
         return isWanted(event, sequence, view)
     }
@@ -226,7 +227,7 @@ struct Lane {
         return replay.map(Source.replay) ?? retry.map(Source.retry)
     }
 
-    private var nextOfReplay: Sequence? {
+    private var nextOfReplay: LogPosition? {
         guard let replay = replays.first, replay.hasWork, waiting.count < Self.maxWaiting else { return nil }
         return ordering == .none || replay.inFlight.isEmpty ? replay.next : nil
     }
@@ -239,12 +240,12 @@ struct Lane {
     // MARK: Reading
 
     /// The lane can't take this event now: it goes on from there by itself.
-    mutating func fallBehind(from sequence: Sequence) {
+    mutating func fallBehind(from sequence: LogPosition) {
         if next == nil { next = sequence }
     }
 
     /// The lane has looked at this event, and at all before it.
-    mutating func pass(_ sequence: Sequence) {
+    mutating func pass(_ sequence: LogPosition) {
         next = sequence + 1
         // After a restart it comes by events again that it had looked at.
         position = max(position, sequence)
@@ -259,7 +260,7 @@ struct Lane {
 
     /// The log begins here now.
     /// - Returns: the first event that the lane has missed by that, if any.
-    mutating func trim(first: Sequence) -> Sequence? {
+    mutating func trim(first: LogPosition) -> LogPosition? {
         if let replay = replays.first, replay.next < first { replays[0].pass(first - 1) }
         guard let next, next < first else { return nil }
         pass(first - 1)
@@ -268,7 +269,7 @@ struct Lane {
 
     /// Its deliveries have ended.
     /// - Returns: those that waited.
-    mutating func end() -> [Sequence] {
+    mutating func end() -> [LogPosition] {
         let ended = waiting.keys.sorted()
         waiting = [:]
         held = RetryLine()

@@ -5,7 +5,7 @@ import Synchronization
 public final class LaneBoard: Sendable {
     public struct Entry: Equatable, Sendable {
         /// Everything up to here is settled; `nil`: the lane is up to date.
-        public let cursor: Sequence?
+        public let cursor: LogPosition?
         public let inFlight: Int
         /// Deliveries that wait for a retry.
         public let retrying: Int
@@ -13,16 +13,16 @@ public final class LaneBoard: Sendable {
         public let replays: Int
         public let flow: FlowStatus
         /// The first event that it has not come to; `nil`: it has come to all.
-        public internal(set) var next: Sequence? = nil
+        public internal(set) var next: LogPosition? = nil
         /// Events from there on that it starts nothing for: they are settled, or have a row of their own.
-        public internal(set) var ahead: Set<Sequence> = []
+        public internal(set) var ahead: Set<LogPosition> = []
 
         /// The delegate fails as a whole: nothing is sent but probes.
         public var isFailing: Bool { flow.circuit == .open }
     }
 
     private let entries = Mutex<[DelegateKey: Entry]>([:])
-    private let written = Atomic<Sequence>(0)
+    private let written = Atomic<LogPosition>(0)
     private let counted = Mutex(Counted())
 
     /// What was counted of attempts, and is not in the store.
@@ -43,7 +43,7 @@ public final class LaneBoard: Sendable {
     }
 
     /// Up to here the store knows what became of each event: what came later may still be on its way.
-    public internal(set) var settled: Sequence {
+    public internal(set) var settled: LogPosition {
         get { written.load(ordering: .relaxed) }
         set { written.store(newValue, ordering: .relaxed) }
     }

@@ -12,11 +12,11 @@ enum LoopMessage: Sendable {
     /// A replay is to start nothing more.
     case endReplay(Int64, DelegateKey)
     /// What these events say is to be told to nobody any more.
-    case erase(Set<Sequence>)
+    case erase(Set<LogPosition>)
     /// The log begins here now. `gone`: what was cut off, as far as a lane had still to come to it.
-    case trim(first: Sequence, gone: EventBatch)
+    case trim(first: LogPosition, gone: EventBatch)
     /// A page that was asked for; `nil`: it could not be read.
-    case page(after: Sequence, EventBatch?)
+    case page(after: LogPosition, EventBatch?)
     case checkpointEnded(Bool)
     /// `nil`: the delegate is gone, or too much is open.
     case test(DelegateKey, answer: @Sendable (CallbackOutcome?) -> Void)

@@ -14,9 +14,9 @@ struct LogPageCache<Page: LogPage> {
     /// Oldest first.
     private var pages: [Page] = []
     /// Who waits for the events after a position. The positions are being read, or wait for a read to end.
-    private var waiters: [Sequence: Waiters] = [:]
-    private var reading: Set<Sequence> = []
-    private var queued: [Sequence] = []
+    private var waiters: [LogPosition: Waiters] = [:]
+    private var reading: Set<LogPosition> = []
+    private var queued: [LogPosition] = []
 
     /// In the order in which they came, each once.
     private struct Waiters {
@@ -29,7 +29,7 @@ struct LogPageCache<Page: LogPage> {
     }
 
     /// The page with what comes next after a place, when it is here.
-    mutating func page(after place: Sequence) -> Page? {
+    mutating func page(after place: LogPosition) -> Page? {
         // The page used last is searched first.
         var index = pages.count - 1
         while index >= 0 {
@@ -44,7 +44,7 @@ struct LogPageCache<Page: LogPage> {
     }
 
     /// Forgets the pages that hold one of these events.
-    mutating func forget(_ sequences: Set<Sequence>) {
+    mutating func forget(_ sequences: Set<LogPosition>) {
         pages.removeAll { page in sequences.contains { page.after < $0 && $0 <= page.last } }
     }
 
@@ -53,7 +53,7 @@ struct LogPageCache<Page: LogPage> {
 
     /// Notes that a lane needs the event at `sequence`.
     /// - Returns: the position after which to read now, when a read is to be started.
-    mutating func want(_ sequence: Sequence, for delegate: DelegateKey) -> Sequence? {
+    mutating func want(_ sequence: LogPosition, for delegate: DelegateKey) -> LogPosition? {
         let after = sequence - 1
         waiters[after, default: Waiters()].append(delegate)
         if reading.contains(after) || queued.contains(after) { return nil }
@@ -68,7 +68,7 @@ struct LogPageCache<Page: LogPage> {
     /// A read has ended.
     /// - Parameter page: `nil`: it failed.
     /// - Returns: who waited for it, and the position after which to read next, if any.
-    mutating func arrived(after: Sequence, _ page: Page?) -> (delegates: [DelegateKey], readNext: Sequence?) {
+    mutating func arrived(after: LogPosition, _ page: Page?) -> (delegates: [DelegateKey], readNext: LogPosition?) {
         reading.remove(after)
         if let page, page.last > page.after {
             if pages.count >= Self.maxPages { pages.removeFirst() }
@@ -84,7 +84,7 @@ struct LogPageCache<Page: LogPage> {
 
 extension LogPageCache<EventBatch> {
     /// The event, when its page is here.
-    mutating func event(_ sequence: Sequence) -> Event? {
+    mutating func event(_ sequence: LogPosition) -> Event? {
         guard let page = page(after: sequence - 1) else { return nil }
         return page.events[Int(sequence - page.first)]
     }

@@ -1,10 +1,10 @@
 /// How far a replay has come: a second, bounded position of a lane in the log.
 struct ReplayCursor: Equatable {
     let id: Int64
-    private(set) var next: Sequence
-    let until: Sequence
+    private(set) var next: LogPosition
+    let until: LogPosition
     /// Attempts that are open, ascending.
-    private(set) var inFlight: [Sequence] = []
+    private(set) var inFlight: [LogPosition] = []
 
     init(_ replay: Replay) {
         id = replay.id
@@ -16,17 +16,17 @@ struct ReplayCursor: Equatable {
     var hasWork: Bool { next <= until }
     var isOver: Bool { !hasWork && inFlight.isEmpty }
     /// Everything up to here is settled, or has a row of its own.
-    var cursor: Sequence { min(inFlight.first ?? .max, next) - 1 }
+    var cursor: LogPosition { min(inFlight.first ?? .max, next) - 1 }
 
     /// It has looked at this event, and at all before it.
-    mutating func pass(_ sequence: Sequence) { next = max(next, sequence + 1) }
+    mutating func pass(_ sequence: LogPosition) { next = max(next, sequence + 1) }
 
     /// It is to start nothing more.
     mutating func end() { pass(until) }
 
-    mutating func started(_ sequence: Sequence) { inFlight.append(sequence) }
+    mutating func started(_ sequence: LogPosition) { inFlight.append(sequence) }
 
-    mutating func ended(_ sequence: Sequence) {
+    mutating func ended(_ sequence: LogPosition) {
         if let place = inFlight.firstIndex(of: sequence) { inFlight.remove(at: place) }
     }
 }

@@ -2,12 +2,12 @@
 /// other. Pure.
 struct SubjectLines {
     /// Who stands behind the one that goes. A subject without an entry is free.
-    private var lines: [String: [Sequence]] = [:]
+    private var lines: [String: [LogPosition]] = [:]
 
     var isEmpty: Bool { lines.isEmpty }
 
     /// Returns whether the delivery may go; else it stands in line.
-    mutating func enter(_ subject: String, _ sequence: Sequence) -> Bool {
+    mutating func enter(_ subject: String, _ sequence: LogPosition) -> Bool {
         if lines[subject] == nil {
             lines[subject] = []
             return true
@@ -18,7 +18,7 @@ struct SubjectLines {
 
     /// The delivery that went has ended.
     /// - Returns: the next one to go.
-    mutating func leave(_ subject: String) -> Sequence? {
+    mutating func leave(_ subject: String) -> LogPosition? {
         guard let line = lines[subject], let next = line.first else {
             lines[subject] = nil
             return nil
@@ -28,14 +28,14 @@ struct SubjectLines {
     }
 
     /// Takes a delivery out of the line. Returns whether it stood in it; else it is the one that goes, or not here.
-    mutating func remove(_ sequence: Sequence, _ subject: String) -> Bool {
+    mutating func remove(_ sequence: LogPosition, _ subject: String) -> Bool {
         guard let place = lines[subject]?.firstIndex(of: sequence) else { return false }
         lines[subject]?.remove(at: place)
         return true
     }
 
-    func contains(_ sequence: Sequence, _ subject: String) -> Bool { lines[subject]?.contains(sequence) == true }
+    func contains(_ sequence: LogPosition, _ subject: String) -> Bool { lines[subject]?.contains(sequence) == true }
 
     /// Everyone who stands in a line.
-    var standing: [Sequence] { lines.values.flatMap { $0 }.sorted() }
+    var standing: [LogPosition] { lines.values.flatMap { $0 }.sorted() }
 }

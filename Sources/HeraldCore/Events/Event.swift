@@ -6,7 +6,7 @@ public struct AppKey: Hashable, Sendable {
 }
 
 /// A position in the event log: 1 for the first event, increasing without gaps. 0 is "before everything".
-public typealias Sequence = Int64
+public typealias LogPosition = Int64
 
 /// A fact that was posted. Immutable, and shared by the log's tail, all deliveries and all streams: its bytes exist once
 /// in the process.
@@ -102,14 +102,14 @@ public final class Event: Sendable {
 /// Events that became durable together, in the order of the log.
 public struct EventBatch: Sendable {
     /// The sequence of `events[0]`; the others follow without a gap.
-    public let first: Sequence
+    public let first: LogPosition
     public let events: [Event]
 
-    public init(first: Sequence, events: [Event]) {
+    public init(first: LogPosition, events: [Event]) {
         self.first = first
         self.events = events
     }
 
     /// The sequence of the last event, or `first - 1` when there is none.
-    public var last: Sequence { first + Sequence(events.count) - 1 }
+    public var last: LogPosition { first + LogPosition(events.count) - 1 }
 }

@@ -50,7 +50,7 @@ struct Breaker: Equatable {
 
     private(set) var state = State.closed(failures: 0, since: 0)
     /// The first deliveries of the row, `openAfter` of them at most.
-    private var deliveries: [Sequence] = []
+    private var deliveries: [LogPosition] = []
     /// When the newest success had begun.
     private var newestSuccess: Int64?
 
@@ -117,7 +117,7 @@ struct Breaker: Equatable {
     ///   - reserve: finds a time for a probe, from then on; see `ProbeCalendar`.
     /// - Returns: what changed, and whether the failure belongs to the row.
     mutating func failed(
-        _ delivery: Sequence, countsRepeats: Bool, startedAt: Int64, isProbe: Bool, now: Int64, wall: Int64,
+        _ delivery: LogPosition, countsRepeats: Bool, startedAt: Int64, isProbe: Bool, now: Int64, wall: Int64,
         minimumDelay: Int64, random: Double,
         reserve: (Int64) -> Int64
     ) -> (change: Change, counts: Bool) {
@@ -150,7 +150,7 @@ struct Breaker: Equatable {
     }
 
     /// - Returns: whether the delivery was not in the row.
-    private mutating func note(_ delivery: Sequence) -> Bool {
+    private mutating func note(_ delivery: LogPosition) -> Bool {
         guard deliveries.count < Self.openAfter, !deliveries.contains(delivery) else { return false }
         deliveries.append(delivery)
         return true

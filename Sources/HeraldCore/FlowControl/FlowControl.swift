@@ -111,7 +111,7 @@ struct FlowControl: Equatable {
     ///   - isAlone: the lane tries no other delivery before this one has ended.
     ///   - wall, random, reserve: as of `Breaker.failed`.
     mutating func failed(
-        _ start: Start, _ delivery: Sequence, isAlone: Bool, _ outcome: CallbackOutcome, now: Int64, wall: Int64,
+        _ start: Start, _ delivery: LogPosition, isAlone: Bool, _ outcome: CallbackOutcome, now: Int64, wall: Int64,
         random: Double,
         reserve: (Int64) -> Int64
     ) -> Breaker.Change {

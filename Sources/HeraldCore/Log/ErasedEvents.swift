@@ -3,14 +3,14 @@
 struct ErasedEvents {
     static let limit = 20_000
 
-    private var sequences: Set<Sequence> = []
+    private var sequences: Set<LogPosition> = []
     /// Oldest first.
-    private var order: [Sequence] = []
+    private var order: [LogPosition] = []
 
     var isEmpty: Bool { sequences.isEmpty }
-    func contains(_ sequence: Sequence) -> Bool { sequences.contains(sequence) }
+    func contains(_ sequence: LogPosition) -> Bool { sequences.contains(sequence) }
 
-    mutating func insert(_ erased: Set<Sequence>) {
+    mutating func insert(_ erased: Set<LogPosition>) {
         for sequence in erased where sequences.insert(sequence).inserted { order.append(sequence) }
         guard order.count > Self.limit else { return }
         for sequence in order.prefix(order.count - Self.limit) { sequences.remove(sequence) }
@@ -21,7 +21,7 @@ struct ErasedEvents {
     func applied(to batch: EventBatch) -> EventBatch {
         guard !isEmpty, !batch.events.isEmpty else { return batch }
         var events = batch.events
-        for place in events.indices where contains(batch.first + Sequence(place)) && !events[place].isErased {
+        for place in events.indices where contains(batch.first + LogPosition(place)) && !events[place].isErased {
             events[place] = events[place].erased()
         }
         return EventBatch(first: batch.first, events: events)

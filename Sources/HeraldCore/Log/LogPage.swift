@@ -2,22 +2,22 @@
 public protocol LogPage: Sendable {
     associatedtype Entry: Sendable
     /// It has everything that the log has after this place …
-    var after: Sequence { get }
+    var after: LogPosition { get }
     /// … up to this one; the same place when there was nothing.
-    var last: Sequence { get }
+    var last: LogPosition { get }
     var entries: [Entry] { get }
     /// Where in the log an entry is.
     /// - Parameter index: in `entries`.
-    func place(_ index: Int) -> Sequence
+    func place(_ index: Int) -> LogPosition
     /// What of it comes after a place within it.
-    func rest(after place: Sequence) -> Self
+    func rest(after place: LogPosition) -> Self
 }
 
 extension EventBatch: LogPage {
-    public var after: Sequence { first - 1 }
+    public var after: LogPosition { first - 1 }
     public var entries: [Event] { events }
-    public func place(_ index: Int) -> Sequence { first + Sequence(index) }
-    public func rest(after place: Sequence) -> EventBatch {
+    public func place(_ index: Int) -> LogPosition { first + LogPosition(index) }
+    public func rest(after place: LogPosition) -> EventBatch {
         EventBatch(first: place + 1, events: Array(events.dropFirst(Int(place - after))))
     }
 }

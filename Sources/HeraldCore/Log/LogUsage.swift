@@ -47,8 +47,8 @@ public final class LogUsage: Sendable {
 
     private struct Contents {
         var tallies: [AppKey: Tally] = [:]
-        var first: Sequence
-        var head: Sequence
+        var first: LogPosition
+        var head: LogPosition
     }
 
     private let contents: Mutex<Contents>
@@ -69,7 +69,7 @@ public final class LogUsage: Sendable {
         contents.withLock { contents in
             var run: AppBlock?
             for (index, event) in batch.events.enumerated() {
-                let block = AppBlock.number(of: batch.first + Sequence(index))
+                let block = AppBlock.number(of: batch.first + LogPosition(index))
                 if run?.app != event.app || run?.block != block {
                     if let run { contents.tallies[run.app, default: Tally()].add(run) }
                     run = AppBlock(app: event.app, block: block, events: 0, bytes: 0)
@@ -105,7 +105,7 @@ public final class LogUsage: Sendable {
     }
 
     /// The log begins here now.
-    func trim(first: Sequence) {
+    func trim(first: LogPosition) {
         contents.withLock { contents in
             for app in Array(contents.tallies.keys) {
                 contents.tallies[app]?.forget(before: AppBlock.number(of: first))
@@ -125,7 +125,7 @@ public final class LogUsage: Sendable {
     ///
     /// Exact where the app is alone in the block of the place, or memory still has it; elsewhere the block counts as a
     /// whole, up to 1,023 too many.
-    public func events(of app: AppKey, after place: Sequence) -> Int64 {
+    public func events(of app: AppKey, after place: LogPosition) -> Int64 {
         let (later, part) = contents.withLock { contents -> (Int64, Part?) in
             let place = max(place, contents.first - 1)
             guard place < contents.head, let tally = contents.tallies[app] else { return (0, nil) }
@@ -146,9 +146,9 @@ public final class LogUsage: Sendable {
     }
 
     /// Where in the log an app has events: places before one, the last first. In between it has none.
-    public func stretches(of app: AppKey, before place: Sequence) -> [ClosedRange<Sequence>] {
+    public func stretches(of app: AppKey, before place: LogPosition) -> [ClosedRange<LogPosition>] {
         contents.withLock { contents in
-            var stretches: [ClosedRange<Sequence>] = []
+            var stretches: [ClosedRange<LogPosition>] = []
             let end = min(place - 1, contents.head)
             for found in (contents.tallies[app]?.blocks ?? []).reversed() {
                 let places = AppBlock.places(found.block)
@@ -166,12 +166,12 @@ public final class LogUsage: Sendable {
     /// A block of which only what comes after a place is to be counted.
     private struct Part {
         let block: AppBlock
-        let place: Sequence
-        let end: Sequence
+        let place: LogPosition
+        let end: LogPosition
         let isAlone: Bool
 
         /// - Parameter log: what there is of it.
-        init(_ block: AppBlock, after place: Sequence, _ log: ClosedRange<Sequence>) {
+        init(_ block: AppBlock, after place: LogPosition, _ log: ClosedRange<LogPosition>) {
             let places = AppBlock.places(block.block).clamped(to: log)
             self.block = block
             self.place = place

@@ -7,9 +7,9 @@ import Synchronization
 final class LogWriter: Sendable {
     /// What the writer needs to know from the start.
     struct Start {
-        let settledByLoop: [Sequence]
+        let settledByLoop: [LogPosition]
         let nextDelegateKey: DelegateKey
-        let head: Sequence
+        let head: LogPosition
         let lastMark: LogMark?
     }
 
@@ -85,9 +85,9 @@ final class LogWriter: Sendable {
     }
 
     struct State {
-        var settledByLoop: [Sequence]
+        var settledByLoop: [LogPosition]
         var nextDelegateKey: DelegateKey
-        var head: Sequence
+        var head: LogPosition
         var lastMark: LogMark
         var erased = ErasedEvents()
         var nextCleaning: Int64 = 0
@@ -105,13 +105,13 @@ final class LogWriter: Sendable {
         var events: [Event] = []
         /// How many of them the store has already.
         var appended = 0
-        var first: Sequence?
+        var first: LogPosition?
         var families: FamilyState
         var effects: [WriteEffect] = []
         var posted: [(publication: Publication, events: [PostedEvent])] = []
         /// To all others, in the order of their submissions.
         var answers: [() -> Void] = []
-        var settledByLoop: [Sequence]
+        var settledByLoop: [LogPosition]
         var erased: ErasedEvents
         var mark: LogMark?
         /// What this transaction adds for apps that may store only so much, in bytes.
@@ -119,7 +119,7 @@ final class LogWriter: Sendable {
         /// Blocks of the log in which something was taken away.
         var changedBlocks: Set<Int64> = []
         var hasAttempts = false
-        private let headBefore: Sequence
+        private let headBefore: LogPosition
 
         init(families: FamilyState, _ state: State) {
             self.families = families
@@ -129,7 +129,7 @@ final class LogWriter: Sendable {
         }
 
         /// The last event of the log, those that this transaction has appended included.
-        var head: Sequence { first.map { $0 + Sequence(appended) - 1 } ?? headBefore }
+        var head: LogPosition { first.map { $0 + LogPosition(appended) - 1 } ?? headBefore }
     }
 
     private func write(_ batch: [Intake.Submission], _ state: inout State) {

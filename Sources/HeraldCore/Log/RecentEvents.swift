@@ -7,17 +7,17 @@ struct RecentEvents {
     private var bytes = 0
     private var droppedBytes = 0
     /// The sequence of the oldest event here, or of the next one to come.
-    private(set) var first: Sequence
+    private(set) var first: LogPosition
     private let maxEvents: Int
     private let maxBytes: Int
 
-    init(after head: Sequence, maxEvents: Int, maxBytes: Int) {
+    init(after head: LogPosition, maxEvents: Int, maxBytes: Int) {
         first = head + 1
         self.maxEvents = maxEvents
         self.maxBytes = maxBytes
     }
 
-    var last: Sequence { first + Sequence(events.count - start) - 1 }
+    var last: LogPosition { first + LogPosition(events.count - start) - 1 }
 
     mutating func append(_ event: Event) {
         events.append(event)
@@ -36,10 +36,10 @@ struct RecentEvents {
     }
 
     /// - Precondition: `first <= sequence <= last`
-    subscript(sequence: Sequence) -> Event { events[start + Int(sequence - first)] }
+    subscript(sequence: LogPosition) -> Event { events[start + Int(sequence - first)] }
 
     /// Takes what the events say out of them.
-    mutating func erase(_ sequences: Set<Sequence>) {
+    mutating func erase(_ sequences: Set<LogPosition>) {
         for sequence in sequences where sequence >= first && sequence <= last {
             let place = start + Int(sequence - first)
             bytes -= events[place].body.count
@@ -49,7 +49,7 @@ struct RecentEvents {
     }
 
     /// Forgets everything: the log goes on after `head`.
-    mutating func reset(after head: Sequence) {
+    mutating func reset(after head: LogPosition) {
         events.removeAll()
         start = 0
         bytes = 0
@@ -58,7 +58,7 @@ struct RecentEvents {
     }
 
     /// - Precondition: `first <= sequence + 1 <= last`
-    func slice(after sequence: Sequence, limit: Int) -> EventBatch {
+    func slice(after sequence: LogPosition, limit: Int) -> EventBatch {
         let lower = start + Int(sequence + 1 - first)
         return EventBatch(first: sequence + 1, events: Array(events[lower..<min(events.count, lower + limit)]))
     }

@@ -31,7 +31,7 @@ final class RetentionKeeper: Sendable {
 
     private func limits(_ reader: any StoreReader) throws(StoreError) -> RetentionLimits {
         let now = clock.wall()
-        var events: Sequence = 0
+        var events: LogPosition = 0
         if let age = retention.events { events = try reader.lastEvent(before: now - age) }
         if let bytes = retention.bytes {
             let size = try reader.size()

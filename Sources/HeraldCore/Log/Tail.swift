@@ -10,7 +10,7 @@ public final class Tail: EventDelegate {
     /// - Parameters:
     ///   - head: the last event of the log so far; the tail starts after it.
     ///   - maxEvents, maxBytes: what is kept at most.
-    public init(head: Sequence, maxEvents: Int = 16_384, maxBytes: Int = 32 << 20) {
+    public init(head: LogPosition, maxEvents: Int = 16_384, maxBytes: Int = 32 << 20) {
         recent = Mutex(RecentEvents(after: head, maxEvents: maxEvents, maxBytes: maxBytes))
     }
 
@@ -21,7 +21,7 @@ public final class Tail: EventDelegate {
     }
 
     /// Any thread.
-    func erase(_ sequences: Set<Sequence>) {
+    func erase(_ sequences: Set<LogPosition>) {
         recent.withLock { $0.erase(sequences) }
         erasures.add(1, ordering: .releasing)
     }
@@ -35,10 +35,10 @@ public final class Tail: EventDelegate {
         /// The position is the end of the log.
         case end
         /// They have been dropped: the store has them. `first`: what the tail begins with.
-        case gone(first: Sequence)
+        case gone(first: LogPosition)
     }
 
-    func slice(after sequence: Sequence, limit: Int) -> Slice {
+    func slice(after sequence: LogPosition, limit: Int) -> Slice {
         recent.withLock { recent in
             if sequence + 1 < recent.first { return .gone(first: recent.first) }
             if sequence >= recent.last { return .end }
@@ -47,5 +47,5 @@ public final class Tail: EventDelegate {
     }
 
     /// The last event of the log.
-    public var head: Sequence { recent.withLock { $0.last } }
+    public var head: LogPosition { recent.withLock { $0.last } }
 }

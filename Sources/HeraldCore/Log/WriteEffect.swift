@@ -10,11 +10,11 @@ enum WriteEffect: Sendable {
     /// A replay has ended by request.
     case endReplay(Int64, DelegateKey)
     /// The contents of these events are gone.
-    case erased(Set<Sequence>)
+    case erased(Set<LogPosition>)
     /// What is remembered of a subject is to be forgotten.
     case erasedSubject(String, AppKey)
     /// The log begins here now. `gone`: what was cut off, as far as a lane had still to come to it.
-    case trimmed(first: Sequence, gone: EventBatch)
+    case trimmed(first: LogPosition, gone: EventBatch)
     /// This is what a block of the log holds now.
     case counted(block: Int64, [AppBlock])
     case setEventType(EventTypeRecord)

@@ -33,7 +33,7 @@ extension MemoryContents {
         }
     }
 
-    func recipients(event: Sequence) -> [DelegateKey] {
+    func recipients(event: LogPosition) -> [DelegateKey] {
         let attempted = attempts.lazy.filter { $0.record.event == event }.map(\.record.delegate)
         let waiting = waiting.keys.lazy.filter { $0.event == event }.map(\.delegate)
         return Set(attempted).union(waiting).sorted()
@@ -41,7 +41,7 @@ extension MemoryContents {
 
     /// `nil` when there is no such delegate.
     mutating func addReplay(
-        delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
+        delegate: DelegateKey, after cursor: LogPosition, until: LogPosition, at time: Int64
     ) -> Replay? {
         guard delegates[delegate] != nil else { return nil }
         lastReplayID += 1

@@ -1,10 +1,10 @@
 /// What goes by its age, and what is erased.
 extension MemoryContents {
-    func lastEvent(before time: Int64) -> Sequence {
+    func lastEvent(before time: Int64) -> LogPosition {
         marks.filter { $0.time < time }.max { $0.time < $1.time }?.sequence ?? 0
     }
 
-    func sequence(since time: Int64) -> Sequence {
+    func sequence(since time: Int64) -> LogPosition {
         // All that arrived before the mark before it lies below; all that arrived after the next mark lies above.
         let start = max(first, lastEvent(before: time) + 1)
         let end = min(head, marks.filter { $0.time >= time }.min { $0.time < $1.time }?.sequence ?? head)
@@ -12,8 +12,8 @@ extension MemoryContents {
         return (start...end).first { event($0)?.time ?? .min >= time } ?? end + 1
     }
 
-    func undelivered(through sequence: Sequence, limit: Int, maxBytes: Int) -> EventBatch {
-        let end = min(sequence, head - 1, first - 1 + min(Sequence(limit), head))
+    func undelivered(through sequence: LogPosition, limit: Int, maxBytes: Int) -> EventBatch {
+        let end = min(sequence, head - 1, first - 1 + min(LogPosition(limit), head))
         let isWanted =
             settled < end || lanes.values.contains { $0.cursor < end }
             || waiting.values.contains { $0.event <= end && $0.state == .retrying }
@@ -26,11 +26,11 @@ extension MemoryContents {
         return EventBatch(first: first, events: Array(events))
     }
 
-    mutating func removeEvents(through sequence: Sequence, limit: Int) -> Sequence {
-        let count = Int(max(0, min(sequence, head - 1, first - 1 + min(Sequence(limit), head)) - first + 1))
+    mutating func removeEvents(through sequence: LogPosition, limit: Int) -> LogPosition {
+        let count = Int(max(0, min(sequence, head - 1, first - 1 + min(LogPosition(limit), head)) - first + 1))
         for event in events.prefix(count) { sequences[EventName(app: event.app, id: event.id)] = nil }
         events.removeFirst(count)
-        first += Sequence(count)
+        first += LogPosition(count)
         let first = first
         waiting = waiting.filter { $0.key.event >= first }
         if let needed = marks.filter({ $0.sequence < first }).map(\.sequence).max() {
@@ -46,7 +46,7 @@ extension MemoryContents {
         return looked - kept.count
     }
 
-    mutating func erase(_ erased: Set<Sequence>) -> Erasure {
+    mutating func erase(_ erased: Set<LogPosition>) -> Erasure {
         var erasure = Erasure()
         for sequence in erased {
             guard let event = event(sequence), !event.isErased else { continue }

@@ -28,14 +28,14 @@ struct MemoryContents {
 
     /// `events[0]` has the sequence `first`.
     var events: [Event] = []
-    var first: Sequence = 1
-    var sequences: [EventName: Sequence] = [:]
+    var first: LogPosition = 1
+    var sequences: [EventName: LogPosition] = [:]
     var marks: [LogMark] = []
     var attempts: [StoredAttempt] = []
     var lastAttemptID: Int64 = 0
     var waiting: [DeliveryKey: WaitingDelivery] = [:]
     var lanes: [DelegateKey: LanePosition] = [:]
-    var settled: Sequence = 0
+    var settled: LogPosition = 0
     var replays: [Int64: Replay] = [:]
     var lastReplayID: Int64 = 0
     var statistics: [SlotName: DeliveryStatistics] = [:]
@@ -58,9 +58,9 @@ struct MemoryContents {
 
     // MARK: The log
 
-    var head: Sequence { first + Sequence(events.count) - 1 }
+    var head: LogPosition { first + LogPosition(events.count) - 1 }
 
-    func event(_ sequence: Sequence) -> Event? {
+    func event(_ sequence: LogPosition) -> Event? {
         sequence >= first && sequence <= head ? events[Int(sequence - first)] : nil
     }
 

@@ -4,7 +4,7 @@ final class MemoryReader: StoreReader {
 
     init(_ store: MemoryStore) { self.store = store }
 
-    func events(after sequence: Sequence, limit: Int, maxBytes: Int) -> EventBatch {
+    func events(after sequence: LogPosition, limit: Int, maxBytes: Int) -> EventBatch {
         store.read { contents in
             var bytes = 0
             let first = max(sequence + 1, contents.first)
@@ -20,7 +20,7 @@ final class MemoryReader: StoreReader {
         store.read { contents in
             let (first, end) = (contents.first, min(contents.head, (query.before ?? .max) - 1))
             let matching = contents.events.enumerated().prefix(max(0, Int(end - first + 1))).reversed().lazy
-                .map { LoggedEvent(sequence: first + Sequence($0.offset), event: $0.element) }
+                .map { LoggedEvent(sequence: first + LogPosition($0.offset), event: $0.element) }
                 .filter { $0.sequence > query.after && query.matches($0.event) }
             return Array(matching.prefix(query.limit))
         }
@@ -44,7 +44,7 @@ final class MemoryReader: StoreReader {
         }
     }
 
-    func attempts(event: Sequence) -> [StoredAttempt] {
+    func attempts(event: LogPosition) -> [StoredAttempt] {
         store.read { contents in contents.attempts.filter { $0.record.event == event } }
     }
 
@@ -54,7 +54,7 @@ final class MemoryReader: StoreReader {
 
     func lastAttempt() -> Int64 { store.read { $0.lastAttemptID } }
 
-    func waiting(event: Sequence) -> [WaitingDelivery] {
+    func waiting(event: LogPosition) -> [WaitingDelivery] {
         store.read { contents in
             contents.waiting.values.filter { $0.event == event }.sorted { $0.delegate < $1.delegate }
                 .map(contents.withSubject)
@@ -92,20 +92,20 @@ final class MemoryReader: StoreReader {
 
     // MARK: Retention
 
-    func firstEvent() -> Sequence { store.read { $0.first } }
+    func firstEvent() -> LogPosition { store.read { $0.first } }
 
-    func lastEvent() -> Sequence { store.read { $0.head } }
+    func lastEvent() -> LogPosition { store.read { $0.head } }
 
-    func lastEvent(before time: Int64) -> Sequence { store.read { $0.lastEvent(before: time) } }
+    func lastEvent(before time: Int64) -> LogPosition { store.read { $0.lastEvent(before: time) } }
 
-    func sequence(since time: Int64) -> Sequence { store.read { $0.sequence(since: time) } }
+    func sequence(since time: Int64) -> LogPosition { store.read { $0.sequence(since: time) } }
 
-    func sequences(about subject: String, app: AppKey, after sequence: Sequence, limit: Int) -> [Sequence] {
+    func sequences(about subject: String, app: AppKey, after sequence: LogPosition, limit: Int) -> [LogPosition] {
         store.read { contents in
             let first = contents.first
             let found = contents.events.enumerated().lazy
                 .filter { $0.element.app == app && $0.element.subject == subject }
-                .map { first + Sequence($0.offset) }
+                .map { first + LogPosition($0.offset) }
                 .filter { $0 > sequence }
             return Array(found.prefix(limit))
         }

@@ -9,7 +9,7 @@ final class MemoryTransaction: StoreTransaction {
     /// time that grows with what the store holds, so what happens often does without.
     private var copy: MemoryContents?
 
-    private var head: Sequence
+    private var head: LogPosition
     private var appended: [MemoryContents.EventName: LoggedEvent] = [:]
     private var authStatus: [MemoryContents.UserName: AuthStatus] = [:]
     private var answers: [MemoryContents.AnswerName: (answer: StoredAnswer, expiresAt: Int64)] = [:]
@@ -26,7 +26,7 @@ final class MemoryTransaction: StoreTransaction {
         return appended[.init(app: app, id: id)] ?? store.read { $0.event(app: app, id: id) }
     }
 
-    func append(_ events: [Event]) throws(StoreError) -> Sequence {
+    func append(_ events: [Event]) throws(StoreError) -> LogPosition {
         let first = head + 1
         for event in events {
             guard self.event(app: event.app, id: event.id) == nil else {
@@ -138,12 +138,12 @@ final class MemoryTransaction: StoreTransaction {
         change { $0.drop(query, at: time) }
     }
 
-    func recipients(event: Sequence) -> [DelegateKey] {
+    func recipients(event: LogPosition) -> [DelegateKey] {
         preview().recipients(event: event)
     }
 
     func addReplay(
-        delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
+        delegate: DelegateKey, after cursor: LogPosition, until: LogPosition, at time: Int64
     ) throws(StoreError) -> Replay {
         let added = change { $0.addReplay(delegate: delegate, after: cursor, until: until, at: time) }
         guard let added else { throw .failed(reason: "delegate \(delegate) was deleted") }
@@ -166,11 +166,11 @@ final class MemoryTransaction: StoreTransaction {
         apply { $0.marks.append(mark) }
     }
 
-    func undelivered(through sequence: Sequence, limit: Int, maxBytes: Int) -> EventBatch {
+    func undelivered(through sequence: LogPosition, limit: Int, maxBytes: Int) -> EventBatch {
         preview().undelivered(through: sequence, limit: limit, maxBytes: maxBytes)
     }
 
-    func removeEvents(through sequence: Sequence, limit: Int) -> Sequence {
+    func removeEvents(through sequence: LogPosition, limit: Int) -> LogPosition {
         change { $0.removeEvents(through: sequence, limit: limit) }
     }
 
@@ -191,7 +191,7 @@ final class MemoryTransaction: StoreTransaction {
         apply { contents in contents.statistics = contents.statistics.filter { $0.key.start >= time } }
     }
 
-    func erase(_ events: [Sequence]) -> Erasure {
+    func erase(_ events: [LogPosition]) -> Erasure {
         change { $0.erase(Set(events)) }
     }
 

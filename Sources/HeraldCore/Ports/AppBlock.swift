@@ -1,6 +1,6 @@
 /// What one app has in one block of the log: 1,024 places in a row.
 public struct AppBlock: Equatable, Sendable {
-    private static let shift: Sequence = 10
+    private static let shift: LogPosition = 10
 
     public let app: AppKey
     /// Counts the blocks of the log, from 0 on.
@@ -22,9 +22,9 @@ public struct AppBlock: Equatable, Sendable {
     }
 
     /// The block of a place.
-    public static func number(of place: Sequence) -> Int64 { place >> shift }
+    public static func number(of place: LogPosition) -> Int64 { place >> shift }
 
-    public static func places(_ block: Int64) -> ClosedRange<Sequence> {
+    public static func places(_ block: Int64) -> ClosedRange<LogPosition> {
         (block << shift)...(((block + 1) << shift) - 1)
     }
 }

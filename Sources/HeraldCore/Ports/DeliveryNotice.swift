@@ -17,7 +17,7 @@ public struct DeliveryNotice: Equatable, Sendable {
         case notVerified(reason: String)
         /// The schedule of this delivery is used up.
         case exhausted(
-            event: Sequence, eventID: String, eventType: String, attempts: Int, traceParent: String? = nil)
+            event: LogPosition, eventID: String, eventType: String, attempts: Int, traceParent: String? = nil)
         /// So many events that it wanted fell off the end of the log before it was told of them.
         case fellBehind(events: Int)
     }

@@ -1,7 +1,7 @@
 /// One finished attempt, as a delivery loop reports it.
 public struct AttemptRecord: Equatable, Sendable {
     public let delegate: DelegateKey
-    public let event: Sequence
+    public let event: LogPosition
     /// 1 for the first.
     public let number: Int
     /// Milliseconds since 1970 UTC.
@@ -20,7 +20,7 @@ public struct AttemptRecord: Equatable, Sendable {
     public var transport = TransportRecord()
 
     public init(
-        delegate: DelegateKey, event: Sequence, number: Int, startedAt: Int64, duration: Int64, status: Int?,
+        delegate: DelegateKey, event: LogPosition, number: Int, startedAt: Int64, duration: Int64, status: Int?,
         failure: CallbackFailure?, detail: String, excerpt: [UInt8]
     ) {
         self.delegate = delegate
@@ -63,7 +63,7 @@ public struct WaitingDelivery: Equatable, Sendable {
         public static let ended: Set<State> = [.exhausted, .dropped, .unwanted]
     }
     public let delegate: DelegateKey
-    public let event: Sequence
+    public let event: LogPosition
     /// How many were made.
     public let attempts: Int
     /// Milliseconds since 1970 UTC; of a delivery that has ended, when that was.
@@ -77,7 +77,7 @@ public struct WaitingDelivery: Equatable, Sendable {
     public let subject: String?
 
     public init(
-        delegate: DelegateKey, event: Sequence, attempts: Int, dueAt: Int64, state: State, isReplay: Bool = false,
+        delegate: DelegateKey, event: LogPosition, attempts: Int, dueAt: Int64, state: State, isReplay: Bool = false,
         isNamed: Bool = false, subject: String? = nil
     ) {
         self.delegate = delegate
@@ -96,9 +96,9 @@ public struct DeliveryQuery: Sendable {
     public var app: AppKey = .default
     public var states: Set<WaitingDelivery.State>
     public var delegate: DelegateKey?
-    public var event: Sequence?
+    public var event: LogPosition?
     /// Of these events, both inclusive.
-    public var events: ClosedRange<Sequence>?
+    public var events: ClosedRange<LogPosition>?
     /// Only those before this one, in the order of the list: by event and delegate, newest first.
     public var before: DeliveryKey?
     /// ≥ 1.
@@ -112,17 +112,18 @@ public struct Replay: Equatable, Sendable {
     public let id: Int64
     public let delegate: DelegateKey
     /// It began after this one.
-    public let start: Sequence
+    public let start: LogPosition
     /// Everything up to here is settled or has a row of its own.
-    public var cursor: Sequence
+    public var cursor: LogPosition
     /// The last event of it.
-    public let until: Sequence
+    public let until: LogPosition
     /// Milliseconds since 1970 UTC.
     public let createdAt: Int64
 
     /// - Parameter start: `nil`: it stands where it began.
     public init(
-        id: Int64, delegate: DelegateKey, start: Sequence? = nil, cursor: Sequence, until: Sequence, createdAt: Int64
+        id: Int64, delegate: DelegateKey, start: LogPosition? = nil, cursor: LogPosition, until: LogPosition,
+        createdAt: Int64
     ) {
         self.id = id
         self.delegate = delegate
@@ -136,8 +137,8 @@ public struct Replay: Equatable, Sendable {
 /// Names a delivery.
 public struct DeliveryKey: Hashable, Sendable {
     public let delegate: DelegateKey
-    public let event: Sequence
-    public init(delegate: DelegateKey, event: Sequence) {
+    public let event: LogPosition
+    public init(delegate: DelegateKey, event: LogPosition) {
         self.delegate = delegate
         self.event = event
     }
@@ -147,10 +148,10 @@ public struct DeliveryKey: Hashable, Sendable {
 public struct LanePosition: Equatable, Sendable {
     public let delegate: DelegateKey
     /// Everything up to here is settled: delivered, given up, waiting in a row of its own, or not wanted.
-    public let cursor: Sequence
+    public let cursor: LogPosition
     /// Everything after this one has not been looked at. Between the two, some are in flight and others delivered.
-    public let position: Sequence
-    public init(delegate: DelegateKey, cursor: Sequence, position: Sequence) {
+    public let position: LogPosition
+    public init(delegate: DelegateKey, cursor: LogPosition, position: LogPosition) {
         self.delegate = delegate
         self.cursor = cursor
         self.position = position
@@ -161,7 +162,7 @@ public struct LanePosition: Equatable, Sendable {
 /// of delegates.
 public struct Checkpoint: Sendable {
     /// Every lane without a row of its own is settled up to here. `nil`: as before.
-    public var settled: Sequence?
+    public var settled: LogPosition?
     public var attempts: [AttemptRecord] = []
     /// Rows to write or to overwrite.
     public var waiting: [WaitingDelivery] = []
@@ -172,7 +173,7 @@ public struct Checkpoint: Sendable {
     /// Lanes whose row goes: they are at the common position.
     public var caughtUp: [DelegateKey] = []
     /// Where replays stand. One that is gone by now is passed over.
-    public var replays: [(id: Int64, cursor: Sequence)] = []
+    public var replays: [(id: Int64, cursor: LogPosition)] = []
     public var endedReplays: [Int64] = []
     /// To be added to what is there.
     public var statistics: [DeliveryStatistics] = []

@@ -28,7 +28,7 @@ public protocol StoreTransaction: AnyObject {
     /// Adds to the end of the log, in this order: many at once cost less than one by one.
     /// - Precondition: `event(app:id:)` is `nil` for each, and no two are the same; else `StoreError.failed`.
     /// - Returns: the sequence of the first; the others follow without a gap.
-    func append(_ events: [Event]) throws(StoreError) -> Sequence
+    func append(_ events: [Event]) throws(StoreError) -> LogPosition
 
     func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus?
     func setAuthStatus(_ status: AuthStatus) throws(StoreError)
@@ -59,12 +59,12 @@ public protocol StoreTransaction: AnyObject {
     /// Ends deliveries that wait: state `dropped`. At most `limit` of the query, whose states are `retrying` alone.
     func drop(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [DeliveryKey]
     /// The delegates that a delivery of this event was attempted to, or has a row for, ascending; deleted ones included.
-    func recipients(event: Sequence) throws(StoreError) -> [DelegateKey]
+    func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey]
 
     /// `StoreError.failed` when the delegate was deleted.
     /// - Returns: with its id.
     func addReplay(
-        delegate: DelegateKey, after cursor: Sequence, until: Sequence, at time: Int64
+        delegate: DelegateKey, after cursor: LogPosition, until: LogPosition, at time: Int64
     ) throws(StoreError) -> Replay
 
     /// Ends a replay.
@@ -77,12 +77,12 @@ public protocol StoreTransaction: AnyObject {
     func addMark(_ mark: LogMark) throws(StoreError)
     /// The oldest events up to this one, which `removeEvents` would delete; none when no lane has still to come to one of
     /// them and no delivery of them waits. At most `limit`, and no more once their data exceeds `maxBytes`.
-    func undelivered(through sequence: Sequence, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch
+    func undelivered(through sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch
     /// Deletes the oldest events up to this one, with their waiting deliveries and the marks that nobody needs any more
     /// (attempts go by their own age): at most `limit` events and `limit` deliveries, never the newest event. When so many
     /// deliveries waited for the oldest event that some are left, it stays until the next call.
     /// - Returns: the first event that is still there.
-    func removeEvents(through sequence: Sequence, limit: Int) throws(StoreError) -> Sequence
+    func removeEvents(through sequence: LogPosition, limit: Int) throws(StoreError) -> LogPosition
     /// Of the `limit` attempts that were recorded first, deletes those that were started before `time`; never the newest
     /// attempt.
     /// - Returns: how many.
@@ -99,7 +99,7 @@ public protocol StoreTransaction: AnyObject {
 
     /// Erases what events say (`Event.erased`), their attempts and what waits for delivery. They keep their places in the
     /// log. Takes time by the number of their attempts.
-    func erase(_ events: [Sequence]) throws(StoreError) -> Erasure
+    func erase(_ events: [LogPosition]) throws(StoreError) -> Erasure
     /// Erases what is kept of a subject outside the log: the auth status of its user, and answers to idempotency keys that
     /// name it (`ErasedSubject`). Its time grows with the number of answers that are kept.
     func eraseSubject(_ subject: String, app: AppKey) throws(StoreError) -> Erasure
@@ -129,14 +129,14 @@ public protocol StoreTransaction: AnyObject {
 extension StoreTransaction {
     /// Adds one event to the end of the log.
     /// - Returns: its sequence.
-    public func append(_ event: Event) throws(StoreError) -> Sequence { try append([event]) }
+    public func append(_ event: Event) throws(StoreError) -> LogPosition { try append([event]) }
 }
 
 /// Reads what is committed. One thread; calls may wait for the disk.
 public protocol StoreReader: AnyObject {
     /// The log from `sequence + 1` on, oldest first: at least one event if there is any, at most `limit`, and no more
     /// once their data exceeds `maxBytes`. All apps.
-    func events(after sequence: Sequence, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch
+    func events(after sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch
     /// Newest first.
     func events(_ query: EventQuery) throws(StoreError) -> [LoggedEvent]
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent?
@@ -146,24 +146,24 @@ public protocol StoreReader: AnyObject {
     /// A delegate's attempts, newest first.
     func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt]
     /// All attempts to tell of one event, oldest first.
-    func attempts(event: Sequence) throws(StoreError) -> [StoredAttempt]
+    func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt]
     /// Attempts from `id + 1` on, oldest first, whoever they were made to. One that was erased may be there as nobody's: of
     /// delegate 0 and event 0.
     func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt]
     /// The id of the last attempt, 0 when there was none ever.
     func lastAttempt() throws(StoreError) -> Int64
     /// What waits for a retry, or was given up, of one event.
-    func waiting(event: Sequence) throws(StoreError) -> [WaitingDelivery]
+    func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery]
     /// Newest event first; within an event, the delegate that registered last first. With subjects.
     func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery]
     /// How many the query means; its `before` and `limit` don't count.
     func countDeliveries(_ query: DeliveryQuery) throws(StoreError) -> Int
     /// The first event of the log that arrived at this time or later, by its mark and its own time; `head + 1` when none
     /// did.
-    func sequence(since time: Int64) throws(StoreError) -> Sequence
+    func sequence(since time: Int64) throws(StoreError) -> LogPosition
     /// Events about a subject after `sequence`, oldest first.
-    func sequences(about subject: String, app: AppKey, after sequence: Sequence, limit: Int) throws(StoreError)
-        -> [Sequence]
+    func sequences(about subject: String, app: AppKey, after sequence: LogPosition, limit: Int) throws(StoreError)
+        -> [LogPosition]
     /// The audit log of all apps, newest first: entries with a smaller id than `id`.
     func audit(before id: Int64, limit: Int) throws(StoreError) -> [StoredAuditEntry]
     /// Replays of a delegate that have not ended, oldest first.
@@ -171,13 +171,13 @@ public protocol StoreReader: AnyObject {
     /// Slots that begin at `start` or later, oldest first.
     func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics]
     /// The last event that arrived before `time`, by the marks; 0: none is known.
-    func lastEvent(before time: Int64) throws(StoreError) -> Sequence
+    func lastEvent(before time: Int64) throws(StoreError) -> LogPosition
     /// Bytes that the store takes on disk, free space inside it excepted.
     func size() throws(StoreError) -> Int64
     /// The first event that is still there; `lastEvent() + 1` when none is.
-    func firstEvent() throws(StoreError) -> Sequence
+    func firstEvent() throws(StoreError) -> LogPosition
     /// The last event of the log, 0 when there was none ever.
-    func lastEvent() throws(StoreError) -> Sequence
+    func lastEvent() throws(StoreError) -> LogPosition
 
     /// Where lanes stand that are not at the common position.
     func lanePositions() throws(StoreError) -> [LanePosition]

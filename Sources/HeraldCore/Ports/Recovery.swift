@@ -1,11 +1,11 @@
 /// What a store held when the process started.
 public struct Recovery: Sendable {
     /// The last event of the log, 0 when it is empty.
-    public var head: Sequence = 0
+    public var head: LogPosition = 0
     /// The first event that is still there; `head + 1` when none is.
-    public var first: Sequence = 1
+    public var first: LogPosition = 1
     /// The common position of all lanes without a row.
-    public var settled: Sequence = 0
+    public var settled: LogPosition = 0
     /// In the order of their keys.
     public var delegates: [WebhookDelegate] = []
     /// The key for the next delegate: larger than any that was ever used.

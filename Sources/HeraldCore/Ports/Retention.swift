@@ -3,10 +3,10 @@ import HeraldJSON
 /// The point of the log up to which events had arrived at a time. One is made every so often, so that the log can be cut
 /// by age although events bring their own times.
 public struct LogMark: Equatable, Sendable {
-    public let sequence: Sequence
+    public let sequence: LogPosition
     /// Milliseconds since 1970 UTC.
     public let time: Int64
-    public init(sequence: Sequence, time: Int64) {
+    public init(sequence: LogPosition, time: Int64) {
         self.sequence = sequence
         self.time = time
     }

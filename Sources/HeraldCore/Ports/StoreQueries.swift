@@ -1,8 +1,8 @@
 /// An event with its place in the log.
 public struct LoggedEvent: Sendable {
-    public let sequence: Sequence
+    public let sequence: LogPosition
     public let event: Event
-    public init(sequence: Sequence, event: Event) {
+    public init(sequence: LogPosition, event: Event) {
         self.sequence = sequence
         self.event = event
     }
@@ -17,9 +17,9 @@ public struct EventQuery: Sendable {
     public var since: Int64?
     public var until: Int64?
     /// Only events before this place: how the next page is asked for.
-    public var before: Sequence?
+    public var before: LogPosition?
     /// Only events after this place.
-    public var after: Sequence = 0
+    public var after: LogPosition = 0
     /// ≥ 1.
     public var limit: Int = 50
     public init() {}
@@ -28,7 +28,7 @@ public struct EventQuery: Sendable {
 /// Which attempts of a delegate to list.
 public struct AttemptQuery: Sendable {
     public var delegate: DelegateKey
-    public var event: Sequence?
+    public var event: LogPosition?
     /// `true`: only successes; `false`: only failures.
     public var succeeded: Bool?
     /// Only attempts with a smaller id.

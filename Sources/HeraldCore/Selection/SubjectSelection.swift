@@ -7,7 +7,7 @@ public struct SubjectSelection: Hashable, Sendable {
 
     /// - Parameter patterns: each a subject, or with a `*` at its end the beginning of one; `*` alone means every event that has
     ///   a subject. Empty: any event.
-    public init(_ patterns: some Swift.Sequence<String>) {
+    public init(_ patterns: some Sequence<String>) {
         var exact: Set<String> = []
         var prefixes: Set<String> = []
         for pattern in patterns {

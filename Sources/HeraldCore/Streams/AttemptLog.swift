@@ -13,7 +13,7 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
 
     private let hub: Hub
     /// The places of what is in memory, and whose it is.
-    private let known = Mutex<[(place: Sequence, app: AppKey)]>([])
+    private let known = Mutex<[(place: LogPosition, app: AppKey)]>([])
 
     // The streams' thread.
 
@@ -27,16 +27,16 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
     init(_ hub: Hub) { self.hub = hub }
 
     /// What is not in memory any more is not counted: 1,024 are told apart at least.
-    public func count(of app: AppKey, after place: Sequence) -> Int64 {
+    public func count(of app: AppKey, after place: LogPosition) -> Int64 {
         known.withLock { known in Int64(known.reversed().prefix { $0.place > place }.count { $0.app == app }) }
     }
     public var erasures: Int { hub.tail.erasures.load(ordering: .acquiring) }
 
     // MARK: The streams' thread
 
-    public var end: Sequence? { nil }
+    public var end: LogPosition? { nil }
 
-    public func begin(head: Sequence) {
+    public func begin(head: LogPosition) {
         if recent != nil { return }
         recent = AttemptPage(after: head, last: head)
         erasuresSeen = erasures
@@ -47,7 +47,7 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
         known.withLock { $0 = [] }
     }
 
-    public func slice(after place: Sequence, limit: Int) -> LogSlice<AttemptPage> {
+    public func slice(after place: LogPosition, limit: Int) -> LogSlice<AttemptPage> {
         guard let recent else { return .gone }
         if erasuresSeen != erasures {
             erasuresSeen = erasures
@@ -115,9 +115,9 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
 
     // MARK: A reader's thread
 
-    public func end(in reader: any StoreReader) throws(StoreError) -> Sequence { try reader.lastAttempt() }
+    public func end(in reader: any StoreReader) throws(StoreError) -> LogPosition { try reader.lastAttempt() }
 
-    public func page(after place: Sequence, in reader: any StoreReader) throws(StoreError) -> AttemptPage {
+    public func page(after place: LogPosition, in reader: any StoreReader) throws(StoreError) -> AttemptPage {
         let found = try reader.attempts(after: place, limit: PageCache.eventsPerPage)
         guard let first = found.first, let last = found.last else { return AttemptPage(after: place, last: place) }
         // Numbers may be missing where something was erased. What is missing at the front was removed by retention, or that is
@@ -135,7 +135,7 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
 private struct AttemptNames {
     private let hub: Hub
     private let reader: any StoreReader
-    private var events: [Sequence: (app: AppKey, id: String)?] = [:]
+    private var events: [LogPosition: (app: AppKey, id: String)?] = [:]
     private var delegates: [DelegateKey: (app: AppKey?, id: String)?] = [:]
 
     init(_ hub: Hub, _ reader: any StoreReader) {
@@ -157,7 +157,7 @@ private struct AttemptNames {
         return entries
     }
 
-    private mutating func event(_ sequence: Sequence) throws(StoreError) -> (app: AppKey, id: String)? {
+    private mutating func event(_ sequence: LogPosition) throws(StoreError) -> (app: AppKey, id: String)? {
         if let known = events[sequence] { return known }
         var batch: EventBatch
         if case .events(let recent) = hub.tail.slice(after: sequence - 1, limit: 1) {

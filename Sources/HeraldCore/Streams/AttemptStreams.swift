@@ -49,22 +49,22 @@ public struct LoggedAttempt: Sendable {
 
 /// Attempts as they were read, with their names. Those that nobody can be told of any more are left out.
 public struct AttemptPage: LogPage {
-    public let after: Sequence
-    public private(set) var last: Sequence
+    public let after: LogPosition
+    public private(set) var last: LogPosition
     public private(set) var entries: [LoggedAttempt]
 
-    init(after: Sequence, last: Sequence, entries: [LoggedAttempt] = []) {
+    init(after: LogPosition, last: LogPosition, entries: [LoggedAttempt] = []) {
         self.after = after
         self.last = last
         self.entries = entries
     }
 
-    public func place(_ index: Int) -> Sequence { entries[index].attempt.id }
+    public func place(_ index: Int) -> LogPosition { entries[index].attempt.id }
 
-    public func rest(after place: Sequence) -> AttemptPage { rest(after: place, limit: .max) }
+    public func rest(after place: LogPosition) -> AttemptPage { rest(after: place, limit: .max) }
 
     /// What of it comes first after a place within it.
-    func rest(after place: Sequence, limit: Int) -> AttemptPage {
+    func rest(after place: LogPosition, limit: Int) -> AttemptPage {
         let rest = entries[count(through: place)...]
         guard rest.count > limit else { return AttemptPage(after: place, last: last, entries: Array(rest)) }
         let some = rest.prefix(limit)
@@ -77,7 +77,7 @@ public struct AttemptPage: LogPage {
         last = page.last
     }
 
-    private func count(through place: Sequence) -> Int {
+    private func count(through place: LogPosition) -> Int {
         var (low, high) = (0, entries.count)
         while low < high {
             let middle = (low + high) / 2

@@ -50,17 +50,17 @@ public final class EventLog: StreamLog {
         self.usage = usage
     }
 
-    public func count(of app: AppKey, after place: Sequence) -> Int64 { usage.events(of: app, after: place) }
+    public func count(of app: AppKey, after place: LogPosition) -> Int64 { usage.events(of: app, after: place) }
     public var erasures: Int { tail.erasures.load(ordering: .acquiring) }
 
-    public var end: Sequence? { tail.head }
+    public var end: LogPosition? { tail.head }
 
     /// The tail is always there.
-    public func begin(head: Sequence) {}
+    public func begin(head: LogPosition) {}
     public func rest() {}
     public func refresh(on thread: any StreamThread, _ done: @escaping @Sendable () -> Void) { done() }
 
-    public func slice(after place: Sequence, limit: Int) -> LogSlice<EventBatch> {
+    public func slice(after place: LogPosition, limit: Int) -> LogSlice<EventBatch> {
         switch tail.slice(after: place, limit: limit) {
         case .events(let batch): .entries(batch)
         case .end: .end
@@ -68,9 +68,9 @@ public final class EventLog: StreamLog {
         }
     }
 
-    public func end(in reader: any StoreReader) throws(StoreError) -> Sequence { tail.head }
+    public func end(in reader: any StoreReader) throws(StoreError) -> LogPosition { tail.head }
 
-    public func page(after place: Sequence, in reader: any StoreReader) throws(StoreError) -> EventBatch {
+    public func page(after place: LogPosition, in reader: any StoreReader) throws(StoreError) -> EventBatch {
         try reader.events(after: place, limit: PageCache.eventsPerPage, maxBytes: PageCache.bytesPerPage)
     }
 }

@@ -23,7 +23,7 @@ public final class LiveStream<Interest: StreamInterest>: @unchecked Sendable {
         /// It is being found out where it begins: until a reader has answered.
         case starting
         /// It is told from the log, after this place, until it has come to its end. The usual way is to `live`.
-        case behind(after: Sequence)
+        case behind(after: LogPosition)
         /// It is told with all others of its channel. Back to `behind` when its client does not read fast enough.
         case live
         /// Never left.
@@ -36,7 +36,7 @@ public final class LiveStream<Interest: StreamInterest>: @unchecked Sendable {
     /// The place in its channel while it is live.
     var index = 0
     /// The place up to which it has been told while it is behind; -1: it is not.
-    private let shownPlace = Atomic<Sequence>(-1)
+    private let shownPlace = Atomic<LogPosition>(-1)
 
     init(
         id: String, number: Int64, interest: Interest, description: String, createdAt: Int64, output: any StreamOutput
@@ -57,7 +57,7 @@ public final class LiveStream<Interest: StreamInterest>: @unchecked Sendable {
     }
 
     /// Up to where it has been told while it is behind; `nil`: it is not. Any thread.
-    var place: Sequence? {
+    var place: LogPosition? {
         let place = shownPlace.load(ordering: .relaxed)
         return place < 0 ? nil : place
     }

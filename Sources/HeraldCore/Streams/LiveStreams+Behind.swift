@@ -8,7 +8,7 @@ extension LiveStreams {
     private struct Beginning: Sendable {
         /// With what the client resumes from when it is cut off before it was told anything.
         let place: StreamPlace
-        let head: Sequence
+        let head: LogPosition
         var isLost = false
     }
 
@@ -72,7 +72,7 @@ extension LiveStreams {
 
     // MARK: What memory has no more
 
-    private func goOn(_ stream: Stream, fromStoreAfter place: Sequence) {
+    private func goOn(_ stream: Stream, fromStoreAfter place: LogPosition) {
         let erasures = log.erasures
         if erasures != erasuresSeen {
             pages.forgetPages()
@@ -86,7 +86,7 @@ extension LiveStreams {
         if let after = pages.want(place + 1, for: stream.number) { read(after) }
     }
 
-    private func read(_ after: Sequence) {
+    private func read(_ after: LogPosition) {
         let log = log
         let erasures = log.erasures
         let taken = hub.read { reader in
@@ -100,7 +100,7 @@ extension LiveStreams {
         if !taken { perform { self.arrived(nil, after) } }
     }
 
-    private func arrived(_ page: Log.Page?, _ after: Sequence) {
+    private func arrived(_ page: Log.Page?, _ after: LogPosition) {
         let (numbers, next) = pages.arrived(after: after, page)
         for number in numbers {
             guard let stream = waiting.removeValue(forKey: number) else { continue }

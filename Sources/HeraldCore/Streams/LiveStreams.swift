@@ -34,7 +34,7 @@ public class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     private var channels: [Interest: StreamChannel<Interest>] = [:]
     private var liveCount = 0
     /// What the live ones have been told up to.
-    private var position: Sequence = 0
+    private var position: LogPosition = 0
     /// Those whose place is beyond what memory knows.
     private var ahead: [Stream] = []
     var pages = LogPageCache<Log.Page>()
@@ -170,14 +170,14 @@ public class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         }
     }
 
-    private func fallBehind(_ stream: Stream, after place: Sequence) {
+    private func fallBehind(_ stream: Stream, after place: LogPosition) {
         leaveChannel(stream)
         stream.move(to: .behind(after: place))
         if !stream.output.isFull { perform { self.goOn(stream) } }
     }
 
     /// - Returns: whether the place is the end of the log, so that it is told with the others from here on.
-    final func joinChannel(_ stream: Stream, at place: Sequence) -> Bool {
+    final func joinChannel(_ stream: Stream, at place: LogPosition) -> Bool {
         if liveCount == 0 { position = place }
         advance()
         if place > position {

@@ -22,7 +22,7 @@ struct StreamPieces<Page: LogPage> {
     struct Piece {
         var bytes: [UInt8]
         /// The last entry that is in it, or that nobody wants right behind it.
-        var through: Sequence
+        var through: LogPosition
     }
 
     /// A client that can't take more than this at once reads it from the log when it can.

@@ -56,7 +56,7 @@ struct MetricsTests {
                     settings: WebhookSettings(url: "https://receiver.example/\(key)"), status: status, secrets: []),
                 start: 0, createdAt: 0, updatedAt: 0, version: 1)
         }
-        func lane(_ cursor: Sequence?, retrying: Int = 0, isFailing: Bool = false) -> LaneBoard.Entry {
+        func lane(_ cursor: LogPosition?, retrying: Int = 0, isFailing: Bool = false) -> LaneBoard.Entry {
             LaneBoard.Entry(
                 cursor: cursor, inFlight: 1, retrying: retrying, replays: 0,
                 flow: FlowStatus(limitedBy: isFailing ? .circuitOpen : nil, circuit: isFailing ? .open : .closed))

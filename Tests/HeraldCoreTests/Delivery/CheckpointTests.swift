@@ -141,7 +141,7 @@ struct CheckpointTests {
     @Test("with more attempts than the writer has taken, none is started")
     func full() {
         var builder = CheckpointBuilder(settled: 0)
-        for event: Sequence in 1...50_000 {
+        for event: LogPosition in 1...50_000 {
             builder.add(
                 AttemptRecord(
                     delegate: 1, event: event, number: 1, startedAt: 0, duration: 0, status: 200, failure: nil,

@@ -117,7 +117,7 @@ struct DeliveryLoopTests {
         let tail = Tail(head: 0)
         let loop = try DeliveryLoop(sender: sender, tail: tail, clock: ManualClock().clock)
         let wakes = Recorder<Int>()
-        let publish: @Sendable (Sequence) -> Void = { sequence in
+        let publish: @Sendable (LogPosition) -> Void = { sequence in
             let batch = EventBatch(first: sequence, events: [Event("a.x", id: "e\(sequence)")])
             tail.published(batch)
             loop.published(batch)
@@ -128,13 +128,13 @@ struct DeliveryLoopTests {
             [
                 { _ in false },
                 { _ in
-                    for sequence in 1..<Sequence(DeliveryEngine.turnBudget) { publish(sequence) }
+                    for sequence in 1..<LogPosition(DeliveryEngine.turnBudget) { publish(sequence) }
                     loop.post(.set(WebhookDelegate(1, version: 2)))
                     return false
                 },
             ] + Array(repeating: { _ in true }, count: 200) + [
                 { _ in
-                    publish(Sequence(DeliveryEngine.turnBudget))
+                    publish(LogPosition(DeliveryEngine.turnBudget))
                     return false
                 },
                 { _ in
@@ -157,7 +157,7 @@ struct DeliveryLoopTests {
         }
         #expect(wakes.items == Array(repeating: 0, count: DeliveryEngine.turnBudget - 1) + [1])
         let told = checkpoints.items.flatMap(\.attempts).map(\.event)
-        #expect(told.sorted() == Array(1...Sequence(DeliveryEngine.turnBudget)))
+        #expect(told.sorted() == Array(1...LogPosition(DeliveryEngine.turnBudget)))
         #expect(sender.sleeps == 0)
     }
 

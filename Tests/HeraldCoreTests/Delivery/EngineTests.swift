@@ -243,7 +243,7 @@ struct EngineTests {
             bench.clock.advance(seconds: 0.5)
             bench.publish()
             bench.turn()
-            bench.finish(key, event: Sequence(event), with: .failure)
+            bench.finish(key, event: LogPosition(event), with: .failure)
             bench.finish()
         }
     }
@@ -315,7 +315,7 @@ struct EngineTests {
         bench.set(WebhookDelegate(1))
         bench.publish(5_000)
         bench.turn()
-        var rows: Set<Sequence> = []
+        var rows: Set<LogPosition> = []
         // Five days of probes.
         for _ in 0..<1_440 {
             bench.finish(with: .failure)

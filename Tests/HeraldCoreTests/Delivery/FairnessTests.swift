@@ -63,7 +63,7 @@ struct FairnessTests {
         old.set(
             WebhookDelegate(1) { $0.maxInFlight = 1 },
             restored: .init(position: LanePosition(delegate: 1, cursor: 100, position: 100), waiting: rows))
-        var order: [Sequence] = []
+        var order: [LogPosition] = []
         while order.count < 120 {
             old.turn()
             old.answerReads()

@@ -11,7 +11,7 @@ struct LaneTests {
     }
 
     private func finish(
-        _ lane: inout Lane, _ event: Sequence = 1, isRetry: Bool = false, attempts: Int = 0,
+        _ lane: inout Lane, _ event: LogPosition = 1, isRetry: Bool = false, attempts: Int = 0,
         with outcome: CallbackOutcome = .success, now: Int64 = 0
     ) -> Lane.Settlement {
         lane.finished(
@@ -23,7 +23,7 @@ struct LaneTests {
 
     /// Fails until nothing but probes is sent; the next one is due at six seconds.
     private func stop(_ lane: inout Lane) {
-        for time in 1...5 { _ = finish(&lane, Sequence(time), with: .failure, now: Int64(time) * second) }
+        for time in 1...5 { _ = finish(&lane, LogPosition(time), with: .failure, now: Int64(time) * second) }
     }
 
     @Test("a failing delegate that gets another address, or is resumed, need not wait for a probe")
@@ -62,25 +62,25 @@ struct LaneTests {
     }
 
     /// What waits is due.
-    private func hold(_ lane: inout Lane, _ event: Sequence) {
+    private func hold(_ lane: inout Lane, _ event: LogPosition) {
         if let retry = lane.row(event) { lane.hold(retry) }
     }
 
     /// Starts the retry whose turn it is.
-    private func startRetry(_ lane: inout Lane) -> Sequence? {
+    private func startRetry(_ lane: inout Lane) -> LogPosition? {
         guard case .retry(let retry) = lane.nextSource() else { return nil }
         lane.started(retry.event, .retry, now: 0)
         return retry.event
     }
 
-    private func row(_ event: Sequence, attempts: Int = 1) -> WaitingDelivery {
+    private func row(_ event: LogPosition, attempts: Int = 1) -> WaitingDelivery {
         WaitingDelivery(delegate: 1, event: event, attempts: attempts, dueAt: 0, state: .retrying)
     }
 
     @Test("with 10,000 deliveries waiting it takes no new event")
     func maxWaiting() {
         var lane = Lane(WebhookDelegate(1), next: 20_000, position: 19_999)
-        for event in 1...Sequence(Lane.maxWaiting) { _ = lane.take(row(event)) }
+        for event in 1...LogPosition(Lane.maxWaiting) { _ = lane.take(row(event)) }
         #expect(!lane.mayTakeNewEvent)
         hold(&lane, 3)
         #expect(startRetry(&lane) == 3)
@@ -91,11 +91,11 @@ struct LaneTests {
     @Test("late retries get every fourth turn while there are new events, and all of them when there are none")
     func turns() {
         var lane = Lane(WebhookDelegate(1), next: 5, position: 4)
-        for event: Sequence in 1...3 {
+        for event: LogPosition in 1...3 {
             _ = lane.take(row(event))
             hold(&lane, event)
         }
-        var order: [Sequence] = []
+        var order: [LogPosition] = []
         for _ in 1...6 {
             switch lane.nextSource() {
             case .retry(let retry):
@@ -125,7 +125,7 @@ struct LaneTests {
     @Test("the cursor is the settled prefix")
     func cursor() {
         var lane = lane()
-        for event: Sequence in 1...3 { lane.started(event, .log, now: 0) }
+        for event: LogPosition in 1...3 { lane.started(event, .log, now: 0) }
         _ = finish(&lane, 2)
         #expect(lane.cursor == 0)
         _ = finish(&lane, 1)
@@ -145,16 +145,16 @@ struct LaneTests {
         var line = RetryLine()
         var expected = 0
         for number in 0..<10_000 {
-            line.append(Retry(delegate: 1, event: Sequence(number), turn: 0))
+            line.append(Retry(delegate: 1, event: LogPosition(number), turn: 0))
             if number % 3 == 0 {
-                #expect(line.first?.event == Sequence(expected))
+                #expect(line.first?.event == LogPosition(expected))
                 line.removeFirst()
                 expected += 1
             }
         }
         #expect(line.count == 10_000 - expected)
         while !line.isEmpty {
-            #expect(line.first?.event == Sequence(expected))
+            #expect(line.first?.event == LogPosition(expected))
             line.removeFirst()
             expected += 1
         }

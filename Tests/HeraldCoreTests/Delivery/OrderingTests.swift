@@ -9,8 +9,8 @@ import Testing
 struct OrderingTests {
     private struct Story {
         /// The order of the first successful arrivals, by subject.
-        var arrivals: [Sequence] = []
-        var subjects: [Sequence: String] = [:]
+        var arrivals: [LogPosition] = []
+        var subjects: [LogPosition: String] = [:]
         /// How many were open at once, at most: of all, and of one subject.
         var mostOpen = 0
         var mostOfSubject = 0
@@ -27,9 +27,9 @@ struct OrderingTests {
             $0.ordering = ordering
             $0.retrySchedule = schedule
         }
-        var arrived: Set<Sequence> = []
+        var arrived: Set<LogPosition> = []
         world.answer = { _ in nil }
-        func number(_ callback: Callback) -> Sequence { Sequence(callback.event.id.dropFirst()) ?? 0 }
+        func number(_ callback: Callback) -> LogPosition { LogPosition(callback.event.id.dropFirst()) ?? 0 }
         func look() {
             story.mostOpen = max(story.mostOpen, world.open.count)
             let ofSubject = Dictionary(grouping: world.open) { $0.event.subject ?? "" }.values.map(\.count).max() ?? 0
@@ -53,7 +53,7 @@ struct OrderingTests {
                 for _ in 0..<random.number(1...6) {
                     story.published += 1
                     let subject = "s\(random.number(1...4))"
-                    story.subjects[Sequence(story.published)] = subject
+                    story.subjects[LogPosition(story.published)] = subject
                     world.publish(1, subject: subject)
                 }
             case 5..<13: finish(0.3)
@@ -83,7 +83,7 @@ struct OrderingTests {
     func strict(restarts: Bool) throws {
         for seed in Self.seeds {
             let story = try Self.run(.strict, seed: seed, restarts: restarts)
-            #expect(story.arrivals == (1...Sequence(story.published)).map { $0 }, "seed \(seed)")
+            #expect(story.arrivals == (1...LogPosition(story.published)).map { $0 }, "seed \(seed)")
             #expect(story.mostOpen <= 1, "seed \(seed)")
         }
     }
@@ -107,7 +107,7 @@ struct OrderingTests {
     @Test("none: they overlap, and all arrive")
     func none() throws {
         let story = try Self.run(.none, seed: 1, restarts: true)
-        #expect(story.arrivals.sorted() == (1...Sequence(story.published)).map { $0 })
+        #expect(story.arrivals.sorted() == (1...LogPosition(story.published)).map { $0 })
         #expect(story.mostOfSubject > 1)
     }
 

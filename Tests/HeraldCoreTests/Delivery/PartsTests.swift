@@ -133,8 +133,8 @@ struct PartsTests {
 
     // MARK: Pages
 
-    private func page(after: Sequence, _ count: Int = 10) -> EventBatch {
-        EventBatch(first: after + 1, events: (0..<count).map { Event("a", id: "\(after + 1 + Sequence($0))") })
+    private func page(after: LogPosition, _ count: Int = 10) -> EventBatch {
+        EventBatch(first: after + 1, events: (0..<count).map { Event("a", id: "\(after + 1 + LogPosition($0))") })
     }
 
     @Test("a page is asked for once, and everyone who waits is told in order")
@@ -153,8 +153,8 @@ struct PartsTests {
     @Test("so many reads at once, so many pages kept; the oldest goes first")
     func pageBounds() {
         var cache = PageCache()
-        var asked: [Sequence] = []
-        for number: Sequence in 0..<40 {
+        var asked: [LogPosition] = []
+        for number: LogPosition in 0..<40 {
             if let after = cache.want(number * 10 + 1, for: number) { asked.append(after) }
         }
         #expect(asked.count == PageCache.maxReads)

@@ -33,7 +33,7 @@ struct RecordTests {
     func replay() {
         var replay = ReplayCursor(Replay(id: 1, delegate: 1, cursor: 4, until: 7, createdAt: 0))
         #expect(replay.next == 5 && replay.cursor == 4 && replay.hasWork)
-        for event: Sequence in 5...7 {
+        for event: LogPosition in 5...7 {
             replay.pass(event)
             replay.started(event)
         }
@@ -129,7 +129,7 @@ struct RecordTests {
             WaitingDelivery(delegate: 1, event: $0, attempts: 1, dueAt: 0, state: .dropped)
         }
         #expect(erased.applied(to: checkpoint).waiting.map(\.event) == [1, 4])
-        erased.insert(Set(10..<Sequence(10 + ErasedEvents.limit)))
+        erased.insert(Set(10..<LogPosition(10 + ErasedEvents.limit)))
         #expect(!erased.contains(2) && !erased.contains(3) && erased.contains(10))
     }
 }

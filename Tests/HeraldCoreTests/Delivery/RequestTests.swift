@@ -230,7 +230,7 @@ struct RequestTests {
         let id = try #require(world.delegate(key)?.id)
         world.answer = { _ in nil }
         var replays: [Int64] = []
-        for (after, until) in [(0, 10), (10, 15), (15, 18)] as [(Sequence, Sequence)] {
+        for (after, until) in [(0, 10), (10, 15), (15, 18)] as [(LogPosition, LogPosition)] {
             guard case .replay(let replay) = world.manage(.replay(delegateID: id, after: after, until: until)) else {
                 Issue.record("no replay")
                 return
@@ -343,7 +343,7 @@ struct RequestTests {
     func replayIsBounded() {
         var lane = Lane(WebhookDelegate(1), next: nil, position: 0)
         lane.replays = [ReplayCursor(Replay(id: 1, delegate: 1, cursor: 0, until: 1 << 40, createdAt: 0))]
-        for event in 1...Sequence(Lane.maxWaiting) {
+        for event in 1...LogPosition(Lane.maxWaiting) {
             guard case .replay(event) = lane.nextSource() else {
                 Issue.record("nothing to start at \(event)")
                 return

@@ -18,7 +18,7 @@ struct TrimTests {
         world.update(key) { state, _ in state.status = .paused }
         world.publish(50)
         world.settle()
-        for event: Sequence in [5, 7, 9] {
+        for event: LogPosition in [5, 7, 9] {
             world.trim(through: event)
             world.settle()
         }

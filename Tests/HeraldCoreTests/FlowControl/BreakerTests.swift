@@ -10,12 +10,13 @@ struct BreakerTests {
     /// A failure of an attempt that took no time; by default of another delivery each time.
     @discardableResult
     private func fail(
-        _ breaker: inout Breaker, _ delivery: Sequence? = nil, countsRepeats: Bool = false, at now: Int64,
+        _ breaker: inout Breaker, _ delivery: LogPosition? = nil, countsRepeats: Bool = false, at now: Int64,
         startedAt: Int64? = nil, isProbe: Bool = false, wall: Int64 = 0,
         minimumDelay: Int64 = 0, random: Double = 1
     ) -> Breaker.Change {
         breaker.failed(
-            delivery ?? Sequence.random(in: 1...(1 << 60)), countsRepeats: countsRepeats, startedAt: startedAt ?? now,
+            delivery ?? LogPosition.random(in: 1...(1 << 60)), countsRepeats: countsRepeats,
+            startedAt: startedAt ?? now,
             isProbe: isProbe, now: now, wall: wall, minimumDelay: minimumDelay,
             random: random, reserve: { $0 }
         ).change

@@ -20,7 +20,7 @@ final class FlowWorld {
         var latencies: [Double] = []
         var firstUseful: Double?
         /// The events that succeeded, in the order of their success.
-        var order: [Sequence] = []
+        var order: [LogPosition] = []
 
         func useful(from: Int, to: Int) -> Double { Self.rate(useful, from, to) }
         func attempts(from: Int, to: Int) -> Double { Self.rate(attempts, from, to) }
@@ -56,7 +56,7 @@ final class FlowWorld {
     private let tail: Tail
     private var log: [(event: Event, time: Double, lane: Int)] = []
     private var arrivals = TimerQueue<Arrival>()
-    private var pages: [Sequence] = []
+    private var pages: [LogPosition] = []
     private var checkpoints = 0
     private var random: SeededRandom
     private var lanes: [Lane]
@@ -156,7 +156,7 @@ final class FlowWorld {
             log.append((event, time, index))
             events.append(event)
         }
-        tail.published(EventBatch(first: Sequence(log.count - count) + 1, events: events))
+        tail.published(EventBatch(first: LogPosition(log.count - count) + 1, events: events))
     }
 
     // MARK: Receivers
@@ -168,7 +168,7 @@ final class FlowWorld {
         let second = Int(time)
         while mostOpen.count <= second { mostOpen.append(0) }
         mostOpen[second] = max(mostOpen[second], engine.slots.open)
-        let sequence = Sequence(callback.event.id.dropFirst()) ?? 0
+        let sequence = LogPosition(callback.event.id.dropFirst()) ?? 0
         sender.plan(callback.token, outcome, due: clock.now + Int64(delay * 1e9)) { [unowned self] in
             guard outcome.isSuccess else { return }
             guard delivered.insert(DeliveryKey(delegate: DelegateKey(index + 1), event: sequence)).inserted else {
@@ -204,7 +204,7 @@ final class FlowWorld {
 
     func flow(_ index: Int = 0) -> FlowControl { engine.lanes[index]?.flow ?? FlowControl() }
     func waiting(_ index: Int = 0) -> Int { engine.lanes[index]?.waiting.count ?? 0 }
-    func subject(of event: Sequence) -> String? { log[Int(event) - 1].event.subject }
+    func subject(of event: LogPosition) -> String? { log[Int(event) - 1].event.subject }
     var published: Int { log.count }
 }
 

@@ -126,7 +126,7 @@ struct ManyLanesTests {
         world.run(until: isStrict ? 10_000 : 2_000)
         #expect(world.records[0].order.count == world.published)
         #expect(world.waiting() == 0 && world.lag() == 0)
-        var last: [String: Sequence] = [:]
+        var last: [String: LogPosition] = [:]
         for event in world.records[0].order {
             let line = isStrict ? "" : world.subject(of: event) ?? ""
             #expect(last[line, default: 0] < event)

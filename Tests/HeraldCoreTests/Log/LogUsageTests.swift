@@ -16,7 +16,7 @@ struct LogUsageTests {
         let usage = LogUsage(Recovery(), tail)
         for first in stride(from: 1, through: count, by: 300) {
             let batch = EventBatch(
-                first: Sequence(first), events: (first..<min(count + 1, first + 300)).map { event($0, owner($0)) })
+                first: LogPosition(first), events: (first..<min(count + 1, first + 300)).map { event($0, owner($0)) })
             tail.published(batch)
             usage.add(batch)
         }
@@ -26,7 +26,7 @@ struct LogUsageTests {
     @Test("an app that is alone is told exactly how far it is behind")
     func alone() {
         let usage = usage(5_000, tail: 10) { _ in .default }
-        for place in [0, 1, 1_022, 1_023, 1_024, 1_025, 4_095, 4_999, 5_000, 6_000] as [Sequence] {
+        for place in [0, 1, 1_022, 1_023, 1_024, 1_025, 4_095, 4_999, 5_000, 6_000] as [LogPosition] {
             #expect(usage.events(of: .default, after: place) == max(0, 5_000 - place))
         }
         #expect(usage.events(of: other, after: 0) == 0)
@@ -42,12 +42,12 @@ struct LogUsageTests {
         let exact = usage(5_000, owner)
         for place in stride(from: 0, through: 5_000, by: 37) {
             let expected = (place + 1..<5_001).count { owner($0) == other }
-            #expect(exact.events(of: other, after: Sequence(place)) == expected)
+            #expect(exact.events(of: other, after: LogPosition(place)) == expected)
         }
         let far = usage(5_000, tail: 10, owner)
         for place in stride(from: 0, through: 5_000, by: 37) {
             let expected = Int64((place + 1..<5_001).count { owner($0) == other })
-            #expect((expected...expected + 1_023).contains(far.events(of: other, after: Sequence(place))))
+            #expect((expected...expected + 1_023).contains(far.events(of: other, after: LogPosition(place))))
         }
         let before = (far.total(of: other), far.events(of: other, after: 100), far.events(of: other, after: 4_990))
         far.add(EventBatch(first: 5_001, events: (5_001...9_000).map { event($0, .default) }))

@@ -54,7 +54,7 @@ final class SimulatedLoop: @unchecked Sendable {
     private(set) var engine: DeliveryEngine!
     var inbox: [LoopMessage] = []
     /// Pages that were asked for.
-    var reads: [Sequence] = []
+    var reads: [LogPosition] = []
 
     init(
         sender: SimulatedSender, tail: Tail, clock: Clock, recovery: Recovery, number: Int, count: Int,

@@ -38,10 +38,10 @@ final class Simulation: @unchecked Sendable {
     private var mayRepeat: [DeliveryKey: Int] = [:]
     private var acknowledged: Set<String> = []
     /// Events that were in the log when some of it was cut off.
-    private var sequences: [String: Sequence] = [:]
+    private var sequences: [String: LogPosition] = [:]
     /// Delegates that were gone at some time, and lost what came then.
     private var wereGone: Set<DelegateKey> = []
-    private var erased: Set<Sequence> = []
+    private var erased: Set<LogPosition> = []
     private var published = 0
     private var registered = 0
     private(set) var starts = 0
@@ -178,7 +178,7 @@ final class Simulation: @unchecked Sendable {
     private func manage() {
         let head = store.memory.read { $0.head }
         guard head > 0, let delegate = anyDelegate() else { return }
-        func event() -> Sequence { Sequence(random.number(1...Int(head))) }
+        func event() -> LogPosition { LogPosition(random.number(1...Int(head))) }
         var query = DeliveryQuery(random.chance(0.5) ? [.retrying] : [.retrying, .exhausted, .dropped])
         query.limit = random.number(1...20)
         if random.chance(0.5) { query.delegate = delegate.key }
@@ -191,7 +191,7 @@ final class Simulation: @unchecked Sendable {
         case 3, 4:
             let after = event() - 1
             process.manage(
-                .replay(delegateID: delegate.id, after: after, until: after + Sequence(random.number(0...20))))
+                .replay(delegateID: delegate.id, after: after, until: after + LogPosition(random.number(0...20))))
         case 5:
             let replays = store.memory.read { $0.replays.values.sorted { $0.id < $1.id } }
             guard let replay = replays.randomElement(using: &random),
@@ -206,7 +206,7 @@ final class Simulation: @unchecked Sendable {
         let contents = store.memory.read { $0 }
         guard contents.head > 10 else { return }
         for (name, sequence) in contents.sequences { sequences[name.id] = sequence }
-        let through = Sequence(random.number(1...Int(contents.head) / 2))
+        let through = LogPosition(random.number(1...Int(contents.head) / 2))
         process.trim(RetentionLimits(events: through, attempts: 0, statistics: 0))
     }
 
@@ -463,7 +463,7 @@ final class Simulation: @unchecked Sendable {
         let contents = store.memory.read { $0 }
         for (key, delegate) in contents.delegates {
             for (index, event) in contents.events.enumerated() {
-                let delivery = DeliveryKey(delegate: key, event: contents.first + Sequence(index))
+                let delivery = DeliveryKey(delegate: key, event: contents.first + LogPosition(index))
                 let row = contents.waiting[delivery]
                 if let row, row.state == .retrying { throw fail("\(delivery) still waits") }
                 // Fewer when it alone failed for longer than the schedule lasts: probes are not counted.

@@ -20,7 +20,7 @@ struct EventStreamsTests {
         FickleClient(streams, thread, interest, seed: seed) { id in
             { reader throws(StoreError) in
                 if id == "earliest" { return StreamPlace(try reader.firstEvent() - 1, id: id) }
-                if let place = Sequence(id) { return StreamPlace(place) }
+                if let place = LogPosition(id) { return StreamPlace(place) }
                 return try reader.event(app: interest.app, id: id).map { StreamPlace($0.sequence, id: id) }
             }
         }

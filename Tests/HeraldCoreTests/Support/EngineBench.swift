@@ -11,17 +11,17 @@ final class EngineBench {
     private(set) var engine: DeliveryEngine!
     private(set) var log: [Event] = []
     /// Positions after which pages were asked for.
-    var reads: [Sequence] = []
+    var reads: [LogPosition] = []
     /// Checkpoints that were handed over and not answered yet.
     var submitted: [Checkpoint] = []
 
     init(
-        capacity: Int = 1_000, settled: Sequence = 0, tailEvents: Int = 16_384, recentEvents: Int = 8_192,
+        capacity: Int = 1_000, settled: LogPosition = 0, tailEvents: Int = 16_384, recentEvents: Int = 8_192,
         backlog: Int = 0
     ) throws {
         let clock = self.clock
         sender = try MemorySender(capacity: capacity, clock: clock.clock) { _ in .manual }
-        tail = Tail(head: Sequence(backlog), maxEvents: tailEvents)
+        tail = Tail(head: LogPosition(backlog), maxEvents: tailEvents)
         log = (0..<backlog).map { Event("a.x", id: "e\($0 + 1)") }
         engine = DeliveryEngine(
             ports: .init(
@@ -42,7 +42,7 @@ final class EngineBench {
     /// Appends events to the log; their ids are `e` and their sequence.
     func publish(_ count: Int = 1, type: String = "a.x", subject: String? = nil, app: AppKey = .default) {
         let events = (0..<count).map { Event(type, id: "e\(log.count + 1 + $0)", subject: subject, app: app) }
-        tail.published(EventBatch(first: Sequence(log.count) + 1, events: events))
+        tail.published(EventBatch(first: LogPosition(log.count) + 1, events: events))
         log += events
     }
 
@@ -57,15 +57,15 @@ final class EngineBench {
 
     struct Attempt: Equatable {
         let delegate: DelegateKey
-        let event: Sequence
+        let event: LogPosition
         let number: Int
-        init(_ delegate: DelegateKey, _ event: Sequence, _ number: Int = 1) {
+        init(_ delegate: DelegateKey, _ event: LogPosition, _ number: Int = 1) {
             self.delegate = delegate
             self.event = event
             self.number = number
         }
         fileprivate init(_ callback: Callback) {
-            self.init(callback.delegate.key, Sequence(callback.event.id.dropFirst())!, callback.attempt)
+            self.init(callback.delegate.key, LogPosition(callback.event.id.dropFirst())!, callback.attempt)
         }
     }
 
@@ -74,11 +74,12 @@ final class EngineBench {
         sender.open.map(Attempt.init).sorted { ($0.delegate, $0.event) < ($1.delegate, $1.event) }
     }
 
-    func open(_ delegate: DelegateKey) -> [Sequence] { open.filter { $0.delegate == delegate }.map(\.event) }
+    func open(_ delegate: DelegateKey) -> [LogPosition] { open.filter { $0.delegate == delegate }.map(\.event) }
 
     /// Ends the attempts that are open (of one delegate, or of one event only).
     @discardableResult
-    func finish(_ delegate: DelegateKey? = nil, event: Sequence? = nil, with outcome: CallbackOutcome = .success) -> Int
+    func finish(_ delegate: DelegateKey? = nil, event: LogPosition? = nil, with outcome: CallbackOutcome = .success)
+        -> Int
     {
         let ending = sender.open.filter {
             let attempt = Attempt($0)

@@ -20,7 +20,8 @@ extension WebhookSettings {
 
 extension WebhookDelegate {
     convenience init(
-        _ key: DelegateKey, start: Sequence = 0, status: Status = .active, version: Int64 = 1, app: AppKey = .default,
+        _ key: DelegateKey, start: LogPosition = 0, status: Status = .active, version: Int64 = 1,
+        app: AppKey = .default,
         _ change: (inout WebhookSettings) -> Void = { _ in }
     ) {
         self.init(

@@ -108,7 +108,7 @@ final class World: @unchecked Sendable {
         return outcomes.items.first
     }
 
-    func trim(through event: Sequence) {
+    func trim(through event: LogPosition) {
         process.trim(RetentionLimits(events: event, attempts: 0, statistics: 0))
         run()
     }

@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldJSON
 
 /// A place in the log, as clients name it.
-enum LogPlace: Equatable, Sendable {
+enum PositionInput: Equatable, Sendable {
     /// The end of the log.
     case now
     /// The oldest event that is still there.
@@ -30,7 +30,7 @@ enum LogPlace: Equatable, Sendable {
 
     /// The sequence of the first event at this place or after it. A reader's thread.
     /// - Throws: 422 when there is no such event.
-    func first(in reader: any StoreReader, app: AppKey, head: Sequence, pointer: String) throws -> Sequence {
+    func first(in reader: any StoreReader, app: AppKey, head: LogPosition, pointer: String) throws -> LogPosition {
         switch self {
         case .now: head + 1
         case .earliest: try reader.firstEvent()
@@ -41,7 +41,7 @@ enum LogPlace: Equatable, Sendable {
 
     /// The sequence of the last event at this place or before it. A reader's thread.
     /// - Throws: 422 when there is no such event.
-    func last(in reader: any StoreReader, app: AppKey, head: Sequence, pointer: String) throws -> Sequence {
+    func last(in reader: any StoreReader, app: AppKey, head: LogPosition, pointer: String) throws -> LogPosition {
         switch self {
         case .now: head
         case .earliest: try reader.firstEvent()
@@ -52,7 +52,7 @@ enum LogPlace: Equatable, Sendable {
 
     private static func sequence(
         of id: String, _ reader: any StoreReader, _ app: AppKey, _ pointer: String
-    ) throws -> Sequence {
+    ) throws -> LogPosition {
         guard let event = try reader.event(app: app, id: id) else {
             throw Problem.invalid([
                 FieldError(pointer, "is no event of the log: it never was, or it is older than the log")
@@ -63,8 +63,8 @@ enum LogPlace: Equatable, Sendable {
 }
 
 extension FieldReader {
-    mutating func place(_ value: JSONValue, _ pointer: String, words: String) -> LogPlace {
-        guard let place = value.string.flatMap(LogPlace.init) else {
+    mutating func place(_ value: JSONValue, _ pointer: String, words: String) -> PositionInput {
+        guard let place = value.string.flatMap(PositionInput.init) else {
             wrong(pointer, "must be \(words)")
             return .now
         }
