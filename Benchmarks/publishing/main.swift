@@ -33,7 +33,7 @@ final class Sink: Sendable {
                 state.count += 1
             }
         }
-        publication.completion(.done(publication.drafts.map { PostedEvent(event: $0.event, fate: .accepted) }))
+        publication.completion(.done(publication.drafts.map { PostedEvent(event: $0.event, disposition: .accepted) }))
     }
 }
 
@@ -41,7 +41,7 @@ guard CommandLine.arguments.count == 2, let port = UInt16(CommandLine.arguments[
     print("usage: PublishingBenchmark PORT")
     exit(64)
 }
-let hub = try Hub(store: MemoryStore(), lost: { _ in exit(74) }, makeSender: { try MemorySender() })
+let hub = try Hub(store: MemoryStore(), onDurabilityLost: { _ in exit(74) }, makeSender: { try MemorySender() })
 let sink = Sink(delegates: [[.any]])
 var configuration = HeraldService.Configuration()
 configuration.publish = { sink.take($0) }

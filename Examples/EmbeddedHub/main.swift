@@ -47,7 +47,7 @@ let resolver = Resolver()
 let sending = CurlSender.Configuration(version: "1.0", addressGuard: AddressGuard())
 let hub = try Hub(
     store: SQLiteStore(folder: folder.path),
-    lost: { error in
+    onDurabilityLost: { error in
         print("Nobody can know what is on disk: \(error)")
         exit(74)
     },

@@ -25,23 +25,23 @@ public final class Hub: Sendable {
     private let store: any EventStore
     private let delegates = MulticastDelegate<any EventDelegate>()
     private let inMemory = Mutex<[InMemoryDelegate]>([])
-    let tail: Tail
+    let recentEvents: RecentEvents
     private let intake: Intake
     private let writer: LogWriter
     private let readers: ReaderPool
     private let loops: [DeliveryLoop]
-    private let retention: RetentionKeeper
-    private let keyUse: KeyUseKeeper
+    private let retention: RetentionTask
+    private let keyUse: KeyUseTask
     private let rates: EventRates
     private let threads: HubThreads
 
     /// Recovers what the store holds and starts the threads.
     /// - Parameters:
     ///   - makeSender: a sender for each delivery loop.
-    ///   - lost: called on the writer's thread when the store can't say what is on disk: the process has to end.
+    ///   - onDurabilityLost: called on the writer's thread when the store can't say what is on disk: the process has to end.
     public init(
         store: any EventStore, configuration: Configuration = Configuration(), clock: Clock = .system,
-        lost: @escaping @Sendable (StoreError) -> Void, makeSender: () throws -> any CallbackSender
+        onDurabilityLost: @escaping @Sendable (StoreError) -> Void, makeSender: () throws -> any CallbackSender
     ) throws {
         self.store = store
         self.clock = clock
@@ -54,35 +54,37 @@ public final class Hub: Sendable {
         apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
         passes = PassBook(recovery.passes)
         appState = AppStateProjection(recovery.appStates)
-        tail = Tail(head: recovery.head, maxEvents: configuration.tailEvents, maxBytes: configuration.tailBytes)
-        usage = LogUsage(recovery, tail)
+        recentEvents = RecentEvents(
+            head: recovery.head, maxEvents: configuration.maxRecentEvents, maxBytes: configuration.maxRecentBytes)
+        usage = LogUsage(recovery, recentEvents)
         intake = try Intake(maxEvents: configuration.maxWaitingEvents, maxBytes: configuration.maxWaitingBytes)
         var loops: [DeliveryLoop] = []
         let firstSender = try makeSender()
         rules = WebhookRules { firstSender.problems(of: &$0) }
         for number in 0..<max(1, configuration.deliveryLoops) {
             let sender = number == 0 ? firstSender : try makeSender()
-            loops.append(try DeliveryLoop(sender: sender, tail: tail, clock: clock))
+            loops.append(try DeliveryLoop(sender: sender, recentEvents: recentEvents, clock: clock))
         }
         self.loops = loops
         // What has threads at once comes behind all that can fail.
         readers = try ReaderPool(store: store, threads: max(1, configuration.readers))
-        let memory = WrittenMemory(
-            registry: registry, catalogue: catalogue, keys: keys, apps: apps, passes: passes, auth: auth, tail: tail,
+        let memory = CommitObserver(
+            registry: registry, catalogue: catalogue, keys: keys, apps: apps, passes: passes, auth: auth,
+            recentEvents: recentEvents,
             usage: usage,
             loops: loops.count,
             tell: { [loops] number, message in loops[number].post(message) })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, auth: auth, appState: appState, registry: registry,
             catalogue: catalogue, keys: keys, apps: apps, passes: passes, usage: usage, ids: ids, clock: clock,
-            hooks: .init(changed: memory.take, lost: lost))
-        retention = RetentionKeeper(
+            hooks: .init(changed: memory.take, onDurabilityLost: onDurabilityLost))
+        retention = RetentionTask(
             configuration.retention, readers: readers, intake: intake, clock: clock)
         rates = EventRates(apps, clock: clock)
-        keyUse = KeyUseKeeper(keys, intake: intake, clock: clock)
+        keyUse = KeyUseTask(keys, intake: intake, clock: clock)
         threads = HubThreads(
             store: store, intake: intake, writer: writer, readers: readers, loops: loops, clock: clock)
-        delegates.addDelegate(tail)
+        delegates.addDelegate(recentEvents)
         addDelegate(auth, description: "Auth status: who is logged in")
         addDelegate(appState, description: "App state: the current one")
         try start(recovery)
@@ -109,7 +111,7 @@ public final class Hub: Sendable {
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {
         // One of the loops looks after the log's length: it has the timers.
-        let keepHouse: @Sendable () -> Void = { [retention, keyUse] in
+        let runMaintenance: @Sendable () -> Void = { [retention, keyUse] in
             retention.look()
             keyUse.look()
         }
@@ -124,7 +126,7 @@ public final class Hub: Sendable {
             },
             submit: { [intake] checkpoint, answer in intake.submit(checkpoint, loop: number, answer: answer) },
             makeID: { [ids, clock] in ids.next("evt_", time: clock.wall()) },
-            keepHouse: number == 0 ? keepHouse : nil)
+            runMaintenance: number == 0 ? runMaintenance : nil)
     }
 
     // MARK: Delegates in the process
@@ -167,8 +169,8 @@ public final class Hub: Sendable {
 
     /// The same for one of several publications that are at hand: the writer may wait for the others until `flush`, which
     /// has to follow at once. What is committed together costs less.
-    public func gather(_ publication: Publication) {
-        if let refusal = submit(publication, { intake.gather($0) }) { publication.completion(.refused(refusal)) }
+    public func enqueue(_ publication: Publication) {
+        if let refusal = submit(publication, { intake.enqueue($0) }) { publication.completion(.refused(refusal)) }
     }
 
     private func submit(_ publication: Publication, _ take: (Publication) -> WriteRefusal?) -> WriteRefusal? {
@@ -292,7 +294,7 @@ public final class Hub: Sendable {
 
     /// The log after a position, as far as memory has it; `nil`: the store does. Any thread.
     public func recentEvents(after sequence: LogPosition, limit: Int) -> EventBatch? {
-        switch tail.slice(after: sequence, limit: limit) {
+        switch recentEvents.slice(after: sequence, limit: limit) {
         case .events(let batch): batch
         case .end: EventBatch(first: sequence + 1, events: [])
         case .gone: nil
@@ -300,10 +302,10 @@ public final class Hub: Sendable {
     }
 
     /// The last event of the log.
-    public var head: LogPosition { tail.head }
+    public var head: LogPosition { recentEvents.head }
 
     /// Where a webhook's lane stands, when there is something to tell.
-    public func lane(of key: DelegateKey) -> LaneBoard.Entry? { loops.owner(of: key).board.entry(key) }
+    public func lane(of key: DelegateKey) -> LaneSnapshots.Entry? { loops.owner(of: key).board.entry(key) }
 
     /// Whether what became of an event may not be in the store yet, for a webhook whose lane has nothing to tell.
     public func isOnItsWay(_ sequence: LogPosition, to key: DelegateKey) -> Bool {
@@ -312,7 +314,7 @@ public final class Hub: Sendable {
 
     public var writerCounters: WriterCounters { writer.counters }
     public var deliveryCounters: [DeliveryCounters] { loops.map(\.counters) }
-    public var laneBoards: [LaneBoard] { loops.map(\.board) }
+    public var laneBoards: [LaneSnapshots] { loops.map(\.board) }
     public var intakeDepth: IntakeDepth { intake.depth }
     /// Reads that wait for a reader's thread.
     public var readsWaiting: Int { readers.waiting }

@@ -9,8 +9,8 @@ extension Hub {
         public var maxWaitingEvents = 20_000
         public var maxWaitingBytes = 64 << 20
         /// The recent events in memory.
-        public var tailEvents = 16_384
-        public var tailBytes = 32 << 20
+        public var maxRecentEvents = 16_384
+        public var maxRecentBytes = 32 << 20
         public var retention = Retention()
         public init() {}
     }

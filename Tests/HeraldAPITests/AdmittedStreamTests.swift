@@ -33,7 +33,8 @@ struct AdmittedStreamTests {
     private let access: AccessControl
 
     init() throws {
-        hub = try Hub(store: MemoryStore(), clock: time.clock, lost: { _ in }, makeSender: { try MemorySender() })
+        hub = try Hub(
+            store: MemoryStore(), clock: time.clock, onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
         access = AccessControl(hub: hub, operatorKey: nil)
     }
 

@@ -13,8 +13,8 @@ struct BacklogTests {
             start: 0, createdAt: 0, updatedAt: 0, version: 1)
     }
 
-    private func lane(_ next: LogPosition?, ahead: Set<LogPosition> = []) -> LaneBoard.Entry {
-        LaneBoard.Entry(
+    private func lane(_ next: LogPosition?, ahead: Set<LogPosition> = []) -> LaneSnapshots.Entry {
+        LaneSnapshots.Entry(
             cursor: next.map { $0 - 1 }, inFlight: 0, retrying: 0, replays: 0, flow: FlowStatus(), next: next,
             ahead: ahead)
     }
@@ -39,9 +39,9 @@ struct BacklogTests {
         var configuration = Hub.Configuration()
         configuration.tailEvents = tailEvents
         let hub = try Hub(
-            store: store, configuration: configuration, lost: { _ in }, makeSender: { try MemorySender() })
+            store: store, configuration: configuration, onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
         defer { hub.stop(grace: 0) }
-        func count(_ entry: LaneBoard.Entry, isReadable: Bool = true) throws -> Backlog? {
+        func count(_ entry: LaneSnapshots.Entry, isReadable: Bool = true) throws -> Backlog? {
             try BacklogCounter(hub, isReadable ? store.makeReader() : nil).count([(delegate(7), entry)])[7]
         }
         try await publish(10_000, hub)
@@ -65,7 +65,7 @@ struct BacklogTests {
     @Test("many delegates that are far behind share the work, and those that are least behind are counted first")
     func many() async throws {
         let store = MemoryStore()
-        let hub = try Hub(store: store, lost: { _ in }, makeSender: { try MemorySender() })
+        let hub = try Hub(store: store, onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
         defer { hub.stop(grace: 0) }
         try await publish(12_000, hub)
         let far = (1...300).map { (delegate: delegate(DelegateKey($0)), entry: lane(1)) }

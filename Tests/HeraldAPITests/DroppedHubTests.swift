@@ -7,7 +7,8 @@ import Testing
 struct DroppedHubTests {
     private func makeHub(_ folder: TemporaryFolder) throws -> Hub {
         try Hub(
-            store: SQLiteStore(folder: folder.path + "/data"), lost: { _ in }, makeSender: { try MemorySender() })
+            store: SQLiteStore(folder: folder.path + "/data"), onDurabilityLost: { _ in },
+            makeSender: { try MemorySender() })
     }
 
     @Test("lets go of its folder when it is dropped, with all that was posted")

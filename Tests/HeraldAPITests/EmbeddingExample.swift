@@ -15,7 +15,7 @@ func embed(inFolder folder: String) async throws {
     let resolver = Resolver()
     let hub = try Hub(
         store: SQLiteStore(folder: folder),
-        lost: { error in fatalError("Nobody can know what is on disk: \(error)") },
+        onDurabilityLost: { error in fatalError("Nobody can know what is on disk: \(error)") },
         makeSender: { try CurlSender(sending, resolver: resolver) })
 
     let printer = Printer()

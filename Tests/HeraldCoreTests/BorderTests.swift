@@ -82,10 +82,10 @@ struct BorderTests {
         #expect(await refused(event(KeyValue("tenant", "a\nb"))) == ["/1/tenant"])
         #expect(bench.hub.head == 0)
         let right = event(KeyValue("tenant", "a"), KeyValue("count.json", "5"))
-        #expect(try await bench.hub.publish([EventDraft(event: right, mayExist: false)])[0].fate == .accepted)
+        #expect(try await bench.hub.publish([EventDraft(event: right, mayExist: false)])[0].disposition == .accepted)
         // Whoever says that an id is new may be wrong: that must not fail what others post in the same transaction.
         let again = try await bench.hub.publish([EventDraft(event: right, mayExist: false)])
-        #expect(again[0].fate == .existed)
+        #expect(again[0].disposition == .existed)
         await bench.stop()
     }
 

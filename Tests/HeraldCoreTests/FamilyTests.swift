@@ -87,7 +87,7 @@ struct FamilyTests {
         let bench = try Bench()
         try await bench.post(login("e1"))
         try await bench.post(logout("e2"))
-        #expect(try await bench.post(login("e1"))[0].fate == .existed)
+        #expect(try await bench.post(login("e1"))[0].disposition == .existed)
         #expect(bench.types.count == 4)
         #expect(bench.bench.hub.auth.status(.default, userID: "1")?.isLoggedIn == false)
         await bench.bench.stop()
@@ -152,11 +152,11 @@ struct FamilyTests {
         let unchanged = EventDraft(
             event: Event("app_state.changed", id: "s4", data: #"{"state":null}"#), mayExist: false,
             family: .appState(state: Array("null".utf8), onlyIfChanged: true))
-        #expect(try await bench.bench.hub.publish([unchanged])[0].fate == .unchanged)
+        #expect(try await bench.bench.hub.publish([unchanged])[0].disposition == .unchanged)
         let stale = EventDraft(
             event: Event("app_state.changed", id: "s5", data: #"{"state":1}"#), mayExist: false,
             family: .appState(state: Array("1".utf8), ifMatch: "s2"))
-        #expect(try await bench.bench.hub.publish([stale])[0].fate == .preconditionFailed)
+        #expect(try await bench.bench.hub.publish([stale])[0].disposition == .preconditionFailed)
         #expect(bench.bench.hub.head == 3)
         await bench.bench.stop()
         let again = try Bench(bench.bench.store)

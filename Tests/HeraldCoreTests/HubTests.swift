@@ -29,9 +29,9 @@ struct HubTests {
         let first = EventDraft(event: Event("a.x", id: "e1", data: "1"), mayExist: true)
         let second = EventDraft(event: Event("a.x", id: "e1", data: "2"), mayExist: true)
         let posted = try await bench.hub.publish([first, second])
-        #expect(posted.map(\.fate) == [.accepted, .existed])
+        #expect(posted.map(\.disposition) == [.accepted, .existed])
         #expect(posted.map { Array($0.event.data) } == [Array("1".utf8), Array("1".utf8)])
-        #expect(try await bench.hub.publish([second])[0].fate == .existed)
+        #expect(try await bench.hub.publish([second])[0].disposition == .existed)
         _ = try await bench.post("a.x", id: "e2")
         #expect(await bench.callbacks.first(2).map(\.event.id) == ["e1", "e2"])
         await bench.stop()
@@ -293,7 +293,7 @@ struct HubTests {
         configuration.deliveryLoops = loops
         let callbacks = Recorder<String>()
         let hub = try Hub(
-            store: MemoryStore(), configuration: configuration, lost: { _ in },
+            store: MemoryStore(), configuration: configuration, onDurabilityLost: { _ in },
             makeSender: {
                 try MemorySender(capacity: 50) { callback in
                     callbacks.record("\(callback.delegate.key) \(callback.event.id)")

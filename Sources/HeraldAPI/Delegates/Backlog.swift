@@ -9,7 +9,7 @@ struct Backlog: Equatable, Sendable {
     var oldest: Int64?
 
     /// Where nothing can be looked at: all events of the app count, and it is said to be an estimate.
-    init(unseen lane: LaneBoard.Entry?, of app: AppKey, in hub: Hub) {
+    init(unseen lane: LaneSnapshots.Entry?, of app: AppKey, in hub: Hub) {
         events = lane?.next.map { hub.usage.events(of: app, after: $0 - 1) } ?? 0
         isEstimate = events > 0
     }
@@ -23,7 +23,7 @@ struct Backlog: Equatable, Sendable {
 /// each gets an equal share of what is left, and where that ends an estimate begins.
 final class BacklogCounter {
     /// One that has something to tell.
-    typealias Lane = (delegate: WebhookDelegate, entry: LaneBoard.Entry)
+    typealias Lane = (delegate: WebhookDelegate, entry: LaneSnapshots.Entry)
 
     /// Events of its app that are looked at for one delegate.
     static let maxEvents: Int64 = 10_000

@@ -5,7 +5,7 @@ import HeraldRuntime
 /// How a webhook does: how far it is behind, and what became of its attempts lately.
 struct DelegateStatistics {
     private let delegate: WebhookDelegate
-    private let lane: LaneBoard.Entry?
+    private let lane: LaneSnapshots.Entry?
     private let backlog: Backlog
     /// Age of the oldest event of the backlog, in milliseconds; `nil`: it is up to date.
     private let behind: Int64?

@@ -10,7 +10,7 @@ enum ShownStatus: String, CaseIterable {
 }
 
 extension WebhookDelegate {
-    func shownStatus(_ lane: LaneBoard.Entry?) -> ShownStatus {
+    func shownStatus(_ lane: LaneSnapshots.Entry?) -> ShownStatus {
         switch status {
         case .active: isFailing(lane) ? .failing : .active
         case .paused: .paused
@@ -21,10 +21,12 @@ extension WebhookDelegate {
     }
 
     /// The lane knows first; after a restart the registration does.
-    private func isFailing(_ lane: LaneBoard.Entry?) -> Bool { lane?.isFailing == true || state.failingSince != nil }
+    private func isFailing(_ lane: LaneSnapshots.Entry?) -> Bool {
+        lane?.isFailing == true || state.failingSince != nil
+    }
 
     /// Why it is not active, in words.
-    func shownReason(_ lane: LaneBoard.Entry?) -> String? {
+    func shownReason(_ lane: LaneSnapshots.Entry?) -> String? {
         switch shownStatus(lane) {
         case .active: nil
         case .paused: "paused by request; nothing is lost until it is resumed"
@@ -95,7 +97,7 @@ extension JSONObjectWriter {
     }
 
     /// What a lane has still to send.
-    mutating func lag(_ backlog: Backlog, _ lane: LaneBoard.Entry?) {
+    mutating func lag(_ backlog: Backlog, _ lane: LaneSnapshots.Entry?) {
         member("events", backlog.events)
         member("estimated", backlog.isEstimate)
         member("in_flight", lane?.inFlight ?? 0)

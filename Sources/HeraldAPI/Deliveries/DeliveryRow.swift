@@ -33,7 +33,7 @@ struct DeliveryRow: Sendable {
     }
 
     /// One that has not been attempted.
-    init(pending event: Event, _ delegate: WebhookDelegate, _ lane: LaneBoard.Entry?) {
+    init(pending event: Event, _ delegate: WebhookDelegate, _ lane: LaneSnapshots.Entry?) {
         self.delegate = delegate
         self.event = event
         state = .pending

@@ -84,7 +84,8 @@ struct DeliveryStory: Sendable {
     }
 
     static func story(
-        _ delegate: WebhookDelegate, _ lane: LaneBoard.Entry?, _ attempts: [StoredAttempt], _ waiting: WaitingDelivery?
+        _ delegate: WebhookDelegate, _ lane: LaneSnapshots.Entry?, _ attempts: [StoredAttempt],
+        _ waiting: WaitingDelivery?
     ) -> DeliveryStory {
         let state: DeliveryState
         if let waiting {
@@ -104,7 +105,7 @@ struct DeliveryStory: Sendable {
 extension WebhookDelegate {
     /// Why a delivery waits or has ended, in words.
     /// - Parameter row: its state in the store, when it has a row.
-    func reason(of state: DeliveryState, _ row: WaitingDelivery.State?, _ lane: LaneBoard.Entry?) -> String? {
+    func reason(of state: DeliveryState, _ row: WaitingDelivery.State?, _ lane: LaneSnapshots.Entry?) -> String? {
         switch state {
         case .delivered: nil
         case .exhausted: "the retry schedule is used up"

@@ -169,7 +169,7 @@ private final class Posting: Sendable {
     /// The writer's thread.
     func finish(_ result: WriteResult<[PostedEvent]>, _ repetitions: Repetitions?) {
         switch result {
-        case .done(let posted) where posted.allSatisfy { $0.fate == .accepted }:
+        case .done(let posted) where posted.allSatisfy { $0.disposition == .accepted }:
             // Whoever waits is answered when all were told, or the time is up.
             if let waiting {
                 repetitions?.begin()
@@ -293,12 +293,14 @@ private struct PostAnswer: Sendable {
 
     /// 202 once it is durable; 200 when there is nobody to tell of anything.
     func response(accepting drafts: [EventDraft]) -> Response {
-        response(drafts.isEmpty ? 200 : 202, drafts.count) { PostedEvent(event: drafts[$0].event, fate: .accepted) }
+        response(drafts.isEmpty ? 200 : 202, drafts.count) {
+            PostedEvent(event: drafts[$0].event, disposition: .accepted)
+        }
     }
 
     /// 200 when all of it had been posted before.
     func response(_ posted: [PostedEvent]) -> Response {
-        response(posted.allSatisfy { $0.fate == .existed } ? 200 : 202, posted.count) { posted[$0] }
+        response(posted.allSatisfy { $0.disposition == .existed } ? 200 : 202, posted.count) { posted[$0] }
     }
 
     /// 200: all delegates have been told.
@@ -320,7 +322,7 @@ private struct PostAnswer: Sendable {
             let posted = posted(index)
             let event = posted.event
             json.head(of: event)
-            json.member("duplicate", posted.fate == .existed)
+            json.member("duplicate", posted.disposition == .existed)
             if !posted.differences.isEmpty { json.member("differs", posted.differences) }
             if !warnings.isEmpty { json.member(warnings: warnings[index]) }
             guard let byEvent else { return }

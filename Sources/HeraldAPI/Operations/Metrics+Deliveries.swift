@@ -44,7 +44,7 @@ extension Metrics {
             entries[delegate.key].map { (delegate, $0) }
         }
         let counted = try? BacklogCounter(hub, reader).count(lanes)
-        let survey = LaneSurvey(delegates, entries, counted ?? [:])
+        let survey = LaneMetrics(delegates, entries, counted ?? [:])
         page.gauge("herald_log_last_sequence", "The number of the last event.", .init(value: head))
         page.gauge(
             "herald_routing_lag_events", "Events that a delivery loop has not taken up and recorded yet.",

@@ -56,7 +56,7 @@ public final class HeraldService: RequestHandler {
                 + DelegateActionEndpoints(hub: hub).routes + DelegateRecordEndpoints(hub: hub).routes
                 + StreamEndpoints(hub: hub, streams: streams, access: access).routes
                 + EventEndpoints(
-                    hub: hub, checks: checks, publish: configuration.publish ?? { [hub] in hub.gather($0) }
+                    hub: hub, checks: checks, publish: configuration.publish ?? { [hub] in hub.enqueue($0) }
                 ).routes
                 + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub, pool: pool).routes + SubjectEndpoints(hub: hub).routes

@@ -207,7 +207,9 @@ struct StateEndpoints: Sendable {
                     if case .refused(let refusal) = result { call.send(Problem(refusal)) }
                     return
                 }
-                if posted.contains(where: { $0.fate == .preconditionFailed }) { return call.send(.preconditionFailed) }
+                if posted.contains(where: { $0.disposition == .preconditionFailed }) {
+                    return call.send(.preconditionFailed)
+                }
                 if let (etag, members) = current() { return call.send([.init("ETag", "\"\(etag)\"")], members) }
                 do throws(Problem) {
                     try otherwise()

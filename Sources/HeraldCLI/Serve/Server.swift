@@ -74,7 +74,7 @@ struct Server {
             hub = try Hub(
                 store: SQLiteStore(folder: settings.data, sealer: settings.masterKey.map(Sealer.init)),
                 configuration: configuration,
-                lost: { error in
+                onDurabilityLost: { error in
                     log.error("stopped: nobody can know what is on disk", ["reason": error.description])
                     log.end()
                     // Without the clean-up of `exit`, which would pull libraries from under the threads that go on.

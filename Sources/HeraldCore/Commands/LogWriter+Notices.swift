@@ -12,7 +12,7 @@ extension LogWriter {
         var removed: Set<DelegateKey> = []
         for notice in notices where !removed.contains(notice.delegate) {
             guard let delegate = changed[notice.delegate] ?? registry.delegate(key: notice.delegate) else { continue }
-            if case .leaseEnded = notice.matter {
+            if case .leaseEnded = notice.kind {
                 guard let end = delegate.state.expiresAt, end <= clock.wall() else { continue }
                 try transaction.removeDelegate(delegate.key, at: clock.wall())
                 announce(.expired(end), delegate, &plan)
@@ -20,7 +20,7 @@ extension LogWriter {
                 removed.insert(delegate.key)
                 continue
             }
-            guard let state = delegate.state.after(notice.matter) else { continue }
+            guard let state = delegate.state.after(notice.kind) else { continue }
             if state != delegate.state {
                 let next =
                     state.status == delegate.status && state.statusReason == delegate.state.statusReason
@@ -29,7 +29,7 @@ extension LogWriter {
                 changed[delegate.key] = next
                 plan.effects.append(.set(next))
             }
-            if let announcement = ServiceFamily.Announcement(notice.matter, delegate) {
+            if let announcement = ServiceFamily.Announcement(notice.kind, delegate) {
                 announce(announcement, delegate, &plan)
             }
         }
@@ -46,9 +46,9 @@ extension LogWriter {
 
 extension WebhookDelegate.State {
     /// What follows from a notice; `nil`: it is no news, or comes too late.
-    fileprivate func after(_ matter: DeliveryNotice.Matter) -> Self? {
+    fileprivate func after(_ kind: DeliveryNotice.Kind) -> Self? {
         var state = self
-        switch matter {
+        switch kind {
         case .failing(let since, _):
             guard failingSince == nil else { return nil }
             state.failingSince = since

@@ -33,31 +33,33 @@ extension LogWriter {
             try append(transaction, &plan)
             switch try search(event, transaction) {
             case .found(let first):
-                return PostedEvent(event: first, fate: .existed, differences: first.differences(from: draft))
+                return PostedEvent(event: first, disposition: .existed, differences: first.differences(from: draft))
             case .isNew(let named): event = named
             }
         }
         switch draft.family {
         case .none:
             append(event, &plan)
-            return PostedEvent(event: event, fate: .accepted)
+            return PostedEvent(event: event, disposition: .accepted)
         case .appState(let state, let onlyIfChanged, let ifMatch):
             let current = plan.families.appState(event.app)
             if let ifMatch, ifMatch != current?.eventID ?? AppState.unknownVersion {
-                return PostedEvent(event: event, fate: .preconditionFailed)
+                return PostedEvent(event: event, disposition: .preconditionFailed)
             }
-            if onlyIfChanged, let current, current.state == state { return PostedEvent(event: event, fate: .unchanged) }
+            if onlyIfChanged, let current, current.state == state {
+                return PostedEvent(event: event, disposition: .unchanged)
+            }
             let completed = AppStateFamily.withPrevious(event, current?.state)
             append(completed, &plan)
             let next = AppState(app: event.app, state: state, since: event.time, eventID: event.id)
             plan.families.set(next)
             try transaction.setAppState(next)
-            return PostedEvent(event: completed, fate: .accepted)
+            return PostedEvent(event: completed, disposition: .accepted)
         case .auth(let userID, let isLoggedIn, let user, let ifMatch):
             var current = plan.families.authStatus(event.app, userID)
             if current == nil { current = try transaction.authStatus(app: event.app, userID: userID) }
             if let ifMatch, ifMatch != current?.version ?? AuthStatus.unknownVersion {
-                return PostedEvent(event: event, fate: .preconditionFailed)
+                return PostedEvent(event: event, disposition: .preconditionFailed)
             }
             append(event, &plan)
             let next = AuthStatus.next(
@@ -69,7 +71,7 @@ extension LogWriter {
                 let id = ids.next("evt_", time: clock.wall(), of: event.app)
                 append(AuthFamily.statusChanged(next, id: id, cause: event), &plan)
             }
-            return PostedEvent(event: event, fate: .accepted)
+            return PostedEvent(event: event, disposition: .accepted)
         }
     }
 

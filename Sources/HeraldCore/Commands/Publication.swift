@@ -51,7 +51,7 @@ public struct EventDraft: Sendable {
 /// What became of one posted event.
 public struct PostedEvent: Sendable {
     /// Whether it was posted, and why not.
-    public enum Fate: Equatable, Sendable {
+    public enum Disposition: Equatable, Sendable {
         case accepted
         /// Its id was posted before; `event` is the first one. Nobody is told twice.
         case existed
@@ -61,13 +61,13 @@ public struct PostedEvent: Sendable {
         case preconditionFailed
     }
     public let event: Event
-    public let fate: Fate
+    public let disposition: Disposition
     /// Of one that `existed`: where the post says something else than the first event, as JSON pointers into the post.
     public let differences: [String]
 
-    public init(event: Event, fate: Fate, differences: [String] = []) {
+    public init(event: Event, disposition: Disposition, differences: [String] = []) {
         self.event = event
-        self.fate = fate
+        self.disposition = disposition
         self.differences = differences
     }
 }

@@ -1,6 +1,6 @@
 extension Registry {
     /// What a new delegate gets.
-    struct Newcomer {
+    struct NewDelegate {
         let key: DelegateKey
         /// It is told of events after this one.
         let start: LogPosition
@@ -10,7 +10,7 @@ extension Registry {
     }
 
     /// Decides on a change against what is registered; changes nothing. The writer's thread.
-    func decide(_ write: RegistryWrite, _ newcomer: Newcomer) -> (RegistryWrite.Outcome, WriteEffect?) {
+    func decide(_ write: RegistryWrite, _ new: NewDelegate) -> (RegistryWrite.Outcome, WriteEffect?) {
         switch write.action {
         case .register(let registration):
             let settings = registration.settings
@@ -25,10 +25,10 @@ extension Registry {
             let state = WebhookDelegate.State(
                 settings: settings, status: settings.verification == .none ? .active : .pendingVerification,
                 secrets: [DelegateSecret(secret)],
-                expiresAt: settings.leaseSeconds.map { newcomer.time + Int64($0) * 1000 })
+                expiresAt: settings.leaseSeconds.map { new.time + Int64($0) * 1000 })
             let delegate = WebhookDelegate(
-                app: write.app, key: newcomer.key, id: newcomer.makeID(), state: state,
-                start: registration.start ?? newcomer.start, createdAt: newcomer.time, updatedAt: newcomer.time,
+                app: write.app, key: new.key, id: new.makeID(), state: state,
+                start: registration.start ?? new.start, createdAt: new.time, updatedAt: new.time,
                 version: 1)
             return (.registered(delegate), .set(delegate))
 
@@ -37,16 +37,16 @@ extension Registry {
             if let version, version != old.version { return (.versionMismatch(old), nil) }
             var state = old.state
             do throws(RegistryWrite.InvalidSettings) {
-                try change(&state, newcomer.time)
+                try change(&state, new.time)
             } catch {
                 return (.invalid(error.errors), nil)
             }
-            state.followUp(old.state, now: newcomer.time)
+            state.followUp(old.state, now: new.time)
             if state == old.state { return (.updated(old), nil) }
             if let other = delegate(write.app, url: state.settings.url), other.key != old.key {
                 return (.conflict(other), nil)
             }
-            let delegate = old.changed(to: state, at: newcomer.time)
+            let delegate = old.changed(to: state, at: new.time)
             return (.updated(delegate), .set(delegate))
 
         case .remove(let id, let version):

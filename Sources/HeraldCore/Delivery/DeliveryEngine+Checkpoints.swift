@@ -10,8 +10,8 @@ extension DeliveryEngine {
     }
 
     /// What people see of a lane.
-    func boardEntry(_ lane: Lane, _ index: Int) -> LaneBoard.Entry? {
-        LaneBoard.Entry(lane, isParked: parked.contains(index), now: now, wallOffset: wallOffset)
+    func boardEntry(_ lane: Lane, _ index: Int) -> LaneSnapshots.Entry? {
+        LaneSnapshots.Entry(lane, isParked: parked.contains(index), now: now, wallOffset: wallOffset)
     }
 
     /// Statistics are gathered for this long, in nanoseconds: a crash loses no more of them.

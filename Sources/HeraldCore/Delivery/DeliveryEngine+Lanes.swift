@@ -112,7 +112,7 @@ extension DeliveryEngine {
             switch timer {
             case .retry(let retry): indices[retry.delegate] == nil
             case .wake(let key), .verify(let key), .leaseEnds(let key), .tellMissed(let key): indices[key] == nil
-            case .readAgain, .expire, .keepHouse: false
+            case .readAgain, .expire, .runMaintenance: false
             }
         }
     }

@@ -5,7 +5,7 @@ extension DeliveryEngine {
     /// Returns whether the end of the log was reached, or only a page from the store can bring the next events.
     func routeNewEvents() -> Bool {
         guard !isStopping else { return true }
-        switch ports.tail.slice(after: routed, limit: Self.turnBudget) {
+        switch ports.recentEvents.slice(after: routed, limit: Self.turnBudget) {
         case .end: return true
         case .events(let batch):
             route(batch)

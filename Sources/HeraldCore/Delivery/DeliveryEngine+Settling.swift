@@ -88,7 +88,7 @@ extension DeliveryEngine {
     private func react(
         to change: Breaker.Change, _ outcome: CallbackOutcome, lane index: Int, _ delegate: WebhookDelegate
     ) {
-        func note(_ matter: DeliveryNotice.Matter) { checkpoints.note(DeliveryNotice(delegate.key, matter), now: now) }
+        func note(_ kind: DeliveryNotice.Kind) { checkpoints.note(DeliveryNotice(delegate.key, kind), now: now) }
         if outcome.isGone, let lane = lanes[index], !lane.isGone {
             apps.remove(index, delegate.settings.events, lane.share)
             end(index)

@@ -58,14 +58,14 @@ extension DeliveryEngine {
     }
 
     /// Lets the lanes in line start attempts, each in its turn. Returns whether nothing is left that could start now.
-    func pump() -> Bool {
+    func startPending() -> Bool {
         var visits = Self.turnBudget
         while hasRoom {
             guard visits > 0 else { return false }
             visits -= 1
             if apps.isEmpty { leaveParking() }
             guard let index = apps.next() else { return true }
-            if pump(lane: index) {
+            if startPending(lane: index) {
                 standInLine(index)
             } else {
                 wakeLater(index)
@@ -80,7 +80,7 @@ extension DeliveryEngine {
     private var quantum: Int { min(Self.quantum, max(1, Slots.maxYoung / (apps.count + 1))) }
 
     /// Returns whether the lane could go on when its turn comes again.
-    func pump(lane index: Int) -> Bool {
+    func startPending(lane index: Int) -> Bool {
         var starts = quantum
         var reads = Self.scanBudget
         while starts > 0, reads > 0, hasRoom {
@@ -162,7 +162,7 @@ extension DeliveryEngine {
 
     func start(_ event: Event, _ sequence: LogPosition, lane index: Int) {
         if lanes[index]?.adopt(sequence) == true { return touched(index) }
-        if standsInLine(event, sequence, lane: index, isReplay: false) { return }
+        if mustWait(event, sequence, lane: index, isReplay: false) { return }
         touched(index)
         begin(event, sequence, lane: index, attempts: 0, .log, isReplay: false)
     }
@@ -176,7 +176,7 @@ extension DeliveryEngine {
         // One with a row of its own will be made anyway.
         guard lanes[index]?.waiting[sequence] == nil, lanes[index]?.matches(event) == true,
             lanes[index]?.accepts(event, { view(of: event) }) == true,
-            !standsInLine(event, sequence, lane: index, isReplay: true)
+            !mustWait(event, sequence, lane: index, isReplay: true)
         else { return false }
         begin(event, sequence, lane: index, attempts: 0, .replay(replay.id), isReplay: true)
         return true
@@ -192,9 +192,9 @@ extension DeliveryEngine {
         }
     }
 
-    private func standsInLine(_ event: Event, _ sequence: LogPosition, lane index: Int, isReplay: Bool) -> Bool {
+    private func mustWait(_ event: Event, _ sequence: LogPosition, lane index: Int, isReplay: Bool) -> Bool {
         guard let key = lanes[index]?.delegate.key,
-            lanes[index]?.standsInLine(event, sequence, isReplay: isReplay) == true
+            lanes[index]?.mustWait(event, sequence, isReplay: isReplay) == true
         else { return false }
         checkpoints.wait(
             DeliveryKey(delegate: key, event: sequence), attempts: 0, dueAt: ports.clock.wall(), isReplay: isReplay,

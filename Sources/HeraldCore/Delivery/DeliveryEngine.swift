@@ -12,7 +12,7 @@ import HeraldRuntime
 final class DeliveryEngine {
     struct Ports {
         let sender: any CallbackSender
-        let tail: Tail
+        let recentEvents: RecentEvents
         let clock: Clock
         /// Asks for the page after a position; the answer comes as `pageArrived`.
         let readPage: (LogPosition) -> Void
@@ -23,7 +23,7 @@ final class DeliveryEngine {
         /// A new id for an event.
         let makeID: () -> String
         /// Called every ten seconds; `nil`: another loop does it.
-        let keepHouse: (() -> Void)?
+        let runMaintenance: (() -> Void)?
     }
 
     /// An open request.
@@ -65,7 +65,7 @@ final class DeliveryEngine {
         case tellMissed(DelegateKey)
         case readAgain(after: LogPosition)
         case expire(DeliveryWatch)
-        case keepHouse
+        case runMaintenance
     }
 
     /// After a read of the store that failed, and after an attempt that could not be made, in nanoseconds.
@@ -79,7 +79,7 @@ final class DeliveryEngine {
     static let scanBudget = 512
 
     let ports: Ports
-    let board: LaneBoard
+    let board: LaneSnapshots
     let counters: DeliveryCounters
 
     var lanes: [Lane?] = []
@@ -87,11 +87,11 @@ final class DeliveryEngine {
     /// Delegates of these that are told of what is posted. The others wait behind the end of the log, or are gone.
     var activeDelegates = 0
     var freeLanes: [Int] = []
-    var apps = AppShares()
+    var apps = FairScheduler()
     /// Every lane that is caught up has been offered everything up to here.
     var routed: LogPosition
     /// The end of the log as this loop has routed it, without a lock.
-    var recent: RecentEvents
+    var recent: EventWindow
     var pages = PageCache()
     var routingWaitsForPage = false
     /// Where the tail began when it had no longer what this loop was to route next.
@@ -111,7 +111,7 @@ final class DeliveryEngine {
     var touchedLanes: [Int] = []
     /// What the board will say once the checkpoint is written: before that, the store doesn't know what became of events
     /// that a lane has passed.
-    var boardChanges: [(key: DelegateKey, entry: LaneBoard.Entry?)] = []
+    var boardChanges: [(key: DelegateKey, entry: LaneSnapshots.Entry?)] = []
     /// First attempts that somebody waits for.
     var watched: [DeliveryKey: DeliveryWatch] = [:]
     /// Delegates whose missed deliveries were announced within the last hour, and how many more there were since.
@@ -134,10 +134,10 @@ final class DeliveryEngine {
 
     /// - Parameters:
     ///   - settled: the common position of lanes without a row.
-    ///   - recentEvents: how many of the last events lanes find here.
+    ///   - windowEvents: how many of the last events lanes find here.
     init(
         ports: Ports, settled: LogPosition, counters: DeliveryCounters = DeliveryCounters(),
-        board: LaneBoard = LaneBoard(), recentEvents: Int = 8192
+        board: LaneSnapshots = LaneSnapshots(), windowEvents: Int = 8192
     ) {
         self.ports = ports
         self.counters = counters
@@ -146,10 +146,10 @@ final class DeliveryEngine {
         now = ports.clock.monotonic()
         wallOffset = ports.clock.wall() - now / 1_000_000
         routed = settled
-        recent = RecentEvents(after: settled, maxEvents: recentEvents, maxBytes: 16 << 20)
+        recent = EventWindow(after: settled, maxEvents: windowEvents, maxBytes: 16 << 20)
         checkpoints = CheckpointBuilder(settled: settled)
         board.settled = settled
-        if ports.keepHouse != nil { timers.insert(.keepHouse, due: now + RetentionKeeper.interval) }
+        if ports.runMaintenance != nil { timers.insert(.runMaintenance, due: now + RetentionTask.interval) }
     }
 
     // MARK: A turn
@@ -163,10 +163,10 @@ final class DeliveryEngine {
         ageSlots()
         fireTimers()
         let routedAll = routeNewEvents()
-        let pumpedAll = pump()
+        let startedAll = startPending()
         gatherStatistics()
         if let due = checkpoints.due, due <= now { submitCheckpoint() }
-        if !routedAll || !pumpedAll { return now }
+        if !routedAll || !startedAll { return now }
         // Should it sleep from now on.
         let room = slots.isBusy && !apps.isEmpty ? slots.nextGrown.map { now + max(0, $0 - slept) } : nil
         let statistics = statisticsAreLeaving ? nil : statisticsDue
@@ -193,9 +193,9 @@ final class DeliveryEngine {
             case .tellMissed(let key): tellMissed(key)
             case .readAgain(let after): ports.readPage(after)
             case .expire(let watch): expire(watch)
-            case .keepHouse:
-                ports.keepHouse?()
-                timers.insert(.keepHouse, due: now + RetentionKeeper.interval)
+            case .runMaintenance:
+                ports.runMaintenance?()
+                timers.insert(.runMaintenance, due: now + RetentionTask.interval)
             }
         }
     }

@@ -4,13 +4,13 @@ import Synchronization
 /// A thread that delivers: it owns a sender and the lanes hashed to it, and shares nothing with the other loops. As a
 /// delegate of the multicast it is told that something happened, and takes the events from the tail by itself.
 final class DeliveryLoop: EventDelegate {
-    let board = LaneBoard()
+    let board = LaneSnapshots()
     let counters = DeliveryCounters()
     private let sender: any CallbackSender
-    private let tail: Tail
+    private let recentEvents: RecentEvents
     private let clock: Clock
     private let mailbox: Mailbox<LoopMessage>
-    private let wakeOnce: WakeOnce
+    private let wakeup: CoalescingWakeup
     /// Whether the loop has delegates that are active. Stored before it takes events from the tail: who appended one that
     /// it did not find there sees it.
     private let hasListeners = Atomic<Bool>(false)
@@ -20,15 +20,15 @@ final class DeliveryLoop: EventDelegate {
     private let hasFlushed: Semaphore
     private let mayClose: Semaphore
 
-    init(sender: any CallbackSender, tail: Tail, clock: Clock) throws(SystemError) {
+    init(sender: any CallbackSender, recentEvents: RecentEvents, clock: Clock) throws(SystemError) {
         hasFlushed = try Semaphore()
         mayClose = try Semaphore()
         self.sender = sender
-        self.tail = tail
+        self.recentEvents = recentEvents
         self.clock = clock
-        let wakeOnce = WakeOnce(sender)
-        self.wakeOnce = wakeOnce
-        mailbox = Mailbox(wake: { wakeOnce.wake() })
+        let wakeup = CoalescingWakeup(sender)
+        self.wakeup = wakeup
+        mailbox = Mailbox(wake: { wakeup.wake() })
     }
 
     /// Where a loop gets pages from and hands checkpoints to. Called on the loop's thread, must not wait; the answer may
@@ -38,7 +38,7 @@ final class DeliveryLoop: EventDelegate {
         let submit: @Sendable (Checkpoint, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
         let makeID: @Sendable () -> String
         /// Called from time to time; `nil`: another loop does it.
-        let keepHouse: (@Sendable () -> Void)?
+        let runMaintenance: (@Sendable () -> Void)?
     }
 
     /// A lane as it was before the process started.
@@ -66,7 +66,7 @@ final class DeliveryLoop: EventDelegate {
             if unseen.load(ordering: .relaxed) < DeliveryEngine.turnBudget { return }
         }
         unseen.store(0, ordering: .relaxed)
-        wakeOnce.wake()
+        wakeup.wake()
     }
 
     /// Whether the caller is called by the loop.
@@ -97,11 +97,11 @@ final class DeliveryLoop: EventDelegate {
         var random = RandomBlock()
         let engine = DeliveryEngine(
             ports: .init(
-                sender: sender, tail: tail, clock: clock,
+                sender: sender, recentEvents: recentEvents, clock: clock,
                 readPage: { after in services.readPage(after) { mailbox.post(.page(after: after, $0)) } },
                 submit: { services.submit($0) { mailbox.post(.checkpointEnded($0)) } },
                 random: { Double.random(in: 0..<1, using: &random) }, makeID: services.makeID,
-                keepHouse: services.keepHouse),
+                runMaintenance: services.runMaintenance),
             settled: settled, counters: counters, board: board)
         for lane in lanes {
             engine.set(
@@ -112,7 +112,7 @@ final class DeliveryLoop: EventDelegate {
         var state = RunState()
         while true {
             // Before looking at what has come, so that whatever comes later ends the poll.
-            wakeOnce.rearm()
+            wakeup.rearm()
             for message in mailbox.takeAll() { handle(message, engine, &state) }
             hasListeners.store(engine.activeDelegates > 0, ordering: .relaxed)
             if state.isOver(open: engine.slots.open, now: clock.monotonic()) { break }
@@ -131,7 +131,7 @@ final class DeliveryLoop: EventDelegate {
     private func flush(_ engine: DeliveryEngine, _ state: inout RunState) {
         while true {
             // First of all: the answer must wake the poll, also when an earlier wake has been used up.
-            wakeOnce.rearm()
+            wakeup.rearm()
             for message in mailbox.takeAll() { handle(message, engine, &state) }
             if engine.flush() || state.refusals >= 2 { return }
             sender.poll(nanoseconds: nil) { engine.finished($0, $1) }

@@ -36,7 +36,7 @@ extension Lane {
 
     /// An event about a subject whose turn it is not.
     /// - Returns: whether the delivery got a row and stands in line; else it may start.
-    mutating func standsInLine(_ event: Event, _ sequence: LogPosition, isReplay: Bool) -> Bool {
+    mutating func mustWait(_ event: Event, _ sequence: LogPosition, isReplay: Bool) -> Bool {
         guard ordering == .subject, let subject = event.subject else { return false }
         if lines.enter(subject, sequence) { return false }
         waiting[sequence] = Waiting(attempts: 0, isReplay: isReplay, isFirst: !isReplay, subject: subject)
@@ -89,7 +89,7 @@ extension Lane {
     mutating func reorder(was old: WebhookSettings.Ordering) {
         if old == .subject {
             for sequence in lines.standing { if let retry = row(sequence) { held.append(retry) } }
-            lines = SubjectLines()
+            lines = SubjectQueues()
         }
         isReordering = true
         reorderWhenIdle()

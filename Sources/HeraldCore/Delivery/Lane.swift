@@ -52,8 +52,8 @@ struct Lane {
     /// Rows of the store: deliveries whose next attempt waits for time, for room, for a probe or for another one.
     var waiting: [LogPosition: Waiting] = [:]
     /// Retries that are due but could not start yet.
-    var held = RetryLine()
-    var lines = SubjectLines()
+    var held = RetryQueue()
+    var lines = SubjectQueues()
     /// The oldest is under way, the others wait for its end.
     var replays: [ReplayCursor] = []
     /// The last event that was started or passed over by reading.
@@ -272,8 +272,8 @@ struct Lane {
     mutating func end() -> [LogPosition] {
         let ended = waiting.keys.sorted()
         waiting = [:]
-        held = RetryLine()
-        lines = SubjectLines()
+        held = RetryQueue()
+        lines = SubjectQueues()
         next = nil
         isGone = true
         return ended

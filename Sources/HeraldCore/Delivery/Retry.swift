@@ -7,7 +7,7 @@ struct Retry: Equatable, Sendable {
 }
 
 /// Retries in the order in which they came due. Taking the first costs the same however many wait.
-struct RetryLine {
+struct RetryQueue {
     private var retries: [Retry] = []
     private var start = 0
 

@@ -9,7 +9,7 @@ public enum AuthFamily {
     static let statusChanged = "auth.status_changed"
 
     /// What an event says of a user.
-    struct Told {
+    struct AuthChange {
         let userID: String
         let isLoggedIn: Bool
         /// The JSON object, when there was one.
@@ -34,7 +34,7 @@ public enum AuthFamily {
     /// Reads an event of the family; `nil` for other types. All that is wrong is added to `errors`.
     static func read(
         _ type: String, subject: String?, data: JSONValue?, _ errors: inout [FieldError]
-    ) -> Told? {
+    ) -> AuthChange? {
         guard type == loggedIn || type == loggedOut || type == statusChanged else { return nil }
         let before = errors.count
         let user = data?["user"]
@@ -69,7 +69,8 @@ public enum AuthFamily {
             errors.append(FieldError("/subject", "names another user than the data does, \(userID)"))
         }
         guard errors.count == before, let userID else { return nil }
-        return Told(userID: userID, isLoggedIn: isLoggedIn, user: user.flatMap { $0.kind == .object ? $0.bytes : nil })
+        return AuthChange(
+            userID: userID, isLoggedIn: isLoggedIn, user: user.flatMap { $0.kind == .object ? $0.bytes : nil })
     }
 
     private static func readID(

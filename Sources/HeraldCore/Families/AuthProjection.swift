@@ -28,7 +28,7 @@ public final class AuthProjection: EventDelegate {
         }
     }
 
-    private func note(_ told: AuthFamily.Told, _ event: Event, cause: String?) {
+    private func note(_ told: AuthFamily.AuthChange, _ event: Event, cause: String?) {
         let key = Key(app: event.app, userID: told.userID)
         statuses.withLock { statuses in
             guard let current = statuses[key] else {

@@ -14,9 +14,9 @@ enum ServiceFamily {
         case exhausted(eventID: String, eventType: String, attempts: Int, traceParent: String?)
         case dropped(events: Int)
 
-        /// `nil`: the matter is not announced.
-        init?(_ matter: DeliveryNotice.Matter, _ delegate: WebhookDelegate) {
-            switch matter {
+        /// `nil`: the notice is not announced.
+        init?(_ kind: DeliveryNotice.Kind, _ delegate: WebhookDelegate) {
+            switch kind {
             case .failing(let since, let reason): self = .failing(since: since, reason: reason)
             case .recovered: self = .recovered(failingSince: delegate.state.failingSince)
             case .disabled(let reason): self = .disabled(reason: reason)

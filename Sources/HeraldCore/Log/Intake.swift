@@ -27,8 +27,8 @@ final class Intake: Sendable {
     static let batchBytes = 4 << 20
 
     /// So much is worth a transaction while more is being gathered.
-    static let gatheredEvents = 32
-    private static let gatheredBytes = 256 << 10
+    static let minBatchEvents = 32
+    private static let minBatchBytes = 256 << 10
 
     private struct Queue {
         var submissions: [Submission] = []
@@ -40,11 +40,11 @@ final class Intake: Sendable {
         var isEnded = false
         /// The writer sleeps, or is about to: who adds something wakes it.
         var writerSleeps = false
-        /// All that waits came by `gather`: more is about to come, and then `flush`.
-        var isGathering = false
+        /// All that waits came by `enqueue`: more is about to come, and then `flush`.
+        var isFilling = false
 
         /// Whether the writer is to take what waits.
-        var isReady: Bool { !isGathering || events >= Intake.gatheredEvents || bytes >= Intake.gatheredBytes }
+        var isReady: Bool { !isFilling || events >= Intake.minBatchEvents || bytes >= Intake.minBatchBytes }
     }
 
     private let queue = Mutex(Queue())
@@ -67,15 +67,15 @@ final class Intake: Sendable {
 
     /// The same for one of several: the writer may wait for the others until `flush`, which the caller owes. A transaction
     /// costs as much as ten events do, beside them.
-    func gather(_ publication: Publication) -> WriteRefusal? {
+    func enqueue(_ publication: Publication) -> WriteRefusal? {
         add(
-            .publish(publication), events: publication.drafts.count, bytes: publication.bytes, isGathering: true)
+            .publish(publication), events: publication.drafts.count, bytes: publication.bytes, isFilling: true)
     }
 
     /// Any thread. Nothing more is about to come.
     func flush() {
         let mustWake = queue.withLock { queue in
-            queue.isGathering = false
+            queue.isFilling = false
             return !queue.submissions.isEmpty && Self.wakes(&queue)
         }
         if mustWake { wakeup.signal() }
@@ -99,7 +99,7 @@ final class Intake: Sendable {
     }
 
     private func add(
-        _ submission: Submission, events: Int, bytes: Int, isGathering: Bool = false
+        _ submission: Submission, events: Int, bytes: Int, isFilling: Bool = false
     ) -> WriteRefusal? {
         let (refusal, mustWake) = queue.withLock { queue -> (WriteRefusal?, Bool) in
             guard queue.acceptsPublications else { return (.stopping, false) }
@@ -111,7 +111,7 @@ final class Intake: Sendable {
             }
             queue.events += events
             queue.bytes += bytes
-            queue.isGathering = isGathering && (queue.isGathering || queue.submissions.isEmpty)
+            queue.isFilling = isFilling && (queue.isFilling || queue.submissions.isEmpty)
             queue.submissions.append(submission)
             return (nil, Self.wakes(&queue))
         }
@@ -129,7 +129,7 @@ final class Intake: Sendable {
     private func append(_ submission: Submission) -> Bool {
         let (taken, mustWake) = queue.withLock { queue in
             if queue.isEnded { return (false, false) }
-            queue.isGathering = false
+            queue.isFilling = false
             queue.submissions.append(submission)
             return (true, Self.wakes(&queue))
         }
@@ -162,7 +162,7 @@ final class Intake: Sendable {
     func end() {
         queue.withLock { queue in
             queue.isEnded = true
-            queue.isGathering = false
+            queue.isFilling = false
         }
         wakeup.signal()
     }

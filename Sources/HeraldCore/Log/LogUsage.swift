@@ -6,7 +6,7 @@ import Synchronization
 /// The writer's thread changes it, after the commit; any thread reads. The lock is held for as long as it takes to pass over
 /// the blocks between a place and the end of the log.
 public final class LogUsage: Sendable {
-    private struct Tally {
+    private struct Usage {
         var events: Int64 = 0
         var bytes: Int64 = 0
         /// Ascending; those in which the app has something.
@@ -46,21 +46,21 @@ public final class LogUsage: Sendable {
     }
 
     private struct Contents {
-        var tallies: [AppKey: Tally] = [:]
+        var usages: [AppKey: Usage] = [:]
         var first: LogPosition
         var head: LogPosition
     }
 
     private let contents: Mutex<Contents>
-    private let tail: Tail
+    private let recentEvents: RecentEvents
 
-    init(_ recovery: Recovery, _ tail: Tail) {
+    init(_ recovery: Recovery, _ recentEvents: RecentEvents) {
         var contents = Contents(first: recovery.first, head: recovery.head)
         for block in recovery.blocks.sorted(by: { $0.block < $1.block }) {
-            contents.tallies[block.app, default: Tally()].add(block)
+            contents.usages[block.app, default: Usage()].add(block)
         }
         self.contents = Mutex(contents)
-        self.tail = tail
+        self.recentEvents = recentEvents
     }
 
     // MARK: The writer's thread
@@ -71,12 +71,12 @@ public final class LogUsage: Sendable {
             for (index, event) in batch.events.enumerated() {
                 let block = AppBlock.number(of: batch.first + LogPosition(index))
                 if run?.app != event.app || run?.block != block {
-                    if let run { contents.tallies[run.app, default: Tally()].add(run) }
+                    if let run { contents.usages[run.app, default: Usage()].add(run) }
                     run = AppBlock(app: event.app, block: block, events: 0, bytes: 0)
                 }
                 run?.add(event)
             }
-            if let run { contents.tallies[run.app, default: Tally()].add(run) }
+            if let run { contents.usages[run.app, default: Usage()].add(run) }
             contents.head = batch.last
         }
     }
@@ -84,7 +84,7 @@ public final class LogUsage: Sendable {
     /// What a block holds once events are added that are not yet.
     func parts(of block: Int64, with batch: EventBatch) -> [AppBlock] {
         var parts = contents.withLock { contents in
-            contents.tallies.compactMapValues { tally in tally.blocks.last.flatMap { $0.block == block ? $0 : nil } }
+            contents.usages.compactMapValues { usage in usage.blocks.last.flatMap { $0.block == block ? $0 : nil } }
         }
         let places = AppBlock.places(block).clamped(to: batch.first...max(batch.first, batch.last))
         for place in places {
@@ -97,18 +97,18 @@ public final class LogUsage: Sendable {
     /// A block was counted: it holds this, and nothing else.
     func set(_ block: Int64, _ found: [AppBlock]) {
         contents.withLock { contents in
-            for app in Array(contents.tallies.keys) where !found.contains(where: { $0.app == app }) {
-                contents.tallies[app]?.set(block, nil)
+            for app in Array(contents.usages.keys) where !found.contains(where: { $0.app == app }) {
+                contents.usages[app]?.set(block, nil)
             }
-            for part in found { contents.tallies[part.app, default: Tally()].set(block, part) }
+            for part in found { contents.usages[part.app, default: Usage()].set(block, part) }
         }
     }
 
     /// The log begins here now.
     func trim(first: LogPosition) {
         contents.withLock { contents in
-            for app in Array(contents.tallies.keys) {
-                contents.tallies[app]?.forget(before: AppBlock.number(of: first))
+            for app in Array(contents.usages.keys) {
+                contents.usages[app]?.forget(before: AppBlock.number(of: first))
             }
             contents.first = first
         }
@@ -118,7 +118,7 @@ public final class LogUsage: Sendable {
 
     /// What an app has in the log.
     public func total(of app: AppKey) -> (events: Int64, bytes: Int64) {
-        contents.withLock { contents in contents.tallies[app].map { ($0.events, $0.bytes) } ?? (0, 0) }
+        contents.withLock { contents in contents.usages[app].map { ($0.events, $0.bytes) } ?? (0, 0) }
     }
 
     /// How many events an app has after a place.
@@ -128,10 +128,10 @@ public final class LogUsage: Sendable {
     public func events(of app: AppKey, after place: LogPosition) -> Int64 {
         let (later, part) = contents.withLock { contents -> (Int64, Part?) in
             let place = max(place, contents.first - 1)
-            guard place < contents.head, let tally = contents.tallies[app] else { return (0, nil) }
+            guard place < contents.head, let usage = contents.usages[app] else { return (0, nil) }
             let block = AppBlock.number(of: place + 1)
             var later: Int64 = 0
-            for found in tally.blocks.reversed() {
+            for found in usage.blocks.reversed() {
                 if found.block > block {
                     later += found.events
                 } else if found.block == block {
@@ -142,7 +142,7 @@ public final class LogUsage: Sendable {
             }
             return (later, nil)
         }
-        return later + (part?.count(in: tail) ?? 0)
+        return later + (part?.count(in: recentEvents) ?? 0)
     }
 
     /// Where in the log an app has events: places before one, the last first. In between it has none.
@@ -150,7 +150,7 @@ public final class LogUsage: Sendable {
         contents.withLock { contents in
             var stretches: [ClosedRange<LogPosition>] = []
             let end = min(place - 1, contents.head)
-            for found in (contents.tallies[app]?.blocks ?? []).reversed() {
+            for found in (contents.usages[app]?.blocks ?? []).reversed() {
                 let places = AppBlock.places(found.block)
                 guard places.lowerBound <= end else { continue }
                 if let last = stretches.last, last.lowerBound == places.upperBound + 1 {
@@ -179,9 +179,9 @@ public final class LogUsage: Sendable {
             isAlone = block.events == places.upperBound - places.lowerBound + 1
         }
 
-        func count(in tail: Tail) -> Int64 {
+        func count(in recentEvents: RecentEvents) -> Int64 {
             if isAlone { return end - place }
-            switch tail.slice(after: place, limit: Int(end - place)) {
+            switch recentEvents.slice(after: place, limit: Int(end - place)) {
             case .events(let batch): return Int64(batch.events.count { $0.app == block.app })
             case .end: return 0
             case .gone: return block.events

@@ -18,7 +18,7 @@ final class LogWriter: Sendable {
         /// After something was changed durably.
         let changed: @Sendable (WriteEffect) -> Void
         /// The store can't say what is on disk: the process has to end.
-        let lost: @Sendable (StoreError) -> Void
+        let onDurabilityLost: @Sendable (StoreError) -> Void
     }
 
     let counters = WriterCounters()
@@ -202,7 +202,7 @@ final class LogWriter: Sendable {
     private func fail(_ batch: [Intake.Submission], _ error: StoreError) {
         counters.failed()
         // Before anyone is answered: an answer would say more than is known.
-        if case .syncFailed = error { hooks.lost(error) }
+        if case .syncFailed = error { hooks.onDurabilityLost(error) }
         for submission in batch {
             switch submission {
             case .publish(let publication): publication.completion(.refused(.store(error)))

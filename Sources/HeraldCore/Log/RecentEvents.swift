@@ -1,65 +1,51 @@
-/// The end of the log in memory: a bounded queue of consecutive events that drops the oldest. A value; whoever holds it
-/// guards it.
-struct RecentEvents {
-    /// `events[start...]` count; what lies before has been dropped and is released in bulk, a quarter at a time.
-    private var events: [Event] = []
-    private var start = 0
-    private var bytes = 0
-    private var droppedBytes = 0
-    /// The sequence of the oldest event here, or of the next one to come.
-    private(set) var first: LogPosition
-    private let maxEvents: Int
-    private let maxBytes: Int
+import Synchronization
 
-    init(after head: LogPosition, maxEvents: Int, maxBytes: Int) {
-        first = head + 1
-        self.maxEvents = maxEvents
-        self.maxBytes = maxBytes
+/// The most recent events, from which the delivery loops take what is new. The first delegate of the multicast, so that
+/// whoever is told after it finds the events here.
+///
+/// The writer's thread appends, any thread reads; the lock is held while references are copied.
+public final class RecentEvents: EventDelegate {
+    private let recent: Mutex<EventWindow>
+
+    /// - Parameters:
+    ///   - head: the last event of the log so far; the tail starts after it.
+    ///   - maxEvents, maxBytes: what is kept at most.
+    public init(head: LogPosition, maxEvents: Int = 16_384, maxBytes: Int = 32 << 20) {
+        recent = Mutex(EventWindow(after: head, maxEvents: maxEvents, maxBytes: maxBytes))
     }
 
-    var last: LogPosition { first + LogPosition(events.count - start) - 1 }
-
-    mutating func append(_ event: Event) {
-        events.append(event)
-        bytes += event.body.count
-        while events.count - start > maxEvents || (bytes > maxBytes && start < events.count) {
-            bytes -= events[start].body.count
-            droppedBytes += events[start].body.count
-            start += 1
-            first += 1
-        }
-        if start >= 512 && start * 4 > events.count || droppedBytes > maxBytes / 4 {
-            events.removeFirst(start)
-            start = 0
-            droppedBytes = 0
+    public func published(_ batch: EventBatch) {
+        recent.withLock { recent in
+            for event in batch.events { recent.append(event) }
         }
     }
 
-    /// - Precondition: `first <= sequence <= last`
-    subscript(sequence: LogPosition) -> Event { events[start + Int(sequence - first)] }
+    /// Any thread.
+    func erase(_ sequences: Set<LogPosition>) {
+        recent.withLock { $0.erase(sequences) }
+        erasures.add(1, ordering: .releasing)
+    }
 
-    /// Takes what the events say out of them.
-    mutating func erase(_ sequences: Set<LogPosition>) {
-        for sequence in sequences where sequence >= first && sequence <= last {
-            let place = start + Int(sequence - first)
-            bytes -= events[place].body.count
-            events[place] = events[place].erased()
-            bytes += events[place].body.count
+    /// Counts erasures, so that whoever keeps what he read from the store knows when to forget it.
+    let erasures = Atomic(0)
+
+    /// What the tail can say of the log after a position.
+    enum Slice {
+        case events(EventBatch)
+        /// The position is the end of the log.
+        case end
+        /// They have been dropped: the store has them. `first`: what the tail begins with.
+        case gone(first: LogPosition)
+    }
+
+    func slice(after sequence: LogPosition, limit: Int) -> Slice {
+        recent.withLock { recent in
+            if sequence + 1 < recent.first { return .gone(first: recent.first) }
+            if sequence >= recent.last { return .end }
+            return .events(recent.slice(after: sequence, limit: limit))
         }
     }
 
-    /// Forgets everything: the log goes on after `head`.
-    mutating func reset(after head: LogPosition) {
-        events.removeAll()
-        start = 0
-        bytes = 0
-        droppedBytes = 0
-        first = head + 1
-    }
-
-    /// - Precondition: `first <= sequence + 1 <= last`
-    func slice(after sequence: LogPosition, limit: Int) -> EventBatch {
-        let lower = start + Int(sequence + 1 - first)
-        return EventBatch(first: sequence + 1, events: Array(events[lower..<min(events.count, lower + limit)]))
-    }
+    /// The last event of the log.
+    public var head: LogPosition { recent.withLock { $0.last } }
 }

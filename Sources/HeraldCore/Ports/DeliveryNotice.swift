@@ -1,6 +1,6 @@
 /// What a delegate has come to, as its delivery loop finds it. The writer decides what follows.
 public struct DeliveryNotice: Equatable, Sendable {
-    public enum Matter: Equatable, Sendable {
+    public enum Kind: Equatable, Sendable {
         /// It fails as a whole, since `since` (milliseconds since 1970 UTC): only probes are sent.
         case failing(since: Int64, reason: String)
         /// A probe succeeded.
@@ -23,10 +23,10 @@ public struct DeliveryNotice: Equatable, Sendable {
     }
 
     public let delegate: DelegateKey
-    public let matter: Matter
+    public let kind: Kind
 
-    public init(_ delegate: DelegateKey, _ matter: Matter) {
+    public init(_ delegate: DelegateKey, _ kind: Kind) {
         self.delegate = delegate
-        self.matter = matter
+        self.kind = kind
     }
 }

@@ -30,7 +30,7 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
     public func count(of app: AppKey, after place: LogPosition) -> Int64 {
         known.withLock { known in Int64(known.reversed().prefix { $0.place > place }.count { $0.app == app }) }
     }
-    public var erasures: Int { hub.tail.erasures.load(ordering: .acquiring) }
+    public var erasures: Int { hub.recentEvents.erasures.load(ordering: .acquiring) }
 
     // MARK: The streams' thread
 
@@ -160,7 +160,7 @@ private struct AttemptNames {
     private mutating func event(_ sequence: LogPosition) throws(StoreError) -> (app: AppKey, id: String)? {
         if let known = events[sequence] { return known }
         var batch: EventBatch
-        if case .events(let recent) = hub.tail.slice(after: sequence - 1, limit: 1) {
+        if case .events(let recent) = hub.recentEvents.slice(after: sequence - 1, limit: 1) {
             batch = recent
         } else {
             batch = try reader.events(after: sequence - 1, limit: 1, maxBytes: 1)

@@ -4,7 +4,7 @@ import Synchronization
 /// what it inherits from does: it adds nothing that changes.
 public final class EventStreams: LiveStreams<EventLog>, EventDelegate, @unchecked Sendable {
     public init(hub: Hub, format: StreamFormat<Event>) {
-        super.init(hub: hub, log: EventLog(hub.tail, hub.usage), format: format)
+        super.init(hub: hub, log: EventLog(hub.recentEvents, hub.usage), format: format)
     }
 
     public func published(_ batch: EventBatch) { wake() }
@@ -42,18 +42,18 @@ public final class EventLog: StreamLog {
     public typealias Page = EventBatch
     public typealias Interest = EventInterest
 
-    private let tail: Tail
+    private let recentEvents: RecentEvents
     private let usage: LogUsage
 
-    init(_ tail: Tail, _ usage: LogUsage) {
-        self.tail = tail
+    init(_ recentEvents: RecentEvents, _ usage: LogUsage) {
+        self.recentEvents = recentEvents
         self.usage = usage
     }
 
     public func count(of app: AppKey, after place: LogPosition) -> Int64 { usage.events(of: app, after: place) }
-    public var erasures: Int { tail.erasures.load(ordering: .acquiring) }
+    public var erasures: Int { recentEvents.erasures.load(ordering: .acquiring) }
 
-    public var end: LogPosition? { tail.head }
+    public var end: LogPosition? { recentEvents.head }
 
     /// The tail is always there.
     public func begin(head: LogPosition) {}
@@ -61,14 +61,14 @@ public final class EventLog: StreamLog {
     public func refresh(on thread: any StreamThread, _ done: @escaping @Sendable () -> Void) { done() }
 
     public func slice(after place: LogPosition, limit: Int) -> LogSlice<EventBatch> {
-        switch tail.slice(after: place, limit: limit) {
+        switch recentEvents.slice(after: place, limit: limit) {
         case .events(let batch): .entries(batch)
         case .end: .end
         case .gone: .gone
         }
     }
 
-    public func end(in reader: any StoreReader) throws(StoreError) -> LogPosition { tail.head }
+    public func end(in reader: any StoreReader) throws(StoreError) -> LogPosition { recentEvents.head }
 
     public func page(after place: LogPosition, in reader: any StoreReader) throws(StoreError) -> EventBatch {
         try reader.events(after: place, limit: PageCache.eventsPerPage, maxBytes: PageCache.bytesPerPage)

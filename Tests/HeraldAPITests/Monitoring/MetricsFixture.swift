@@ -6,7 +6,7 @@ import HeraldCore
 enum MetricsFixture {
     /// The page of a hub that nobody uses: every metric is there from the start.
     static func page() async throws -> String {
-        let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
+        let hub = try Hub(store: MemoryStore(), onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
         let metrics = Metrics(
             hub: hub, checks: SchemaChecks(hub.catalogue, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
             wrongKeys: WrongKeys(),

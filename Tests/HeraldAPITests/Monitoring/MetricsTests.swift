@@ -56,8 +56,8 @@ struct MetricsTests {
                     settings: WebhookSettings(url: "https://receiver.example/\(key)"), status: status, secrets: []),
                 start: 0, createdAt: 0, updatedAt: 0, version: 1)
         }
-        func lane(_ cursor: LogPosition?, retrying: Int = 0, isFailing: Bool = false) -> LaneBoard.Entry {
-            LaneBoard.Entry(
+        func lane(_ cursor: LogPosition?, retrying: Int = 0, isFailing: Bool = false) -> LaneSnapshots.Entry {
+            LaneSnapshots.Entry(
                 cursor: cursor, inFlight: 1, retrying: retrying, replays: 0,
                 flow: FlowStatus(limitedBy: isFailing ? .circuitOpen : nil, circuit: isFailing ? .open : .closed))
         }
@@ -66,7 +66,7 @@ struct MetricsTests {
             (backlog.events, backlog.oldest, backlog.isEstimate) = (events, oldest, isEstimate)
             return backlog
         }
-        let survey = LaneSurvey(
+        let survey = LaneMetrics(
             [
                 delegate(1, .active), delegate(2, .active), delegate(3, .active), delegate(4, .active),
                 delegate(5, .paused),
@@ -77,7 +77,7 @@ struct MetricsTests {
         #expect(survey.inFlight == 4)
         #expect(survey.retrying == 7)
         #expect(survey.limited == [.circuitOpen: 1])
-        func values(_ part: (LaneSurvey.Group) -> Int64) -> [String: Int64] {
+        func values(_ part: (LaneMetrics.Group) -> Int64) -> [String: Int64] {
             Dictionary(
                 uniqueKeysWithValues: survey.byStatus { .init(("status", $0), value: part($1)) }.map {
                     ($0.labels[0].value, Int64($0.value))
@@ -96,7 +96,7 @@ struct MetricsTests {
 
     @Test("without the store, all but what only it knows is told")
     func withoutStore() throws {
-        let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { try MemorySender() })
+        let hub = try Hub(store: MemoryStore(), onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
         let metrics = Metrics(
             hub: hub, checks: SchemaChecks(hub.catalogue, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
             wrongKeys: WrongKeys(), version: "1",

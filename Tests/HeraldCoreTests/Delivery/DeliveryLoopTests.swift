@@ -57,12 +57,12 @@ struct DeliveryLoopTests {
     func lastCheckpoint() async throws {
         let sender = SleeplessSender()
         let clock = ManualClock()
-        let tail = Tail(head: 0)
-        let loop = try DeliveryLoop(sender: sender, tail: tail, clock: clock.clock)
+        let recentEvents = RecentEvents(head: 0)
+        let loop = try DeliveryLoop(sender: sender, recentEvents: recentEvents, clock: clock.clock)
         sender.script([
             { _ in
                 loop.post(.set(WebhookDelegate(1)))
-                tail.published(EventBatch(first: 1, events: [Event("a.x", id: "e1")]))
+                recentEvents.published(EventBatch(first: 1, events: [Event("a.x", id: "e1")]))
                 loop.published(EventBatch(first: 1, events: []))
                 return false
             },
@@ -83,7 +83,7 @@ struct DeliveryLoopTests {
                 submit: { checkpoint, answer in
                     checkpoints.record(checkpoint)
                     answer(true)
-                }, makeID: { "evt_call" }, keepHouse: nil))
+                }, makeID: { "evt_call" }, runMaintenance: nil))
         await offPool {
             loop.waitUntilFlushed()
             loop.close()
@@ -99,14 +99,15 @@ struct DeliveryLoopTests {
             return EventBatch(first: 1, events: Array(repeating: event, count: count))
         }
         let sender = SleeplessSender()
-        let loop = try DeliveryLoop(sender: sender, tail: Tail(head: 0), clock: ManualClock().clock)
+        let loop = try DeliveryLoop(sender: sender, recentEvents: RecentEvents(head: 0), clock: ManualClock().clock)
         for _ in 1..<DeliveryEngine.turnBudget { loop.published(batch(1)) }
         #expect(sender.wakes == 0)
         loop.published(batch(1))
         #expect(sender.wakes == 1)
 
         let watching = SleeplessSender()
-        let watched = try DeliveryLoop(sender: watching, tail: Tail(head: 0), clock: ManualClock().clock)
+        let watched = try DeliveryLoop(
+            sender: watching, recentEvents: RecentEvents(head: 0), clock: ManualClock().clock)
         watched.published(batch(1, DeliveryWatch(events: 1, loops: 1) { _ in }))
         #expect(watching.wakes == 1)
     }
@@ -114,12 +115,12 @@ struct DeliveryLoopTests {
     @Test("a loop whose only delegate is paused is woken once for many events, and tells it of all when it is resumed")
     func pausedDelegate() async throws {
         let sender = SleeplessSender()
-        let tail = Tail(head: 0)
-        let loop = try DeliveryLoop(sender: sender, tail: tail, clock: ManualClock().clock)
+        let recentEvents = RecentEvents(head: 0)
+        let loop = try DeliveryLoop(sender: sender, recentEvents: recentEvents, clock: ManualClock().clock)
         let wakes = Recorder<Int>()
         let publish: @Sendable (LogPosition) -> Void = { sequence in
             let batch = EventBatch(first: sequence, events: [Event("a.x", id: "e\(sequence)")])
-            tail.published(batch)
+            recentEvents.published(batch)
             loop.published(batch)
             wakes.record(sender.wakes)
         }
@@ -150,7 +151,7 @@ struct DeliveryLoopTests {
                 submit: { checkpoint, answer in
                     checkpoints.record(checkpoint)
                     answer(true)
-                }, makeID: { "evt_call" }, keepHouse: nil))
+                }, makeID: { "evt_call" }, runMaintenance: nil))
         await offPool {
             loop.waitUntilFlushed()
             loop.close()
@@ -165,7 +166,7 @@ struct DeliveryLoopTests {
     func closing() async throws {
         for _ in 0..<10 {
             let sender = SleeplessSender()
-            let hub = try Hub(store: MemoryStore(), lost: { _ in }, makeSender: { sender })
+            let hub = try Hub(store: MemoryStore(), onDurabilityLost: { _ in }, makeSender: { sender })
             for number in 0..<2_000 {
                 let event = Event("a.x", id: "e\(number)")
                 hub.publish(Publication(drafts: [EventDraft(event: event, mayExist: false)]) { _ in })

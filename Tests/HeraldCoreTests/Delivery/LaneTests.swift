@@ -142,7 +142,7 @@ struct LaneTests {
 
     @Test("waiting retries come out in their order, however many")
     func line() {
-        var line = RetryLine()
+        var line = RetryQueue()
         var expected = 0
         for number in 0..<10_000 {
             line.append(Retry(delegate: 1, event: LogPosition(number), turn: 0))

@@ -20,7 +20,7 @@ struct OrderingTests {
     /// `restarts`: the process is stopped and dies now and then, so that arrivals may be repeated.
     private static func run(_ ordering: WebhookSettings.Ordering, seed: UInt64, restarts: Bool) throws -> Story {
         var random = SeededRandom(seed: seed)
-        let world = try World(tailEvents: random.number(4...64), recentEvents: random.number(4...64))
+        let world = try World(maxRecentEvents: random.number(4...64), windowEvents: random.number(4...64))
         var story = Story()
         let schedule = Array(repeating: 1.0, count: 20)
         let key = world.register {

@@ -10,7 +10,7 @@ struct RecordTests {
 
     @Test("those of a subject go one after the other; other subjects don't wait")
     func lines() {
-        var lines = SubjectLines()
+        var lines = SubjectQueues()
         #expect(lines.enter("a", 1) == true)
         #expect(lines.enter("a", 2) == false)
         #expect(lines.enter("a", 3) == false)

@@ -53,7 +53,7 @@ final class FlowWorld {
     private let started: Int64
     private(set) var engine: DeliveryEngine!
     private var sender: FlowSender!
-    private let tail: Tail
+    private let recentEvents: RecentEvents
     private var log: [(event: Event, time: Double, lane: Int)] = []
     private var arrivals = TimerQueue<Arrival>()
     private var pages: [LogPosition] = []
@@ -76,17 +76,18 @@ final class FlowWorld {
         random = SeededRandom(seed: seed)
         self.lanes = lanes
         records = Array(repeating: Record(), count: lanes.count)
-        tail = Tail(head: 0, maxEvents: 16_384)
+        recentEvents = RecentEvents(head: 0, maxEvents: 16_384)
         sender = FlowSender(capacity: capacity) { [unowned self] in begin($0) }
         engine = DeliveryEngine(
             ports: .init(
-                sender: sender, tail: tail, clock: clock.clock, readPage: { [unowned self] in pages.append($0) },
+                sender: sender, recentEvents: recentEvents, clock: clock.clock,
+                readPage: { [unowned self] in pages.append($0) },
                 submit: { [unowned self] in
                     notices += $0.notices
                     checkpoints += 1
                 }, random: { [unowned self] in Double.random(in: 0..<1, using: &random) }, makeID: { "evt_call" },
-                keepHouse: nil),
-            settled: 0, recentEvents: 8_192)
+                runMaintenance: nil),
+            settled: 0, windowEvents: 8_192)
         for (index, lane) in lanes.enumerated() {
             engine.set(
                 WebhookDelegate(DelegateKey(index + 1)) { settings in
@@ -156,7 +157,7 @@ final class FlowWorld {
             log.append((event, time, index))
             events.append(event)
         }
-        tail.published(EventBatch(first: LogPosition(log.count - count) + 1, events: events))
+        recentEvents.published(EventBatch(first: LogPosition(log.count - count) + 1, events: events))
     }
 
     // MARK: Receivers

@@ -14,8 +14,8 @@ struct IntakeTests {
         return Publication(drafts: [EventDraft(event: event, mayExist: false)]) { _ in }
     }
 
-    private func gather(_ count: Int) {
-        for _ in 0..<count { #expect(intake.gather(publication()) == nil) }
+    private func enqueue(_ count: Int) {
+        for _ in 0..<count { #expect(intake.enqueue(publication()) == nil) }
     }
 
     /// Would wait for ever if the writer were to wait.
@@ -23,43 +23,43 @@ struct IntakeTests {
 
     @Test("what was gathered is taken together, once it is said that no more is to come")
     func flushed() {
-        gather(3)
+        enqueue(3)
         intake.flush()
         #expect(taken == 3)
         // Not a word about what comes next.
-        gather(2)
+        enqueue(2)
         intake.flush()
         #expect(taken == 2)
     }
 
     @Test("enough is taken while more is gathered")
     func enough() {
-        gather(Intake.gatheredEvents)
-        #expect(taken == Intake.gatheredEvents)
+        enqueue(Intake.minBatchEvents)
+        #expect(taken == Intake.minBatchEvents)
     }
 
-    @Test("who does not gather is not kept waiting by one who does")
+    @Test("who does not enqueue is not kept waiting by one who does")
     func mixed() {
-        gather(1)
+        enqueue(1)
         #expect(intake.submit(publication()) == nil)
-        gather(1)
+        enqueue(1)
         #expect(taken == 3)
-        gather(1)
+        enqueue(1)
         intake.barrier {}
         #expect(taken == 2)
     }
 
     @Test("what was said to be complete stays so while the writer is busy")
     func flushedBefore() {
-        gather(1)
+        enqueue(1)
         intake.flush()
-        gather(1)
+        enqueue(1)
         #expect(taken == 2)
     }
 
     @Test("what was gathered is taken before the end")
     func ended() {
-        gather(1)
+        enqueue(1)
         intake.end()
         #expect(taken == 1)
         #expect(taken == nil)
@@ -74,7 +74,7 @@ struct IntakeTests {
                 continuation.resume()
             }
             #expect(thread != nil)
-            gather(2)
+            enqueue(2)
             intake.flush()
         }
     }

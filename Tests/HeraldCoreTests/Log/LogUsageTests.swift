@@ -11,13 +11,13 @@ struct LogUsageTests {
     }
 
     /// A log whose events belong to the apps in turn, as far as the rule says so.
-    private func usage(_ count: Int, tail: Int = 100_000, _ owner: (Int) -> AppKey) -> LogUsage {
-        let tail = Tail(head: 0, maxEvents: tail)
-        let usage = LogUsage(Recovery(), tail)
+    private func usage(_ count: Int, recentEvents: Int = 100_000, _ owner: (Int) -> AppKey) -> LogUsage {
+        let recentEvents = RecentEvents(head: 0, maxEvents: recentEvents)
+        let usage = LogUsage(Recovery(), recentEvents)
         for first in stride(from: 1, through: count, by: 300) {
             let batch = EventBatch(
                 first: LogPosition(first), events: (first..<min(count + 1, first + 300)).map { event($0, owner($0)) })
-            tail.published(batch)
+            recentEvents.published(batch)
             usage.add(batch)
         }
         return usage
@@ -25,7 +25,7 @@ struct LogUsageTests {
 
     @Test("an app that is alone is told exactly how far it is behind")
     func alone() {
-        let usage = usage(5_000, tail: 10) { _ in .default }
+        let usage = usage(5_000, recentEvents: 10) { _ in .default }
         for place in [0, 1, 1_022, 1_023, 1_024, 1_025, 4_095, 4_999, 5_000, 6_000] as [LogPosition] {
             #expect(usage.events(of: .default, after: place) == max(0, 5_000 - place))
         }
@@ -44,7 +44,7 @@ struct LogUsageTests {
             let expected = (place + 1..<5_001).count { owner($0) == other }
             #expect(exact.events(of: other, after: LogPosition(place)) == expected)
         }
-        let far = usage(5_000, tail: 10, owner)
+        let far = usage(5_000, recentEvents: 10, owner)
         for place in stride(from: 0, through: 5_000, by: 37) {
             let expected = Int64((place + 1..<5_001).count { owner($0) == other })
             #expect((expected...expected + 1_023).contains(far.events(of: other, after: LogPosition(place))))

@@ -6,7 +6,7 @@ import Testing
 /// What delegates come to becomes events and changes of the registry, each once, in one transaction.
 @Suite("Notices")
 struct NoticeTests {
-    private func submit(_ world: World, _ notices: [DeliveryNotice.Matter], of key: DelegateKey) {
+    private func submit(_ world: World, _ notices: [DeliveryNotice.Kind], of key: DelegateKey) {
         var checkpoint = Checkpoint()
         checkpoint.notices = notices.map { DeliveryNotice(key, $0) }
         world.process.unanswered += 1
@@ -22,7 +22,7 @@ struct NoticeTests {
     func once() throws {
         let world = try World()
         let key = world.register()
-        let failing = DeliveryNotice.Matter.failing(since: 1_760_000_000_000, reason: "status 500")
+        let failing = DeliveryNotice.Kind.failing(since: 1_760_000_000_000, reason: "status 500")
         submit(world, [failing, failing, .recovered, .recovered, failing], of: key)
         submit(world, [failing, .disabled(reason: "why"), .disabled(reason: "why again")], of: key)
         submit(world, [.disabled(reason: "once more"), .gone, .gone], of: key)
@@ -72,7 +72,7 @@ struct NoticeTests {
         let world = try World()
         let key = world.register { $0.leaseSeconds = 10 }
         world.clock.advance(seconds: 11)
-        let failing = DeliveryNotice.Matter.failing(since: 5, reason: "")
+        let failing = DeliveryNotice.Kind.failing(since: 5, reason: "")
         submit(world, [.leaseEnded, failing, .leaseEnded, .gone], of: key)
         submit(world, [failing, .gone], of: key)
         #expect(world.announced == ["herald.delegate.expired"])

@@ -57,15 +57,17 @@ final class SimulatedLoop: @unchecked Sendable {
     var reads: [LogPosition] = []
 
     init(
-        sender: SimulatedSender, tail: Tail, clock: Clock, recovery: Recovery, number: Int, count: Int,
-        recentEvents: Int, random: @escaping () -> Double, submit: @escaping (Checkpoint, SimulatedLoop) -> Void
+        sender: SimulatedSender, recentEvents: RecentEvents, clock: Clock, recovery: Recovery, number: Int, count: Int,
+        windowEvents: Int, random: @escaping () -> Double, submit: @escaping (Checkpoint, SimulatedLoop) -> Void
     ) {
         self.sender = sender
         engine = DeliveryEngine(
             ports: .init(
-                sender: sender, tail: tail, clock: clock, readPage: { [unowned self] in reads.append($0) },
-                submit: { [unowned self] in submit($0, self) }, random: random, makeID: { "evt_call" }, keepHouse: nil),
-            settled: recovery.settled, recentEvents: recentEvents)
+                sender: sender, recentEvents: recentEvents, clock: clock,
+                readPage: { [unowned self] in reads.append($0) },
+                submit: { [unowned self] in submit($0, self) }, random: random, makeID: { "evt_call" },
+                runMaintenance: nil),
+            settled: recovery.settled, windowEvents: windowEvents)
         for lane in recovery.lanes(of: number, among: count) {
             engine.set(
                 lane.delegate,
@@ -84,7 +86,7 @@ final class SimulatedLoop: @unchecked Sendable {
 /// One life of the process, from its start to its crash or its clean stop. `@unchecked`: one thread.
 final class SimulatedProcess: @unchecked Sendable {
     let intake: Intake
-    let tail: Tail
+    let recentEvents: RecentEvents
     let registry: Registry
     let writer: LogWriter
     var writerState: LogWriter.State
@@ -98,8 +100,8 @@ final class SimulatedProcess: @unchecked Sendable {
     struct Size {
         let loops: Int
         let capacity: Int
-        let tailEvents: Int
-        let recentEvents: Int
+        let maxRecentEvents: Int
+        let windowEvents: Int
     }
 
     init(
@@ -108,7 +110,7 @@ final class SimulatedProcess: @unchecked Sendable {
     ) throws {
         let recovery = try store.recover()
         intake = try Intake()
-        tail = Tail(head: recovery.head, maxEvents: size.tailEvents)
+        recentEvents = RecentEvents(head: recovery.head, maxEvents: size.maxRecentEvents)
         let registry = Registry(recovery.delegates)
         self.registry = registry
         let catalogue = EventTypeCatalogue(recovery.eventTypes)
@@ -116,10 +118,11 @@ final class SimulatedProcess: @unchecked Sendable {
         let apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
         let passes = PassBook(recovery.passes)
         let auth = AuthProjection()
-        let usage = LogUsage(recovery, tail)
+        let usage = LogUsage(recovery, recentEvents)
         let inboxes = Inboxes()
-        let memory = WrittenMemory(
-            registry: registry, catalogue: catalogue, keys: keys, apps: apps, passes: passes, auth: auth, tail: tail,
+        let memory = CommitObserver(
+            registry: registry, catalogue: catalogue, keys: keys, apps: apps, passes: passes, auth: auth,
+            recentEvents: recentEvents,
             usage: usage,
             loops: size.loops,
             tell: { inboxes.loops[$0].inbox.append($1) })
@@ -131,18 +134,19 @@ final class SimulatedProcess: @unchecked Sendable {
                 changed: { effect in
                     changed(effect)
                     memory.take(effect)
-                }, lost: { _ in }))
+                }, onDurabilityLost: { _ in }))
         writerState = LogWriter.State(
             .init(
                 settledByLoop: Array(repeating: recovery.settled, count: size.loops),
                 nextDelegateKey: recovery.nextDelegateKey, head: recovery.head,
                 lastMark: recovery.lastMark))
-        delegates.addDelegate(tail)
+        delegates.addDelegate(recentEvents)
         for number in 0..<size.loops {
             loops.append(
                 SimulatedLoop(
-                    sender: SimulatedSender(capacity: size.capacity, started: started), tail: tail, clock: clock,
-                    recovery: recovery, number: number, count: size.loops, recentEvents: size.recentEvents,
+                    sender: SimulatedSender(capacity: size.capacity, started: started), recentEvents: recentEvents,
+                    clock: clock,
+                    recovery: recovery, number: number, count: size.loops, windowEvents: size.windowEvents,
                     random: random,
                     submit: { [unowned self] checkpoint, loop in submit(checkpoint, loop, number) }))
         }

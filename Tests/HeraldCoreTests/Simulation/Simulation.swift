@@ -57,8 +57,8 @@ final class Simulation: @unchecked Sendable {
         self.seed = seed
         random = SeededRandom(seed: seed)
         size = SimulatedProcess.Size(
-            loops: random.number(1...3), capacity: random.number(1...40), tailEvents: random.number(4...64),
-            recentEvents: random.number(4...64))
+            loops: random.number(1...3), capacity: random.number(1...40), maxRecentEvents: random.number(4...64),
+            windowEvents: random.number(4...64))
         try start()
     }
 

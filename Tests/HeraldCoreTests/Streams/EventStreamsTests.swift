@@ -6,10 +6,10 @@ import Testing
 @Suite("Live streams")
 struct EventStreamsTests {
     private func run(
-        tail: Int = 16_384, _ body: (HubBench, EventStreams, QueueThread) async throws -> Void
+        recentEvents: Int = 16_384, _ body: (HubBench, EventStreams, QueueThread) async throws -> Void
     ) async throws {
         var configuration = Hub.Configuration()
-        configuration.tailEvents = tail
+        configuration.maxRecentEvents = recentEvents
         let bench = try HubBench(configuration: configuration)
         try await withStreams(of: bench, EventStreams(hub: bench.hub, format: .lines { $0.id }), body)
     }
@@ -29,8 +29,8 @@ struct EventStreamsTests {
     @Test(
         "clients that read slowly and lose their connection at any moment get every event once, in order",
         arguments: [(1, 16_384), (2, 16_384), (3, 8), (4, 8), (5, 64)] as [(UInt64, Int)])
-    func reconnecting(seed: UInt64, tail: Int) async throws {
-        try await run(tail: tail) { bench, streams, thread in
+    func reconnecting(seed: UInt64, recentEvents: Int) async throws {
+        try await run(recentEvents: recentEvents) { bench, streams, thread in
             for _ in 0..<20 { _ = try await bench.post("before.them") }
             let interest = EventInterest(events: [.prefix("a.")])
             let clients = (0..<8).map { client(streams, thread, interest, seed: seed * 100 + $0) }
@@ -57,7 +57,7 @@ struct EventStreamsTests {
 
     @Test("from the earliest on, and after an id that is not in the log")
     func beginnings() async throws {
-        try await run(tail: 4) { bench, streams, thread in
+        try await run(recentEvents: 4) { bench, streams, thread in
             for number in 0..<600 { _ = try await bench.post("a.b", id: "e\(number)") }
             let earliest = client(streams, thread, seed: 7)
             earliest.connect(from: "earliest")

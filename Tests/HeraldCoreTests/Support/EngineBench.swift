@@ -7,7 +7,7 @@ import Synchronization
 final class EngineBench {
     let clock = ManualClock()
     let sender: MemorySender
-    private let tail: Tail
+    private let recentEvents: RecentEvents
     private(set) var engine: DeliveryEngine!
     private(set) var log: [Event] = []
     /// Positions after which pages were asked for.
@@ -16,19 +16,20 @@ final class EngineBench {
     var submitted: [Checkpoint] = []
 
     init(
-        capacity: Int = 1_000, settled: LogPosition = 0, tailEvents: Int = 16_384, recentEvents: Int = 8_192,
+        capacity: Int = 1_000, settled: LogPosition = 0, maxRecentEvents: Int = 16_384, windowEvents: Int = 8_192,
         backlog: Int = 0
     ) throws {
         let clock = self.clock
         sender = try MemorySender(capacity: capacity, clock: clock.clock) { _ in .manual }
-        tail = Tail(head: LogPosition(backlog), maxEvents: tailEvents)
+        recentEvents = RecentEvents(head: LogPosition(backlog), maxEvents: maxRecentEvents)
         log = (0..<backlog).map { Event("a.x", id: "e\($0 + 1)") }
         engine = DeliveryEngine(
             ports: .init(
-                sender: sender, tail: tail, clock: clock.clock, readPage: { [unowned self] in reads.append($0) },
+                sender: sender, recentEvents: recentEvents, clock: clock.clock,
+                readPage: { [unowned self] in reads.append($0) },
                 submit: { [unowned self] in submitted.append($0) }, random: { 0.5 },
-                makeID: { "evt_call" }, keepHouse: nil),
-            settled: settled, recentEvents: recentEvents)
+                makeID: { "evt_call" }, runMaintenance: nil),
+            settled: settled, windowEvents: windowEvents)
     }
 
     /// Adds a delegate whose receiver is known to work: it may have all its requests open at once. Or changes it.
@@ -42,7 +43,7 @@ final class EngineBench {
     /// Appends events to the log; their ids are `e` and their sequence.
     func publish(_ count: Int = 1, type: String = "a.x", subject: String? = nil, app: AppKey = .default) {
         let events = (0..<count).map { Event(type, id: "e\(log.count + 1 + $0)", subject: subject, app: app) }
-        tail.published(EventBatch(first: LogPosition(log.count) + 1, events: events))
+        recentEvents.published(EventBatch(first: LogPosition(log.count) + 1, events: events))
         log += events
     }
 

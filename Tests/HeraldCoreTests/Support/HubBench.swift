@@ -21,7 +21,7 @@ struct HubBench: Sendable {
             return answer(callback)
         }
         self.sender = sender
-        hub = try Hub(store: store, configuration: configuration, lost: { _ in }, makeSender: { sender })
+        hub = try Hub(store: store, configuration: configuration, onDurabilityLost: { _ in }, makeSender: { sender })
     }
 
     func post(_ type: String, id: String? = nil, data: String = "{}") async throws -> PostedEvent {

@@ -30,8 +30,8 @@ final class World: @unchecked Sendable {
     private(set) var callbacks: [Callback] = []
     private var published = 0
 
-    init(loops: Int = 1, tailEvents: Int = 4_096, recentEvents: Int = 4_096) throws {
-        size = .init(loops: loops, capacity: 1_000, tailEvents: tailEvents, recentEvents: recentEvents)
+    init(loops: Int = 1, maxRecentEvents: Int = 4_096, windowEvents: Int = 4_096) throws {
+        size = .init(loops: loops, capacity: 1_000, maxRecentEvents: maxRecentEvents, windowEvents: windowEvents)
         try start()
     }
 

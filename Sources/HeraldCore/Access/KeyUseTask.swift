@@ -2,7 +2,7 @@ import HeraldRuntime
 import Synchronization
 
 /// Has it written now and then when keys were last used, so that a request writes nothing.
-final class KeyUseKeeper: Sendable {
+final class KeyUseTask: Sendable {
     /// Milliseconds between two writes.
     static let interval: Int64 = 60_000
 

@@ -1,6 +1,6 @@
 /// Deliveries about one subject go one at a time, in the order in which they came; different subjects don't wait for each
 /// other. Pure.
-struct SubjectLines {
+struct SubjectQueues {
     /// Who stands behind the one that goes. A subject without an entry is free.
     private var lines: [String: [LogPosition]] = [:]
 

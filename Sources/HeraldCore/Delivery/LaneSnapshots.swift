@@ -2,7 +2,7 @@ import Synchronization
 
 /// Where lanes stand that have something to tell, for whoever lists delegates. Written by a delivery loop at its
 /// checkpoints, read by any thread.
-public final class LaneBoard: Sendable {
+public final class LaneSnapshots: Sendable {
     public struct Entry: Equatable, Sendable {
         /// Everything up to here is settled; `nil`: the lane is up to date.
         public let cursor: LogPosition?
@@ -95,7 +95,7 @@ public final class LaneBoard: Sendable {
     public var allEntries: [DelegateKey: Entry] { entries.withLock { $0 } }
 }
 
-extension LaneBoard.Entry {
+extension LaneSnapshots.Entry {
     /// `nil` when the lane has nothing to tell.
     /// - Parameters: as of `FlowControl.status`.
     init?(_ lane: Lane, isParked: Bool, now: Int64, wallOffset: Int64) {

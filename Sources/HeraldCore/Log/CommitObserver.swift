@@ -1,12 +1,12 @@
 /// Whoever holds a part of the store's contents in memory, and is told of each committed change. The writer's thread.
-struct WrittenMemory: Sendable {
+struct CommitObserver: Sendable {
     let registry: Registry
     let catalogue: EventTypeCatalogue
     let keys: KeyRing
     let apps: AppCatalogue
     let passes: PassBook
     let auth: AuthProjection
-    let tail: Tail
+    let recentEvents: RecentEvents
     let usage: LogUsage
     let loops: Int
     /// Tells one of the delivery loops, by its number.
@@ -30,7 +30,7 @@ struct WrittenMemory: Sendable {
         case .replay(let replay): tell(replay.delegate, .replay(replay))
         case .endReplay(let id, let delegate): tell(delegate, .endReplay(id, delegate))
         case .erased(let events):
-            tail.erase(events)
+            recentEvents.erase(events)
             for loop in 0..<loops { tell(loop, .erase(events)) }
         case .erasedSubject(let subject, let app): auth.forget(app, userID: AuthFamily.userID(ofSubject: subject))
         case .counted(let block, let found): usage.set(block, found)

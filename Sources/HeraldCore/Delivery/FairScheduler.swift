@@ -6,7 +6,7 @@
 ///
 /// In each app, lanes whose receivers work get three of four turns while there are both: a thousand that have to be tried
 /// don't hold up the one that answers.
-struct AppShares {
+struct FairScheduler {
     private struct Share {
         let app: AppKey
         var router = Router()
@@ -22,7 +22,7 @@ struct AppShares {
         var hasLane: Bool { !proven.isEmpty || !unproven.isEmpty }
 
         mutating func nextLane() -> Int? {
-            if unproven.isEmpty || turnsOfProven < AppShares.provenInARow, let lane = proven.next() {
+            if unproven.isEmpty || turnsOfProven < FairScheduler.provenInARow, let lane = proven.next() {
                 turnsOfProven += 1
                 return lane
             }

@@ -1,7 +1,7 @@
 import HeraldCore
 
 /// What the delegates and their lanes come to, all together. Of each status, whether there is a delegate with it or not.
-struct LaneSurvey {
+struct LaneMetrics {
     struct Group {
         var delegates = 0
         /// Events that they will still be sent.
@@ -25,7 +25,7 @@ struct LaneSurvey {
     ///   - lanes: those that have something to tell.
     ///   - backlogs: of those that are behind.
     init(
-        _ delegates: [WebhookDelegate], _ lanes: [DelegateKey: LaneBoard.Entry], _ backlogs: [DelegateKey: Backlog]
+        _ delegates: [WebhookDelegate], _ lanes: [DelegateKey: LaneSnapshots.Entry], _ backlogs: [DelegateKey: Backlog]
     ) {
         for delegate in delegates {
             let lane = lanes[delegate.key]

@@ -3,14 +3,14 @@ import Testing
 @testable import HeraldCore
 
 @Suite("Recent events")
-struct TailTests {
+struct RecentEventsTests {
     private func event(_ number: Int, bytes: Int = 0) -> Event {
         Event("a", id: "\(number)", data: "\"" + String(repeating: "x", count: bytes) + "\"")
     }
 
     @Test("the oldest are dropped when there are too many")
     func bounds() {
-        var recent = RecentEvents(after: 100, maxEvents: 10, maxBytes: 1 << 20)
+        var recent = EventWindow(after: 100, maxEvents: 10, maxBytes: 1 << 20)
         #expect(recent.first == 101 && recent.last == 100)
         for number in 101...2_000 { recent.append(event(number)) }
         #expect(recent.first == 1_991 && recent.last == 2_000)
@@ -20,7 +20,7 @@ struct TailTests {
 
     @Test("large events are released soon after they were dropped")
     func bytes() {
-        var recent = RecentEvents(after: 0, maxEvents: 1_000, maxBytes: 100_000)
+        var recent = EventWindow(after: 0, maxEvents: 1_000, maxBytes: 100_000)
         weak var dropped: Event?
         do {
             let first = event(1, bytes: 10_000)
@@ -34,7 +34,7 @@ struct TailTests {
 
     @Test("an event larger than the bound leaves the tail empty, and the log goes on")
     func tooLarge() {
-        var recent = RecentEvents(after: 0, maxEvents: 10, maxBytes: 100)
+        var recent = EventWindow(after: 0, maxEvents: 10, maxBytes: 100)
         recent.append(event(1, bytes: 1_000))
         #expect(recent.first == 2 && recent.last == 1)
         recent.append(event(2))
@@ -43,14 +43,20 @@ struct TailTests {
 
     @Test("the tail tells the end of the log from what it has dropped")
     func slices() {
-        let tail = Tail(head: 5, maxEvents: 3)
-        guard case .end = tail.slice(after: 5, limit: 10) else { return #expect(Bool(false), "not the end") }
-        guard case .gone(first: 6) = tail.slice(after: 4, limit: 10) else { return #expect(Bool(false), "not gone") }
-        tail.published(EventBatch(first: 6, events: (6...10).map { event($0) }))
-        #expect(tail.head == 10)
-        guard case .gone(first: 8) = tail.slice(after: 6, limit: 10) else { return #expect(Bool(false), "not gone") }
-        guard case .events(let batch) = tail.slice(after: 7, limit: 2) else { return #expect(Bool(false), "nothing") }
+        let recentEvents = RecentEvents(head: 5, maxEvents: 3)
+        guard case .end = recentEvents.slice(after: 5, limit: 10) else { return #expect(Bool(false), "not the end") }
+        guard case .gone(first: 6) = recentEvents.slice(after: 4, limit: 10) else {
+            return #expect(Bool(false), "not gone")
+        }
+        recentEvents.published(EventBatch(first: 6, events: (6...10).map { event($0) }))
+        #expect(recentEvents.head == 10)
+        guard case .gone(first: 8) = recentEvents.slice(after: 6, limit: 10) else {
+            return #expect(Bool(false), "not gone")
+        }
+        guard case .events(let batch) = recentEvents.slice(after: 7, limit: 2) else {
+            return #expect(Bool(false), "nothing")
+        }
         #expect(batch.first == 8 && batch.events.map(\.id) == ["8", "9"])
-        guard case .end = tail.slice(after: 10, limit: 10) else { return #expect(Bool(false), "not the end") }
+        guard case .end = recentEvents.slice(after: 10, limit: 10) else { return #expect(Bool(false), "not the end") }
     }
 }

@@ -2,7 +2,7 @@ import HeraldRuntime
 import Synchronization
 
 /// Finds out from time to time what the log need not keep any longer, on a reader's thread, and has the writer cut it.
-final class RetentionKeeper: Sendable {
+final class RetentionTask: Sendable {
     /// Nanoseconds between two looks.
     static let interval: Int64 = 10_000_000_000
     /// Of the size that is too much, a cut frees at least so many events.

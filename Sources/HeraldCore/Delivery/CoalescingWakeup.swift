@@ -1,7 +1,7 @@
 import Synchronization
 
 /// Wakes a sender at most once for each turn of its loop: a wake is a system call, and many come while the loop is busy.
-final class WakeOnce: Sendable {
+final class CoalescingWakeup: Sendable {
     private let sender: any CallbackSender
     private let isAwake = Atomic<Bool>(false)
 

@@ -2,12 +2,12 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite struct AppSharesTests {
+@Suite struct FairSchedulerTests {
     private static let other = AppKey(rawValue: 2)
 
     @Test("the app with the fewest open requests comes next, and in it each lane in its turn")
     func turns() {
-        var apps = AppShares()
+        var apps = FairScheduler()
         let (one, two) = (apps.join(.default), apps.join(Self.other))
         for lane in [1, 2, 3] {
             if lane > 1 { #expect(apps.join(.default) == one) }
@@ -28,7 +28,7 @@ import Testing
 
     @Test("lanes whose receivers work get three of four turns while others have to be tried")
     func proven() {
-        var apps = AppShares()
+        var apps = FairScheduler()
         let app = apps.join(.default)
         for lane in 0..<6 {
             apps.append(lane, app, isProven: true)
@@ -44,7 +44,7 @@ import Testing
 
     @Test("an app's place is given away once its lanes and its requests are gone")
     func places() {
-        var apps = AppShares()
+        var apps = FairScheduler()
         let place = apps.join(.default)
         apps.began(place)
         apps.leave(1, place)
