@@ -16,7 +16,7 @@ public final class Hub: Sendable {
     public let catalogue: EventTypeCatalogue
     public let keys: KeyRing
     public let apps: AppCatalogue
-    public let passes: PassBook
+    public let sessions: SessionStore
     public let usage: LogUsage
     public let auth = AuthProjection()
     public let appState: AppStateProjection
@@ -52,7 +52,7 @@ public final class Hub: Sendable {
         catalogue = EventTypeCatalogue(recovery.eventTypes)
         keys = KeyRing(recovery.keys)
         apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
-        passes = PassBook(recovery.passes)
+        sessions = SessionStore(recovery.sessions)
         appState = AppStateProjection(recovery.appStates)
         recentEvents = RecentEvents(
             head: recovery.head, maxEvents: configuration.maxRecentEvents, maxBytes: configuration.maxRecentBytes)
@@ -69,14 +69,14 @@ public final class Hub: Sendable {
         // What has threads at once comes behind all that can fail.
         readers = try ReaderPool(store: store, threads: max(1, configuration.readers))
         let memory = CommitObserver(
-            registry: registry, catalogue: catalogue, keys: keys, apps: apps, passes: passes, auth: auth,
+            registry: registry, catalogue: catalogue, keys: keys, apps: apps, sessions: sessions, auth: auth,
             recentEvents: recentEvents,
             usage: usage,
             loops: loops.count,
             tell: { [loops] number, message in loops[number].post(message) })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, auth: auth, appState: appState, registry: registry,
-            catalogue: catalogue, keys: keys, apps: apps, passes: passes, usage: usage, ids: ids, clock: clock,
+            catalogue: catalogue, keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ids, clock: clock,
             hooks: .init(changed: memory.take, onDurabilityLost: onDurabilityLost))
         retention = RetentionTask(
             configuration.retention, readers: readers, intake: intake, clock: clock)

@@ -1,16 +1,16 @@
 import HeraldCore
 
-/// What idempotency keys were answered, as the writer has it: `answers`. Bodies may hold a secret, so the vault has them.
+/// What idempotency keys were answered, as the writer has it: `answers`. Bodies may hold a secret, so the columnSealer has them.
 struct AnswerTable {
-    private let vault: Vault
+    private let columnSealer: ColumnSealer
     private let find, set, removeExpired, page, remove: Statement
 
     /// Rows that are in memory at once when all are looked at.
     private static let pageSize = 256
 
-    init(_ connection: Connection, _ vault: Vault) throws(StoreError) {
+    init(_ connection: Connection, _ columnSealer: ColumnSealer) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
-        self.vault = vault
+        self.columnSealer = columnSealer
         find = try prepare(
             "SELECT \(StoredAnswer.columns) FROM answers WHERE app = ?1 AND key = ?2 AND expires_at > ?3")
         set = try prepare(
@@ -31,7 +31,7 @@ struct AnswerTable {
         find.bind(1, app.rawValue)
         find.bind(2, key)
         find.bind(3, now)
-        return try find.row { row throws(StoreError) in try StoredAnswer(row, app: app, key: key, vault) }
+        return try find.row { row throws(StoreError) in try StoredAnswer(row, app: app, key: key, columnSealer) }
     }
 
     func set(_ answer: StoredAnswer, app: AppKey, key: String, expiresAt: Int64) throws(StoreError) {
@@ -41,7 +41,7 @@ struct AnswerTable {
         set.bind(5, app.rawValue)
         set.bind(6, key)
         set.bind(7, expiresAt)
-        try set.run(4, lent: try vault.seal(answer.body, .answer(app, key: key)))
+        try set.run(4, lent: try columnSealer.seal(answer.body, .answer(app, key: key)))
     }
 
     func removeExpired(now: Int64, limit: Int) throws(StoreError) {
@@ -55,7 +55,7 @@ struct AnswerTable {
         var removed = 0
         try visit { answer throws(StoreError) in
             guard answer.app == app else { return }
-            guard subject.isNamed(in: try vault.open(answer.body, .answer(app, key: answer.key))) else { return }
+            guard subject.isNamed(in: try columnSealer.open(answer.body, .answer(app, key: answer.key))) else { return }
             remove.bind(1, answer.row)
             try remove.run()
             removed += 1

@@ -3,14 +3,14 @@ import HeraldCore
 /// Webhooks, as the writer has them: `delegates`, and how what belongs to one goes with it.
 struct DelegateTable {
     private let connection: Connection
-    private let vault: Vault
+    private let columnSealer: ColumnSealer
     private let set, wipe: Statement
     /// By delegate, from the tables that refer to it.
     private let removals: [Statement]
 
-    init(_ connection: Connection, _ vault: Vault) throws(StoreError) {
+    init(_ connection: Connection, _ columnSealer: ColumnSealer) throws(StoreError) {
         self.connection = connection
-        self.vault = vault
+        self.columnSealer = columnSealer
         set = try Statement(
             connection,
             """
@@ -57,7 +57,7 @@ struct DelegateTable {
         set.bind(7, delegate.updatedAt)
         set.bind(8, delegate.version)
         // Sealed, the same text is another each time: that no two of an app have one URL only the registry knows then.
-        set.bind(9, try vault.seal(text: settings.url, .url(delegate.key)))
+        set.bind(9, try columnSealer.seal(text: settings.url, .url(delegate.key)))
         set.bind(10, TextList.encode(settings.events.map(\.text)))
         set.bind(11, TextList.encode(settings.subjects))
         set.bind(12, settings.description)
@@ -65,7 +65,7 @@ struct DelegateTable {
         set.bind(14, Int64(settings.maxInFlight))
         set.bind(15, Int64(settings.timeoutSeconds))
         set.bind(16, TextList.encode(settings.retrySchedule.map(\.description)))
-        set.bind(17, try vault.seal(text: TextList.encode(settings.headers), .headers(delegate.key)))
+        set.bind(17, try columnSealer.seal(text: TextList.encode(settings.headers), .headers(delegate.key)))
         set.bind(19, DelegateSecret.terms(state.secrets))
         set.bind(20, settings.filter.map { String(decoding: $0.text, as: UTF8.self) })
         set.bind(21, settings.format.rawValue)
@@ -80,10 +80,10 @@ struct DelegateTable {
         set.bind(
             30,
             try settings.tls.pairs.map { pairs throws(StoreError) in
-                try vault.seal(text: TextList.encode(pairs), .tls(delegate.key))
+                try columnSealer.seal(text: TextList.encode(pairs), .tls(delegate.key))
             })
         let secrets = TextList.encode(state.secrets.map(\.secret.bytes))
-        try set.run(18, lent: try vault.seal(secrets, .secrets(delegate.key)))
+        try set.run(18, lent: try columnSealer.seal(secrets, .secrets(delegate.key)))
         if connection.changes == 0 { throw .failed(reason: "delegate \(delegate.id) was deleted") }
     }
 

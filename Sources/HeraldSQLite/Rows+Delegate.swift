@@ -7,12 +7,12 @@ extension WebhookDelegate {
         rate_limit, lease_seconds, verification, http_version, status_reason, expires_at, failing_since, tls
         """
 
-    convenience init(_ row: Statement, _ vault: Vault) throws(StoreError) {
+    convenience init(_ row: Statement, _ columnSealer: ColumnSealer) throws(StoreError) {
         let key = row.integer(0)
         let state = State(
-            settings: try WebhookSettings(row, key, vault),
+            settings: try WebhookSettings(row, key, columnSealer),
             status: try known(Status(rawValue: row.text(3)), "status", row.text(3)),
-            statusReason: row.optionalText(26), secrets: try DelegateSecret.all(row, key, vault),
+            statusReason: row.optionalText(26), secrets: try DelegateSecret.all(row, key, columnSealer),
             expiresAt: row.optionalInteger(27), failingSince: row.optionalInteger(28))
         self.init(
             app: AppKey(rawValue: row.integer(1)), key: key, id: row.text(2), state: state, start: row.integer(4),
@@ -21,14 +21,14 @@ extension WebhookDelegate {
 }
 
 extension WebhookSettings {
-    fileprivate init(_ row: Statement, _ key: DelegateKey, _ vault: Vault) throws(StoreError) {
+    fileprivate init(_ row: Statement, _ key: DelegateKey, _ columnSealer: ColumnSealer) throws(StoreError) {
         self.init(
-            url: String(decoding: try vault.open(text: row.text(8), .url(key)), as: UTF8.self),
+            url: String(decoding: try columnSealer.open(text: row.text(8), .url(key)), as: UTF8.self),
             events: try row.textList(9).map { text throws(StoreError) in
                 try known(EventPattern(text), "event pattern", text)
             },
             subjects: try row.textList(10), description: row.text(11), metadata: try row.pairs(12),
-            headers: try TextList.pairs(try vault.open(text: row.text(16), .headers(key))),
+            headers: try TextList.pairs(try columnSealer.open(text: row.text(16), .headers(key))),
             maxInFlight: Int(row.integer(13)), timeoutSeconds: Int(row.integer(14)),
             retrySchedule: try row.textList(15).map { text throws(StoreError) in
                 try known(Double(text), "retry delay", text)
@@ -44,7 +44,7 @@ extension WebhookSettings {
         httpVersion = try known(HTTPVersion(rawValue: row.text(25)), "HTTP version", row.text(25))
         tls =
             try row.optionalText(29).map { text throws(StoreError) in
-                TLSSettings(try TextList.pairs(try vault.open(text: text, .tls(key))))
+                TLSSettings(try TextList.pairs(try columnSealer.open(text: text, .tls(key))))
             } ?? TLSSettings()
     }
 }
@@ -73,9 +73,9 @@ extension DelegateSecret {
     }
 
     fileprivate static func all(
-        _ row: Statement, _ key: DelegateKey, _ vault: Vault
+        _ row: Statement, _ key: DelegateKey, _ columnSealer: ColumnSealer
     ) throws(StoreError) -> [DelegateSecret] {
-        let keys = try TextList.items(try vault.open(row.bytes(17), .secrets(key)))
+        let keys = try TextList.items(try columnSealer.open(row.bytes(17), .secrets(key)))
         // Before schema version 2 there was one scheme, and no end.
         guard !row.isNull(18) else { return keys.map { DelegateSecret(SigningSecret(bytes: $0)) } }
         let terms = try row.pairs(18)

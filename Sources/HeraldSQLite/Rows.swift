@@ -127,10 +127,10 @@ extension AppState {
 extension StoredAnswer {
     static let columns = "fingerprint, status, headers, body"
 
-    init(_ row: Statement, app: AppKey, key: String, _ vault: Vault) throws(StoreError) {
+    init(_ row: Statement, app: AppKey, key: String, _ columnSealer: ColumnSealer) throws(StoreError) {
         self.init(
             fingerprint: row.bytes(0), status: Int(row.integer(1)), headers: try row.pairs(2),
-            body: try vault.open(row.bytes(3), .answer(app, key: key)))
+            body: try columnSealer.open(row.bytes(3), .answer(app, key: key)))
     }
 }
 

@@ -7,7 +7,7 @@ extension SQLiteStore {
     static let checkedBytes = 256 << 20
 
     static func open(
-        _ folder: StoreFolder, _ lock: LockFile, _ vault: Vault
+        _ folder: StoreFolder, _ lock: LockFile, _ columnSealer: ColumnSealer
     ) throws(StoreError) -> Connection {
         let logSize = folder.size(folder.log)
         if folder.size(folder.database) == nil {
@@ -36,16 +36,18 @@ extension SQLiteStore {
             guard verdict == "ok" else { throw .corrupt(path: folder.database, reason: verdict) }
         }
 
-        let isSealed = try sealing(connection, opens: vault)
+        let isSealed = try sealing(connection, opens: columnSealer)
 
         try Pragmas.set(Pragmas.writer, on: connection)
         try Schema.migrate(connection)
         // After a crash the log may hold what was erased just before. If it can't be cut now, it is when it grows long.
         if logSize ?? 0 > 0 { _ = try? connection.checkpoint(.truncate) }
         // Whoever has given a key wants no secret in the clear from now on.
-        if !isSealed, vault.sealer != nil { try rewrap(connection, from: Vault(sealer: nil), to: vault) }
-        if isSealed { try sealURLs(connection, vault) }
-        try makeSecret(connection, vault)
+        if !isSealed, columnSealer.sealer != nil {
+            try rewrap(connection, from: ColumnSealer(sealer: nil), to: columnSealer)
+        }
+        if isSealed { try sealURLs(connection, columnSealer) }
+        try makeSecret(connection, columnSealer)
         // A restored backup may be open to all.
         chmod(folder.database, 0o600)
         try folder.sync()

@@ -4,7 +4,7 @@ extension SQLiteStore {
     /// Reads by keys and indexes only, so that its time grows with the delegates and with what was going on, and not
     /// with the length of the log.
     static func recovery(
-        _ connection: Connection, _ vault: Vault, head: LogPosition
+        _ connection: Connection, _ columnSealer: ColumnSealer, head: LogPosition
     ) throws(StoreError) -> Recovery {
         var recovery = Recovery()
         recovery.head = head
@@ -12,7 +12,7 @@ extension SQLiteStore {
         recovery.settled = try connection.integer("SELECT settled FROM progress")
         recovery.delegates = try Statement(
             connection, "SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"
-        ).rows { row throws(StoreError) in try WebhookDelegate(row, vault) }
+        ).rows { row throws(StoreError) in try WebhookDelegate(row, columnSealer) }
         recovery.nextDelegateKey = try connection.integer("SELECT max(key) FROM delegates") + 1
         recovery.lanes = try Statement(connection, "SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
             .rows { LanePosition($0) }
@@ -29,15 +29,15 @@ extension SQLiteStore {
         ).rows { row throws(StoreError) in try EventTypeRecord(row) }
         recovery.keys = try Statement(connection, "SELECT \(APIKey.columns) FROM keys ORDER BY id")
             .rows { row throws(StoreError) in try APIKey(row) }
-        recovery.passes = try Statement(connection, "SELECT \(Pass.columns) FROM passes")
-            .rows { row throws(StoreError) in try Pass(row) }
+        recovery.sessions = try Statement(connection, "SELECT \(Session.columns) FROM passes")
+            .rows { row throws(StoreError) in try Session(row) }
         recovery.apps = try Statement(
             connection, "SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"
         ).rows { App($0) }
         recovery.nextAppKey = AppKey(
             rawValue: max(AppKey.default.rawValue, try connection.integer("SELECT max(key) FROM apps")) + 1)
         recovery.blocks = try BlockTable.all(connection, head: head)
-        if let secret = try secret(connection, vault) { recovery.secret = secret }
+        if let secret = try secret(connection, columnSealer) { recovery.secret = secret }
         recovery.lastMark = try Statement(
             connection, "SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"
         ).row { LogMark($0) }

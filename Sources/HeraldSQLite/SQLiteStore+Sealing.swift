@@ -16,9 +16,9 @@ extension SQLiteStore {
         let folder = try StoreFolder(path)
         let lock = try LockFile(path: folder.lock)
         do {
-            let old = Vault(sealer: from)
+            let old = ColumnSealer(sealer: from)
             let connection = try open(folder, lock, old)
-            try rewrap(connection, from: old, to: Vault(sealer: to))
+            try rewrap(connection, from: old, to: ColumnSealer(sealer: to))
             try lock.write(logInUse: false)
             try connection.checkpointOnClose()
         }
@@ -27,17 +27,17 @@ extension SQLiteStore {
     }
 
     /// Whether the database is sealed. Changes nothing.
-    /// - Throws: when it is, and not under the key of the vault.
-    static func sealing(_ connection: Connection, opens vault: Vault) throws(StoreError) -> Bool {
+    /// - Throws: when it is, and not under the key of the columnSealer.
+    static func sealing(_ connection: Connection, opens columnSealer: ColumnSealer) throws(StoreError) -> Bool {
         // Before schema version 2 nothing was.
         guard try connection.integer("PRAGMA user_version") > 1 else { return false }
         let found = try Statement(connection, "SELECT proof FROM sealing").row { $0.bytes(0) }
         guard let found else { return false }
-        guard let sealer = vault.sealer else {
+        guard let sealer = columnSealer.sealer else {
             throw .sealed(path: connection.path, reason: "and no key was given")
         }
         do {
-            _ = try sealer.open(found, context: Vault.Place.proof.context)
+            _ = try sealer.open(found, context: ColumnSealer.AssociatedData.proof.context)
         } catch .otherKey {
             throw .sealed(path: connection.path, reason: "under another key than the one that was given")
         } catch {
@@ -47,7 +47,7 @@ extension SQLiteStore {
     }
 
     /// One transaction. What was overwritten leaves the log as well.
-    static func rewrap(_ connection: Connection, from old: Vault, to new: Vault) throws(StoreError) {
+    static func rewrap(_ connection: Connection, from old: ColumnSealer, to new: ColumnSealer) throws(StoreError) {
         do {
             try connection.execute("BEGIN IMMEDIATE")
             try rewrapDelegates(connection, from: old, to: new)
@@ -67,14 +67,14 @@ extension SQLiteStore {
     }
 
     private static func rewrapDelegates(
-        _ connection: Connection, from old: Vault, to new: Vault
+        _ connection: Connection, from old: ColumnSealer, to new: ColumnSealer
     ) throws(StoreError) {
         let delegates = try Statement(
             connection, "SELECT key, headers, secrets, tls, url FROM delegates WHERE deleted_at IS NULL"
         ).rows { ($0.integer(0), $0.text(1), $0.bytes(2), $0.optionalText(3), $0.text(4)) }
         let update = try Statement(
             connection, "UPDATE delegates SET headers = ?2, secrets = ?3, tls = ?4, url = ?5 WHERE key = ?1")
-        func rewrapped(_ text: String, _ place: Vault.Place) throws(StoreError) -> String {
+        func rewrapped(_ text: String, _ place: ColumnSealer.AssociatedData) throws(StoreError) -> String {
             try new.seal(text: String(decoding: try old.open(text: text, place), as: UTF8.self), place)
         }
         for (key, headers, secrets, tls, url) in delegates {
@@ -88,7 +88,7 @@ extension SQLiteStore {
 
     /// Seals the URLs of a sealed database in which they were not yet, before schema version 11. Base 64 has no colon. One
     /// transaction; what was overwritten leaves the log as well.
-    static func sealURLs(_ connection: Connection, _ vault: Vault) throws(StoreError) {
+    static func sealURLs(_ connection: Connection, _ columnSealer: ColumnSealer) throws(StoreError) {
         let plain = try Statement(
             connection, "SELECT key, url FROM delegates WHERE deleted_at IS NULL AND instr(url, ':') > 0"
         ).rows { ($0.integer(0), $0.text(1)) }
@@ -98,7 +98,7 @@ extension SQLiteStore {
             let update = try Statement(connection, "UPDATE delegates SET url = ?2 WHERE key = ?1")
             for (key, url) in plain {
                 update.bind(1, key)
-                update.bind(2, try vault.seal(text: url, .url(key)))
+                update.bind(2, try columnSealer.seal(text: url, .url(key)))
                 try update.run()
             }
             try connection.execute("COMMIT")
@@ -110,18 +110,18 @@ extension SQLiteStore {
     }
 
     private static func rewrapSecret(
-        _ connection: Connection, from old: Vault, to new: Vault
+        _ connection: Connection, from old: ColumnSealer, to new: ColumnSealer
     ) throws(StoreError) {
         guard let secret = try secret(connection, old) else { return }
         try Statement(connection, "UPDATE server SET secret = ?1").run(1, lent: try new.seal(secret.bytes, .secret))
     }
 
     private static func rewrapAnswers(
-        _ connection: Connection, from old: Vault, to new: Vault
+        _ connection: Connection, from old: ColumnSealer, to new: ColumnSealer
     ) throws(StoreError) {
         let update = try Statement(connection, "UPDATE answers SET body = ?2 WHERE rowid = ?1")
         try AnswerTable(connection, old).visit { answer throws(StoreError) in
-            let place = Vault.Place.answer(answer.app, key: answer.key)
+            let place = ColumnSealer.AssociatedData.answer(answer.app, key: answer.key)
             update.bind(1, answer.row)
             try update.run(2, lent: try new.seal(try old.open(answer.body, place), place))
         }

@@ -2,11 +2,11 @@ import HeraldCore
 
 /// The server's own secret: one row, made when it is missing.
 extension SQLiteStore {
-    static func secret(_ connection: Connection, _ vault: Vault) throws(StoreError) -> ServerSecret? {
+    static func secret(_ connection: Connection, _ columnSealer: ColumnSealer) throws(StoreError) -> ServerSecret? {
         guard let found = try Statement(connection, "SELECT secret FROM server").row({ $0.bytes(0) }) else {
             return nil
         }
-        let bytes = try vault.open(found, .secret)
+        let bytes = try columnSealer.open(found, .secret)
         guard bytes.count == ServerSecret.byteCount else {
             throw .failed(reason: "the server's secret in the database has the wrong length")
         }
@@ -14,9 +14,9 @@ extension SQLiteStore {
     }
 
     /// After the database was brought up to date, and sealed when it is to be.
-    static func makeSecret(_ connection: Connection, _ vault: Vault) throws(StoreError) {
-        guard try secret(connection, vault) == nil else { return }
+    static func makeSecret(_ connection: Connection, _ columnSealer: ColumnSealer) throws(StoreError) {
+        guard try secret(connection, columnSealer) == nil else { return }
         try Statement(connection, "INSERT INTO server (secret) VALUES (?1)")
-            .run(1, lent: try vault.seal(ServerSecret().bytes, .secret))
+            .run(1, lent: try columnSealer.seal(ServerSecret().bytes, .secret))
     }
 }

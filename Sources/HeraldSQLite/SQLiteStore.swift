@@ -12,7 +12,7 @@ import Synchronization
 public final class SQLiteStore: EventStore, @unchecked Sendable {
     private let folder: StoreFolder
     private let reserve: UInt64
-    private let vault: Vault
+    private let columnSealer: ColumnSealer
     private let heads: AttemptHeads
     /// `nil` once closed. The lock is let go of after the connection is closed.
     private(set) var writer: Writer?
@@ -30,10 +30,10 @@ public final class SQLiteStore: EventStore, @unchecked Sendable {
         self.folder = try StoreFolder(folder)
         self.reserve = reserve
         let lock = try LockFile(path: self.folder.lock)
-        vault = Vault(sealer: sealer)
-        let connection = try SQLiteStore.open(self.folder, lock, vault)
+        columnSealer = ColumnSealer(sealer: sealer)
+        let connection = try SQLiteStore.open(self.folder, lock, columnSealer)
         heads = try AttemptHeads(connection)
-        writer = try Writer(connection, vault, heads)
+        writer = try Writer(connection, columnSealer, heads)
         self.lock = lock
     }
 
@@ -41,7 +41,7 @@ public final class SQLiteStore: EventStore, @unchecked Sendable {
 
     public func recover() throws(StoreError) -> Recovery {
         let writer = try openWriter()
-        return try SQLiteStore.recovery(writer.connection, vault, head: writer.head)
+        return try SQLiteStore.recovery(writer.connection, columnSealer, head: writer.head)
     }
 
     public func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {

@@ -188,7 +188,7 @@ enum Schema {
             PRIMARY KEY (app, type)
         ) STRICT;
 
-        -- One row when secrets are sealed: a value that only their key opens. See Vault.
+        -- One row when secrets are sealed: a value that only their key opens. See ColumnSealer.
         CREATE TABLE sealing (proof BLOB NOT NULL) STRICT;
         """,
         """
@@ -262,7 +262,7 @@ enum Schema {
         """,
         """
         -- Sessions of the dashboard, and links that open them. `digest`: SHA-256 of a text that is kept nowhere. `kind`:
-        -- Pass.Kind. `key`: where it comes from.
+        -- Session.Kind. `key`: where it comes from.
         CREATE TABLE passes (
             digest     BLOB PRIMARY KEY,
             kind       INTEGER NOT NULL,

@@ -33,9 +33,9 @@ extension Writer: StoreTransaction {
 
     func removeKey(_ id: String) throws(StoreError) { try access.removeKey(id) }
 
-    func setPass(_ pass: Pass) throws(StoreError) { try passes.set(pass) }
+    func setSession(_ session: Session) throws(StoreError) { try sessions.set(session) }
 
-    func removePass(_ digest: [UInt8]) throws(StoreError) { try passes.remove(digest) }
+    func removeSession(_ digest: [UInt8]) throws(StoreError) { try sessions.remove(digest) }
 
     func addAudit(_ entry: AuditEntry) throws(StoreError) { try audit.add(entry) }
 

@@ -22,7 +22,7 @@ final class Writer {
     let progress: ProgressTables
     let blocks: BlockTable
     let access: AccessTables
-    let passes: PassTable
+    let sessions: SessionTable
     let audit: AuditTable
 
     /// 16 MiB of log: a checkpoint costs milliseconds inside a commit, and at 4000 pages it is rare enough not to show
@@ -33,7 +33,7 @@ final class Writer {
     /// 64 MiB: longer than this, the log is cut as soon as no reader needs it.
     private static let longPages = 16384
 
-    init(_ connection: Connection, _ vault: Vault, _ heads: AttemptHeads) throws(StoreError) {
+    init(_ connection: Connection, _ columnSealer: ColumnSealer, _ heads: AttemptHeads) throws(StoreError) {
         self.connection = connection
         connection.watchLog()
         head = try connection.integer("SELECT max(sequence) FROM events")
@@ -43,14 +43,14 @@ final class Writer {
         rollbackStatement = try Statement(connection, "ROLLBACK")
         events = try EventTable(connection)
         values = try ValueTables(connection)
-        answers = try AnswerTable(connection, vault)
-        delegates = try DelegateTable(connection, vault)
+        answers = try AnswerTable(connection, columnSealer)
+        delegates = try DelegateTable(connection, columnSealer)
         attempts = try AttemptTable(connection, heads)
         waiting = try WaitingTable(connection)
         progress = try ProgressTables(connection)
         blocks = try BlockTable(connection)
         access = try AccessTables(connection)
-        passes = try PassTable(connection)
+        sessions = try SessionTable(connection)
         audit = try AuditTable(connection)
     }
 

@@ -56,7 +56,7 @@ struct AdmittedStreamTests {
 
     private func signIn(_ principal: Principal) async throws -> String {
         let session = try access.newSession(principal)
-        await administer(.open(session.pass))
+        await administer(.open(session.session))
         return session.text
     }
 
@@ -89,12 +89,12 @@ struct AdmittedStreamTests {
         var visitors: [(link: String, session: String, stream: Output)] = []
         for key in [brief, lasting] {
             let link = try access.newLink(to: .default, by: key.principal, until: time.wall + week)
-            await administer(.open(link.pass))
+            await administer(.open(link.session))
             let session = try await signIn(try #require(access.principal(link: link.text)))
             visitors.append((link.text, session, stream(try #require(principal(session)))))
         }
         #expect(principal(visitors[0].session)?.expiresAt == time.wall + 600_000)
-        #expect(principal(visitors[1].session)?.expiresAt == time.wall + Sessions.lifetime)
+        #expect(principal(visitors[1].session)?.expiresAt == time.wall + SessionCookie.lifetime)
 
         time.advance(599)
         access.endExpired()
@@ -137,6 +137,6 @@ struct AdmittedStreamTests {
         #expect(ended(after: 59) == [false, false, false, false])
         #expect(ended(after: 1) == [true, false, false, false])
         #expect(ended(after: 60) == [true, true, false, false])
-        #expect(ended(after: Sessions.lifetime / 1_000) == [true, true, false, true])
+        #expect(ended(after: SessionCookie.lifetime / 1_000) == [true, true, false, true])
     }
 }

@@ -59,7 +59,9 @@ final class AccessControl: Sendable {
         if let credentials = head.bytes(of: "Authorization") {
             if let token = Self.bearer(credentials), let principal = principal(token) { return principal }
             throw wrongKey(from: peer)
-        } else if let id = Sessions.id(in: head), Sessions.isSameOrigin(head), let principal = principal(session: id) {
+        } else if let id = SessionCookie.id(in: head), SessionCookie.isSameOrigin(head),
+            let principal = principal(session: id)
+        {
             return principal
         }
         throw .unauthorized
@@ -116,7 +118,7 @@ final class AccessControl: Sendable {
         }
         let now = hub.clock.wall()
         if let key = principal.key, hub.keys.entry(id: key)?.key.isValid(at: now) != true { return false }
-        if let pass = principal.pass, hub.passes.find(pass, at: now) == nil { return false }
+        if let session = principal.session, hub.sessions.find(session, at: now) == nil { return false }
         return hub.apps[principal.app] != nil
     }
 

@@ -19,14 +19,14 @@ struct PortalEndpoints: Sendable {
         let (app, seconds) = try read(call)
         // Not longer than the key that asks.
         let end = min(hub.clock.wall() + Int64(seconds) * 1000, call.principal.expiresAt ?? .max)
-        let (token, pass): (String, Pass)
+        let (token, session): (String, Session)
         do throws(CryptoError) {
-            (token, pass) = try access.newLink(to: app, by: call.principal, until: end)
+            (token, session) = try access.newLink(to: app, by: call.principal, until: end)
         } catch {
             throw .noRandomness
         }
         hub.administer(
-            AccessWrite(app: app, action: .open(pass), provenance: call.provenance) { result in
+            AccessWrite(app: app, action: .open(session), provenance: call.provenance) { result in
                 switch result {
                 case .done(.noted):
                     call.send(status: 201) {
@@ -36,7 +36,7 @@ struct PortalEndpoints: Sendable {
                     }
                 case .done(.tooManyLinks):
                     call.send(
-                        .tooMany("There are \(Pass.limit) links that have not ended. Wait for some to end."))
+                        .tooMany("There are \(Session.limit) links that have not ended. Wait for some to end."))
                 case .refused(let refusal): call.send(Problem(refusal))
                 case .done, .replayed:
                     call.send(Problem.notFound("The app was deleted meanwhile, or the key that asks was revoked."))

@@ -33,8 +33,8 @@ struct Principal: Sendable {
     var requestsPerSecond: Int?
     /// The id of the key in the store that it comes from, be it by a session or a link; it ends with that.
     var key: String?
-    /// Of a session or a link, by which its end is known: `Pass.digest`.
-    var pass: [UInt8]?
+    /// Of a session or a link, by which its end is known: `Session.digest`.
+    var session: [UInt8]?
     /// Of a link: where it comes from.
     var origin: String?
 

@@ -67,21 +67,22 @@ struct SessionEndpoints: Sendable {
     }
 
     private func start(_ principal: Principal, _ call: Call) throws(Problem) {
-        let (text, pass): (String, Pass)
+        let (text, session): (String, Session)
         do throws(CryptoError) {
-            (text, pass) = try access.newSession(principal)
+            (text, session) = try access.newSession(principal)
         } catch {
             throw .noRandomness
         }
-        let seconds = max(1, (pass.expiresAt - hub.clock.wall()) / 1000)
-        let answer = Response(status: 204, headers: [Sessions.setCookie(text, seconds: seconds, call.request.head)])
+        let seconds = max(1, (session.expiresAt - hub.clock.wall()) / 1000)
+        let answer = Response(
+            status: 204, headers: [SessionCookie.setCookie(text, seconds: seconds, call.request.head)])
         hub.administer(
-            AccessWrite(app: pass.app, action: .open(pass)) { result in
+            AccessWrite(app: session.app, action: .open(session)) { result in
                 switch result {
                 case .done(.noted): call.send(answer)
                 case .refused(.store), .refused(.busy):
                     // Whoever wants to see what is wrong with the disk must get in: until the server restarts.
-                    hub.passes.keepInMemory(pass)
+                    hub.sessions.keepInMemory(session)
                     call.send(answer)
                 case .refused(let refusal): call.send(Problem(refusal))
                 case .done, .replayed: call.send(Problem.unauthorized)
@@ -91,8 +92,8 @@ struct SessionEndpoints: Sendable {
 
     private func close(_ call: Call) throws(Problem) {
         _ = try call.query()
-        let answer = Response(status: 204, headers: [Sessions.setCookie("", seconds: 0, call.request.head)])
-        guard let id = Sessions.id(in: call.request.head), Sessions.isSameOrigin(call.request.head) else {
+        let answer = Response(status: 204, headers: [SessionCookie.setCookie("", seconds: 0, call.request.head)])
+        guard let id = SessionCookie.id(in: call.request.head), SessionCookie.isSameOrigin(call.request.head) else {
             return call.send(answer)
         }
         access.close(id) { call.send(answer) }

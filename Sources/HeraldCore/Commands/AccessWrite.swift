@@ -7,7 +7,7 @@ public struct AccessWrite: Sendable {
         /// Ends a key at once.
         case revokeKey(id: String)
         /// A session begins, or a link is made.
-        case open(Pass)
+        case open(Session)
         /// A session ends, by the SHA-256 of its text.
         case close([UInt8])
         /// Something is done that changes nothing in the store: for the audit log.

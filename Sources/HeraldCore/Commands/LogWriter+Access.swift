@@ -17,7 +17,7 @@ extension LogWriter {
         case .added(let key), .revoked(let key): try note(write.provenance, key.app, target: key.id, transaction)
         case .noted:
             switch write.action {
-            case .open(let pass): try note(write.provenance, pass.app, target: apps[pass.app]?.id, transaction)
+            case .open(let session): try note(write.provenance, session.app, target: apps[session.app]?.id, transaction)
             case .note(let target): try note(write.provenance, write.app, target: target, transaction)
             default: break
             }
@@ -55,12 +55,12 @@ extension LogWriter {
             guard let key = keys.entry(id: id)?.key, key.app == write.app else { return .notFound }
             if !write.hasOperatorKey, key.scopes.contains(.admin), !hasAdminKey(besides: id, now) { return .noAdminKey }
             try remove(key, transaction, &plan)
-            try end(passes.all.filter { $0.key == id }, transaction, &plan)
+            try end(sessions.all.filter { $0.key == id }, transaction, &plan)
             return .revoked(key)
-        case .open(let pass): return try open(pass, transaction, &plan)
+        case .open(let session): return try open(session, transaction, &plan)
         case .close(let digest):
-            try transaction.removePass(digest)
-            plan.effects.append(.removePass(digest))
+            try transaction.removeSession(digest)
+            plan.effects.append(.removeSession(digest))
             return .noted
         case .note: return .noted
         case .noteUse(let times):

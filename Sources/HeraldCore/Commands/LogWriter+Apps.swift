@@ -75,7 +75,7 @@ extension LogWriter {
             try transaction.removeKey(entry.key.id)
             plan.effects.append(.removeKey(entry.key))
         }
-        try end(passes.all.filter { $0.app == app.key }, transaction, &plan)
+        try end(sessions.all.filter { $0.app == app.key }, transaction, &plan)
         let delegates = registry.list(app.key)
         for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
         if !delegates.isEmpty { plan.effects.append(.remove(delegates)) }

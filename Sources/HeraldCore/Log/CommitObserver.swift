@@ -4,7 +4,7 @@ struct CommitObserver: Sendable {
     let catalogue: EventTypeCatalogue
     let keys: KeyRing
     let apps: AppCatalogue
-    let passes: PassBook
+    let sessions: SessionStore
     let auth: AuthProjection
     let recentEvents: RecentEvents
     let usage: LogUsage
@@ -41,8 +41,8 @@ struct CommitObserver: Sendable {
         case .removeEventType(let type, let app): catalogue.remove(type, app)
         case .setKey(let key): keys.set(key)
         case .removeKey(let key): keys.remove(key.id)
-        case .setPass(let pass): passes.set(pass)
-        case .removePass(let digest): passes.remove(digest)
+        case .setSession(let session): sessions.set(session)
+        case .removeSession(let digest): sessions.remove(digest)
         case .setApp(let app): apps.set(app)
         case .removeApp(let app): apps.remove(app)
         }

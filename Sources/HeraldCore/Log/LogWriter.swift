@@ -31,7 +31,7 @@ final class LogWriter: Sendable {
     let catalogue: EventTypeCatalogue
     let keys: KeyRing
     let apps: AppCatalogue
-    let passes: PassBook
+    let sessions: SessionStore
     let usage: LogUsage
     let ids: ULIDGenerator
     let clock: Clock
@@ -41,7 +41,7 @@ final class LogWriter: Sendable {
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
         auth: AuthProjection, appState: AppStateProjection, registry: Registry, catalogue: EventTypeCatalogue,
-        keys: KeyRing, apps: AppCatalogue, passes: PassBook, usage: LogUsage, ids: ULIDGenerator, clock: Clock,
+        keys: KeyRing, apps: AppCatalogue, sessions: SessionStore, usage: LogUsage, ids: ULIDGenerator, clock: Clock,
         hooks: Hooks
     ) {
         self.store = store
@@ -53,7 +53,7 @@ final class LogWriter: Sendable {
         self.catalogue = catalogue
         self.keys = keys
         self.apps = apps
-        self.passes = passes
+        self.sessions = sessions
         self.usage = usage
         self.ids = ids
         self.clock = clock

@@ -21,8 +21,8 @@ enum WriteEffect: Sendable {
     case removeEventType(String, AppKey)
     case setKey(APIKey)
     case removeKey(APIKey)
-    case setPass(Pass)
-    case removePass([UInt8])
+    case setSession(Session)
+    case removeSession([UInt8])
     case setApp(App)
     case removeApp(App)
 }

@@ -48,7 +48,7 @@ struct MemoryContents {
     var answers: [AnswerName: (answer: StoredAnswer, expiresAt: Int64)] = [:]
     var eventTypes: [TypeName: EventTypeRecord] = [:]
     var keys: [String: APIKey] = [:]
-    var passes: [[UInt8]: Pass] = [:]
+    var sessions: [[UInt8]: Session] = [:]
     var audit: [StoredAuditEntry] = []
     var lastAuditID: Int64 = 0
     var apps: [AppKey: App] = [:]
@@ -174,7 +174,7 @@ struct MemoryContents {
         recovery.replays = replays.values.sorted { $0.id < $1.id }
         recovery.eventTypes = eventTypes.values.sorted { ($0.app.rawValue, $0.type) < ($1.app.rawValue, $1.type) }
         recovery.keys = keys.values.sorted { $0.id < $1.id }
-        recovery.passes = passes.values.sorted { $0.expiresAt < $1.expiresAt }
+        recovery.sessions = sessions.values.sorted { $0.expiresAt < $1.expiresAt }
         recovery.apps = apps.values.sorted { $0.key.rawValue < $1.key.rawValue }
         recovery.nextAppKey = nextAppKey
         recovery.secret = secret

@@ -211,9 +211,9 @@ final class MemoryTransaction: StoreTransaction {
 
     func removeKey(_ id: String) { apply { $0.keys[id] = nil } }
 
-    func setPass(_ pass: Pass) { apply { $0.passes[pass.digest] = pass } }
+    func setSession(_ session: Session) { apply { $0.sessions[session.digest] = session } }
 
-    func removePass(_ digest: [UInt8]) { apply { $0.passes[digest] = nil } }
+    func removeSession(_ digest: [UInt8]) { apply { $0.sessions[digest] = nil } }
 
     func addAudit(_ entry: AuditEntry) { apply { $0.add(entry) } }
 

@@ -113,8 +113,8 @@ public protocol StoreTransaction: AnyObject {
     func removeKey(_ id: String) throws(StoreError)
 
     /// Adds.
-    func setPass(_ pass: Pass) throws(StoreError)
-    func removePass(_ digest: [UInt8]) throws(StoreError)
+    func setSession(_ session: Session) throws(StoreError)
+    func removeSession(_ digest: [UInt8]) throws(StoreError)
 
     /// Adds or replaces.
     func setApp(_ app: App) throws(StoreError)

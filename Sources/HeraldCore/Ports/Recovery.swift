@@ -22,7 +22,7 @@ public struct Recovery: Sendable {
     public var eventTypes: [EventTypeRecord] = []
     public var keys: [APIKey] = []
     /// Expired ones among them.
-    public var passes: [Pass] = []
+    public var sessions: [Session] = []
     /// Without `default`, unless somebody has changed it.
     public var apps: [App] = []
     /// The key for the next app: larger than any that was ever used.

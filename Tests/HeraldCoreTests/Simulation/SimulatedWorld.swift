@@ -116,12 +116,12 @@ final class SimulatedProcess: @unchecked Sendable {
         let catalogue = EventTypeCatalogue(recovery.eventTypes)
         let keys = KeyRing(recovery.keys)
         let apps = AppCatalogue(recovery.apps, next: recovery.nextAppKey)
-        let passes = PassBook(recovery.passes)
+        let sessions = SessionStore(recovery.sessions)
         let auth = AuthProjection()
         let usage = LogUsage(recovery, recentEvents)
         let inboxes = Inboxes()
         let memory = CommitObserver(
-            registry: registry, catalogue: catalogue, keys: keys, apps: apps, passes: passes, auth: auth,
+            registry: registry, catalogue: catalogue, keys: keys, apps: apps, sessions: sessions, auth: auth,
             recentEvents: recentEvents,
             usage: usage,
             loops: size.loops,
@@ -129,7 +129,7 @@ final class SimulatedProcess: @unchecked Sendable {
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, auth: auth,
             appState: AppStateProjection(recovery.appStates), registry: registry, catalogue: catalogue,
-            keys: keys, apps: apps, passes: passes, usage: usage, ids: ULIDGenerator(), clock: clock,
+            keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ULIDGenerator(), clock: clock,
             hooks: .init(
                 changed: { effect in
                     changed(effect)

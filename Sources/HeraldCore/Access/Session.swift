@@ -1,6 +1,6 @@
 /// What lets somebody in for a while without showing a key: a session of the dashboard, or a link that opens one. Its text is
 /// kept nowhere.
-public struct Pass: Equatable, Sendable {
+public struct Session: Equatable, Sendable {
     public enum Kind: Int, Sendable {
         /// Of whoever has shown a key: may do what the key may.
         case session = 1

@@ -1,7 +1,7 @@
 import HeraldHTTP
 
 /// The cookie by which the dashboard says who is signed in; no script can read it.
-enum Sessions {
+enum SessionCookie {
     static let cookie = "herald_session"
     /// Milliseconds that a session lasts.
     static let lifetime: Int64 = 12 * 3_600_000

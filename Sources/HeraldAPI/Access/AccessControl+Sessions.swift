@@ -7,52 +7,52 @@ import HeraldRuntime
 extension AccessControl {
     /// Whom a session's cookie lets in.
     func principal(session id: ArraySlice<UInt8>) -> Principal? {
-        guard let pass = pass(id), pass.kind != .link else { return nil }
-        return principal(of: pass)
+        guard let session = session(id), session.kind != .link else { return nil }
+        return principal(of: session)
     }
 
     /// Whom the end of a link's URL lets in.
     func principal(link token: String) -> Principal? {
-        guard let pass = pass(Array(token.utf8)[...]), pass.kind == .link else { return nil }
-        return principal(of: pass)
+        guard let session = session(Array(token.utf8)[...]), session.kind == .link else { return nil }
+        return principal(of: session)
     }
 
-    private func pass(_ text: ArraySlice<UInt8>) -> Pass? {
+    private func session(_ text: ArraySlice<UInt8>) -> Session? {
         guard text.count <= KeyText.maxBytes else { return nil }
-        return hub.passes.find(SHA256.hash(Array(text)), at: hub.clock.wall())
+        return hub.sessions.find(SHA256.hash(Array(text)), at: hub.clock.wall())
     }
 
-    /// A pass is good for as long as what it comes from is.
-    private func principal(of pass: Pass) -> Principal? {
-        guard pass.kind != .session else {
+    /// A session is good for as long as what it comes from is.
+    private func principal(of session: Session) -> Principal? {
+        guard session.kind != .session else {
             var principal =
-                pass.key == operatorName ? operatorPrincipal : hub.keys.entry(id: pass.key).flatMap(principal)
-            principal?.pass = pass.digest
+                session.key == operatorName ? operatorPrincipal : hub.keys.entry(id: session.key).flatMap(principal)
+            principal?.session = session.digest
             return principal
         }
         var principal = Principal(
-            identity: .portalLink, app: pass.app, scopes: Scopes([.manage]), expiresAt: pass.expiresAt)
-        principal.pass = pass.digest
-        principal.origin = pass.key
+            identity: .portalLink, app: session.app, scopes: Scopes([.manage]), expiresAt: session.expiresAt)
+        principal.session = session.digest
+        principal.origin = session.key
         principal.requestsPerSecond = requestsPerSecond
-        if let entry = hub.keys.entry(id: pass.key) {
+        if let entry = hub.keys.entry(id: session.key) {
             guard entry.key.isValid(at: hub.clock.wall()) else { return nil }
             principal.key = entry.key.id
-            principal.expiresAt = min(pass.expiresAt, entry.key.expiresAt ?? .max)
+            principal.expiresAt = min(session.expiresAt, entry.key.expiresAt ?? .max)
             principal.meter = entry.meter
             principal.requestsPerSecond = entry.key.requestsPerSecond ?? requestsPerSecond
-        } else if pass.key == operatorName || pass.key == Self.nobody {
+        } else if session.key == operatorName || session.key == Self.nobody {
             principal.meter = linksOfOthers
         } else {
             return nil
         }
-        return hub.apps[pass.app] == nil ? nil : principal
+        return hub.apps[session.app] == nil ? nil : principal
     }
 
     /// What stands for whoever makes a link while no key is needed.
     private static let nobody = "anyone"
 
-    /// Where a pass comes from that this principal opens.
+    /// Where a session comes from that this principal opens.
     private func origin(of principal: Principal) -> String {
         switch principal.identity {
         case .key(let id): id
@@ -64,33 +64,33 @@ extension AccessControl {
 
     /// A session for whoever has shown a key or a link.
     /// - Returns: its text, for the cookie.
-    func newSession(_ principal: Principal) throws(CryptoError) -> (text: String, pass: Pass) {
-        let end = min(hub.clock.wall() + Sessions.lifetime, principal.expiresAt ?? .max)
+    func newSession(_ principal: Principal) throws(CryptoError) -> (text: String, session: Session) {
+        let end = min(hub.clock.wall() + SessionCookie.lifetime, principal.expiresAt ?? .max)
         return try new(principal.identity == .portalLink ? .portalSession : .session, principal.app, principal, end)
     }
 
     /// - Parameter end: milliseconds since 1970 UTC.
     func newLink(to app: AppKey, by principal: Principal, until end: Int64) throws(CryptoError) -> (
-        text: String, pass: Pass
+        text: String, session: Session
     ) {
         try new(.link, app, principal, end)
     }
 
     private func new(
-        _ kind: Pass.Kind, _ app: AppKey, _ principal: Principal, _ end: Int64
-    ) throws(CryptoError) -> (text: String, pass: Pass) {
+        _ kind: Session.Kind, _ app: AppKey, _ principal: Principal, _ end: Int64
+    ) throws(CryptoError) -> (text: String, session: Session) {
         let text = Base64.encodeURLSafe(try randomBytes(32))
         let digest = SHA256.hash(Array(text.utf8))
-        return (text, Pass(digest: digest, kind: kind, app: app, key: origin(of: principal), expiresAt: end))
+        return (text, Session(digest: digest, kind: kind, app: app, key: origin(of: principal), expiresAt: end))
     }
 
     /// Ends a session at once, and its streams.
     /// - Parameter done: called on the writer's thread; must not wait.
     func close(_ id: ArraySlice<UInt8>, _ done: @escaping @Sendable () -> Void) {
         let digest = SHA256.hash(Array(id))
-        guard hub.passes.find(digest, at: hub.clock.wall()) != nil else { return done() }
-        hub.passes.remove(digest)
-        streams.end { $0.pass == digest }
+        guard hub.sessions.find(digest, at: hub.clock.wall()) != nil else { return done() }
+        hub.sessions.remove(digest)
+        streams.end { $0.session == digest }
         hub.administer(AccessWrite(action: .close(digest)) { _ in done() })
     }
 }

@@ -5,25 +5,29 @@ import HeraldCrypto
 /// hold a secret. Each value is bound to its place. Without a key everything passes as it is.
 ///
 /// A database is sealed as a whole or not at all: the row of `sealing` says so.
-struct Vault {
+struct ColumnSealer {
     /// Where a value lies: table, column, row.
-    struct Place {
+    struct AssociatedData {
         let context: String
 
-        static func secrets(_ key: DelegateKey) -> Place { Place(context: "delegates/secrets/\(key)") }
-        static func url(_ key: DelegateKey) -> Place { Place(context: "delegates/url/\(key)") }
-        static func headers(_ key: DelegateKey) -> Place { Place(context: "delegates/headers/\(key)") }
-        static func tls(_ key: DelegateKey) -> Place { Place(context: "delegates/tls/\(key)") }
-        static func answer(_ app: AppKey, key: String) -> Place {
-            Place(context: "answers/body/\(app.rawValue)/\(key)")
+        static func secrets(_ key: DelegateKey) -> AssociatedData {
+            AssociatedData(context: "delegates/secrets/\(key)")
         }
-        static let secret = Place(context: "server/secret")
-        static let proof = Place(context: "sealing/proof")
+        static func url(_ key: DelegateKey) -> AssociatedData { AssociatedData(context: "delegates/url/\(key)") }
+        static func headers(_ key: DelegateKey) -> AssociatedData {
+            AssociatedData(context: "delegates/headers/\(key)")
+        }
+        static func tls(_ key: DelegateKey) -> AssociatedData { AssociatedData(context: "delegates/tls/\(key)") }
+        static func answer(_ app: AppKey, key: String) -> AssociatedData {
+            AssociatedData(context: "answers/body/\(app.rawValue)/\(key)")
+        }
+        static let secret = AssociatedData(context: "server/secret")
+        static let proof = AssociatedData(context: "sealing/proof")
     }
 
     let sealer: Sealer?
 
-    func seal(_ bytes: [UInt8], _ place: Place) throws(StoreError) -> [UInt8] {
+    func seal(_ bytes: [UInt8], _ place: AssociatedData) throws(StoreError) -> [UInt8] {
         guard let sealer else { return bytes }
         do {
             return try sealer.seal(bytes, context: place.context)
@@ -32,7 +36,7 @@ struct Vault {
         }
     }
 
-    func open(_ bytes: [UInt8], _ place: Place) throws(StoreError) -> [UInt8] {
+    func open(_ bytes: [UInt8], _ place: AssociatedData) throws(StoreError) -> [UInt8] {
         guard let sealer else { return bytes }
         do {
             return try sealer.open(bytes, context: place.context)
@@ -42,11 +46,11 @@ struct Vault {
     }
 
     /// For columns of text: sealed bytes are written in base 64.
-    func seal(text: String, _ place: Place) throws(StoreError) -> String {
+    func seal(text: String, _ place: AssociatedData) throws(StoreError) -> String {
         sealer == nil ? text : Base64.encode(try seal(Array(text.utf8), place))
     }
 
-    func open(text: String, _ place: Place) throws(StoreError) -> [UInt8] {
+    func open(text: String, _ place: AssociatedData) throws(StoreError) -> [UInt8] {
         guard sealer != nil else { return Array(text.utf8) }
         guard let sealed = Base64.decode(text) else {
             throw .failed(reason: "\(place.context): \(SealError.notSealed.description)")
