@@ -9,8 +9,8 @@ func fuzzURL(_ bytes: [UInt8]) {
     precondition(again == url && url.port > 0 && !url.host.isEmpty)
     precondition(url.text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: "\\") })
     guard let address = url.address else { return }
-    precondition(strict.judge(url) == strict.judge(address: address, port: url.port))
-    if address.isLoopback || address.isUnspecified { precondition(strict.judge(url) != .allowed) }
+    precondition(strict.authorize(url) == strict.authorize(address: address, port: url.port))
+    if address.isLoopback || address.isUnspecified { precondition(strict.authorize(url) != .allowed) }
 }
 
 /// An entry of the lists of networks.

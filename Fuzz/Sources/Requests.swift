@@ -125,6 +125,6 @@ private func readHead(_ bytes: [UInt8]) -> RequestHead? {
         let start = texts.map { next($0.count) }
         let pairs = fields.map { (name: next($0.name.count), value: next($0.value.count)) }
         let raw = RawHead(method: start[0], target: start[1], version: start[2], fields: pairs)
-        return raw.flatMap { try? HeadRules(allowedHosts: [], maxBodyBytes: 1 << 20).judge($0) }
+        return raw.flatMap { try? HeadRules(allowedHosts: [], maxBodyBytes: 1 << 20).check($0) }
     }
 }

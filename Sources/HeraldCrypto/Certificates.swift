@@ -17,7 +17,7 @@ public enum Certificates {
     }
 
     /// Whether a private key belongs to the first certificate of a text.
-    public static func judge(key: String, of certificate: String) -> KeyVerdict {
+    public static func check(key: String, of certificate: String) -> KeyVerdict {
         guard (try? CryptoLibrary.prepare()) != nil else { return .unreadable }
         let verdict = Array(key.utf8).withUnsafeBytes { key in
             Array(certificate.utf8).withUnsafeBytes { certificate in

@@ -57,7 +57,7 @@ final class Connection: @unchecked Sendable {
     /// Whether nothing may follow the request on its connection.
     var isLast = false
     /// How often the library may ask for the answer before the connection is suspended.
-    var patience = 0
+    var pollsLeft = 0
     /// Counts requests, so that a late answer can't reach the next one.
     var request: UInt64 = 0
     /// The place in the loop's list.
@@ -73,7 +73,7 @@ final class Connection: @unchecked Sendable {
     /// Shown in the connection's TLS session, which needs it to the end.
     var certificate: ServerCertificate?
     /// Of an answer that goes on over TLS.
-    var passage: StreamPassage?
+    var bridge: TLSStreamBridge?
     /// The answer that is known before it can be queued: a refusal, or one given within `handle`.
     var immediate: Response?
 
@@ -97,7 +97,7 @@ final class Connection: @unchecked Sendable {
         chunks = nil
         isLast = false
         immediate = nil
-        passage = nil
+        bridge = nil
         target.removeAll(keepingCapacity: target.capacity <= 1024)
     }
 }

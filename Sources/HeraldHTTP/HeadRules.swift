@@ -18,7 +18,7 @@ struct HeadRules: Sendable {
     }
 
     /// The head, or the first rule that it breaks.
-    func judge(_ raw: RawHead) throws(RequestFailure) -> RequestHead {
+    func check(_ raw: RawHead) throws(RequestFailure) -> RequestHead {
         let bytes = raw.bytes.span
         let version = try Self.version(bytes, raw.targetEnd..<raw.versionEnd)
         let pathEnd = try Self.pathEnd(bytes, raw.methodEnd..<raw.targetEnd)

@@ -1,7 +1,7 @@
 /// The application behind the server. All functions are called on a loop's thread and must not block.
 public protocol RequestHandler: Sendable {
-    /// Judges a valid head before the body is read. All that the head decides is decided here, once.
-    func judge(_ head: RequestHead, from peer: PeerAddress) -> Judgement
+    /// Decides by its head, before the body is read, whether a request is served. Called once for each valid head.
+    func authorize(_ head: RequestHead, from peer: PeerAddress) -> RequestDecision
 
     /// The response for what the server itself found wrong, so that all errors look alike. The server adds
     /// `Connection: close` and `Retry-After` where the failure asks for them.
@@ -17,7 +17,7 @@ public protocol RequestHandler: Sendable {
 }
 
 /// What becomes of a request whose head has come.
-public enum Judgement: Sendable {
+public enum RequestDecision: Sendable {
     /// Answers at once, and closes the connection if a body was announced.
     case refused(Response)
     /// Whoever takes the request when it is complete.

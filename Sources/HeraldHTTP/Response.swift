@@ -18,7 +18,7 @@ public struct Response: Sendable {
     /// Closes the connection after this answer.
     public var closesConnection: Bool
     /// Milliseconds that the answer is held back, and then the connection is closed: for those who guess. Meanwhile the
-    /// connection costs no more than one without a request. Holds for refusals by `judge`, and for what is answered within
+    /// connection costs no more than one without a request. Holds for refusals by `authorize`, and for what is answered within
     /// `handle`; other answers are late already, and go out at once.
     public var holdMilliseconds = 0
 

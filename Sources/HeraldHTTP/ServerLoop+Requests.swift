@@ -54,11 +54,11 @@ extension ServerLoop {
     ) -> Bool {
         let head: RequestHead
         do {
-            head = try rules.judge(try rawHead(connection, method, version, layout))
+            head = try rules.check(try rawHead(connection, method, version, layout))
         } catch {
             return leave(connection, failure(error), isToHead: method.elementsEqual("HEAD".utf8))
         }
-        switch handler.judge(head, from: connection.peer) {
+        switch handler.authorize(head, from: connection.peer) {
         case .refused(let refusal) where refusal.holdMilliseconds > 0: return hold(connection, refusal)
         case .refused(let refusal):
             if head.hasBody { return leave(connection, refusal, isToHead: head.method == .head) }

@@ -7,7 +7,7 @@ extension ServerLoop {
     /// - Precondition: the connection is suspended, its request complete.
     func detach(_ connection: Connection, _ start: StreamStart) {
         if isStopping { return resume(connection, failure(.stopping)) }
-        if connection.certificate != nil { return openPassage(connection, start) }
+        if connection.certificate != nil { return openBridge(connection, start) }
         let descriptor = herald_mhd_detach(connection.handle, streams.placeholder)
         guard descriptor >= 0 else { return resume(connection, failure(.overloaded)) }
         endWait(of: connection)

@@ -38,11 +38,11 @@ final class ServerLoop: @unchecked Sendable {
     /// Shown to new connections; another thread may replace it.
     let certificate: Mutex<ServerCertificate?>
     /// What watches streams over TLS between two pieces; `nil` without TLS.
-    let passageEpoll: Epoll?
+    let bridgeEpoll: Epoll?
     /// What every answer says about https; `nil`: nothing.
     let strictTransport: String?
     /// By both descriptors of each that is watched.
-    var passages: [Int32: StreamPassage] = [:]
+    var bridges: [Int32: TLSStreamBridge] = [:]
 
     private var daemon: OpaquePointer?
     private let callbacks: UnsafeMutablePointer<herald_mhd>
@@ -94,7 +94,7 @@ final class ServerLoop: @unchecked Sendable {
         callbacks = .allocate(capacity: 1)
         do {
             wakeup = try Wakeup()
-            passageEpoll = configuration.certificate == nil ? nil : try Epoll()
+            bridgeEpoll = configuration.certificate == nil ? nil : try Epoll()
             leaving = try LeavingClients(addresses: addresses, maxBytes: 4 * configuration.maxBodyBytes + 65_536)
         } catch {
             close(socket.descriptor)
@@ -125,8 +125,8 @@ final class ServerLoop: @unchecked Sendable {
             pollfd(fd: wakeup.descriptor, events: Int16(POLLIN), revents: 0),
             pollfd(fd: leaving.descriptor, events: Int16(POLLIN), revents: 0),
         ]
-        if let passageEpoll {
-            descriptors.append(pollfd(fd: passageEpoll.descriptor, events: Int16(POLLIN), revents: 0))
+        if let bridgeEpoll {
+            descriptors.append(pollfd(fd: bridgeEpoll.descriptor, events: Int16(POLLIN), revents: 0))
         }
         while !(isStopping && hasFlushed) {
             let isReady = mustRunAgain || herald_mhd_is_ready(daemon) != 0
@@ -141,7 +141,7 @@ final class ServerLoop: @unchecked Sendable {
             }
             // Before the run: a resumption wakes nobody, and nothing else would make the library look at it.
             for mail in mailbox.takeAll() { read(mail) }
-            if !passages.isEmpty { lookAtPassages() }
+            if !bridges.isEmpty { lookAtBridges() }
             if !leaving.isEmpty { leaving.look() }
             if now >= nextExpiry { expire() }
             round += 1
@@ -188,7 +188,7 @@ final class ServerLoop: @unchecked Sendable {
             guard connection.request == request, connection.isWaiting else { break }
             if connection.phase == .suspended { return detach(connection, start) }
             // Only a suspended connection lets its socket go: in the run that comes it will be.
-            connection.patience = 1
+            connection.pollsLeft = 1
             post(mail)
         case .stopAccepting(let done):
             stopAccepting()
@@ -201,7 +201,7 @@ final class ServerLoop: @unchecked Sendable {
                 resume(connection, failure(.stopping))
             }
             for connection in connections where connection.phase == .held { release(connection) }
-            for connection in connections { connection.passage?.resume(isOver: true) }
+            for connection in connections { connection.bridge?.resume(isOver: true) }
         }
     }
 

@@ -40,7 +40,7 @@ public struct AddressGuard: Sendable {
     }
 
     /// - Parameter host: of the URL, when that is a name.
-    public func judge(address: IPAddress, port: UInt16, host: String? = nil) -> Verdict {
+    public func authorize(address: IPAddress, port: UInt16, host: String? = nil) -> Verdict {
         let inner = address.translated ?? address.isatap ?? address.sixToFour
         for face in [address, inner].compactMap(\.self) {
             if isOwn(face, port) { return .refused(rule: "Herald's own address") }
@@ -58,10 +58,10 @@ public struct AddressGuard: Sendable {
     }
 
     /// What can be said of a URL before its name is resolved: at registration, a refused address is an error there.
-    public func judge(_ url: CallbackURL) -> Verdict {
+    public func authorize(_ url: CallbackURL) -> Verdict {
         if let rule = denyHosts.first(where: { $0.matches(url.host) }) { return .refused(rule: "denied host \(rule)") }
         guard let address = url.address else { return .allowed }
-        return judge(address: address, port: url.port)
+        return authorize(address: address, port: url.port)
     }
 
     private func judgeRange(_ address: IPAddress, _ port: UInt16) -> Verdict {

@@ -17,7 +17,7 @@ public struct CallbackRules: Sendable {
         do throws(CallbackURLError) {
             let url = try CallbackURL(text)
             text = url.text
-            guard case .refused(let rule) = addressGuard.judge(url) else { return [] }
+            guard case .refused(let rule) = addressGuard.authorize(url) else { return [] }
             return [FieldError("/url", "is an address that callbacks must not reach: \(rule)")]
         } catch {
             return [FieldError("/url", error.description)]
@@ -60,7 +60,7 @@ public struct CallbackRules: Sendable {
         case (let certificate?, let key?):
             // What is no certificate was said above, and no key belongs to it.
             guard Certificates.count(in: certificate) > 0 else { break }
-            switch isText(key) ? Certificates.judge(key: key, of: certificate) : .unreadable {
+            switch isText(key) ? Certificates.check(key: key, of: certificate) : .unreadable {
             case .fits: break
             case .unreadable:
                 check(

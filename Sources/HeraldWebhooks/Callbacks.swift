@@ -69,7 +69,7 @@ func onOpenSocket(
             transfer.refusal = "not an internet address"
             return -1
         }
-        if case .refused(let rule) = transfer.judge(address, port) {
+        if case .refused(let rule) = transfer.authorize(address, port) {
             transfer.refusal = rule
             return -1
         }
@@ -105,7 +105,7 @@ func onRequest(
             transfer.refusal = "not an internet address"
             return CURL_PREREQFUNC_ABORT
         }
-        guard case .refused(let rule) = transfer.judge(address, port) else {
+        guard case .refused(let rule) = transfer.authorize(address, port) else {
             transfer.note(peer: address, port: port)
             return CURL_PREREQFUNC_OK
         }

@@ -5,12 +5,12 @@ import HeraldCore
 /// How libcurl says that a transfer failed, in our words.
 enum CurlResult {
     static func verdict(_ code: Int32, status: Int, _ transfer: Transfer) -> CallbackOutcome.Verdict {
-        if let rule = transfer.refusal { return .failed(.refused, detail: rule) }
+        if let rule = transfer.refusal { return .failed(.addressBlocked, detail: rule) }
         let text = message(code, transfer)
         switch code {
         case HERALD_CURL_TIMEOUT: return .failed(.timeout, detail: text)
         case HERALD_CURL_CONNECT: return .failed(.connect, detail: text)
-        case HERALD_CURL_RESOLVE: return .failed(.name, detail: text)
+        case HERALD_CURL_RESOLVE: return .failed(.nameResolution, detail: text)
         case HERALD_CURL_HANDSHAKE, HERALD_CURL_CERTIFICATE, HERALD_CURL_CIPHER, HERALD_CURL_CLIENT_CERTIFICATE,
             HERALD_CURL_CA_FILE, HERALD_CURL_PIN:
             return .failed(.tls, detail: text)

@@ -109,7 +109,7 @@ extension CurlSender {
         let duration = (Self.now() - startedAt) / 1000
         var transport = TransportRecord()
         // It took its time for nothing else.
-        if case .failed(.name, _) = verdict { transport.lookup = duration }
+        if case .failed(.nameResolution, _) = verdict { transport.lookup = duration }
         ended.append((callback.token, CallbackOutcome(verdict: verdict, duration: duration, transport: transport)))
     }
 

@@ -36,7 +36,7 @@ extension CurlSender {
                         deadline: now + min(Self.lookupTime, Self.time(for: target))))
             }
         } catch {
-            end(callback, .failed(.refused, detail: error.detail), startedAt: now)
+            end(callback, .failed(.addressBlocked, detail: error.detail), startedAt: now)
         }
     }
 
@@ -85,7 +85,7 @@ extension CurlSender {
             case .addresses(let addresses):
                 target.settle(addresses, expiresAt: entry.expiresAt, configuration.addressGuard)
             case .failed(let reason):
-                target.reach = .closed(.name, detail: "\(host): \(reason)")
+                target.reach = .closed(.nameResolution, detail: "\(host): \(reason)")
                 target.reachExpiresAt = entry.expiresAt
             }
             advance(waiting.callback, target, startedAt: waiting.startedAt, now)
@@ -100,7 +100,8 @@ extension CurlSender {
             lookups[host] = left.isEmpty ? nil : left
             for waiting in left { nextLookupDeadline = min(nextLookupDeadline, waiting.deadline) }
             for waiting in expired {
-                let verdict = CallbackOutcome.Verdict.failed(.name, detail: "\(host): no answer to the lookup in time")
+                let verdict = CallbackOutcome.Verdict.failed(
+                    .nameResolution, detail: "\(host): no answer to the lookup in time")
                 endOpen(waiting.callback, waiting.target, verdict, startedAt: waiting.startedAt)
             }
         }
@@ -123,7 +124,8 @@ extension CurlSender {
         case .closed(let failure, let detail):
             endOpen(callback, target, .failed(failure, detail: detail), startedAt: startedAt)
         case .unknown:
-            endOpen(callback, target, .failed(.name, detail: "the host was not looked up"), startedAt: startedAt)
+            endOpen(
+                callback, target, .failed(.nameResolution, detail: "the host was not looked up"), startedAt: startedAt)
         }
     }
 

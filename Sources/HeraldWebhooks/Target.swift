@@ -8,7 +8,7 @@ final class Target {
     enum Reach {
         /// The name has to be looked up.
         case unknown
-        /// All addresses were judged.
+        /// All addresses are allowed.
         case open([Pin])
         case closed(CallbackFailure, detail: String)
     }
@@ -77,8 +77,8 @@ final class Target {
         }
         headerBlock = block.flatMap { Array($0.utf8) + [0x0D, 0x0A] }
         handshakeHeaders = HeaderList(Self.handshakeLines(delegate, origin: origin) + names + codings + own)
-        if case .refused(let rule) = addressGuard.judge(url) {
-            reach = .closed(.refused, detail: rule)
+        if case .refused(let rule) = addressGuard.authorize(url) {
+            reach = .closed(.addressBlocked, detail: rule)
             reachExpiresAt = .max
         } else if let address = url.address {
             settle([address], expiresAt: .max, addressGuard)
@@ -122,12 +122,12 @@ final class Target {
 
     var multi: Multi.Kind { delegate.settings.httpVersion == .http2 ? .http2 : .http1 }
 
-    /// Judges the addresses of the host. One that is refused closes them all.
+    /// Authorizes the addresses of the host. One that is refused closes them all.
     func settle(_ addresses: [IPAddress], expiresAt: Int64, _ addressGuard: AddressGuard) {
         reachExpiresAt = expiresAt
         for address in addresses {
-            if case .refused(let rule) = addressGuard.judge(address: address, port: url.port, host: name) {
-                reach = .closed(.refused, detail: rule)
+            if case .refused(let rule) = addressGuard.authorize(address: address, port: url.port, host: name) {
+                reach = .closed(.addressBlocked, detail: rule)
                 return
             }
         }
@@ -143,7 +143,7 @@ final class Target {
     }
 }
 
-/// An address that was judged, and how libcurl is told to dial it.
+/// An address that is allowed, and how libcurl is told to dial it.
 final class Pin {
     let address: IPAddress
     let port: UInt16

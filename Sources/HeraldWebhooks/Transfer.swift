@@ -201,8 +201,8 @@ final class Transfer {
     /// How many bytes of a body it sends.
     var bodySize: Int { isHandshake ? 0 : payload?.range.count ?? 0 }
 
-    func judge(_ address: IPAddress, _ port: UInt16) -> AddressGuard.Verdict {
-        addressGuard.judge(address: address, port: port, host: target?.name)
+    func authorize(_ address: IPAddress, _ port: UInt16) -> AddressGuard.Verdict {
+        addressGuard.authorize(address: address, port: port, host: target?.name)
     }
 
     func note(peer address: IPAddress, port: UInt16) {

@@ -40,7 +40,7 @@ final class TestApplication: RequestHandler, AdmittedRequest {
         }
     }
 
-    func judge(_ head: RequestHead, from peer: PeerAddress) -> Judgement {
+    func authorize(_ head: RequestHead, from peer: PeerAddress) -> RequestDecision {
         switch head.path {
         case "/refused": .refused(.text(405, "no"))
         case "/late": .refused(Self.late)

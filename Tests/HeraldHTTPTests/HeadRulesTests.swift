@@ -10,7 +10,7 @@ struct HeadRulesTests {
         fields: [(String, String)] = []
     ) throws(RequestFailure) -> RequestHead {
         let rules = HeadRules(allowedHosts: ["localhost", "::1"], maxBodyBytes: 1000)
-        return try rules.judge(head(method, target, version, (host.map { [("Host", $0)] } ?? []) + fields))
+        return try rules.check(head(method, target, version, (host.map { [("Host", $0)] } ?? []) + fields))
     }
 
     private static func head(

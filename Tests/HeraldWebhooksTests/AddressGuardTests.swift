@@ -6,7 +6,7 @@ import Testing
 
     private func verdict(_ guardian: AddressGuard, _ text: String, _ port: UInt16 = 443) throws -> AddressGuard.Verdict
     {
-        guardian.judge(address: try #require(IPAddress(text)), port: port)
+        guardian.authorize(address: try #require(IPAddress(text)), port: port)
     }
 
     /// First and last address of each refused range, and their neighbours outside where those are open.
@@ -130,7 +130,7 @@ import Testing
                 allow: try rules("169.254.169.254/31", "169.254.170.2/31", "169.254.170.22/31", "fd00:ec2::22/127"),
                 allowHosts: [try #require(HostRule("hooks.internal"))])
             let address = try #require(IPAddress(text))
-            #expect(named.judge(address: address, port: 80, host: "hooks.internal") != .allowed, "\(text)")
+            #expect(named.authorize(address: address, port: 80, host: "hooks.internal") != .allowed, "\(text)")
         }
         for text in ["169.254.170.2", "169.254.170.23", "fd00:ec2::23"] {
             #expect(try verdict(AddressGuard(allow: try rules(text)), text) == .allowed, "\(text)")

@@ -24,7 +24,7 @@ import Testing
         sender.start(Callback(token: 1, delegate: delegate, event: event(), attempt: 1))
         var outcomes: [CallbackOutcome] = []
         while outcomes.isEmpty { sender.poll(nanoseconds: nil) { outcomes.append($1) } }
-        #expect(outcomes.map(\.verdict) == [.failed(.refused, detail: "loopback 127.0.0.0/8")])
+        #expect(outcomes.map(\.verdict) == [.failed(.addressBlocked, detail: "loopback 127.0.0.0/8")])
         sender.close { _, _ in }
     }
 

@@ -198,7 +198,7 @@ import Testing
             receiver.close()
             loop.stop()
         }
-        #expect(await loop.send(delegate2(receiver.url())).failure == .refused)
+        #expect(await loop.send(delegate2(receiver.url())).failure == .addressBlocked)
         #expect(receiver.connectionCount == 0)
     }
 }

@@ -44,7 +44,7 @@ import Testing
         let target = delegate("http://localhost:\(receiver.port)/")
         #expect(await loop.send(target).isSuccess)
         let outcome = await strict.send(target)
-        #expect(outcome.failure == .refused)
+        #expect(outcome.failure == .addressBlocked)
         #expect(outcome.detail.hasPrefix("loopback"))
         #expect(receiver.connectionCount == 1)
     }
@@ -83,7 +83,7 @@ import Testing
             resolver.close()
         }
         let outcome = await loop.send(delegate("http://mixed.example:\(receiver.port)/"))
-        #expect(outcome.failure == .refused)
+        #expect(outcome.failure == .addressBlocked)
         #expect(outcome.detail.contains("private network 10.0.0.0/8") || outcome.detail.contains("metadata address"))
         #expect(receiver.connectionCount == 0)
     }
@@ -97,9 +97,9 @@ import Testing
             loop.stop()
         }
         let outcome = await loop.send(delegate(receiver.url()))
-        #expect(outcome.verdict == .failed(.refused, detail: "loopback 127.0.0.0/8"))
+        #expect(outcome.verdict == .failed(.addressBlocked, detail: "loopback 127.0.0.0/8"))
         let unusable = await loop.send(delegate("http://u:p@example.com/"))
-        #expect(unusable.failure == .refused)
+        #expect(unusable.failure == .addressBlocked)
         #expect(!unusable.detail.contains("u:p"))
         #expect(receiver.connectionCount == 0)
     }
@@ -113,8 +113,8 @@ import Testing
             resolver.close()
         }
         let outcome = await loop.send(delegate("http://nowhere.example/"))
-        #expect(outcome.verdict == .failed(.name, detail: "nowhere.example: Name or service not known"))
-        #expect(try await emptyAnswer().failure == .name)
+        #expect(outcome.verdict == .failed(.nameResolution, detail: "nowhere.example: Name or service not known"))
+        #expect(try await emptyAnswer().failure == .nameResolution)
     }
 
     private func emptyAnswer() async throws -> CallbackOutcome {
@@ -148,7 +148,7 @@ import Testing
         async let same = loop.send(delegate("http://slow.example/", key: 2, timeout: 1))
         #expect(await loop.send(delegate("http://fast.example:\(receiver.port)/", key: 3)).isSuccess)
         for outcome in await [slow, same] {
-            #expect(outcome.failure == .name)
+            #expect(outcome.failure == .nameResolution)
             #expect(outcome.detail == "slow.example: no answer to the lookup in time")
             #expect(outcome.duration >= 900_000)
         }

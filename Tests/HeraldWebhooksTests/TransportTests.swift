@@ -79,7 +79,7 @@ import Testing
         #expect(refused.failure == .connect)
         #expect(refused.transport.connect > 0 && !refused.transport.isReused, "\(refused.transport)")
         let unknown = await loop.send(delegate("http://hooks.example:\(port)/"))
-        #expect(unknown.failure == .name)
+        #expect(unknown.failure == .nameResolution)
         #expect(unknown.transport.lookup >= 20_000, "\(unknown.transport)")
     }
 

@@ -73,7 +73,7 @@ public final class HeraldService: RequestHandler {
 
     // MARK: RequestHandler
 
-    public func judge(_ head: RequestHead, from peer: PeerAddress) -> Judgement {
+    public func authorize(_ head: RequestHead, from peer: PeerAddress) -> RequestDecision {
         do throws(Problem) {
             return .admitted(try admit(head, peer))
         } catch {

@@ -133,7 +133,7 @@ extension CallbackOutcome {
     /// and was silent would most likely get it twice.
     fileprivate var isUnanswered: Bool {
         guard case .failed(let failure, _) = verdict else { return false }
-        return [.connect, .protocolError, .name].contains(failure)
+        return [.connect, .protocolError, .nameResolution].contains(failure)
     }
 }
 

@@ -19,7 +19,7 @@ struct Server {
     private let resolver: Resolver
     private let delegateLog: DelegateLog
     /// The admin key that was made at this start, if one was.
-    private let firstKey: FirstKey?
+    private let bootstrapKey: BootstrapKey?
 
     /// - Returns: the exit code.
     static func run(_ settings: Settings) throws(CommandError) -> Int32 {
@@ -57,10 +57,10 @@ struct Server {
         self.settings = settings
         self.log = log
         let descriptors = DescriptorLimit.raise()
-        let gate = Gate()
+        let startup = StartupHandler()
         var listening = Self.httpConfiguration(settings, descriptors)
         listening.certificate = try settings.tls?.load()
-        http = try HTTPServer(listening, handler: gate)
+        http = try HTTPServer(listening, handler: startup)
         do {
             resolver = Resolver()
             let guardian = Self.addressGuard(settings, port: http.port)
@@ -85,9 +85,9 @@ struct Server {
             hub.addDelegate(delegateLog, description: "Log: what becomes of the delegates")
             hub.registry.delegates.addDelegate(delegateLog)
             let needsKey = !settings.listen.isLoopback && !settings.allowAnonymous
-            firstKey =
+            bootstrapKey =
                 needsKey && settings.adminKey == nil && hub.keys.isEmpty
-                ? try FirstKey(hub, folder: settings.data, isOnTerminal: isatty(STDERR_FILENO) == 1) : nil
+                ? try BootstrapKey(hub, folder: settings.data, isOnTerminal: isatty(STDERR_FILENO) == 1) : nil
             var serving = HeraldService.Configuration()
             serving.operatorKey = settings.adminKey
             serving.requestsPerSecond = settings.requestsPerSecond
@@ -101,7 +101,7 @@ struct Server {
             }
             serving.httpStatistics = { [http] in http.statistics }
             service = HeraldService(hub: hub, configuration: serving)
-            gate.open(service)
+            startup.open(service)
         } catch {
             http.stop()
             throw error
@@ -111,12 +111,12 @@ struct Server {
     /// "listening" comes last: whoever waits for it has read the warnings.
     private func announce() {
         if let risk = settings.tls?.risk { log.warning("the private key is not private", ["risk": risk]) }
-        if let firstKey {
+        if let bootstrapKey {
             // Whatever level is logged: there is no second chance.
             log.insist(.warning, "made an admin key, since others can reach this address") {
-                ["file": firstKey.file, "then": firstKey.file.map { _ in "delete the file" }]
+                ["file": bootstrapKey.file, "then": bootstrapKey.file.map { _ in "delete the file" }]
             }
-            if let text = firstKey.text { Output.note("\n    The admin key, shown this once: \(text)\n\n") }
+            if let text = bootstrapKey.text { Output.note("\n    The admin key, shown this once: \(text)\n\n") }
         }
         if isOpen && !settings.listen.isLoopback {
             log.warning("anyone who reaches this address can do everything", ["listen": settings.listen.description])

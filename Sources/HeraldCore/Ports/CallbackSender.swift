@@ -106,9 +106,9 @@ public struct TransportRecord: Equatable, Sendable {
 public enum CallbackFailure: String, Sendable, CaseIterable {
     case timeout
     case connect = "connection_failed"
-    case name = "name_not_resolved"
+    case nameResolution = "name_not_resolved"
     /// The address guard said no; the detail names the rule.
-    case refused = "address_refused"
+    case addressBlocked = "address_refused"
     case tls = "tls_failed"
     /// The connection broke, or what came was not HTTP.
     case protocolError = "protocol_error"

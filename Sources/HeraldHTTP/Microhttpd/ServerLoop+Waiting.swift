@@ -7,11 +7,11 @@ internal import Synchronization
 // looks at it again after a millisecond only, unless something else has happened. What takes longer is suspended.
 extension ServerLoop {
     /// Runs of the library, which may follow each other at once or take a millisecond each.
-    private static let patience = 16
+    private static let pollsBeforeSuspend = 16
 
     func beginWait(of connection: Connection) {
         connection.phase = .waiting
-        connection.patience = Self.patience
+        connection.pollsLeft = Self.pollsBeforeSuspend
         asked += 1
         counters.waitingRequests.addFromOneThread(1)
         setDeadline(connection, seconds: configuration.answerDeadlineSeconds)
@@ -19,8 +19,8 @@ extension ServerLoop {
 
     /// The library asks. It closes the connection when this returns `false`.
     func goOnWaiting(_ connection: Connection) -> Bool {
-        connection.patience -= 1
-        if connection.patience <= 0 {
+        connection.pollsLeft -= 1
+        if connection.pollsLeft <= 0 {
             asked -= 1
             connection.phase = .suspended
             MHD_suspend_connection(connection.handle)

@@ -38,7 +38,7 @@ struct FlowControlTests {
         (.answered(503), .rejection), (.answered(301), .failure), (.answered(400), .failure),
         (.answered(410), .failure), (.answered(500), .failure), (.answered(502), .failure),
         (.answered(504), .failure), (failed(.timeout), .hang), (failed(.connect), .unreachable),
-        (failed(.name), .unreachable), (failed(.refused), .unreachable), (failed(.tls), .unreachable),
+        (failed(.nameResolution), .unreachable), (failed(.addressBlocked), .unreachable), (failed(.tls), .unreachable),
         (failed(.protocolError), .failure),
     ]
     private static func failed(_ failure: CallbackFailure) -> CallbackOutcome {

@@ -7,7 +7,7 @@ internal import HeraldRuntime
 /// both ends: the near socket for bytes, the client's for its leaving, which the library doesn't notice then.
 ///
 /// The loop's thread only.
-final class StreamPassage {
+final class TLSStreamBridge {
     private let connection: Connection
     /// Our end. The far one is the streams' thread's.
     let near: Int32
@@ -22,19 +22,19 @@ final class StreamPassage {
 
     deinit { close(near) }
 
-    /// A passage and the descriptor of its far end. `nil` without descriptors.
-    static func open(_ connection: Connection) -> (passage: StreamPassage, far: Int32)? {
+    /// A bridge and the descriptor of its far end. `nil` without descriptors.
+    static func open(_ connection: Connection) -> (bridge: TLSStreamBridge, far: Int32)? {
         var pair: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         guard socketpair(AF_UNIX, type, 0, &pair) == 0 else { return nil }
-        return (StreamPassage(connection, near: pair[0]), pair[1])
+        return (TLSStreamBridge(connection, near: pair[0]), pair[1])
     }
 
-    /// The response whose body is what comes through; it keeps the passage.
+    /// The response whose body is what comes through; it keeps the bridge.
     func makeResponse() -> OpaquePointer? {
         let owner = Unmanaged.passRetained(self).toOpaque()
-        guard let response = herald_mhd_stream(owner, readPassage, releasePassage) else {
-            releasePassage(owner)
+        guard let response = herald_mhd_stream(owner, readBridge, releaseBridge) else {
+            releaseBridge(owner)
             return nil
         }
         return response
@@ -70,7 +70,7 @@ final class StreamPassage {
     }
 }
 
-extension StreamPassage {
+extension TLSStreamBridge {
     /// The library corks the socket of an answer without known end, so that the system would hold a piece back for
     /// 200 ms. It does so once, and this is what it is undone by.
     private func push() {
@@ -81,13 +81,13 @@ extension StreamPassage {
     }
 }
 
-private func readPassage(
+private func readBridge(
     _ owner: UnsafeMutableRawPointer?, _ position: UInt64, _ buffer: UnsafeMutablePointer<CChar>?, _ room: Int
 ) -> Int {
     guard let owner, let buffer else { return HERALD_MHD_STREAM_FAILED }
-    return Unmanaged<StreamPassage>.fromOpaque(owner).takeUnretainedValue().read(buffer, room)
+    return Unmanaged<TLSStreamBridge>.fromOpaque(owner).takeUnretainedValue().read(buffer, room)
 }
 
-private func releasePassage(_ owner: UnsafeMutableRawPointer?) {
-    if let owner { Unmanaged<StreamPassage>.fromOpaque(owner).release() }
+private func releaseBridge(_ owner: UnsafeMutableRawPointer?) {
+    if let owner { Unmanaged<TLSStreamBridge>.fromOpaque(owner).release() }
 }

@@ -6,7 +6,7 @@ import Synchronization
 
 /// The admin key that a server makes for itself when it starts where others can reach it and there is none. It is shown once:
 /// on the terminal, or in a file that only the server's user can read; never in the log, which goes to others.
-struct FirstKey {
+struct BootstrapKey {
     /// Its text, which is kept nowhere; `nil` when the file has it.
     let text: String?
     /// The file; `nil` when the terminal shows it.

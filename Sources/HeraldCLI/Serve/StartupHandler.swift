@@ -4,7 +4,7 @@ import Synchronization
 
 /// Stands in front of the service while it starts: the port is taken first, since the address guard must know it.
 // @unchecked: `service` is written once, before `isOpen`, and read only by who has seen `isOpen`.
-final class Gate: RequestHandler, @unchecked Sendable {
+final class StartupHandler: RequestHandler, @unchecked Sendable {
     private let isOpen = Atomic(false)
     private var service: HeraldService?
 
@@ -16,8 +16,8 @@ final class Gate: RequestHandler, @unchecked Sendable {
 
     private var opened: HeraldService? { isOpen.load(ordering: .acquiring) ? service : nil }
 
-    func judge(_ head: RequestHead, from peer: PeerAddress) -> Judgement {
-        opened?.judge(head, from: peer) ?? .refused(Self.starting)
+    func authorize(_ head: RequestHead, from peer: PeerAddress) -> RequestDecision {
+        opened?.authorize(head, from: peer) ?? .refused(Self.starting)
     }
 
     func mayWait(_ head: RequestHead) -> Bool { opened?.mayWait(head) ?? false }
