@@ -46,7 +46,9 @@ func fuzzDelegate(_ bytes: [UInt8]) {
     if let registration = try? DelegateInput.registration(document, check) {
         precondition((1...64).contains(registration.settings.events.count))
         precondition(
-            registration.settings.headers.allSatisfy { HeaderRules.problem(name: $0.key, value: $0.value) == nil })
+            registration.settings.headers.allSatisfy {
+                CallbackHeaderRules.problem(name: $0.key, value: $0.value) == nil
+            })
     }
     _ = try? DelegateInput.patch(document, check)
 }

@@ -4,11 +4,11 @@ internal import Synchronization
 ///
 /// It keeps the server's loop, and so the handler: a handler that keeps responders should let them go after `stop`.
 public final class Responder: Sendable {
-    private let connection: Connection
+    private let connection: ClientConnection
     private let request: UInt64
     private let isUsed = Atomic(false)
 
-    init(_ connection: Connection, request: UInt64) {
+    init(_ connection: ClientConnection, request: UInt64) {
         self.connection = connection
         self.request = request
     }

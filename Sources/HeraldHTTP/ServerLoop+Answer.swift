@@ -6,7 +6,7 @@ internal import Synchronization
 extension ServerLoop {
     /// Any thread. From within `handle` the answer goes out at once; otherwise it is mail.
     /// - Parameter response: nil if the responder was let go.
-    func answer(_ connection: Connection, _ request: UInt64, _ response: Response?) {
+    func answer(_ connection: ClientConnection, _ request: UInt64, _ response: Response?) {
         if isOwnThread, connection.request == request, connection.phase == .handling {
             connection.immediate = response ?? failure(.unanswered)
         } else {
@@ -25,7 +25,7 @@ extension ServerLoop {
     }
 
     /// Answers a waiting request. All answers of one batch of mail are written by the `MHD_run` after it.
-    func resume(_ connection: Connection, _ response: Response) {
+    func resume(_ connection: ClientConnection, _ response: Response) {
         let isSuspended = connection.phase == .suspended
         endWait(of: connection)
         // If it isn't taken, the library asks for an answer again, and is told to close.
@@ -34,7 +34,7 @@ extension ServerLoop {
     }
 
     /// Puts the response off. The library lets the connection alone until `release`, and then asks again.
-    func hold(_ connection: Connection, _ response: Response) -> Bool {
+    func hold(_ connection: ClientConnection, _ response: Response) -> Bool {
         var response = response
         response.closesConnection = true
         // What is suspended when the library stops would be its end.
@@ -47,13 +47,13 @@ extension ServerLoop {
     }
 
     /// The response that was put off is due.
-    func release(_ connection: Connection) {
+    func release(_ connection: ClientConnection) {
         setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
         MHD_resume_connection(connection.handle)
     }
 
     /// Hands the response to the library. False: close the connection.
-    func queue(_ connection: Connection, _ response: Response) -> Bool {
+    func queue(_ connection: ClientConnection, _ response: Response) -> Bool {
         connection.phase = .answered
         setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
         let status = (200...599).contains(response.status) ? response.status : 500

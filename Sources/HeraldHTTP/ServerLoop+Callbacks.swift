@@ -40,11 +40,11 @@ private func loop(_ owner: UnsafeMutableRawPointer?) -> ServerLoop? {
 /// library the connection until `mhdClosed`.
 private func lend<Result>(
     _ owner: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, otherwise: Result,
-    _ body: (ServerLoop, Connection) -> Result
+    _ body: (ServerLoop, ClientConnection) -> Result
 ) -> Result {
     guard let owner, let context else { return otherwise }
     return Unmanaged<ServerLoop>.fromOpaque(owner)._withUnsafeGuaranteedRef { loop in
-        Unmanaged<Connection>.fromOpaque(context)._withUnsafeGuaranteedRef { body(loop, $0) }
+        Unmanaged<ClientConnection>.fromOpaque(context)._withUnsafeGuaranteedRef { body(loop, $0) }
     }
 }
 
@@ -65,7 +65,7 @@ private func mhdOpened(_ owner: UnsafeMutableRawPointer?, _ handle: OpaquePointe
 
 private func mhdClosed(_ owner: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?) {
     guard let loop = loop(owner), let context else { return }
-    loop.remove(Unmanaged<Connection>.fromOpaque(context).takeRetainedValue())
+    loop.remove(Unmanaged<ClientConnection>.fromOpaque(context).takeRetainedValue())
 }
 
 private func mhdBegan(

@@ -13,15 +13,15 @@ extension ServerLoop {
     /// How long nobody is searched for again when nobody could be made to go.
     private static let pauseNanoseconds: Int64 = 100_000_000
 
-    func setDeadline(_ connection: Connection, seconds: Int) {
+    func setDeadline(_ connection: ClientConnection, seconds: Int) {
         setDeadline(connection, milliseconds: seconds * 1_000)
     }
 
-    func setDeadline(_ connection: Connection, milliseconds: Int) {
+    func setDeadline(_ connection: ClientConnection, milliseconds: Int) {
         setDeadline(connection, now + Int64(milliseconds) * 1_000_000)
     }
 
-    func setDeadline(_ connection: Connection, _ deadline: Int64) {
+    func setDeadline(_ connection: ClientConnection, _ deadline: Int64) {
         connection.deadline = deadline
         nextExpiry = min(nextExpiry, deadline)
     }
@@ -38,7 +38,7 @@ extension ServerLoop {
         nextExpiry = next == .max ? next : max(next, now + 50_000_000)
     }
 
-    private func expire(_ connection: Connection) {
+    private func expire(_ connection: ClientConnection) {
         if connection.isWaiting {
             resume(connection, failure(.timedOut))
         } else if connection.phase == .idle, connection.isUnseen {
@@ -66,7 +66,7 @@ extension ServerLoop {
     }
 
     /// The library sees the end of the stream in its next round and closes the connection.
-    private func cut(_ connection: Connection, isLate: Bool) {
+    private func cut(_ connection: ClientConnection, isLate: Bool) {
         connection.deadline = .max
         if isLate { counters.expiredConnections.addFromOneThread(1) }
         shutdown(herald_mhd_descriptor(connection.handle), Int32(SHUT_RDWR))
@@ -78,7 +78,7 @@ extension ServerLoop {
     func makeRoom() {
         guard connections.count >= maxConnections, isAccepting.load(ordering: .relaxed) else { return }
         if now < nextRoom { return }
-        var candidates: [(rank: Int64, connection: Connection)] = []
+        var candidates: [(rank: Int64, connection: ClientConnection)] = []
         for connection in connections where connection.deadline != .max {
             switch connection.phase {
             case .idle: candidates.append((connection.since - now, connection))

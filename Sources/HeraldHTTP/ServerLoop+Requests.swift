@@ -4,9 +4,9 @@ internal import Synchronization
 // The life of a connection and of each request on it, in the order of its phases. Functions that return a Bool close
 // the connection with false.
 extension ServerLoop {
-    func add(_ handle: OpaquePointer, _ peer: PeerAddress) -> Connection {
+    func add(_ handle: OpaquePointer, _ peer: PeerAddress) -> ClientConnection {
         hasAdvanced = true
-        let connection = Connection(self, peer: peer, handle: handle, deadline: 0)
+        let connection = ClientConnection(self, peer: peer, handle: handle, deadline: 0)
         setDeadline(connection, seconds: configuration.requestDeadlineSeconds)
         connection.index = connections.count
         connections.append(connection)
@@ -15,7 +15,7 @@ extension ServerLoop {
         return connection
     }
 
-    func remove(_ connection: Connection) {
+    func remove(_ connection: ClientConnection) {
         refuseFirstLine(of: connection)
         connection.phase = .closed
         connection.reset()
@@ -31,13 +31,13 @@ extension ServerLoop {
     }
 
     /// The certificate of this moment, for the connection's whole life. Without one there is no handshake.
-    func showCertificate(_ connection: Connection, _ session: UnsafeMutableRawPointer) {
+    func showCertificate(_ connection: ClientConnection, _ session: UnsafeMutableRawPointer) {
         connection.certificate = certificate.withLock { $0 }
         if connection.certificate?.show(in: session) != true { connection.deadline = now }
     }
 
     /// The request line has come. The target is copied now, because the library is about to take it apart in place.
-    func begin(_ connection: Connection, _ target: RawHead.Bytes) {
+    func begin(_ connection: ClientConnection, _ target: RawHead.Bytes) {
         hasAdvanced = true
         connection.phase = .head
         connection.target.append(contentsOf: target)
@@ -50,7 +50,7 @@ extension ServerLoop {
 
     /// The head has come, the body has not: the only moment to refuse it without reading it.
     func readHead(
-        _ connection: Connection, _ method: RawHead.Bytes, _ version: RawHead.Bytes, _ layout: HeadLayout
+        _ connection: ClientConnection, _ method: RawHead.Bytes, _ version: RawHead.Bytes, _ layout: HeadLayout
     ) -> Bool {
         let head: RequestHead
         do {
@@ -80,7 +80,7 @@ extension ServerLoop {
     }
 
     private func rawHead(
-        _ connection: Connection, _ method: RawHead.Bytes, _ version: RawHead.Bytes, _ layout: HeadLayout
+        _ connection: ClientConnection, _ method: RawHead.Bytes, _ version: RawHead.Bytes, _ layout: HeadLayout
     ) throws(RequestFailure) -> RawHead {
         let count = Int(herald_mhd_read_fields(connection.handle, fields.baseAddress, UInt32(fields.count)))
         let size = herald_mhd_head_size(connection.handle)
@@ -106,7 +106,7 @@ extension ServerLoop {
     }
 
     /// A piece of the body. All of it is taken always; the library would wait for ever otherwise.
-    func take(_ connection: Connection, _ data: RawHead.Bytes) -> Bool {
+    func take(_ connection: ClientConnection, _ data: RawHead.Bytes) -> Bool {
         hasAdvanced = true
         if let chunks = connection.chunks, connection.phase == .body,
             !(data.baseAddress.map(chunks.isSound(before:)) ?? true)
@@ -123,7 +123,7 @@ extension ServerLoop {
     }
 
     /// The request is complete.
-    func complete(_ connection: Connection) -> Bool {
+    func complete(_ connection: ClientConnection) -> Bool {
         switch connection.phase {
         case .body: hasAdvanced = true
         case .waiting: return goOnWaiting(connection)
@@ -152,7 +152,7 @@ extension ServerLoop {
     }
 
     /// The answer is written, or the request was broken off.
-    func finish(_ connection: Connection) {
+    func finish(_ connection: ClientConnection) {
         hasAdvanced = true
         connection.finishedIn = round
         if connection.phase == .left { return }

@@ -5,7 +5,7 @@ internal import Synchronization
 // resumed, and notice no client that leaves. So a stream takes the socket, and the library lets the rest go.
 extension ServerLoop {
     /// - Precondition: the connection is suspended, its request complete.
-    func detach(_ connection: Connection, _ start: StreamStart) {
+    func detach(_ connection: ClientConnection, _ start: StreamStart) {
         if isStopping { return resume(connection, failure(.stopping)) }
         if connection.certificate != nil { return openBridge(connection, start) }
         let descriptor = herald_mhd_detach(connection.handle, streams.placeholder)

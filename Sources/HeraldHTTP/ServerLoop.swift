@@ -12,9 +12,9 @@ internal import Synchronization
 final class ServerLoop: @unchecked Sendable {
     enum Mail: Sendable {
         /// Nil: the responder was let go without one.
-        case answer(Connection, request: UInt64, Response?)
+        case answer(ClientConnection, request: UInt64, Response?)
         /// The answer is a stream.
-        case stream(Connection, request: UInt64, StreamStart)
+        case stream(ClientConnection, request: UInt64, StreamStart)
         case stopAccepting(done: Wakeup?)
         case stop
     }
@@ -48,7 +48,7 @@ final class ServerLoop: @unchecked Sendable {
     private let callbacks: UnsafeMutablePointer<herald_mhd>
     let fields: UnsafeMutableBufferPointer<herald_mhd_field>
 
-    var connections: [Connection] = []
+    var connections: [ClientConnection] = []
     /// Of this round.
     var now: Int64
     /// Of this loop.
@@ -60,7 +60,7 @@ final class ServerLoop: @unchecked Sendable {
     /// Counts the runs of the library.
     var round: UInt64 = 0
     /// Connections whose first request was answered in this round.
-    var answeredFirst: [Connection] = []
+    var answeredFirst: [ClientConnection] = []
     /// Clients that have had their last answer.
     var leaving: LeavingClients
     var isStopping = false

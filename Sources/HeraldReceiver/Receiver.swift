@@ -58,7 +58,7 @@ public final class Receiver: Sendable {
         let context = try configuration.tls.map { settings throws(ReceiverError) in
             try settings.authority.serverContext(settings)
         }
-        let listener = try ListeningSocket(address: configuration.address, port: configuration.port)
+        let listener = try ReceiverSocket(address: configuration.address, port: configuration.port)
         recording = Recording(limit: configuration.maxRecordedRequests)
         address = configuration.address
         port = listener.port
@@ -137,7 +137,7 @@ public final class Receiver: Sendable {
         let result: Result<Void, ReceiverError> = isRefusing.withLock { isRefusing in
             guard isRefusing else { return .success(()) }
             do throws(ReceiverError) {
-                let socket = try ListeningSocket(address: address, port: port)
+                let socket = try ReceiverSocket(address: address, port: port)
                 perform { .listen(socket, done: $0) }
                 isRefusing = false
                 return .success(())

@@ -9,7 +9,7 @@ import HeraldCrypto
 /// prints everything else byte by byte, a hundred instructions for each, a sixth of the CPU time of a delivery. The piece
 /// begins with path and version then, and ends with the name of a header whose value is the version that libcurl goes on
 /// with. Its manual says (since version 8) that it sends what it gets here as it is, white space and control characters
-/// included; so nothing stands there that `CallbackURL` and `HeaderRules` have not checked.
+/// included; so nothing stands there that `CallbackURL` and `CallbackHeaderRules` have not checked.
 ///
 /// Over HTTP/2, where libcurl takes the request apart again, they are one entry of its list, with line breaks in it: for
 /// each of a dozen headers that libcurl might add by itself, it compares the names of all entries first. It sees that of

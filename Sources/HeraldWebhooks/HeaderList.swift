@@ -36,7 +36,7 @@ final class HeaderList {
     var first: UnsafeMutablePointer<curl_slist> { nodes }
 }
 
-/// Which texts may stand in a header: the second gate behind `HeaderRules`, since libcurl lets line breaks through.
+/// Which texts may stand in a header: the second gate behind `CallbackHeaderRules`, since libcurl lets line breaks through.
 enum HeaderText {
     static func isValue(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == UInt8(ascii: "\t") }

@@ -96,8 +96,8 @@ final class Target {
     /// Those that its registration asks for.
     private static func ownLines(_ delegate: WebhookDelegate) -> [String] {
         var lines: [String] = []
-        for header in delegate.settings.headers where HeaderRules.problem(name: header.key, value: header.value) == nil
-        {
+        for header in delegate.settings.headers
+        where CallbackHeaderRules.problem(name: header.key, value: header.value) == nil {
             // The form with a semicolon is libcurl's way to send an empty value.
             lines.append(header.value.allSatisfy { $0 == " " } ? "\(header.key);" : "\(header.key): \(header.value)")
         }

@@ -97,10 +97,10 @@ struct BenchTests {
 
     @Test("times are counted to two percent, and a percentile is the time that so many did not exceed")
     func histogram() {
-        var all = LatencyHistogram()
+        var all = BenchHistogram()
         #expect(all.percentile(0.5) == 0)
         for value in 1...10_000 { all.add(Int64(value)) }
-        var more = LatencyHistogram()
+        var more = BenchHistogram()
         for value in [-5, 1 << 60, 1_000_000] as [Int64] { more.add(value) }
         for (part, wanted) in [(0.01, 100.0), (0.5, 5000), (0.95, 9500), (0.99, 9900), (0.999, 9990), (1, 10_000)] {
             let value = Double(all.percentile(part))

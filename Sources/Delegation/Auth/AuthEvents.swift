@@ -14,7 +14,7 @@
 public final class AuthEvents<User: Sendable>: AuthEventsDelegate {
     private let delegates = MulticastDelegate<any AuthEventsDelegate<User>>()
     /// Delivers on the thread that finds it idle.
-    private let mailbox = Mailbox { $0.deliverAll() }
+    private let mailbox = CallQueue { $0.deliverAll() }
 
     /// Creates an instance of one's own.
     public init() {}

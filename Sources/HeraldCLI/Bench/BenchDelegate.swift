@@ -6,7 +6,7 @@ import Synchronization
 /// A webhook of our own, in this process, that is told of the events that are posted.
 final class BenchDelegate: Sendable {
     private struct Arrivals {
-        var latency = LatencyHistogram()
+        var latency = BenchHistogram()
         /// Nanoseconds of the monotonic clock.
         var last: Int64 = 0
     }
@@ -64,7 +64,7 @@ final class BenchDelegate: Sendable {
     var count: Int { arrivals.count.load(ordering: .relaxed) }
 
     /// How long each event took from when it was due to its arrival, and when the last came.
-    var result: (latency: LatencyHistogram, last: Int64) { arrivals.value.withLock { ($0.latency, $0.last) } }
+    var result: (latency: BenchHistogram, last: Int64) { arrivals.value.withLock { ($0.latency, $0.last) } }
 
     func unregister(_ client: APIClient) {
         do throws(CommandError) {

@@ -17,7 +17,7 @@ final class BenchLoad: Sendable {
     }
 
     struct Result: Sendable {
-        var accepted = LatencyHistogram()
+        var accepted = BenchHistogram()
         /// How often an event was not accepted, by status or by what happened.
         var errors: [String: Int] = [:]
         /// Due, but not sent before the end.

@@ -6,7 +6,7 @@ struct BenchReport {
     let plan: BenchLoad.Plan
     let load: BenchLoad.Result
     /// From the first event that was due to the last arrival, in seconds; `nil`: nobody listened.
-    let arrived: (latency: LatencyHistogram, seconds: Double)?
+    let arrived: (latency: BenchHistogram, seconds: Double)?
 
     /// Whether every event was accepted, and has arrived where somebody listened.
     var isComplete: Bool {
@@ -35,7 +35,7 @@ struct BenchReport {
         for note in notes { try Output.line(Table.colored(note.printable(), Output.usesColor ? .bad : .plain)) }
     }
 
-    private func row(_ name: String, _ latency: LatencyHistogram, _ seconds: Double) -> [Table.Cell] {
+    private func row(_ name: String, _ latency: BenchHistogram, _ seconds: Double) -> [Table.Cell] {
         let times = Self.percentiles.map { latency.percentile($0.1) } + [latency.max]
         return [.init(name), .init("\(latency.count)"), .init("\(Int(Self.rate(latency, seconds)))")]
             + times.map { .init(Self.rounded(Double($0) / 1000)) }
@@ -58,7 +58,7 @@ struct BenchReport {
         return json.bytes
     }
 
-    private func members(of latency: LatencyHistogram, _ seconds: Double, _ json: inout JSONObjectWriter) {
+    private func members(of latency: BenchHistogram, _ seconds: Double, _ json: inout JSONObjectWriter) {
         json.member("count", latency.count)
         json.member("per_second", Self.rate(latency, seconds))
         json.object("latency_ms") {
@@ -67,7 +67,7 @@ struct BenchReport {
         }
     }
 
-    private static func rate(_ latency: LatencyHistogram, _ seconds: Double) -> Double {
+    private static func rate(_ latency: BenchHistogram, _ seconds: Double) -> Double {
         seconds > 0 ? Double(latency.count) / seconds : 0
     }
 

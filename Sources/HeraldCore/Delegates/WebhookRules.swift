@@ -67,7 +67,7 @@ public struct WebhookRules: Sendable {
             of: settings.metadata, "/metadata", max: maxMetadata, name: { $0 }, problem: metadataProblem)
         errors += problems(
             of: settings.headers, "/headers", max: maxHeaders, name: { $0.lowercased() },
-            problem: HeaderRules.problem(name:value:))
+            problem: CallbackHeaderRules.problem(name:value:))
         return errors
     }
 

@@ -58,14 +58,14 @@ extension DeliveryEngine {
     }
 
     private func call(
-        _ delegate: WebhookDelegate, _ index: Int, _ type: String, _ data: [UInt8], _ purpose: Transfer.Purpose,
+        _ delegate: WebhookDelegate, _ index: Int, _ type: String, _ data: [UInt8], _ purpose: OpenCallback.Purpose,
         _ kind: Callback.Purpose
     ) {
         guard let share = lanes[index]?.share else { return }
         let event = Event(
             app: delegate.app, id: ports.makeID(), type: type, subject: nil, time: ports.clock.wall(), data: data)
         let token = open(
-            Transfer(
+            OpenCallback(
                 lane: index, share: share, delegate: delegate.key, sequence: 0, event: event, attempts: 0,
                 purpose: purpose,
                 isReplay: false, startedAt: event.time))
@@ -73,7 +73,7 @@ extension DeliveryEngine {
     }
 
     /// A call that asked for consent has ended.
-    func verified(_ transfer: Transfer, _ challenge: String?, _ url: String, _ outcome: CallbackOutcome) {
+    func verified(_ transfer: OpenCallback, _ challenge: String?, _ url: String, _ outcome: CallbackOutcome) {
         let index = transfer.lane
         guard let delegate = lanes[index]?.delegate, delegate.key == transfer.delegate,
             delegate.status == .pendingVerification, delegate.settings.url == url

@@ -19,7 +19,7 @@ extension DeliveryEngine {
         }
     }
 
-    private func finished(_ transfer: Transfer, _ origin: Lane.Origin, _ outcome: CallbackOutcome) {
+    private func finished(_ transfer: OpenCallback, _ origin: Lane.Origin, _ outcome: CallbackOutcome) {
         guard let start = transfer.start else { return }
         if case .failed(.stopped, _) = outcome.verdict { return comeBack(to: transfer, origin, start) }
         checkpoints.add(AttemptRecord(transfer, outcome), now: now)
@@ -48,7 +48,7 @@ extension DeliveryEngine {
 
     /// What became of the delivery goes into the checkpoint.
     private func write(
-        _ settlement: Lane.Settlement, _ transfer: Transfer, _ origin: Lane.Origin, _ wall: Int64
+        _ settlement: Lane.Settlement, _ transfer: OpenCallback, _ origin: Lane.Origin, _ wall: Int64
     ) {
         let key = transfer.key
         // It may have been asked for again since it began.
@@ -119,7 +119,7 @@ extension DeliveryEngine {
 
     /// It was no attempt: nothing was sent. When the loop stops, the restart delivers; else the sender lacked memory or
     /// descriptors, and the delivery waits a moment with the attempts it had.
-    private func comeBack(to transfer: Transfer, _ origin: Lane.Origin, _ start: FlowControl.Start) {
+    private func comeBack(to transfer: OpenCallback, _ origin: Lane.Origin, _ start: FlowControl.Start) {
         guard !isStopping, lanes[transfer.lane]?.delegate.key == transfer.delegate else { return }
         if let turn = lanes[transfer.lane]?.returned(
             transfer.sequence, origin, subject: transfer.event.subject, start: start)
@@ -148,7 +148,7 @@ extension CallbackOutcome {
 }
 
 extension AttemptRecord {
-    fileprivate init(_ transfer: DeliveryEngine.Transfer, _ outcome: CallbackOutcome) {
+    fileprivate init(_ transfer: DeliveryEngine.OpenCallback, _ outcome: CallbackOutcome) {
         var status: Int?
         var failure: CallbackFailure?
         var detail = ""

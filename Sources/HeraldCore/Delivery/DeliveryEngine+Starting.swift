@@ -210,7 +210,7 @@ extension DeliveryEngine {
             let start = lanes[index]?.started(sequence, origin, now: now)
         else { return }
         let token = open(
-            Transfer(
+            OpenCallback(
                 lane: index, share: share, delegate: delegate.key, sequence: sequence, event: event, attempts: attempts,
                 purpose: .delivery(origin), isReplay: isReplay, startedAt: wall, start: start))
         ports.sender.start(
@@ -221,7 +221,7 @@ extension DeliveryEngine {
 
     /// Notes an open request.
     /// - Returns: its token.
-    func open(_ transfer: Transfer) -> Int {
+    func open(_ transfer: OpenCallback) -> Int {
         let token: Int
         if let free = freeTransfers.popLast() {
             transfers[free] = transfer

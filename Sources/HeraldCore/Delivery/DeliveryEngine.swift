@@ -27,7 +27,7 @@ final class DeliveryEngine {
     }
 
     /// An open request.
-    struct Transfer {
+    struct OpenCallback {
         enum Purpose {
             case delivery(Lane.Origin)
             /// Somebody tries the delegate out, and waits for the outcome.
@@ -97,7 +97,7 @@ final class DeliveryEngine {
     /// Where the tail began when it had no longer what this loop was to route next.
     var tailBegins: LogPosition = 0
 
-    var transfers: [Transfer?] = []
+    var transfers: [OpenCallback?] = []
     var freeTransfers: [Int] = []
     var slots: Slots
     /// Lanes that wait until fewer slots are held, in the order in which they came.

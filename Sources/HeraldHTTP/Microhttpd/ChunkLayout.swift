@@ -4,7 +4,7 @@
 /// behind the line with its size.
 ///
 /// A line that came in before any byte of its chunk is overwritten by then, and can't be seen. So a request in chunks is also
-/// the last one on its connection (`Connection.isLast`): nothing behind it is ever taken for another one.
+/// the last one on its connection (`ClientConnection.isLast`): nothing behind it is ever taken for another one.
 struct ChunkLayout {
     /// Of the size, its extension and CR LF.
     private static let maxLine = 256

@@ -8,14 +8,14 @@ import Glibc
 // answers. So the client is taken from it, and answered and seen off here.
 extension ServerLoop {
     /// The library is about to answer by itself.
-    func refuse(_ connection: Connection, libraryStatus status: UInt32) {
+    func refuse(_ connection: ClientConnection, libraryStatus status: UInt32) {
         if connection.phase == .left { return }
         leave(connection, failure(connection.failure(ofLibraryStatus: Int(status))))
     }
 
     /// The library has closed a connection without a word: because the client has, or because it saw no method or no
     /// target in the first line. Which of them it was, the socket knows.
-    func refuseFirstLine(of connection: Connection) {
+    func refuseFirstLine(of connection: ClientConnection) {
         guard connection.phase == .idle, connection.finishedIn != round, connection.deadline != .max,
             connection.certificate == nil, !isStopping
         else { return }
@@ -39,7 +39,7 @@ extension ServerLoop {
     /// the library about this connection.
     /// - Returns: true, which is what the library is to be told.
     @discardableResult
-    func leave(_ connection: Connection, _ response: Response, isToHead: Bool = false) -> Bool {
+    func leave(_ connection: ClientConnection, _ response: Response, isToHead: Bool = false) -> Bool {
         counters.countAnswer(response.status)
         var bytes = response.bytes(wall: wall, hasBody: !isToHead)
         if let session = herald_mhd_tls_session(connection.handle) {
@@ -68,7 +68,7 @@ extension ServerLoop {
     }
 }
 
-extension Connection {
+extension ClientConnection {
     /// What the library means by a status, which depends on how far the request has come.
     fileprivate func failure(ofLibraryStatus status: Int) -> RequestFailure {
         switch status {

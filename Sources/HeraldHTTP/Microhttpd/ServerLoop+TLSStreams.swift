@@ -7,7 +7,7 @@ internal import Synchronization
 // Streams over TLS: see TLSStreamBridge.
 extension ServerLoop {
     /// - Precondition: the connection is suspended, its request complete.
-    func openBridge(_ connection: Connection, _ start: StreamStart) {
+    func openBridge(_ connection: ClientConnection, _ start: StreamStart) {
         guard let (bridge, far) = TLSStreamBridge.open(connection) else {
             return resume(connection, failure(.overloaded))
         }
@@ -31,7 +31,7 @@ extension ServerLoop {
     }
 
     /// Until something comes through or the client leaves.
-    func watch(_ bridge: TLSStreamBridge, of connection: Connection) -> Bool {
+    func watch(_ bridge: TLSStreamBridge, of connection: ClientConnection) -> Bool {
         let client = herald_mhd_descriptor(connection.handle)
         guard let epoll = bridgeEpoll, client >= 0 else { return false }
         do throws(SystemError) {
@@ -45,7 +45,7 @@ extension ServerLoop {
         return true
     }
 
-    func forget(_ bridge: TLSStreamBridge, of connection: Connection) {
+    func forget(_ bridge: TLSStreamBridge, of connection: ClientConnection) {
         for descriptor in [bridge.near, herald_mhd_descriptor(connection.handle)] {
             bridges[descriptor] = nil
             try? bridgeEpoll?.remove(descriptor)

@@ -9,7 +9,7 @@ extension ServerLoop {
     /// Runs of the library, which may follow each other at once or take a millisecond each.
     private static let pollsBeforeSuspend = 16
 
-    func beginWait(of connection: Connection) {
+    func beginWait(of connection: ClientConnection) {
         connection.phase = .waiting
         connection.pollsLeft = Self.pollsBeforeSuspend
         asked += 1
@@ -18,7 +18,7 @@ extension ServerLoop {
     }
 
     /// The library asks. It closes the connection when this returns `false`.
-    func goOnWaiting(_ connection: Connection) -> Bool {
+    func goOnWaiting(_ connection: ClientConnection) -> Bool {
         connection.pollsLeft -= 1
         if connection.pollsLeft <= 0 {
             asked -= 1
@@ -29,7 +29,7 @@ extension ServerLoop {
     }
 
     /// Before the phase changes: there is an answer, or nobody wants it any more.
-    func endWait(of connection: Connection) {
+    func endWait(of connection: ClientConnection) {
         if connection.phase == .waiting { asked -= 1 }
         counters.waitingRequests.addFromOneThread(-1)
     }

@@ -8,14 +8,14 @@ internal import HeraldRuntime
 ///
 /// The loop's thread only.
 final class TLSStreamBridge {
-    private let connection: Connection
+    private let connection: ClientConnection
     /// Our end. The far one is the streams' thread's.
     let near: Int32
     private var isSuspended = false
     /// The client has gone, or the server stops.
     private var isOver = false
 
-    private init(_ connection: Connection, near: Int32) {
+    private init(_ connection: ClientConnection, near: Int32) {
         self.connection = connection
         self.near = near
     }
@@ -23,7 +23,7 @@ final class TLSStreamBridge {
     deinit { close(near) }
 
     /// A bridge and the descriptor of its far end. `nil` without descriptors.
-    static func open(_ connection: Connection) -> (bridge: TLSStreamBridge, far: Int32)? {
+    static func open(_ connection: ClientConnection) -> (bridge: TLSStreamBridge, far: Int32)? {
         var pair: [Int32] = [-1, -1]
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue) | Int32(SOCK_NONBLOCK.rawValue)
         guard socketpair(AF_UNIX, type, 0, &pair) == 0 else { return nil }

@@ -2,7 +2,7 @@ internal import HeraldRuntime
 
 // How bytes come and go.
 extension ReceiverLoop {
-    func ready(_ connection: Connection, _ interest: Interest) {
+    func ready(_ connection: SenderConnection, _ interest: Interest) {
         if connection.interest.contains(.read) {
             read(connection)
         } else if interest.contains(.error) {
@@ -11,7 +11,7 @@ extension ReceiverLoop {
         advance(connection)
     }
 
-    private func read(_ connection: Connection) {
+    private func read(_ connection: SenderConnection) {
         while !connection.isClosed {
             switch connection.stream.read(into: buffer) {
             case .bytes(let count):
@@ -30,7 +30,7 @@ extension ReceiverLoop {
     }
 
     /// Takes the requests that are there, and sends what can be sent.
-    func advance(_ connection: Connection) {
+    func advance(_ connection: SenderConnection) {
         guard !connection.isClosed else { return }
         if let conversation = connection.conversation {
             while true {
@@ -44,7 +44,7 @@ extension ReceiverLoop {
     }
 
     /// - Returns: whether everything is sent and the connection goes on.
-    private func send(_ conversation: any Conversation, to connection: Connection) -> Bool {
+    private func send(_ conversation: any Conversation, to connection: SenderConnection) -> Bool {
         // After so many it is the others' turn; epoll reports this connection again at once.
         var turns = 4
         while true {
@@ -78,7 +78,7 @@ extension ReceiverLoop {
         return true
     }
 
-    private func watch(_ connection: Connection, isBlocked: Bool) {
+    private func watch(_ connection: SenderConnection, isBlocked: Bool) {
         guard connection.interest.contains(.read) else { return }
         let interest: Interest = isBlocked || connection.stream.wantsToWrite ? [.read, .write] : .read
         guard interest != connection.interest else { return }
@@ -90,7 +90,7 @@ extension ReceiverLoop {
         }
     }
 
-    private func take(_ incoming: IncomingRequest, from connection: Connection) {
+    private func take(_ incoming: IncomingRequest, from connection: SenderConnection) {
         connection.requestCount += 1
         let request = ReceivedRequest(
             version: incoming.version, connection: connection.number, position: connection.requestCount,

@@ -33,7 +33,7 @@ extension ReceiverLoop {
         case .serve where tls != nil && session == nil: return stream.close(.reset)
         case .serve, .ignore: break
         }
-        let connection = Connection(number: count, stream: stream)
+        let connection = SenderConnection(number: count, stream: stream)
         connection.interest = welcome == .serve ? .read : []
         do {
             try epoll.add(descriptor, connection.interest)
@@ -44,7 +44,7 @@ extension ReceiverLoop {
         byNumber[count] = connection
     }
 
-    func close(_ connection: Connection, _ ending: Ending) {
+    func close(_ connection: SenderConnection, _ ending: Ending) {
         guard !connection.isClosed else { return }
         connection.isClosed = true
         connections[connection.stream.descriptor] = nil

@@ -18,7 +18,7 @@ final class ReceiverLoop: @unchecked Sendable {
         case closeConnections(done: HeraldRuntime.Semaphore)
         /// Closes the listening socket and all connections.
         case refuse(done: HeraldRuntime.Semaphore)
-        case listen(ListeningSocket, done: HeraldRuntime.Semaphore)
+        case listen(ReceiverSocket, done: HeraldRuntime.Semaphore)
         case stop
     }
 
@@ -27,7 +27,7 @@ final class ReceiverLoop: @unchecked Sendable {
     let recording: Recording
     let limits: ConversationLimits
     /// `nil`: connections are refused.
-    var listener: ListeningSocket?
+    var listener: ReceiverSocket?
     let tls: TLSContext?
     let clock: Clock
     let epoll: Epoll
@@ -36,8 +36,8 @@ final class ReceiverLoop: @unchecked Sendable {
 
     private var timers = Timers()
     /// By descriptor.
-    var connections: [Int32: Connection] = [:]
-    var byNumber: [Int: Connection] = [:]
+    var connections: [Int32: SenderConnection] = [:]
+    var byNumber: [Int: SenderConnection] = [:]
     /// Of all connections that were ever taken.
     var count = 0
     var isAccepting = true
@@ -46,7 +46,7 @@ final class ReceiverLoop: @unchecked Sendable {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
 
     init(
-        _ configuration: Receiver.Configuration, _ listener: ListeningSocket, tls: TLSContext?, recording: Recording,
+        _ configuration: Receiver.Configuration, _ listener: ReceiverSocket, tls: TLSContext?, recording: Recording,
         clock: Clock, script: @escaping Receiver.Script
     ) throws(SystemError) {
         self.configuration = configuration

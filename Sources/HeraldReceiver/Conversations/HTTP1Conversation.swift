@@ -2,7 +2,7 @@
 final class HTTP1Conversation: Conversation {
     private let limits: ConversationLimits
     private var parser: HTTP1Parser
-    private var payload = Payload([])
+    private var payload = ReplyBody([])
     /// The pause before the next drop has begun and isn't over.
     private var isPausing = false
     private var newPause: Pause?
@@ -27,9 +27,9 @@ final class HTTP1Conversation: Conversation {
             case .incomplete:
                 return nil
             case .awaitsContinue:
-                payload = Payload(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
+                payload = ReplyBody(Array("HTTP/1.1 100 Continue\r\n\r\n".utf8))
             case .malformed(let status, let what):
-                send(.init(status: status, headers: [], body: Payload(Array((what + "\n").utf8))), isToHead: false)
+                send(.init(status: status, headers: [], body: ReplyBody(Array((what + "\n").utf8))), isToHead: false)
                 planned = .close
                 return nil
             case .request(let complete):
@@ -94,9 +94,9 @@ final class HTTP1Conversation: Conversation {
     var ending: Ending? { request == nil && payload.isExhausted ? planned : nil }
 }
 
-extension Payload {
+extension ReplyBody {
     /// As chunks of the transfer coding. For bytes without end.
-    fileprivate func inChunks() -> Payload {
+    fileprivate func inChunks() -> ReplyBody {
         mapped { bytes in Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + [13, 10] }
     }
 }

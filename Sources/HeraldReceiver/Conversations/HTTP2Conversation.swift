@@ -8,7 +8,7 @@ final class HTTP2Conversation: Conversation {
         /// Bytes of names and values.
         var headBytes = 0
         var body: [UInt8] = []
-        var payload = Payload([])
+        var payload = ReplyBody([])
         /// The answer breaks off instead of ending.
         var breaksOff = false
         /// What follows the answer.
@@ -26,7 +26,7 @@ final class HTTP2Conversation: Conversation {
     /// Set when the content of a reply that ends the connection has been given out.
     var planned: Ending?
     /// Bytes that are sent as they are, past the protocol.
-    private var raw = Payload([])
+    private var raw = ReplyBody([])
     private var isRawPausing = false
 
     init(limits: ConversationLimits) {
@@ -97,7 +97,7 @@ final class HTTP2Conversation: Conversation {
         if hasBody, let length = answer.announcedLength ?? answer.body.count {
             headers.append(("content-length", String(length)))
         }
-        let payload = hasBody && !isToHead ? answer.body : Payload([])
+        let payload = hasBody && !isToHead ? answer.body : ReplyBody([])
         streams[stream]?.breaksOff = answer.announcedLength != nil && !isToHead
         streams[stream]?.payload = payload
         if HTTP2Callbacks.submit(headers, on: stream, of: session) != 0 { planned = .close }

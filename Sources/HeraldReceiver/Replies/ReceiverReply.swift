@@ -12,7 +12,7 @@ public struct ReceiverReply: Sendable {
         /// Well-formed, in the protocol of the connection.
         case answer(Answer)
         /// Bytes as they are, whatever the protocol.
-        case raw(Payload)
+        case raw(ReplyBody)
         case nothing
     }
 
@@ -29,7 +29,7 @@ public struct ReceiverReply: Sendable {
     struct Answer {
         var status: Int
         var headers: [(name: String, value: String)]
-        var body: Payload
+        var body: ReplyBody
         /// More than the body has: the answer breaks off.
         var announcedLength: Int?
     }
@@ -49,19 +49,19 @@ extension ReceiverReply {
     public static func status(_ code: Int, headers: [(String, String)] = [], bytes: [UInt8]) -> ReceiverReply {
         ReceiverReply(
             content: .answer(
-                Answer(status: code, headers: headers.map { (name: $0.0, value: $0.1) }, body: Payload(bytes))))
+                Answer(status: code, headers: headers.map { (name: $0.0, value: $0.1) }, body: ReplyBody(bytes))))
     }
 
     /// These bytes, as they are; the connection stays open.
     public static func raw(_ text: String) -> ReceiverReply {
-        ReceiverReply(content: .raw(Payload(Array(text.utf8))))
+        ReceiverReply(content: .raw(ReplyBody(Array(text.utf8))))
     }
 
     /// These bytes, and then others again and again, until the other side has had enough.
     public static func flood(_ head: String, of text: String) -> ReceiverReply {
         let times = max(1, 16_384 / max(1, text.utf8.count))
         let repeated = Array(String(repeating: text, count: times).utf8)
-        return ReceiverReply(content: .raw(Payload(Array(head.utf8), repeating: repeated)))
+        return ReceiverReply(content: .raw(ReplyBody(Array(head.utf8), repeating: repeated)))
     }
 
     /// These bytes, and then one byte every so many milliseconds until the other side closes.
@@ -69,7 +69,7 @@ extension ReceiverReply {
         let head = Array(head.utf8)
         return ReceiverReply(
             content: .raw(
-                Payload(
+                ReplyBody(
                     head, repeating: [UInt8(ascii: "x")], dripMilliseconds: milliseconds, atOnce: head.count)))
     }
 

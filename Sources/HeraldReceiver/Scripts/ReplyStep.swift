@@ -92,7 +92,7 @@ struct ReplyStep: Sendable {
         }
         var answer = ReceiverReply.Answer(
             status: status ?? 200, headers: headers,
-            body: Payload(
+            body: ReplyBody(
                 cut.map { Array(bytes.prefix($0)) } ?? bytes, repeating: repeating, dripMilliseconds: dripMilliseconds))
         // Bytes that never come are announced, so that the end is too early whatever the body.
         if let cut, repeating.isEmpty { answer.announcedLength = max(bytes.count, cut + 1) }

@@ -2,7 +2,7 @@ import Glibc
 internal import HeraldRuntime
 
 /// A bound, listening, non-blocking IPv4 socket, closed when nobody holds it any more.
-final class ListeningSocket: Sendable {
+final class ReceiverSocket: Sendable {
     let descriptor: Int32
     let port: UInt16
 

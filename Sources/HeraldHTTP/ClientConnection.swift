@@ -5,7 +5,7 @@ internal import CHeraldMicrohttpd
 ///
 /// All but the constants belongs to the loop's thread; others hold it only to name it in a mail, which is why it may
 /// cross threads.
-final class Connection: @unchecked Sendable {
+final class ClientConnection: @unchecked Sendable {
     enum Phase {
         /// No request yet, or no further one: until the request line has come, or the deadline.
         case idle

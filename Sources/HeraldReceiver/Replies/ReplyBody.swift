@@ -1,5 +1,5 @@
 /// Bytes to be sent: all at once or drop by drop, with or without an end. A value.
-struct Payload: Sendable {
+struct ReplyBody: Sendable {
     private var bytes: ArraySlice<UInt8>
     /// What follows the bytes, again and again; empty: nothing.
     private let repeating: [UInt8]
@@ -36,19 +36,19 @@ struct Payload: Sendable {
     }
 
     /// The parts that are not empty, changed.
-    func mapped(_ change: ([UInt8]) -> [UInt8]) -> Payload {
-        Payload(
+    func mapped(_ change: ([UInt8]) -> [UInt8]) -> ReplyBody {
+        ReplyBody(
             bytes.isEmpty ? [] : change(Array(bytes)), repeating: repeating.isEmpty ? [] : change(repeating),
             dripMilliseconds: dripMilliseconds, atOnce: atOnce)
     }
 
     /// Others instead, which are as slow as these.
-    func replaced(by bytes: [UInt8]) -> Payload {
-        Payload(bytes, dripMilliseconds: dripMilliseconds, atOnce: atOnce)
+    func replaced(by bytes: [UInt8]) -> ReplyBody {
+        ReplyBody(bytes, dripMilliseconds: dripMilliseconds, atOnce: atOnce)
     }
 
     /// The same bytes with others before them, which are as slow as these.
-    func following(_ head: [UInt8]) -> Payload {
-        Payload(head + bytes, repeating: repeating, dripMilliseconds: dripMilliseconds, atOnce: atOnce)
+    func following(_ head: [UInt8]) -> ReplyBody {
+        ReplyBody(head + bytes, repeating: repeating, dripMilliseconds: dripMilliseconds, atOnce: atOnce)
     }
 }

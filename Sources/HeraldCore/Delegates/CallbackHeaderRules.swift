@@ -1,5 +1,5 @@
 /// Which request headers a delegate may ask for: the rule where they are registered, and where they leave.
-public enum HeaderRules {
+public enum CallbackHeaderRules {
     /// What the service sets by itself, or what would change how the request is read.
     static let reserved: Set<String> = [
         "host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive",

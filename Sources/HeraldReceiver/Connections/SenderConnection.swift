@@ -1,7 +1,7 @@
 internal import HeraldRuntime
 
 /// One connection. Owned by the receiver's thread.
-final class Connection {
+final class SenderConnection {
     /// 1 for the first that the receiver took.
     let number: Int
     let stream: ByteStream

@@ -1,5 +1,5 @@
 /// Counts times by their length, to 1.6 % at worst: 64 buckets for each power of two. One thread.
-struct LatencyHistogram: Sendable {
+struct BenchHistogram: Sendable {
     private(set) var count = 0
     /// Microseconds.
     private(set) var max: Int64 = 0
@@ -15,7 +15,7 @@ struct LatencyHistogram: Sendable {
         max = Swift.max(max, value)
     }
 
-    mutating func add(_ other: LatencyHistogram) {
+    mutating func add(_ other: BenchHistogram) {
         for bucket in buckets.indices { buckets[bucket] += other.buckets[bucket] }
         count += other.count
         max = Swift.max(max, other.max)

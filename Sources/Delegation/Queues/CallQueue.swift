@@ -1,5 +1,5 @@
 /// Calls that wait for their turn. Any thread adds; one at a time delivers.
-final class Mailbox: Sendable {
+final class CallQueue: Sendable {
     typealias Call = @Sendable () -> Void
 
     private struct State {
@@ -10,10 +10,10 @@ final class Mailbox: Sendable {
     }
 
     private let state = Lock(State())
-    private let schedule: @Sendable (Mailbox) -> Void
+    private let schedule: @Sendable (CallQueue) -> Void
 
     /// - Parameter schedule: sees to it that the calls are delivered, soon and once. Called outside the lock.
-    init(schedule: @escaping @Sendable (Mailbox) -> Void) { self.schedule = schedule }
+    init(schedule: @escaping @Sendable (CallQueue) -> Void) { self.schedule = schedule }
 
     func add(_ call: @escaping Call) {
         let mustSchedule = state.withLock { state in
