@@ -21,7 +21,7 @@ final class TerminalField: FormField {
 
 /// A form on a terminal.
 @MainActor
-final class SignUpForm: FieldAdvancing {
+final class SignUpForm: FormNavigation {
     let exitIdentifier = "showHome"
     private(set) var fields: [TerminalField] = []
     var focused: TerminalField?

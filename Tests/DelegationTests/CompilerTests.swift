@@ -74,7 +74,7 @@ struct CompilerTests {
         let answer = try await Compiler.check(
             """
             import UIKit
-            final class SignUp: UIViewController, FieldAdvancing {
+            final class SignUp: UIViewController, FormNavigation {
                 let exitIdentifier = "showHome"
                 func textFieldShouldReturn(_ field: UITextField) -> Bool { textFieldDidReturn(field) }
             }

@@ -21,7 +21,7 @@ public protocol FormField: AnyObject {
 /// ```
 /// Fields that are disabled or not there are skipped.
 @MainActor
-public protocol FieldAdvancing: AnyObject {
+public protocol FormNavigation: AnyObject {
     /// What the fields are.
     associatedtype Field: FormField
 
@@ -35,7 +35,7 @@ public protocol FieldAdvancing: AnyObject {
     func exit(by identifier: String)
 }
 
-extension FieldAdvancing {
+extension FormNavigation {
     /// The field that gets the focus after this one; `nil` when it is the last. Of fields with the same tag those come
     /// later that `fields` has later.
     public func field(after field: Field) -> Field? {

@@ -12,7 +12,7 @@ private final class Field: FormField {
 }
 
 @MainActor
-private final class Form: FieldAdvancing {
+private final class Form: FormNavigation {
     let exitIdentifier = "showHome"
     var fields: [Field]
     private(set) var exits: [String] = []
@@ -25,7 +25,7 @@ private final class Form: FieldAdvancing {
 
 @MainActor
 @Suite("A form whose fields advance")
-struct FieldAdvancingTests {
+struct FormNavigationTests {
     @Test("hands on the focus in the order of the tags, and leaves after the last field")
     func order() {
         let form = Form(3, 1, 2)

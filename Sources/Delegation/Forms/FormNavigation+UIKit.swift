@@ -11,7 +11,7 @@
     /// ```swift
     /// func textFieldShouldReturn(_ field: UITextField) -> Bool { textFieldDidReturn(field) }
     /// ```
-    extension FieldAdvancing where Self: UIViewController, Field == UITextField {
+    extension FormNavigation where Self: UIViewController, Field == UITextField {
         /// The text fields in the view that have a tag.
         public var fields: [UITextField] { view.taggedTextFields }
 
