@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Herald as a library")
 struct EmbeddingTests {
-    @Test("the example of README.md leaves its event on disk")
+    @Test("the example of the guide leaves its event on disk")
     func example() async throws {
         let folder = TemporaryFolder()
         try await embed(inFolder: folder.path + "/data")

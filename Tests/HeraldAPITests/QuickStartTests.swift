@@ -3,32 +3,34 @@ import Glibc
 import HeraldTestSupport
 import Testing
 
-/// Runs the quick start of README.md word for word, in a folder of its own, and compares what is printed.
+/// Runs the quick start of README.md word for word, in a folder of its own, and compares what is printed: first alone, then
+/// with the steps that other pages add to it.
 ///
 /// What the words don't say: `script/server` and `script/receiver` run the binary of `HERALD_BINARY`, and where something else holds one of the
 /// ports 8080 and 9000, another one takes its place everywhere in the text. Ids, secrets and times are masked, and the
 /// lines of an output may come in another order, since callbacks do.
 @Suite("The quick start of README.md", .enabled(if: Shell.herald != nil))
 struct QuickStartTests {
-    @Test("runs as it is written, and a second time after that", .timeLimit(.minutes(5)))
+    @Test("runs as it is written, and a second time with the steps of other pages", .timeLimit(.minutes(5)))
     func quickStart() async throws {
-        let section = String(try #require(try Repository.text("README.md").section("Quick start")))
         let ports = [(8080, try freePort(8080)), (9000, try freePort(9000))]
-        let text = ports.reduce(section) { $0.replacing("\($1.0)", with: "\($1.1)") }
-        let steps = Step.all(in: CodeBlock.all(in: text))
-        #expect(steps.count >= 8)
+        let quickStart = try Self.steps(of: ShellSection.quickStart, ports)
+        let further = try Self.steps(of: ShellSection.furtherSteps, ports)
+        #expect(quickStart.count >= 5 && further.count >= 5)
 
         let folder = TemporaryFolder()
         try prepare(folder.path)
         // What a visitor who started the server before leaves behind: nothing of it may matter.
         try FileManager.default.createDirectory(atPath: folder.path + "/herald-data", withIntermediateDirectories: true)
-        for _ in 1...2 { try await run(steps, in: folder.path, port: ports[0].1) }
+        for steps in [quickStart, quickStart.dropLast() + further + quickStart.suffix(1)] {
+            try await run(steps, in: folder.path, port: ports[0].1)
+        }
     }
 
     @Test("what it waits for in vain is told, and the waiting ends", .timeLimit(.minutes(5)))
     func failures() async throws {
-        let section = String(try #require(try Repository.text("README.md").section("Quick start")))
-        let loops = Step.all(in: CodeBlock.all(in: section)).map(\.script).filter { $0.contains("until ") }
+        let loops = try Self.steps(of: ShellSection.quickStart + ShellSection.furtherSteps).map(\.script)
+            .filter { $0.contains("until ") }
         #expect(loops.count == 4)
         let folder = TemporaryFolder()
         try prepare(folder.path, program: "/bin/false")
@@ -57,6 +59,14 @@ struct QuickStartTests {
         #expect(outputs.count == steps.count + 1, "\(answer.output)")
         for (step, output) in zip(steps, outputs) {
             #expect(Self.comparable(output) == Self.comparable(step.output), "after:\n\(step.script)")
+        }
+    }
+
+    /// - Parameter ports: those that the pages name, and what takes their place.
+    private static func steps(of sections: [ShellSection], _ ports: [(Int, UInt16)] = []) throws -> [Step] {
+        try sections.flatMap { section in
+            let text = ports.reduce(String(try section.text())) { $0.replacing("\($1.0)", with: "\($1.1)") }
+            return Step.all(in: CodeBlock.all(in: text))
         }
     }
 

@@ -1,32 +1,27 @@
 import Foundation
+import HeraldJSON
 import Testing
 
 @testable import HeraldCLI
 
-@Suite("README.md says what is so")
+@Suite("README.md and Documentation say what is so")
 struct ReadmeTests {
-    private let readme: String
-
-    init() throws { readme = try Repository.text("README.md") }
-
     @Test("the table of the configuration is the one that the help is made of")
     func configuration() throws {
-        let section = try #require(readme.section("Configuration"))
-        let table = section.split(separator: "\n").filter { $0.hasPrefix("|") }.joined(separator: "\n")
         // `herald help table` prints what belongs there.
-        #expect(table == Help.table)
+        #expect(try table(of: "Documentation/reference/configuration.md") == Help.table)
     }
 
     @Test("the Swift example is the code that these tests run")
     func embedding() async throws {
-        let section = try #require(readme.section("As a Swift library"))
-        let shown = try #require(CodeBlock.all(in: section).first { $0.language == "swift" })
+        let page = try Repository.text("Documentation/guide/swift.md")
+        let shown = try #require(CodeBlock.all(in: page).first { $0.language == "swift" })
         #expect(try Repository.text("Tests/HeraldAPITests/EmbeddingExample.swift") == shown.text)
     }
 
     @Test("the signature by openssl comes out as shown")
     func signature() async throws {
-        let blocks = CodeBlock.all(in: try #require(readme.section("Verifying a signature")))
+        let blocks = CodeBlock.all(in: try ShellSection.signature.text())
         let index = try #require(blocks.firstIndex { $0.language == "sh" })
         let answer = try await Shell.run(blocks[index].text, in: FileManager.default.temporaryDirectory.path)
         #expect(answer.status == 0, "\(answer.errors)")
@@ -35,8 +30,113 @@ struct ReadmeTests {
 
     @Test("the metrics are those that the server has")
     func metrics() async throws {
-        let section = try #require(readme.section("Metrics"))
-        let table = section.split(separator: "\n").filter { $0.hasPrefix("|") }.joined()
+        let table = try table(of: "Documentation/reference/metrics.md")
         #expect(MetricsFixture.names(in: table) == (try await MetricsFixture.metrics()))
+    }
+
+    @Test("every block of shell is run by a test")
+    func shellBlocks() throws {
+        var found: Set<ShellSection> = []
+        for page in try Repository.pages() {
+            let text = try Repository.text(page)
+            let blocks = CodeBlock.all(in: text).count { $0.language == "sh" }
+            let sections = text.headings.filter { heading in
+                text.section(heading).map { CodeBlock.all(in: $0).contains { $0.language == "sh" } } ?? false
+            }
+            found.formUnion(sections.map { ShellSection(page, $0) })
+            let inSections = sections.compactMap(text.section).flatMap { CodeBlock.all(in: $0) }
+            #expect(inSections.count { $0.language == "sh" } == blocks, "\(page): each stands below a heading")
+        }
+        // What is not run is shown as `console`, with its prompts.
+        #expect(found == Set(ShellSection.quickStart + ShellSection.furtherSteps + [.signature]))
+    }
+
+    @Test("every command of herald that is shown exists, with its flags")
+    func commands() throws {
+        var count = 0
+        for page in try Repository.pages() {
+            for block in CodeBlock.all(in: try Repository.text(page)) where block.language == "console" {
+                for arguments in block.heraldCommands {
+                    count += 1
+                    do throws(CommandError) {
+                        _ = try CommandParser.parse(arguments)
+                    } catch {
+                        Issue.record("\(page): herald \(arguments.joined(separator: " ")): \(error.description)")
+                    }
+                }
+            }
+        }
+        #expect(count >= 8)
+    }
+
+    @Test("the version is the same in the program, the description of the API and the change log")
+    func version() throws {
+        let version = HeraldCommand.version
+        #expect(try Repository.specification()["info"]?["version"]?.string == version)
+        let releases = try Repository.text("CHANGELOG.md").headings.filter { $0 != "[Unreleased]" }
+        #expect(releases.first?.hasPrefix("[\(version)]") == true)
+        let numbers = version.split(separator: ".")
+        #expect(numbers.count == 3 && numbers.allSatisfy { UInt($0) != nil })
+    }
+
+    private func table(of page: String) throws -> String {
+        try Repository.text(page).split(separator: "\n").filter { $0.hasPrefix("|") }.joined(separator: "\n")
+    }
+}
+
+/// A section of a page whose blocks of shell a test runs.
+struct ShellSection: Hashable, CustomStringConvertible {
+    /// Run word for word by `QuickStartTests`, one after the other in one shell, and compared with what is shown.
+    static let quickStart = [ShellSection("README.md", "Quick start")]
+    /// Run the same way, before the last block of the quick start stops everything.
+    static let furtherSteps = [
+        ShellSection("Documentation/guide/receivers.md", "Register a webhook"),
+        ShellSection("Documentation/guide/senders.md", "Follow an event"),
+        ShellSection("Documentation/reliability.md", "Try it: kill the server"),
+    ]
+    static let signature = ShellSection("Documentation/guide/receivers.md", "Verify the signature")
+
+    let page: String
+    let heading: String
+
+    var description: String { "\(page), \(heading)" }
+
+    init(_ page: String, _ heading: String) {
+        self.page = page
+        self.heading = heading
+    }
+
+    func text() throws -> Substring { try #require(try Repository.text(page).section(heading), "\(self)") }
+}
+
+extension CodeBlock {
+    /// The arguments of each command `herald` at a prompt, without what the shell does with its input and output.
+    fileprivate var heraldCommands: [[String]] {
+        text.replacing("\\\n", with: " ").split(separator: "\n").compactMap { line in
+            guard line.hasPrefix("$ herald ") else { return nil }
+            return words(of: line.dropFirst("$ herald ".count))
+        }
+    }
+
+    private func words(of line: Substring) -> [String] {
+        var words: [String] = []
+        var word: String?
+        var quote: Character?
+        for character in line {
+            if let open = quote {
+                if character == open { quote = nil } else { word?.append(character) }
+            } else if character == "'" || character == "\"" {
+                quote = character
+                word = word ?? ""
+            } else if character == " " {
+                if let word { words.append(word) }
+                word = nil
+            } else if "|<>".contains(character) {
+                break
+            } else {
+                word = (word ?? "") + String(character)
+            }
+        }
+        return words + [word].compactMap { $0 }
     }
 }

@@ -10,6 +10,12 @@ enum Repository {
         try String(contentsOf: root.appending(path: path), encoding: .utf8)
     }
 
+    /// README.md and all pages of Documentation, as paths from the root.
+    static func pages() throws -> [String] {
+        let inFolder = try FileManager.default.subpathsOfDirectory(atPath: root.appending(path: "Documentation").path)
+        return ["README.md"] + inFolder.filter { $0.hasSuffix(".md") }.map { "Documentation/" + $0 }.sorted()
+    }
+
     /// `openapi.json`, which `script/openapi` makes of `openapi.yaml`.
     static func specification() throws -> JSONDocument {
         let text = try text("Sources/HeraldAPI/Server/openapi.json")
@@ -42,6 +48,11 @@ struct CodeBlock {
 }
 
 extension String {
+    /// The headings of the second level.
+    var headings: [String] {
+        split(separator: "\n").filter { $0.hasPrefix("## ") }.map { String($0.dropFirst(3)) }
+    }
+
     /// What stands between two headings of the second level.
     func section(_ heading: String) -> Substring? {
         guard let start = range(of: "\n## \(heading)\n") else { return nil }
