@@ -73,6 +73,8 @@ struct ReadmeTests {
     func version() throws {
         let version = HeraldCommand.version
         #expect(try Repository.specification()["info"]?["version"]?.string == version)
+        let repeated = try Repository.text("openapi.yaml").matches(of: #/(?:Herald\/|version: )(\d+\.\d+\.\d+)/#)
+        #expect(repeated.count >= 2 && repeated.allSatisfy { $0.1 == version })
         let releases = try Repository.text("CHANGELOG.md").headings.filter { $0 != "[Unreleased]" }
         #expect(releases.first?.hasPrefix("[\(version)]") == true)
         let numbers = version.split(separator: ".")
