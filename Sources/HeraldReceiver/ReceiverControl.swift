@@ -15,9 +15,10 @@ public final class ReceiverControl: Sendable {
     public static let requests: [Request] = [
         Request(
             usage: "GET /counts",
-            help: "Each path's attempts in each second: all of them, those answered 2xx for the first time, and again."
+            help:
+                "Requests of each path in each second: all, those that got 2xx for the first time, and those that got it again."
         ) { control, _ in control.counts.json(now: control.clock.monotonic()) },
-        Request(usage: "DELETE /counts", help: "Begins to count again.") { control, _ in
+        Request(usage: "DELETE /counts", help: "Resets the counts.") { control, _ in
             control.counts.reset(now: control.clock.monotonic())
             return []
         },
@@ -30,7 +31,7 @@ public final class ReceiverControl: Sendable {
         },
         Request(
             usage: "POST /outage",
-            help: "Answers 503 to everything, or what an object of directives says, until POST /recovery."
+            help: "Responds to everything with 503, or as an object of directives says, until POST /recovery."
         ) { control, body in
             try control.replies.beginOutage(body)
             return []

@@ -10,7 +10,7 @@ struct ClientCatalogueTests {
     @Test("event types are described, listed, shown and removed")
     func eventTypes() async throws {
         let client = Client(try await HeraldProcess.start())
-        #expect(try await client.run("event-types", "list").text == "No types are described.")
+        #expect(try await client.run("event-types", "list").text == "No types have a description.")
         let set = try await client.run(
             "event-types", "set", "order.paid", "--description", "Paid in full", "--schema",
             #"{"type": "object", "required": ["amount"]}"#, "--example={\"amount\": 1}", "--check", "enforce", "--json")
@@ -24,7 +24,7 @@ struct ClientCatalogueTests {
         #expect(try await client.run("event-types", "remove", "order.paid").text == "Removed order.paid.")
         #expect(try await client.run("event-types", "show", "order.paid").end == .exited(1))
         let wrong = try await client.run("event-types", "set", "a", "--check", "sometimes", "--schema", "{")
-        #expect(wrong.end == .exited(65) && wrong.text.contains("--schema is no JSON"), "\(wrong.text)")
+        #expect(wrong.end == .exited(65) && wrong.text.contains("--schema is not JSON"), "\(wrong.text)")
     }
 
     @Test("a subject is erased, which a script has to confirm")
@@ -50,9 +50,9 @@ struct ClientCatalogueTests {
         _ = try await client.herald.deliveries(of: event, "delivered")
         #expect(try await client.run("delegates", "replay", id).text.contains("--from is missing"))
         let replay = try await client.run("delegates", "replay", id, "--from", event)
-        #expect(replay.text == "Events to be sent again: 1.", "\(replay.text)")
+        #expect(replay.text == "Events to send again: 1.", "\(replay.text)")
         #expect(await receiver.requests(2).map { $0.header("webhook-id") } == [event, event])
         let failed = try await client.run("delegates", "replay", id, "--from=earliest", "--only", "failed")
-        #expect(failed.text == "Deliveries to be made again: 0.", "\(failed.text)")
+        #expect(failed.text == "Deliveries to repeat: 0.", "\(failed.text)")
     }
 }

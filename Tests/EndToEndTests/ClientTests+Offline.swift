@@ -127,13 +127,13 @@ struct ClientOfflineTests {
         let secret = try folder.write(key + "\n", to: "secret")
 
         let good = try await Client.run(["verify", "--secret-file", secret, "--headers", headers], input: request.text)
-        #expect(good.end == .exited(0) && good.text == "The signature fits.", "\(good.text)")
+        #expect(good.end == .exited(0) && good.text == "The signature is valid.", "\(good.text)")
         let values = ["id", "timestamp", "signature"].flatMap { ["--\($0)", request.header("webhook-\($0)") ?? ""] }
         #expect(try await Client.run(["verify", "--secret", key] + values, input: request.text).end == .exited(0))
 
         let other = try await Client.run(
             ["verify", "--secret=\(key)", "--headers", headers], input: request.text + " ")
-        #expect(other.end == .exited(1) && other.text.contains("No signature fits"), "\(other.text)")
+        #expect(other.end == .exited(1) && other.text.contains("No signature is valid"), "\(other.text)")
         let unsigned = try await Client.run(["verify", "--secret", key, "--id", "x"], input: "{}")
         #expect(unsigned.end == .exited(1) && unsigned.text.contains("webhook-timestamp"), "\(unsigned.text)")
     }
@@ -156,7 +156,7 @@ struct ClientOfflineTests {
         let old = try await Client.run(arguments, input: "{}")
         #expect(old.end == .exited(1) && old.text.contains("--any-age accepts it"), "\(old.text)")
         let fine = try await Client.run(arguments + ["--any-age"], input: "{}")
-        #expect(fine.end == .exited(0) && fine.text.hasPrefix("The signature fits, and is "), "\(fine.text)")
+        #expect(fine.end == .exited(0) && fine.text.hasPrefix("The signature is valid, and "), "\(fine.text)")
         #expect(try await Client.run(["verify"], input: "{}").end == .exited(64))
         #expect(try await Client.run(["verify", "--secret", "abc"], input: "{}").end == .exited(64))
     }

@@ -20,7 +20,7 @@ struct ClientPublishTests {
         #expect(events.map { $0["data"]?["from"]?.string } == [nil, "stdin", "file", "flag"])
         #expect(
             try await client.run("publish", "a.b", "--id", "mine").text
-                == "mine was posted before; nobody was told again")
+                == "mine was published before; no delegate was notified again")
     }
 
     @Test("--wait says how it went, --dry-run who would be told")
@@ -32,7 +32,7 @@ struct ClientPublishTests {
         #expect(waited.lines.last?.hasPrefix("\(delegate)  delivered  200 ") == true, "\(waited.text)")
         let dry = try await client.run("publish", "c", "--dry-run")
         #expect(dry.lines[1].hasPrefix("\(delegate)  no    \(receiver.url())  /events"), "\(dry.text)")
-        #expect(dry.lines.last == "0 would be told, 1 would not.")
+        #expect(dry.lines.last == "0 would get it, 1 would not.")
         #expect(try await client.run("events", "list", "--type", "c").text == "No events.")
     }
 
@@ -70,7 +70,7 @@ struct ClientPublishTests {
             "publish", "--ndjson", input: "{\"type\": \"a\"}\n\n{\"type\": \"b\"}\n{\"type\": }\n{}")
         #expect(broken.end == .exited(65))
         #expect(
-            broken.lines.first?.hasPrefix("herald: Line 4 is no JSON: expected a value, column 10.") == true,
+            broken.lines.first?.hasPrefix("herald: Line 4 is not JSON: expected a value, column 10.") == true,
             "\(broken.text)")
         #expect(broken.lines.last == "Stopped. 2 events are on disk, the last of them that of line 3.")
         let refused = try await client.run(
@@ -79,7 +79,8 @@ struct ClientPublishTests {
         #expect(refused.lines.contains { $0.hasPrefix("herald: Line 3: type must be") }, "\(refused.text)")
         #expect(refused.lines.last == "Stopped. 0 events are on disk.")
         #expect(
-            try await client.run("publish", "--ndjson", input: "[1]").lines[0] == "herald: Line 1 is no JSON object.")
+            try await client.run("publish", "--ndjson", input: "[1]").lines[0] == "herald: Line 1 is not a JSON object."
+        )
         #expect(try await client.run("events", "list", "--json").lines.count == 2)
     }
 
@@ -103,8 +104,8 @@ struct ClientPublishTests {
     func usage() async throws {
         for (arguments, hint, code) in [
             (["publish"], "TYPE is missing", 64), (["publish", "a", "b"], "\"b\" is too much", 64),
-            (["publish", "a", "--data", "{"], "--data is no JSON: ", 65),
-            (["publish", "a", "--data", "@/nonexistent"], "/nonexistent can't be read: No such file", 66),
+            (["publish", "a", "--data", "{"], "--data is not JSON: ", 65),
+            (["publish", "a", "--data", "@/nonexistent"], "/nonexistent cannot be read: No such file", 66),
             (["publish", "--ndjson", "--subject", "x"], "leave out the type and --subject", 64),
             (["publish", "a", "--wait", "soon"], "--wait is \"soon\", but must be a number from 1 to 60", 64),
         ] as [([String], String, Int32)] {

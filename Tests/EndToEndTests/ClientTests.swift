@@ -79,7 +79,7 @@ struct ClientTests {
         #expect(story.text.contains(#"data  {"amount": 12.5}"#))
 
         let again = try await client.run("events", "redeliver", id, "--delegate", delegate)
-        #expect(again.text == "Deliveries to be made again: 1.")
+        #expect(again.text == "Deliveries to repeat: 1.")
         _ = await receiver.requests(2)
         let attempts = try await client.run("delegates", "attempts", delegate, "--json", "--all")
         #expect(attempts.json.allSatisfy { $0.text("event") == id })
@@ -95,7 +95,7 @@ struct ClientTests {
         let list = try await client.run("deliveries", "list", "--state", "exhausted")
         #expect(list.lines.count == 2 && list.lines[1].contains("\(delegate)  exhausted  1 "), "\(list.text)")
         let dry = try await client.run("deliveries", "redeliver", "--delegate", delegate, "--dry-run")
-        #expect(dry.text == "Deliveries to be made again: 1 (nothing was done).")
+        #expect(dry.text == "Deliveries to repeat: 1 (nothing was done).")
         #expect(
             try await client.run("deliveries", "redeliver", "--event=\(event)", "--json").document()["deliveries"]?
                 .integer
@@ -110,7 +110,7 @@ struct ClientTests {
     @Test("state and auth are set and read")
     func state() async throws {
         let client = Client(try await HeraldProcess.start())
-        #expect(try await client.run("state", "get").text == "No state was set yet.")
+        #expect(try await client.run("state", "get").text == "No state has been set yet.")
         #expect(try await client.run("state", "set", "idle", "--json").document().text("state") == "idle")
         #expect(try await client.run("state", "set", #"{"sync": "on"}"#).lines[0] == "state     sync on")
         #expect(try await client.run("state", "get", "--json").document()["state"]?["sync"]?.string == "on")

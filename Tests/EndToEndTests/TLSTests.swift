@@ -104,7 +104,7 @@ struct TLSTests {
         for (arguments, words) in [
             (
                 ["--tls-certificate", folder.path + "/none.pem"] + good.suffix(2),
-                "none.pem can't be read: No such file"
+                "none.pem cannot be read: No such file"
             ),
             (good.prefix(2) + ["--tls-key", other], "other.pem: the key does not belong to the certificate"),
             (["--tls-certificate", other] + good.suffix(2), "other.pem: the certificate is not one in PEM"),

@@ -5,29 +5,30 @@ import Synchronization
 
 extension Command {
     static let bench = Command(
-        name: "bench", summary: "measure how fast a server takes events, and how soon they arrive",
+        name: "bench", summary: "measure how fast a server accepts and delivers events",
         details: """
-            Posts events to a server of yours, for real: they stay in its log, and whoever asks for all types is told of
-            them. One event is one request. With --rate each event is due at a time of its own and is measured from there,
-            however late it is sent; without, each connection posts its next event when the last was answered.
+            Publishes real events: they stay in the log of the server, and delegates that want all types get them. Each event is
+            one request. With --rate, each event is due at a time of its own and is measured from that time, however late it
+            is sent. Without --rate, each connection publishes its next event after the last response.
 
-            --deliver also registers a webhook in this process, with a lease, that asks for the events of this run alone,
-            measures each from when it was due to its arrival, and is removed at the end. It needs a server on this machine.
+            --deliver also registers a webhook in this process, with a lease, that wants the events of this run only. It
+            measures each event from the time when it was due to its arrival, and is removed at the end. The server must
+            run on this machine.
 
-            This program shares the machine with what it measures. Ctrl-C ends a run early: what was measured is told, and
-            the exit code is 130. It is 1 when an event was not accepted or did not arrive.
+            This program shares the machine with the server. Ctrl-C ends a run early, with the results so far and exit code
+            130. The exit code is 1 when an event was not accepted or did not arrive.
             """,
         flags: [
-            Flag(name: "connections", placeholder: "NUMBER", help: "How many, 1 to 512. Default: 16."),
+            Flag(name: "connections", placeholder: "NUMBER", help: "Number of connections, 1 to 512. Default: 16."),
             Flag(
                 name: "rate", placeholder: "NUMBER",
-                help: "Events a second, 1 to 1000000. Default: as fast as it goes."),
-            Flag(name: "seconds", placeholder: "NUMBER", help: "How long, 1 to 3600. Default: 10."),
+                help: "Events per second, 1 to 1000000. Default: as fast as possible."),
+            Flag(name: "seconds", placeholder: "NUMBER", help: "Duration of the run, 1 to 3600. Default: 10."),
             Flag(
                 name: "size", placeholder: "BYTES",
-                help: "Of one event, \(BenchEvent.minBytes) to 16777216. Default: 512."),
+                help: "Size of one event, \(BenchEvent.minBytes) to 16777216. Default: 512."),
             Flag(name: "type", placeholder: "TYPE", help: "The type of the events. Default: bench.posted."),
-            Flag(name: "deliver", help: "Measure until the events have arrived at a webhook, too."),
+            Flag(name: "deliver", help: "Also measure until the events arrive at a webhook."),
             Flag(name: "json", help: "Print the figures as one JSON document."),
         ] + Flags.connection,
         examples: [

@@ -44,7 +44,7 @@ final class APIClient {
         if let file { return try KeyFile.read(file) }
         if let key = environment["HERALD_KEY"] {
             guard KeyFile.isKey(key) else {
-                throw CommandError(description: "HERALD_KEY is no access key: 20 to 255 visible ASCII characters.")
+                throw CommandError(description: "HERALD_KEY is not an access key: 20 to 255 visible ASCII characters.")
             }
             return key
         }
@@ -137,7 +137,7 @@ final class APIClient {
             let page = try send(
                 "GET", path, query: query + [("limit", "\(min(left, 200))"), ("cursor", cursor)]
             ).json
-            guard let data = page["data"], data.kind == .array else { throw notHerald("its answer is no list") }
+            guard let data = page["data"], data.kind == .array else { throw notHerald("its response is not a list") }
             let elements = Array(data.elements).prefix(left)
             try each(Array(elements))
             left -= elements.count
@@ -149,17 +149,17 @@ final class APIClient {
         do throws(JSONError) {
             return try JSONDocument(parsing: bytes, limits: Self.limits)
         } catch {
-            throw notHerald("its answer is no JSON (\(error))")
+            throw notHerald("its response is not JSON (\(error))")
         }
     }
 
     func notHerald(_ reason: String) -> CommandError {
-        CommandError(description: "\(server) is no Herald server: \(reason).", exitCode: ExitCode.unavailable)
+        CommandError(description: "\(server) is not a Herald server: \(reason).", exitCode: ExitCode.unavailable)
     }
 
     func unreachable(_ error: HTTPClientError) -> CommandError {
         if case .url(let text) = error {
-            return CommandError(description: "The server is \"\(server)\", which can't be asked: \(text).")
+            return CommandError(description: "The server is \"\(server)\", which cannot be reached: \(text).")
         }
         let hint = server == Self.defaultServer ? " `herald serve` starts a server; --server names another." : ""
         return CommandError(

@@ -2,11 +2,11 @@ import HeraldJSON
 
 extension Command {
     static let apps = Command(
-        name: "apps", summary: "make, list, change and delete apps: tenants that see nothing of each other",
-        details: "What belongs to an app is reached with a key of it, or with an admin key and --app.",
+        name: "apps", summary: "create, list, change and delete apps: tenants that see nothing of each other",
+        details: "To use an app, use one of its keys, or an admin key and --app.",
         action: .group([
             Command(
-                name: "create", summary: "make an app", arguments: [name], flags: limits + Flags.client,
+                name: "create", summary: "create an app", arguments: [name], flags: limits + Flags.client,
                 examples: ["herald apps create shop --max-delegates 100 --events-per-second 200"],
                 action: .run { call throws(CommandError) in
                     let body = try AppCommands.body(call, name: call.arguments[0])
@@ -17,8 +17,8 @@ extension Command {
                 flags: [Flags.limit, Flags.everything] + Flags.client,
                 action: .run(AppCommands.list)),
             Command(
-                name: "change", summary: "change what an app may, or its name", arguments: [name],
-                flags: [Flag(name: "name", placeholder: "NAME", help: "Another name.")] + limits + Flags.client,
+                name: "change", summary: "change the quotas or the name of an app", arguments: [name],
+                flags: [Flag(name: "name", placeholder: "NAME", help: "The new name.")] + limits + Flags.client,
                 action: .run { call throws(CommandError) in
                     let body = try AppCommands.body(call, name: call["name"])
                     let answer = try APIClient(call).send("PATCH", ["v1", "apps", call.arguments[0]], body: body)
@@ -29,27 +29,28 @@ extension Command {
                 flags: Flags.client,
                 action: .run { call throws(CommandError) in
                     let answer = try APIClient(call).send("DELETE", ["v1", "apps", call.arguments[0]])
-                    try Listing(call).print(answer, "The app \(call.arguments[0]) is gone, and what acted in its name.")
+                    try Listing(call).print(
+                        answer, "The app \(call.arguments[0]) was deleted, with its delegates, keys and streams.")
                 }),
             Command(
                 name: "link", summary: "make a link that opens the dashboard of an app", arguments: [name],
                 flags: [
                     Flag(
                         name: "expires-in", placeholder: "SECONDS",
-                        help: "How long it is good for, 60 to 604800. Default: 3600.")
+                        help: "How long it is valid, 60 to 604800. Default: 3600.")
                 ] + Flags.client, action: .run(AppCommands.link)),
         ]))
 
     static let audit = Command(
-        name: "audit", summary: "say who changed which delegate, key or app, newest first",
+        name: "audit", summary: "show who changed which delegate, key or app, newest first",
         flags: [Flags.limit, Flags.everything] + Flags.client, action: .run(AppCommands.audit))
 
-    private static let name = Argument(name: "NAME", help: "The app: its name or, once it is there, its id.")
+    private static let name = Argument(name: "NAME", help: "The app: its name or, once it exists, its id.")
 
     private static let limits = [
         Flag(
             name: "max-delegates", placeholder: "NUMBER|default",
-            help: "Webhooks that it may have. Default: any number."),
+            help: "How many webhooks it may have. Default: no limit."),
         Flag(
             name: "events-per-second", placeholder: "NUMBER|default",
             help: "Events that it may post in a second. Default: any number."),

@@ -54,7 +54,7 @@ struct BatchPublisher {
         if let problem = Self.problem(with: line) {
             // What stands before it is well.
             try flush()
-            throw CommandError(description: "Line \(reader.number) is no JSON\(problem).", exitCode: ExitCode.data)
+            throw CommandError(description: "Line \(reader.number) is not \(problem).", exitCode: ExitCode.data)
         }
         if batchBytes + line.count + 1 > maxBytes { try flush() }
         batch.append((reader.number, line))
@@ -64,9 +64,9 @@ struct BatchPublisher {
     private static func problem(with line: [UInt8]) -> String? {
         do throws(JSONError) {
             let document = try JSONDocument(parsing: line, limits: JSONLimits(depth: 80, values: 200_000))
-            return document.root.kind == .object ? nil : " object"
+            return document.root.kind == .object ? nil : "a JSON object"
         } catch {
-            return ": \(error.reason), column \(error.column)"
+            return "JSON: \(error.reason), column \(error.column)"
         }
     }
 

@@ -2,7 +2,7 @@ import HeraldJSON
 
 extension Command {
     static let delegates = Command(
-        name: "delegates", summary: "see and change who is told",
+        name: "delegates", summary: "list and change delegates: webhooks and other consumers of events",
         action: .group([
             Command(
                 name: "list", summary: "list the delegates, newest first",
@@ -14,17 +14,19 @@ extension Command {
                     Flag(
                         name: "status", placeholder: "STATUS", help: "Only delegates with this status.",
                         values: ["active", "paused", "pending_verification", "failing", "disabled", "gone"]),
-                    Flag(name: "event", placeholder: "TYPE", help: "Only delegates that ask for this type of event."),
+                    Flag(
+                        name: "event", placeholder: "TYPE",
+                        help: "Only delegates whose patterns match this type of event."),
                     Flags.limit, Flags.everything,
                 ] + Flags.client,
                 examples: ["herald delegates list --status failing"], action: .run(DelegateCommands.list)),
             Command(
                 name: "add", summary: "register a webhook",
                 details: """
-                    From now on the events that match are sent to the URL. Prints the secret that signs the callbacks, this once.
-                    The same URL again with equal settings is the same delegate.
+                    Sends events that match to the URL from now on. Prints the secret that signs the callbacks; it is shown only once.
+                    The same URL with the same settings is the same delegate.
                     """,
-                arguments: [Argument(name: "URL", help: "Where the callbacks go.")],
+                arguments: [Argument(name: "URL", help: "The URL to call.")],
                 flags: DelegateField.of(.registration).map(\.flag) + Flags.client,
                 examples: [
                     "herald delegates add https://example.com/hooks --events 'order.*,auth.logged_in'",
@@ -35,41 +37,43 @@ extension Command {
                 action: .run(DelegateCommands.show)),
             Command(
                 name: "change", summary: "change a webhook",
-                details: "Settings that are not named stay. The value \"default\" sets one back.",
+                details: "Changes only the settings that you give. The value \"default\" resets one.",
                 arguments: [id], flags: DelegateField.of(.change).map(\.flag) + Flags.client,
                 examples: ["herald delegates change dlg_01M7YZ2J61B6WSJHG4TYRGWBTV --rate-limit 10"],
                 action: .run(DelegateCommands.change)),
             Command(
-                name: "remove", summary: "unregister delegates",
-                details: "Deliveries stop at once; one that is in flight may still arrive.",
-                arguments: [Argument(name: "ID", help: "Which delegates.", isOptional: true, repeats: true)],
-                flags: [Flag(name: "all", help: "All webhooks, instead of naming them."), Confirmation.flag]
+                name: "remove", summary: "remove delegates",
+                details: "Deliveries stop at once. An open one may still arrive.",
+                arguments: [Argument(name: "ID", help: "The delegates: dlg_...", isOptional: true, repeats: true)],
+                flags: [Flag(name: "all", help: "All webhooks."), Confirmation.flag]
                     + Flags.client,
                 action: .run(DelegateCommands.remove)),
             Command(
-                name: "pause", summary: "stop telling a delegate; nothing is lost meanwhile", arguments: [id],
+                name: "pause", summary: "hold back deliveries to a delegate; no event is lost", arguments: [id],
                 flags: Flags.client, action: .run(DelegateCommands.pause)),
             Command(
-                name: "resume", summary: "go on telling a delegate", arguments: [id], flags: Flags.client,
+                name: "resume", summary: "resume deliveries to a delegate", arguments: [id], flags: Flags.client,
                 action: .run(DelegateCommands.resume)),
             Command(
-                name: "test", summary: "send the event herald.test now and say how that went",
-                details: "Exits 0 when the receiver answered with 2xx, else 1.", arguments: [id], flags: Flags.client,
+                name: "test", summary: "send the event herald.test now and report the result",
+                details: "Exits 0 if the receiver responds with 2xx, else 1.", arguments: [id], flags: Flags.client,
                 action: .run(DelegateCommands.test)),
             Command(
                 name: "renew", summary: "renew the lease of a delegate", arguments: [id], flags: Flags.client,
                 action: .run(DelegateCommands.renew)),
             Command(
                 name: "replay", summary: "send past events to a delegate again",
-                details: "Beside the new ones; what was delivered before may arrive a second time.", arguments: [id],
+                details: "New events are sent as well. Events that were delivered before may arrive again.",
+                arguments: [id],
                 flags: [
                     Flag(
                         name: "from", placeholder: "ID|TIME|earliest",
-                        help: "The first event, by its id or time; 1d: a day ago. Must be given.", time: .past),
+                        help: "Required: the first event, by its id or time; 1d: a day ago.", time: .past),
                     Flag(
                         name: "until", placeholder: "ID|TIME|now", help: "The last event. Default: now.", time: .past),
                     Flag(
-                        name: "only", placeholder: "WHICH", help: "all, the default, or failed: what was given up.",
+                        name: "only", placeholder: "WHICH",
+                        help: "all, or failed: only what was given up. Default: all.",
                         values: ["all", "failed"]),
                     Flags.dryRun,
                 ] + Flags.client,
@@ -81,29 +85,30 @@ extension Command {
                 action: .run(DelegateCommands.replays)),
             Command(
                 name: "end-replay", summary: "end a replay",
-                details: "Nothing more is started for it. What was started goes on, with its retries.",
+                details: "Starts no more deliveries for it. Those that were started continue, with their retries.",
                 arguments: [id, Argument(name: "REPLAY", help: "The replay, as `herald delegates replays` lists it.")],
                 flags: Flags.client, action: .run(DelegateCommands.endReplay)),
             Command(
                 name: "rotate", summary: "replace the secret of a delegate",
-                details: "Prints the new one. The old one goes on signing beside it for a while.", arguments: [id],
+                details: "Prints the new secret. The old one signs as well for a while.", arguments: [id],
                 flags: [
                     Flag(
                         name: "overlap", placeholder: "SECONDS",
-                        help: "How long the present secret goes on signing. Default: a day."),
+                        help: "How long the old secret signs as well. Default: a day."),
                     DelegateField.signature.flag, DelegateField.secretFile,
                 ] + Flags.client, action: .run(DelegateCommands.rotate)),
             Command(
-                name: "attempts", summary: "list the newest attempts to tell a delegate", arguments: [id],
+                name: "attempts", summary: "list the newest attempts to call a delegate", arguments: [id],
                 flags: [
                     Flag(
-                        name: "outcome", placeholder: "OUTCOME", help: "Only those that ended so: succeeded, failed.",
+                        name: "outcome", placeholder: "OUTCOME",
+                        help: "Only those with this result: succeeded, failed.",
                         values: ["succeeded", "failed"]),
                     Flag(name: "event", placeholder: "ID", help: "Only those about this event."),
                     Flags.limit, Flags.everything,
                 ] + Flags.client, action: .run(DelegateCommands.attempts)),
             Command(
-                name: "stats", summary: "say how well a delegate is told: counts, lag, latency", arguments: [id],
+                name: "stats", summary: "show counts, lag and latency of the deliveries to a delegate", arguments: [id],
                 flags: Flags.client, action: .run(DelegateCommands.stats)),
         ]))
 
@@ -204,7 +209,7 @@ private enum DelegateCommands {
         let isDry = call.has("dry-run")
         let answer = try APIClient(call).send(
             "POST", path(call, "replay"), query: [("dry_run", isDry ? "true" : nil)], body: json.bytes)
-        let words = call["only"] == "failed" ? "Deliveries to be made again" : "Events to be sent again"
+        let words = call["only"] == "failed" ? "Deliveries to repeat" : "Events to send again"
         try Listing(call).print(answer, "\(words): \(events(answer.json))\(isDry ? " (nothing was done)" : "").")
     }
 

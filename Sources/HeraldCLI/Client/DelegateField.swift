@@ -42,36 +42,37 @@ struct DelegateField: Sendable {
         help: "Sign with the secret in this file (whsec_...); - reads it from stdin.")
 
     private static let all = [
-        DelegateField("url", "URL", "Where the callbacks go.", .text, only: .change),
-        DelegateField("events", "LIST", "Which types: order.paid,auth.*; or * for all, the default.", .texts),
+        DelegateField("url", "URL", "The URL to call.", .text, only: .change),
+        DelegateField("events", "LIST", "Types of events: order.paid,auth.*. Default: *, all types.", .texts),
         DelegateField("subjects", "LIST", "Only events about these subjects.", .texts),
         DelegateField("filter", "JSON|@FILE", "Only events whose content matches.", .json),
         DelegateField("description", "TEXT", "For people.", .text),
         DelegateField("metadata", "KEY=VALUE", "For your own use. May be given again.", .pairs("=")),
         DelegateField(
-            "format", "FORMAT", "Of the body: standard, cloudevents, cloudevents_binary.", .text,
+            "format", "FORMAT", "Format of the body: standard, cloudevents, cloudevents_binary.", .text,
             values: ["standard", "cloudevents", "cloudevents_binary"]),
         DelegateField(
-            "header", "NAME:VALUE", "One more header of the callbacks. May be given again.", .pairs(":"),
+            "header", "NAME:VALUE", "An extra header of the callbacks. May be given again.", .pairs(":"),
             member: "headers"),
         DelegateField(
-            "ordering", "ORDERING", "What is kept: none, subject, strict.", .text,
+            "ordering", "ORDERING", "Order of the deliveries: none, subject, strict.", .text,
             values: ["none", "subject", "strict"]),
         DelegateField("max-in-flight", "NUMBER", "Requests open at once, 1 to 256.", .number),
-        DelegateField("rate-limit", "NUMBER", "Requests a second.", .number),
+        DelegateField("rate-limit", "NUMBER", "Requests per second.", .number),
         DelegateField("timeout", "SECONDS", "For one attempt, 1 to 60.", .number, member: "timeout_seconds"),
-        DelegateField("retry-schedule", "LIST", "Seconds before each further attempt: 5,60,3600.", .numbers),
+        DelegateField("retry-schedule", "LIST", "Seconds before the second, third, ... attempt: 5,60,3600.", .numbers),
         DelegateField(
-            "lease", "SECONDS", "Unregister it when nobody renews it for so long.", .number, member: "lease_seconds"),
+            "lease", "SECONDS", "Remove the delegate when it is not renewed for this long.", .number,
+            member: "lease_seconds"),
         DelegateField(
-            "verification", "KIND", "How the receiver agrees: none, challenge, cloudevents.", .text,
+            "verification", "KIND", "How the receiver agrees to the callbacks: none, challenge, cloudevents.", .text,
             values: ["none", "challenge", "cloudevents"]),
-        DelegateField("http-version", "1.1|2", "The version of HTTP to speak.", .text, values: ["1.1", "2"]),
+        DelegateField("http-version", "1.1|2", "The version of HTTP.", .text, values: ["1.1", "2"]),
         DelegateField(
             "start", "ID|TIME|now|earliest", "Where to begin: an event, a time, 1h ago, ... Default: now.", .text,
             only: .registration, values: ["now", "earliest"], time: .past),
         DelegateField(
-            "replay-current-state", nil, "Tell the current state first.", .yes, only: .registration),
+            "replay-current-state", nil, "Send the current state first.", .yes, only: .registration),
         signature,
     ]
 

@@ -2,22 +2,22 @@ import HeraldJSON
 
 extension Command {
     static let deliveries = Command(
-        name: "deliveries", summary: "see what did not simply succeed, and try again or give up",
+        name: "deliveries", summary: "list deliveries that failed or wait, repeat or cancel them",
         action: .group([
             Command(
-                name: "list", summary: "list deliveries that wait, were given up or ended",
+                name: "list", summary: "list deliveries that wait, were given up, or were dropped",
                 flags: filters("pending", "retrying", "exhausted", "dropped") + [Flags.limit, Flags.everything]
                     + Flags.client, examples: ["herald deliveries list --state exhausted"],
                 action: .run(DeliveryCommands.list)),
             Command(
-                name: "redeliver", summary: "make deliveries again",
+                name: "redeliver", summary: "repeat deliveries",
                 flags: filters("retrying", "exhausted", "dropped") + [Flags.dryRun] + Flags.client,
                 examples: ["herald deliveries redeliver --state exhausted --dry-run"],
                 action: .run { call throws(CommandError) in
-                    try DeliveryCommands.act(call, "redeliver", "Deliveries to be made again")
+                    try DeliveryCommands.act(call, "redeliver", "Deliveries to repeat")
                 }),
             Command(
-                name: "cancel", summary: "give up deliveries that wait for their next attempt",
+                name: "cancel", summary: "cancel deliveries that wait for their next attempt",
                 flags: filters("retrying") + [Flags.dryRun] + Flags.client,
                 action: .run { call throws(CommandError) in
                     try DeliveryCommands.act(call, "cancel", "Deliveries given up")

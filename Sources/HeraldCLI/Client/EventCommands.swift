@@ -11,8 +11,8 @@ extension Command {
                     Flag(name: "subject", placeholder: "SUBJECT", help: "Only events about this subject."),
                     Flag(
                         name: "since", placeholder: "TIME",
-                        help: "Not before: 2026-11-21T11:50:00Z, or 1h for an hour ago.", time: .past),
-                    Flag(name: "until", placeholder: "TIME", help: "Before, likewise.", time: .past), Flags.limit,
+                        help: "Not before this time: 2026-11-21T11:50:00Z, or 1h for an hour ago.", time: .past),
+                    Flag(name: "until", placeholder: "TIME", help: "Before this time.", time: .past), Flags.limit,
                     Flags.everything,
                 ] + Flags.client,
                 examples: [
@@ -21,17 +21,17 @@ extension Command {
                 ],
                 action: .run(EventCommands.list)),
             Command(
-                name: "show", summary: "tell the story of one event: who was told, how often tried, how it went",
+                name: "show", summary: "show one event, with its deliveries and their attempts",
                 arguments: [id], flags: Flags.client, action: .run(EventCommands.show)),
             Command(
                 name: "redeliver", summary: "send an event again", arguments: [id],
                 flags: [
-                    Flag(name: "delegate", placeholder: "ID", help: "Only to this one, also if it never was told.")
+                    Flag(name: "delegate", placeholder: "ID", help: "Only to this delegate, also if it does not match.")
                 ] + Flags.client, action: .run(EventCommands.redeliver)),
             tail,
         ]))
 
-    private static let id = Argument(name: "ID", help: "The event: evt_..., or the id that it was posted with.")
+    private static let id = Argument(name: "ID", help: "The event: evt_..., or the id that it was published with.")
 }
 
 private enum EventCommands {
@@ -49,7 +49,7 @@ private enum EventCommands {
         try listing.print(fields: answer.json, without: ["deliveries", "data"])
         try Output.line("data  " + (answer.json["data"]?.compactText ?? "").printable() + "\n")
         let deliveries = answer.json["deliveries"].map { Array($0.elements) } ?? []
-        guard !deliveries.isEmpty else { return try Output.line("Nobody was told.") }
+        guard !deliveries.isEmpty else { return try Output.line("No delegate matched.") }
         var told = Table("DELEGATE", "STATE", "ATTEMPTS", "NEXT ATTEMPT", .text("URL"), .text("REASON"))
         try told.print(
             deliveries.map { delivery in
@@ -76,7 +76,7 @@ private enum EventCommands {
         json.object { $0.member("delegate", ifPresent: call["delegate"]) }
         let answer = try APIClient(call).send(
             "POST", ["v1", "events", call.arguments[0], "redeliver"], body: json.bytes)
-        try Listing(call).print(answer, "Deliveries to be made again: \(answer.json.text("deliveries")).")
+        try Listing(call).print(answer, "Deliveries to repeat: \(answer.json.text("deliveries")).")
     }
 }
 

@@ -5,11 +5,11 @@ extension Command {
         name: "event-types", summary: "describe the types of events, and check their data",
         action: .group([
             Command(
-                name: "list", summary: "list the types that are described, by name",
+                name: "list", summary: "list the described types, by name",
                 flags: [Flags.limit, Flags.everything] + Flags.client,
                 action: .run { call throws(CommandError) in
                     try Listing.print(
-                        call, ["v1", "event-types"], none: "No types are described.",
+                        call, ["v1", "event-types"], none: "No types have a description.",
                         Table(.text("TYPE"), "CHECK", "SCHEMA", "UPDATED", .text("DESCRIPTION"))
                     ) { type in
                         [
@@ -20,21 +20,21 @@ extension Command {
                     }
                 }),
             Command(
-                name: "show", summary: "show what is said of a type", arguments: [type], flags: Flags.client,
+                name: "show", summary: "show the description of a type", arguments: [type], flags: Flags.client,
                 action: .run { call throws(CommandError) in
                     try Listing(call).print(try APIClient(call).send("GET", path(call)))
                 }),
             Command(
                 name: "set", summary: "describe a type",
-                details: "Replaces all that was said of it: what is not named is not there any more.",
+                details: "Replaces the whole description: what you do not give is removed.",
                 arguments: [type],
                 flags: [
-                    Flag(name: "description", placeholder: "TEXT", help: "What it means, for people."),
-                    Flag(name: "example", placeholder: "JSON|@FILE", help: "Data as such an event has it."),
+                    Flag(name: "description", placeholder: "TEXT", help: "Its meaning, for people."),
+                    Flag(name: "example", placeholder: "JSON|@FILE", help: "Example data of such an event."),
                     Flag(name: "schema", placeholder: "JSON|@FILE", help: "A JSON Schema (2020-12) for the data."),
                     Flag(
                         name: "check", placeholder: "CHECK",
-                        help: "What becomes of data that does not fit: off, report, enforce.",
+                        help: "What happens to data that does not fit the schema: off, report, enforce.",
                         values: ["off", "report", "enforce"]),
                 ] + Flags.client,
                 examples: ["herald event-types set order.paid --schema @order.json --check enforce"],
@@ -55,7 +55,7 @@ extension Command {
                     try Listing(call).print(try APIClient(call).send("PUT", path(call), body: json.bytes))
                 }),
             Command(
-                name: "remove", summary: "forget what is said of a type; its events may be posted all the same",
+                name: "remove", summary: "remove the description of a type; its events can still be published",
                 arguments: [type], flags: Flags.client,
                 action: .run { call throws(CommandError) in
                     let answer = try APIClient(call).send("DELETE", path(call))

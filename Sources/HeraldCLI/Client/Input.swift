@@ -27,7 +27,7 @@ enum Input {
             _ = try JSONDocument(parsing: bytes, limits: JSONLimits(values: 200_000))
             return RawJSON(bytes[...])
         } catch {
-            throw CommandError(description: "\(name) is no JSON: \(error).", exitCode: ExitCode.data)
+            throw CommandError(description: "\(name) is not JSON: \(error).", exitCode: ExitCode.data)
         }
     }
 
@@ -49,6 +49,6 @@ enum Input {
 
     private static func unreadable(_ name: String) -> CommandError {
         CommandError(
-            description: "\(name) can't be read: \(String(cString: strerror(errno))).", exitCode: ExitCode.noInput)
+            description: "\(name) cannot be read: \(String(cString: strerror(errno))).", exitCode: ExitCode.noInput)
     }
 }

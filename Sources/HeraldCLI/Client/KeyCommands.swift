@@ -2,37 +2,37 @@ import HeraldJSON
 
 extension Command {
     static let keys = Command(
-        name: "keys", summary: "make, list, replace and revoke access keys",
+        name: "keys", summary: "create, list, replace and revoke access keys",
         action: .group([
             Command(
-                name: "create", summary: "make a key; it is shown this once",
+                name: "create", summary: "create a key; it is shown only once",
                 details:
-                    "The first key that a server gets must have the scope admin. From then on every request needs one.",
-                arguments: [Argument(name: "NAME", help: "What it is for.")],
+                    "The first key of a server must have the scope admin. From then on every request needs a key.",
+                arguments: [Argument(name: "NAME", help: "Its purpose, for people.")],
                 flags: [
                     Flag(
                         name: "scope", placeholder: "SCOPE",
                         help:
-                            "What it allows: publish, read, manage (read included) or admin (everything). May be repeated.",
+                            "Its scope: publish, read, manage (includes read) or admin (everything). May be repeated.",
                         values: ["publish", "read", "manage", "admin"]),
                     Flag(
                         name: "requests-per-second", placeholder: "NUMBER",
-                        help: "Requests that it may make in a second. Default: what the server allows each key."),
+                        help: "Requests per second. Default: the limit of the server."),
                     Flag(
                         name: "expires-at", placeholder: "TIME",
-                        help: "When it ends: 2027-11-21T00:00:00Z, or 90d for in 90 days.", time: .future),
+                        help: "When it expires: 2027-11-21T00:00:00Z, or 90d for in 90 days.", time: .future),
                 ] + Flags.client, examples: ["herald keys create 'The shop' --scope publish"],
                 action: .run(KeyCommands.create)),
             Command(
-                name: "list", summary: "list keys, newest first; never the keys themselves",
+                name: "list", summary: "list keys, newest first, without the keys themselves",
                 flags: [Flags.limit, Flags.everything] + Flags.client, action: .run(KeyCommands.list)),
             Command(
-                name: "rotate", summary: "make a key in the place of another, which goes on for a while",
+                name: "rotate", summary: "replace a key; the old one stays valid for a while",
                 arguments: [id],
                 flags: [
                     Flag(
                         name: "overlap", placeholder: "SECONDS",
-                        help: "How long the old one goes on, 0 to 604800. Default: 86400.")
+                        help: "How long the old key stays valid, 0 to 604800. Default: 86400.")
                 ] + Flags.client, action: .run(KeyCommands.rotate)),
             Command(
                 name: "revoke", summary: "end a key at once", arguments: [id], flags: Flags.client,

@@ -52,7 +52,7 @@ struct LineReader {
         if count < 0, errno == EINTR { return }
         guard count >= 0 else {
             throw CommandError(
-                description: "The standard input can't be read: \(String(cString: strerror(errno))).",
+                description: "The standard input cannot be read: \(String(cString: strerror(errno))).",
                 exitCode: ExitCode.noInput)
         }
         isAtEnd = count == 0

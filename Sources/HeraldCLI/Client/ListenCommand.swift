@@ -3,23 +3,23 @@ import HeraldRuntime
 
 extension Command {
     static let listen = Command(
-        name: "listen", summary: "show events as they are posted, or forward them to a URL near you",
+        name: "listen", summary: "show events as they are published, or forward them to a URL",
         details: """
-            Connects again when the connection is lost, and goes on where it was. Ctrl-C ends it with exit code 130,
-            TERM with 0.
+            Connects again when the connection is lost, and resumes. Ctrl-C ends it with exit code 130, TERM with 0.
 
-            --forward-to sends each event to a URL that perhaps only this machine can reach: a development tunnel through
-            your own server. A request is signed, and has the headers and the body, as a delivery to a webhook in the
-            format "standard" has. They go out in order, one at a time, and a line says how each was answered: whatever the
-            answer is, it is taken, and it may take 60 seconds. Where nobody listens or the connection breaks, an event is
-            tried \(Forwarder.maxTries) times within a minute, and those behind it wait; then it is given up, and the next one is sent.
+            --forward-to sends each event to a URL that only this machine needs to reach: a development tunnel through your
+            own server. Each request is signed, and has the headers and the body of a delivery to a webhook in the format
+            "standard". Requests are sent in order, one at a time. A line shows each response; any response within 60
+            seconds is accepted. If nothing listens there or the connection breaks, an event is tried \(Forwarder.maxTries)
+            times within a minute, and later events wait. Then it is given up, and the next one is sent.
             """,
         flags: [
             Flag(name: "events", placeholder: "LIST", help: "Only these types: order.paid,auth.*"),
             Flag(name: "subjects", placeholder: "LIST", help: "Only events about these subjects."),
             Flag(
                 name: "after", placeholder: "ID|TIME|earliest",
-                help: "Begin in the past: after this event, at this time, 1h ago, or with the oldest one.", time: .past,
+                help: "Begin in the past: after this event, at this time, 1h ago, or with the oldest event.",
+                time: .past,
                 member: "last_event_id"),
             Flag(
                 name: "forward-to", placeholder: "URL",
@@ -28,7 +28,7 @@ extension Command {
                 name: "secret", placeholder: "KEY",
                 help: "With --forward-to: the whsec_ secret that signs. Default: a new one, which is printed."),
             DelegateField.secretFile,
-            Flag(name: "json", help: "Print JSON, one document per line: the events, or how each was answered."),
+            Flag(name: "json", help: "Print JSON, one document per line: the events, or the response to each."),
         ] + Flags.connection,
         examples: [
             "herald listen --events 'order.*'",
@@ -38,10 +38,10 @@ extension Command {
         action: .run(ListenCommand.run))
 
     static let tail = Command(
-        name: "tail", summary: "show the newest events, and go on with those that are posted",
+        name: "tail", summary: "show the newest events, and then those that are published",
         details: """
-            The oldest of them first, and without a gap between those that were there and those that come. Connects again as
-            herald listen does, and ends likewise.
+            Shows the oldest of them first, without a gap between stored and new events. Connects again and ends as `herald
+            listen` does.
             """,
         flags: [
             Flag(

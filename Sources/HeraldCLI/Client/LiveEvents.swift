@@ -83,7 +83,7 @@ struct LiveEvents {
             guard state != .first, problem.isTemporary || answer.status >= 500 else { throw problem.error }
             return problem.words
         }
-        if state == .first { throw client.notHerald("its answer is no stream of events") }
+        if state == .first { throw client.notHerald("its response is not a stream of events") }
         return "\(client.server) ended the stream."
     }
 

@@ -23,7 +23,7 @@ extension Command {
                 isYAML
                 ? answer.body.split(separator: 10).contains { $0.starts(with: Array("openapi:".utf8)) }
                 : try client.document(answer.body)["openapi"]?.string != nil
-            guard isDescription else { throw client.notHerald("its answer is no description of an API") }
+            guard isDescription else { throw client.notHerald("its response is not the description of an API") }
             try Output.write(answer.body)
         })
 }

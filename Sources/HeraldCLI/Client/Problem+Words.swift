@@ -4,7 +4,7 @@ extension Problem {
     var words: String {
         switch name {
         case nil:
-            "\(server) failed, or is no Herald server: it answered with the status \(status)."
+            "\(server) failed, or is not a Herald server: it answered with the status \(status)."
         case "validation" where !errors.isEmpty: validation
         case "unauthorized":
             (hasKey
@@ -16,22 +16,22 @@ extension Problem {
         case "no-lease":
             "There is no lease to renew. `herald delegates change \(delegate) --lease SECONDS` gives one."
         case "unverified":
-            "The receiver has not agreed to be called. `herald delegates show \(delegate)` says how far that is."
+            "The receiver has not agreed to the callbacks. `herald delegates show \(delegate)` shows the status."
         case "no-admin-key", "last-admin-key":
-            "There would be keys, and none with the scope admin. `herald keys create NAME --scope admin` makes one."
+            "This would leave keys without one that has the scope admin. `herald keys create NAME --scope admin` makes one."
         case "too-much-stored", "quota-exceeded":
-            "The app stores as much as it may. Nothing was posted. There is room again when its oldest events have left the "
+            "The app has reached its quota of stored bytes. Nothing was published. There is room again when its oldest events have left the "
                 + "log, or after `herald apps change APP --max-stored-bytes NUMBER`."
-        case "too-many-requests": "The access key is used too often. Nothing was done."
+        case "too-many-requests": "The access key has reached its limit of requests per second. Nothing was done."
         case "budget-exceeded":
-            "This takes the server more work than it does for one command. Nothing was done. Give fewer events at once, less "
+            "This needs more work than the server does for one request. Nothing was done. Send fewer events at once, less "
                 + "data, or a simpler schema or filter."
-        case "malformed-json": "The server can't read the JSON\(reason)."
-        case "body-too-large": "This is more than \(server) takes at once\(limit)."
+        case "malformed-json": "The server cannot read the JSON\(reason)."
+        case "body-too-large": "This is more than \(server) accepts at once\(limit)."
         case "malformed-request":
-            "An argument can't be sent as it is: an id or a name is not . or .., has no slash, and is text."
+            "An argument cannot be sent: an id or a name must be text without a slash, and not . or .."
         case "misdirected-request":
-            "\(server) is reached, but does not answer to this name: `herald serve --allowed-hosts` allows names."
+            "\(server) was reached, but does not serve this host name: `herald serve --allowed-hosts` allows names."
         case "not-found" where detail?.contains("GET /") == true, "bad-request", "method-not-allowed", "method-unknown",
             "not-acceptable", "unsupported-media-type", "precondition-failed", "idempotency-key-reused",
             "expectation-failed", "header-fields-too-large", "foreign-origin":

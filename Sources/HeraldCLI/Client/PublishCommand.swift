@@ -2,25 +2,29 @@ import HeraldJSON
 
 extension Command {
     static let publish = Command(
-        name: "publish", summary: "post an event, or many from the standard input",
+        name: "publish", summary: "publish an event, or many from standard input",
         details: """
-            Returns once the event is on disk. With --ndjson the standard input has one event on each line, as the API takes them:
-            {"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}. They are posted in batches; a batch that is
-            refused ends it, and how many are on disk is told.
+            Returns when the event is on disk. With --ndjson, standard input has one event per line, in the format of the API:
+            {"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}. They are published in batches. The command
+            ends at a batch that is refused, and reports how many events are on disk.
             """,
         arguments: [Argument(name: "TYPE", help: "The type of the event: order.paid.", isOptional: true)],
         flags: [
             Flag(
                 name: "data", placeholder: "JSON|@FILE|-",
-                help: "The data: as it stands, of a file, or - for the standard input."),
+                help: "The data: as JSON, from a file, or - for standard input."),
             Flag(name: "subject", placeholder: "SUBJECT", help: "What it is about: order:1001."),
-            Flag(name: "id", placeholder: "ID", help: "An id of your own: the same one again tells nobody twice."),
+            Flag(
+                name: "id", placeholder: "ID",
+                help: "An id of your own. Publishing it again notifies no delegate twice."),
             Flag(
                 name: "time", placeholder: "TIME", help: "When it happened; 5m: five minutes ago. Default: now.",
                 time: .past),
-            Flag(name: "wait", placeholder: "SECONDS", help: "Wait until everyone was told, and say how that went."),
-            Flag(name: "dry-run", help: "Post nothing; say who would be told and why the others would not."),
-            Flag(name: "ndjson", help: "Read events from the standard input, one on each line."),
+            Flag(
+                name: "wait", placeholder: "SECONDS",
+                help: "Wait until every matching delegate was called, and report the results."),
+            Flag(name: "dry-run", help: "Publish nothing. Report which delegates match, and why the others do not."),
+            Flag(name: "ndjson", help: "Read events from standard input, one per line."),
         ] + Flags.client,
         examples: [
             #"herald publish order.paid --subject order:1001 --data '{"amount": 12.5}'"#,
@@ -62,10 +66,11 @@ private enum PublishCommand {
         if listing.isJSON { return try listing.print(answer) }
         if call.has("dry-run") { return try explain(answer.json) }
         let isOld = answer.status == 200 && answer.json["deliveries"] == nil
-        try Output.line(answer.json.text("id").printable() + (isOld ? " was posted before; nobody was told again" : ""))
+        try Output.line(
+            answer.json.text("id").printable() + (isOld ? " was published before; no delegate was notified again" : ""))
         try warn(answer.json)
         guard let deliveries = answer.json["deliveries"] else {
-            if wait != nil && !isOld { Output.note("Not everyone was told in time.\n") }
+            if wait != nil && !isOld { Output.note("Not every delegate was called in time.\n") }
             return
         }
         var table = Table("DELEGATE", "STATE", "STATUS", "MS", .text("ERROR"))
@@ -95,6 +100,6 @@ private enum PublishCommand {
                     .init([$0.text("clause"), $0.text("reason")].filter { !$0.isEmpty }.joined(separator: " ")),
                 ]
             })
-        try Output.line("\(answer.text("told")) would be told, \(answer.text("not_told")) would not.")
+        try Output.line("\(answer.text("told")) would get it, \(answer.text("not_told")) would not.")
     }
 }

@@ -11,11 +11,11 @@ extension Command {
                     try StateCommands.print(call, answer, unknown: answer.json["state"]?.isNull == true)
                 }),
             Command(
-                name: "set", summary: "set the state and tell everyone",
+                name: "set", summary: "set the state and publish app_state.changed",
                 arguments: [
-                    Argument(name: "STATE", help: #"A bare state such as idle, or an object with its value in JSON."#)
+                    Argument(name: "STATE", help: #"A state such as idle, or an object with its value in JSON."#)
                 ],
-                flags: [Flag(name: "if-changed", help: "Tell only when the state is another one.")] + Flags.client,
+                flags: [Flag(name: "if-changed", help: "Publish only if the state is different.")] + Flags.client,
                 examples: ["herald state set idle", #"herald state set '{"authentication": "active"}'"#],
                 action: .run(StateCommands.set)),
         ]))
@@ -30,7 +30,7 @@ extension Command {
                     try Listing(call).print(answer)
                 }),
             Command(
-                name: "login", summary: "say that a user has logged in, and tell everyone", arguments: [user],
+                name: "login", summary: "publish that a user has logged in", arguments: [user],
                 flags: [
                     Flag(
                         name: "user", placeholder: "JSON|@FILE",
@@ -39,7 +39,7 @@ extension Command {
                 examples: [#"herald auth login 42 --user '{"id": 42, "name": "Ada"}'"#],
                 action: .run { call throws(CommandError) in try StateCommands.set(call, status: "logged_in") }),
             Command(
-                name: "logout", summary: "say that a user has logged out, and tell everyone", arguments: [user],
+                name: "logout", summary: "publish that a user has logged out", arguments: [user],
                 flags: Flags.client,
                 action: .run { call throws(CommandError) in try StateCommands.set(call, status: "logged_out") }),
         ]))
@@ -50,7 +50,7 @@ extension Command {
 private enum StateCommands {
     static func print(_ call: Invocation, _ answer: APIClient.Answer, unknown: Bool) throws(CommandError) {
         let listing = Listing(call)
-        if unknown && !listing.isJSON { return Output.note("No state was set yet.\n") }
+        if unknown && !listing.isJSON { return Output.note("No state has been set yet.\n") }
         try listing.print(answer)
     }
 

@@ -11,13 +11,13 @@ extension Command {
         flags: [
             Flag(
                 name: "secret", placeholder: "KEY",
-                help: "The whsec_ secret or whpk_ public key. May be given again; one that fits is enough."),
+                help: "The whsec_ secret or whpk_ public key. May be given again; one that verifies is enough."),
             Flag(name: "secret-file", placeholder: "FILE", help: "Keys in a file, one on each line."),
             Flag(name: "headers", placeholder: "FILE", help: "The headers: \"name: value\" on each line."),
             Flag(name: "id", placeholder: "ID", help: "The header webhook-id."),
             Flag(name: "timestamp", placeholder: "SECONDS", help: "The header webhook-timestamp."),
             Flag(name: "signature", placeholder: "TEXT", help: "The header webhook-signature."),
-            Flag(name: "any-age", help: "Signatures may be older than five minutes."),
+            Flag(name: "any-age", help: "Accept signatures that are older than five minutes."),
         ],
         examples: [
             "herald verify --secret-file secret.txt --headers headers.txt < body.json",
@@ -38,15 +38,15 @@ private enum VerifyCommand {
             throw CommandError(description: "\(error).", exitCode: ExitCode.software)
         }
         switch verdict {
-        case .verified: try Output.line("The signature fits.")
+        case .verified: try Output.line("The signature is valid.")
         case .stale(let seconds) where call.has("any-age"):
-            try Output.line("The signature fits, and is \(seconds) s old.")
+            try Output.line("The signature is valid, and \(seconds) s old.")
         case .stale(let seconds):
             let when = seconds > 0 ? "\(seconds) s old" : "\(-seconds) s ahead of this clock"
-            throw no("The signature fits, but is \(when): it could be a replay. --any-age accepts it.")
-        case .unsigned(let header): throw no("There is no usable \(header).")
+            throw no("The signature is valid, but \(when): it could be a replay. --any-age accepts it.")
+        case .unsigned(let header): throw no("The header \(header) is missing or invalid.")
         case .forged:
-            throw no("No signature fits: another key, or a body that is not byte for byte the one that was sent.")
+            throw no("No signature is valid: another key, or a body that is not byte for byte the one that was sent.")
         }
     }
 

@@ -22,14 +22,14 @@ enum ExitCode {
 
     /// Those of the commands that talk to a server, for their help.
     static let ofClients: [(code: Int32, meaning: String)] = [
-        (0, "it is done"),
-        (refused, "the server refused, or the answer is no: a test that failed, a signature that doesn't fit"),
+        (0, "success"),
+        (refused, "the server refused the request, or the result is negative: a test failed, a signature is invalid"),
         (usage, "the command line is wrong"),
-        (data, "what was read is not what it should be, such as a line that is no JSON"),
-        (noInput, "a file can't be read"),
+        (data, "the input is invalid, for example a line that is not JSON"),
+        (noInput, "a file cannot be read"),
         (unavailable, "no Herald server was reached"),
         (software, "the server failed"),
-        (inputOutput, "the output can't be written"),
-        (temporary, "the server is busy or starting: try again later"),
+        (inputOutput, "the output cannot be written"),
+        (temporary, "the server is busy or starting: try later"),
     ]
 }

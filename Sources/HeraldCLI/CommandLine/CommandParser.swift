@@ -40,8 +40,8 @@ enum CommandParser {
         let herald = (["herald"] + path.map(\.name)).joined(separator: " ")
         let what =
             word.hasPrefix("-")
-            ? "\(word) can't stand here." : "There is no command \(path.map { $0.name + " " }.joined())\(word)."
-        return CommandError(description: "\(what)\(known) `\(herald) --help` lists what there is.")
+            ? "\(word) is not a command." : "There is no command \(path.map { $0.name + " " }.joined())\(word)."
+        return CommandError(description: "\(what)\(known) `\(herald) --help` lists all.")
     }
 
     /// Flags and arguments in any order; after `--` everything is an argument, and so is `-`.

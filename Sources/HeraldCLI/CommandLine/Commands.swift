@@ -10,13 +10,13 @@ extension Command {
             publish, listen, delegates, events, deliveries, eventTypes, subjects, state, auth, keys, apps, audit,
             verify,
             Command(
-                name: "receiver", summary: "receive webhooks and print them, to try things out; answers as it is told",
+                name: "receiver", summary: "receive webhooks and print them, for testing; the URL decides the response",
                 flags: ReceiverFlag.all.map { Flag(name: $0.name, placeholder: $0.placeholder, help: $0.help) },
                 action: .own(help: { Help.receiver }, run: HeraldCommand.receiver)),
             bench, openapi,
             Command(
-                name: "rewrap", summary: "seal the secrets in the database under another master key",
-                flags: [Flag(name: "data", placeholder: "FOLDER", help: "Where the database lies.")],
+                name: "rewrap", summary: "encrypt the secrets in the database with another master key",
+                flags: [Flag(name: "data", placeholder: "FOLDER", help: "The folder of the database.")],
                 action: .own(help: { Help.rewrap }, run: HeraldCommand.rewrap)),
             health, completion, man,
             Command(
@@ -32,8 +32,8 @@ enum Flags {
         help: "The server. Environment: HERALD_SERVER. Default: http://127.0.0.1:8080.")
     static let authorities = Command.Flag(
         name: "certificate-authorities", placeholder: "FILE",
-        help: "Certificates (PEM) to trust an https server by. Environment: HERALD_CERTIFICATE_AUTHORITIES.")
-    static let json = Command.Flag(name: "json", help: "Print what the server answers: JSON, one document per line.")
+        help: "Certificate authorities (PEM) for an https server. Environment: HERALD_CERTIFICATE_AUTHORITIES.")
+    static let json = Command.Flag(name: "json", help: "Print the response of the server: JSON, one document per line.")
 
     /// Those of every command that talks to a server.
     static let client = [json] + connection
@@ -49,6 +49,6 @@ enum Flags {
 
     static let limit = Command.Flag(
         name: "limit", placeholder: "NUMBER", help: "How many at most. Default: 50.")
-    static let everything = Command.Flag(name: "all", help: "All of them, however many.")
-    static let dryRun = Command.Flag(name: "dry-run", help: "Only say what would be done.")
+    static let everything = Command.Flag(name: "all", help: "All of them.")
+    static let dryRun = Command.Flag(name: "dry-run", help: "Only report what would be done.")
 }

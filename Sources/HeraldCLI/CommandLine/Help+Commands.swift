@@ -3,7 +3,7 @@
 extension Help {
     static var overview: String {
         """
-        Herald tells everyone who wants to know that something happened.
+        Herald is a webhook delivery service: it stores events and calls every URL that is registered for them.
 
         Usage: herald COMMAND
 
@@ -11,7 +11,7 @@ extension Help {
         \(entries(Command.all.map { ($0.name, $0.summary) }))
 
         Start with:  herald serve
-        `herald COMMAND --help` says more about each.
+        `herald COMMAND --help` explains one.
         """
     }
 
@@ -30,7 +30,7 @@ extension Help {
         parts.append(command.sentence + (command.details.isEmpty ? "" : "\n\n" + command.details))
         if !command.commands.isEmpty {
             parts.append("Commands:\n" + entries(command.commands.map { ($0.name, $0.summary) }))
-            parts.append("`\(herald) COMMAND --help` says more about each.")
+            parts.append("`\(herald) COMMAND --help` explains one.")
         }
         if !command.arguments.isEmpty { parts.append(entries(command.arguments.map { ($0.name, $0.help) })) }
         if !command.flags.isEmpty { parts.append("Flags:\n" + entries(command.flags.map { ($0.usage, $0.help) })) }

@@ -4,8 +4,8 @@ enum Help {
         var text = """
             Usage: herald serve [FLAGS]
 
-            Runs the server until TERM or INT, then finishes what is in flight and exits 0. A second signal ends it at once.
-            Every flag can be given in the environment instead; a flag wins.
+            Runs the server until TERM or INT. Then it finishes open callbacks and exits 0. A second signal ends it at once.
+            Each flag can be set in the environment instead. A flag wins.
 
             """
         for option in Option.all {
@@ -21,24 +21,24 @@ enum Help {
             + """
 
 
-            Exit codes: 0 stopped by a signal; 64 wrong settings; 65 the data can't be read; 69 the address can't be
-            listened on; 73 the data folder can't be used; 74 the disk failed.
+            Exit codes: 0 stopped by a signal; 64 invalid settings; 65 the data cannot be read; 69 cannot listen on the
+            address; 73 the data folder cannot be used; 74 the disk failed.
             """
     }
 
     static let rewrap = """
         Usage: herald rewrap [--data FOLDER]
 
-        Seals the secrets in the database under another master key, all of them in one transaction. The server must not run.
+        Encrypts the secrets in the database with another master key, in one transaction. The server must not run.
         The keys come from the environment, 32 bytes in base64 each:
 
-          HERALD_MASTER_KEY       the key of now; not set: the secrets are not sealed yet
-          HERALD_NEW_MASTER_KEY   the key to come; set to "none": the secrets are to lie in the database as they are
+          HERALD_MASTER_KEY       the present key; not set: the secrets are not encrypted yet
+          HERALD_NEW_MASTER_KEY   the new key; "none": store the secrets in plain text
 
-        Afterwards start the server with the new key as HERALD_MASTER_KEY. Backups keep the key that they were made under.
+        Then start the server with the new key as HERALD_MASTER_KEY. Backups need the key with which they were made.
         """
 
-    /// The table of the README; `herald help table` prints it.
+    /// The table of `Documentation/reference/configuration.md`; `herald help table` prints it.
     static var table: String {
         "| flag | environment | default | meaning |\n|---|---|---|---|\n"
             + Option.all.map {

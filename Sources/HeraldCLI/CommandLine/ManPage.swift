@@ -9,24 +9,24 @@ enum ManPage {
     static var text: String {
         var lines = [
             ".TH HERALD 1 \"\" \"herald \(HeraldCommand.version)\" \"User Commands\"",
-            ".SH NAME", "herald \\- tell everyone who wants to know that something happened",
+            ".SH NAME", "herald \\- store events and deliver them to webhooks",
             ".SH SYNOPSIS", ".B herald", ".I COMMAND", "[\\fIARGUMENTS\\fR] [\\fIFLAGS\\fR]",
             ".SH DESCRIPTION",
             plain(
-                "Programs post events to Herald over HTTP; it puts each one on disk and calls every delegate that asked for it: "
-                    + "signed, retried until it is answered, recorded attempt by attempt. The command is the server, and all "
-                    + "that is needed to drive one."),
+                "Programs publish events to Herald over HTTP. Herald stores each event on disk and calls every webhook "
+                    + "that is registered for it. Each callback is signed, retried until the receiver accepts it, and "
+                    + "recorded. This command is the server, and the client of a server."),
             ".SH COMMANDS",
         ]
         for command in Command.all { lines += section(command, path: "herald") }
         lines += [".SH ENVIRONMENT"]
         for (variable, help) in [
-            ("HERALD_SERVER", "The server that commands ask, where --server does not say it."),
-            ("HERALD_KEY", "The access key of commands that ask a server."),
+            ("HERALD_SERVER", "The server of client commands, when --server is not given."),
+            ("HERALD_KEY", "The access key of client commands."),
             ("HERALD_APP", "As --app."),
-            ("HERALD_KEY_FILE", "A file with the access key, where --key-file does not say it."),
+            ("HERALD_KEY_FILE", "A file with the access key, when --key-file is not given."),
             ("HERALD_CERTIFICATE_AUTHORITIES", "As --certificate-authorities."),
-            ("NO_COLOR", "When it is set and not empty, nothing is coloured."),
+            ("NO_COLOR", "When it is set and not empty, output has no colours."),
         ] {
             lines += [".TP", ".B " + plain(variable), plain(help)]
         }

@@ -34,7 +34,7 @@ enum Output {
             if count < 0, errno == EINTR { continue }
             guard count > 0 else {
                 // That nobody reads any more, as behind `| head`, is nothing to complain about.
-                let problem = errno == EPIPE ? "" : "The output can't be written: \(String(cString: strerror(errno)))."
+                let problem = errno == EPIPE ? "" : "The output cannot be written: \(String(cString: strerror(errno)))."
                 throw CommandError(description: problem, exitCode: ExitCode.inputOutput)
             }
             rest = rest.dropFirst(count)

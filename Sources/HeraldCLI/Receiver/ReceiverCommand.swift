@@ -83,7 +83,7 @@ enum ReceiverCommand {
         do throws(ScriptError) {
             return try ScriptedReplies(json: json, otherwise: settings.reply, seed: settings.seed)
         } catch {
-            throw CommandError(description: "The script can't be used. \(error)")
+            throw CommandError(description: "The script cannot be used. \(error)")
         }
     }
 
@@ -91,12 +91,12 @@ enum ReceiverCommand {
 
     private static func read(_ path: String) throws(CommandError) -> [UInt8] {
         guard let file = fopen(path, "r") else {
-            throw CommandError(description: "\(path) can't be read: \(String(cString: strerror(errno))).")
+            throw CommandError(description: "\(path) cannot be read: \(String(cString: strerror(errno))).")
         }
         defer { fclose(file) }
         var bytes = [UInt8](repeating: 0, count: maxScriptBytes + 1)
         let count = fread(&bytes, 1, bytes.count, file)
-        guard ferror(file) == 0 else { throw CommandError(description: "\(path) can't be read.") }
+        guard ferror(file) == 0 else { throw CommandError(description: "\(path) cannot be read.") }
         guard count <= maxScriptBytes else { throw CommandError(description: "\(path) is larger than 1 MiB.") }
         return Array(bytes.prefix(count))
     }

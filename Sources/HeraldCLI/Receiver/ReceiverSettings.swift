@@ -49,7 +49,8 @@ struct ReceiverFlag: Sendable {
 
     /// All of them. The help is made from this list.
     static let all: [ReceiverFlag] = [
-        ReceiverFlag(name: "port", placeholder: "PORT", help: "Where to listen; 0: any free port. Default: 9000.") {
+        ReceiverFlag(name: "port", placeholder: "PORT", help: "The port to listen on; 0: any free port. Default: 9000.")
+        {
             guard let port = UInt16($0) else { return "a number from 0 to 65535" }
             $1.port = port
             return nil
@@ -63,32 +64,33 @@ struct ReceiverFlag: Sendable {
         ReceiverFlag(
             name: "secret", placeholder: "KEY",
             help:
-                "Verifies each signature with this whsec_ or whpk_ key, and answers 401 when it is wrong. May be given again."
+                "Verifies each signature with this whsec_ or whpk_ key, and responds with 401 if it is invalid. May be given again."
         ) {
             $1.keys.append($0)
             return nil
         },
         ReceiverFlag(
             name: "reply", placeholder: "QUERY",
-            help: "What to answer where the URL says nothing, written as in a query: 'status=503&delay=2'."
+            help: "The response where the URL has no directives, written as a query: 'status=503&delay=2'."
         ) {
             $1.reply = $0
             return nil
         },
-        ReceiverFlag(name: "script", placeholder: "FILE", help: "A script in JSON: what to answer at which path.") {
+        ReceiverFlag(name: "script", placeholder: "FILE", help: "A script in JSON: the responses for each path.") {
             $1.scriptFile = $0
             return nil
         },
         ReceiverFlag(
             name: "tls", placeholder: nil,
-            help: "Speaks TLS, with a certificate made on the fly; says in which file the authority is that signed it."
+            help:
+                "Speaks TLS, with a certificate that it makes at the start; prints the file of the authority that signed it."
         ) {
             $1.usesTLS = true
             return nil
         },
         ReceiverFlag(
             name: "names", placeholder: "LIST",
-            help: "Names and addresses that the certificate is for. Default: localhost,127.0.0.1,::1."
+            help: "Names and addresses of the certificate. Default: localhost,127.0.0.1,::1."
         ) {
             let names = $0.split(separator: ",").map(String.init)
             guard !names.isEmpty,
@@ -99,7 +101,7 @@ struct ReceiverFlag: Sendable {
         },
         ReceiverFlag(
             name: "connections", placeholder: "serve|ignore|close|reset",
-            help: "What becomes of new connections; ignore: they are taken, and nothing is ever read. Default: serve."
+            help: "How to treat new connections; ignore: accept them and never read. Default: serve."
         ) {
             let welcomes: [String: Receiver.Welcome] = [
                 "serve": .serve, "ignore": .ignore, "close": .close, "reset": .reset,
@@ -118,13 +120,13 @@ struct ReceiverFlag: Sendable {
         },
         ReceiverFlag(
             name: "control", placeholder: "PORT",
-            help: "Takes control requests on this port of the same address; 0: any free port."
+            help: "Accepts control requests on this port of the same address; 0: any free port."
         ) {
             guard let port = UInt16($0) else { return "a number from 0 to 65535" }
             $1.controlPort = port
             return nil
         },
-        ReceiverFlag(name: "seed", placeholder: "NUMBER", help: "Of everything that is random. Default: 0.") {
+        ReceiverFlag(name: "seed", placeholder: "NUMBER", help: "The seed of all random decisions. Default: 0.") {
             guard let seed = UInt64($0) else { return "a number from 0 on" }
             $1.seed = seed
             return nil

@@ -66,7 +66,7 @@ struct BootstrapKey {
 
     private static func unwritable(_ path: String) -> CommandError {
         CommandError(
-            description: "the first admin key can't be written to \(path): \(String(cString: strerror(errno)))",
+            description: "the first admin key cannot be written to \(path): \(String(cString: strerror(errno)))",
             exitCode: ExitCode.cannotCreate)
     }
 }

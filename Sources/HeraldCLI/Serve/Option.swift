@@ -27,11 +27,12 @@ struct Option: Sendable {
 }
 
 extension Option {
-    /// Everything that can be configured. The help and the table of the README are made from this list.
+    /// Everything that can be configured. The help and the table of `Documentation/reference/configuration.md` are made from this list.
     static let all: [Option] = [
         Option(
             name: "listen", placeholder: "HOST:PORT", defaultText: "127.0.0.1:8080",
-            help: "Where to listen. Port 0 lets the system choose; the line \"listening\" of the log says which."
+            help:
+                "The address to listen on. With port 0 the system chooses a port; the line \"listening\" of the log names it."
         ) { text, settings throws(Disallowed) in
             guard let endpoint = Endpoint(text) else {
                 throw Disallowed(allowed: "an address and a port, such as 127.0.0.1:8080, [::1]:8080 or 0.0.0.0:80")
@@ -40,32 +41,32 @@ extension Option {
         },
         Option(
             name: "data", placeholder: "FOLDER", defaultText: "./herald-data",
-            help: "Where the database lies. Made when it is missing; one process uses it at a time."
+            help: "The folder of the database. Created if it is missing; one process uses it at a time."
         ) { text, settings throws(Disallowed) in
             guard !text.isEmpty else { throw Disallowed(allowed: "the path of a folder") }
             settings.data = text
         },
         Option(
             name: "allow-networks", placeholder: "LIST", defaultText: "none",
-            help: "Networks that callbacks may reach although they are private: 10.1.0.0/16, 192.168.1.5:8080, ..."
+            help: "Private networks that callbacks may reach: 10.1.0.0/16, 192.168.1.5:8080, ..."
         ) { text, settings throws(Disallowed) in settings.allowNetworks = try networks(text) },
         Option(
             name: "deny-networks", placeholder: "LIST", defaultText: "none",
-            help: "Networks that callbacks must not reach, whatever else holds."
+            help: "Networks that callbacks must not reach. Takes precedence over all other rules."
         ) { text, settings throws(Disallowed) in settings.denyNetworks = try networks(text) },
         Option(
             name: "allow-hosts", placeholder: "LIST", defaultText: "none",
             help:
-                "Hosts that callbacks may reach although their addresses are private: hooks.internal, *.corp.example, ..."
+                "Hosts that callbacks may reach even if their addresses are private: hooks.internal, *.corp.example, ..."
         ) { text, settings throws(Disallowed) in settings.allowHosts = try hosts(text) },
         Option(
             name: "deny-hosts", placeholder: "LIST", defaultText: "none",
-            help: "Hosts that callbacks must not name, whatever else holds."
+            help: "Hosts that callback URLs must not name. Takes precedence over all other rules."
         ) { text, settings throws(Disallowed) in settings.denyHosts = try hosts(text) },
         Option(
             name: "allowed-hosts", placeholder: "LIST",
             defaultText: "localhost,127.0.0.1,[::1]; any when not on loopback",
-            help: "Names that a request's Host may carry; others are answered 421."
+            help: "Names that the Host of a request may have. Others get 421."
         ) { text, settings throws(Disallowed) in
             let hosts = list(text)
             guard !hosts.isEmpty, hosts.allSatisfy({ !$0.contains("/") && !$0.contains(" ") }) else {
@@ -76,7 +77,7 @@ extension Option {
         Option(
             name: "cors-origins", placeholder: "LIST", defaultText: "none",
             help:
-                "Origins of other sites whose pages may use the API from a browser: https://shop.example, http://localhost:3000, ..."
+                "Origins of other sites whose pages may use the API: https://shop.example, http://localhost:3000, ..."
         ) { text, settings throws(Disallowed) in
             let origins = list(text)
             if let wrong = origins.first(where: { !OriginRules.isOrigin($0) }) {
@@ -89,7 +90,7 @@ extension Option {
         Option(
             name: "allow-anonymous", placeholder: "true|false", defaultText: "false",
             help:
-                "On an address that is not loopback: make no key at the start. Anyone may do everything until there is a key."
+                "Do not make a key at the start on an address that is not loopback. Everyone may do everything until a key exists."
         ) { text, settings throws(Disallowed) in
             guard let flag = ["true": true, "false": false][text] else { throw Disallowed(allowed: "true or false") }
             settings.allowAnonymous = flag
@@ -97,7 +98,7 @@ extension Option {
         Option(
             name: "admin-key", placeholder: "KEY", defaultText: "none",
             help:
-                "An access key for everything, beside those that the server makes: 20 to 255 visible ASCII characters.",
+                "An access key with the scope admin, in addition to those that the server makes: 20 to 255 visible ASCII characters.",
             isSecret: true
         ) { text, settings throws(Disallowed) in
             guard KeyFile.isKey(text) else { throw Disallowed(allowed: "20 to 255 visible ASCII characters") }
@@ -116,13 +117,13 @@ extension Option {
         Option(
             name: "requests-per-second", placeholder: "NUMBER", defaultText: "unlimited",
             help:
-                "Requests that each access key may make in a second, 1 to 1000000, unless the key itself says how many."
+                "Requests per second for each access key that has no limit of its own, 1 to 1000000."
         ) { text, settings throws(Disallowed) in
             settings.requestsPerSecond = text == "unlimited" ? nil : try number(text, 1...1_000_000)
         },
         Option(
             name: "threads", placeholder: "NUMBER", defaultText: "the number of cores",
-            help: "Cores to use, 1 to 64: threads that deliver are two fewer, one at least."
+            help: "Cores to use, 1 to 64. There are two fewer delivery threads, and at least one."
         ) { text, settings throws(Disallowed) in settings.threads = try number(text, 1...64) },
         Option(
             name: "max-body", placeholder: "BYTES", defaultText: "262144",
@@ -130,7 +131,7 @@ extension Option {
         ) { text, settings throws(Disallowed) in settings.maxBody = try number(text, 1024...16_777_216) },
         Option(
             name: "grace", placeholder: "SECONDS", defaultText: "30",
-            help: "How long callbacks in flight may take to end after TERM or INT, 0 to 600."
+            help: "Time for open callbacks to end after TERM or INT, 0 to 600."
         ) { text, settings throws(Disallowed) in settings.graceSeconds = try number(text, 0...600) },
         Option(
             name: "retention", placeholder: "DURATION", defaultText: "7d",
@@ -143,11 +144,11 @@ extension Option {
         Option(
             name: "retention-size", placeholder: "SIZE", defaultText: "10GiB",
             help:
-                "Disk space past which the oldest events go, however young: 512MiB, 10GiB, ..., at least 16MiB, or unlimited."
+                "Disk space above which the oldest events are removed: 512MiB, 10GiB, ..., at least 16MiB, or unlimited."
         ) { text, settings throws(Disallowed) in settings.retention.bytes = try size(text) },
         Option(
             name: "source", placeholder: "URI", defaultText: "/herald",
-            help: "The CloudEvents source of events that came without one."
+            help: "The CloudEvents source of events that have none."
         ) { text, settings throws(Disallowed) in
             guard (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
                 throw Disallowed(allowed: "a URI of 1 to 256 printable characters, such as https://shop.example/")
@@ -169,22 +170,22 @@ extension Option {
         },
         Option(
             name: "tls-certificate", placeholder: "FILE", defaultText: "none: plain HTTP",
-            help: "Serve https with this certificate (PEM), and those that vouch for it. Read again after HUP."
+            help: "Serve https with this certificate chain (PEM). Read again after HUP."
         ) { text, settings throws(Disallowed) in settings.tlsCertificate = try file(text) },
         Option(
             name: "tls-key", placeholder: "FILE", defaultText: "none",
-            help: "The private key (PEM) of that certificate, readable for Herald alone. Read again after HUP."
+            help: "The private key (PEM) of the certificate, readable by Herald only. Read again after HUP."
         ) { text, settings throws(Disallowed) in settings.tlsKey = try file(text) },
         Option(
             name: "certificate-authorities", placeholder: "FILE", defaultText: "the system's",
-            help: "Certificates (PEM) that https receivers are trusted by, in place of the system's."
+            help: "Certificate authorities (PEM) for https receivers, instead of those of the system."
         ) { text, settings throws(Disallowed) in
             guard access(text, R_OK) == 0 else { throw Disallowed(allowed: "a file that can be read") }
             settings.certificateAuthorities = text
         },
         Option(
-            name: "master-key", placeholder: "KEY", defaultText: "none: secrets lie in the database as they are",
-            help: "Seals secrets, extra headers, URLs and remembered answers in the database: 32 bytes in base64.",
+            name: "master-key", placeholder: "KEY", defaultText: "none: secrets are stored in plain text",
+            help: "Encrypts secrets, extra headers, URLs and remembered responses in the database: 32 bytes in base64.",
             isSecret: true
         ) { text, settings throws(Disallowed) in settings.masterKey = try key(text) },
         Option(
@@ -199,14 +200,14 @@ extension Option {
         },
         Option(
             name: "log-format", placeholder: "human|json", defaultText: "human on a terminal, else json",
-            help: "How log lines look. They go to the standard error."
+            help: "The format of log lines. They are written to standard error."
         ) { text, settings throws(Disallowed) in
             guard let format = Log.Format(rawValue: text) else { throw Disallowed(allowed: "human or json") }
             settings.logFormat = format
         },
         Option(
             name: "log-level", placeholder: "LEVEL", defaultText: "info",
-            help: "The least level that is logged: debug, info, warning or error."
+            help: "The lowest level that is logged: debug, info, warning or error."
         ) { text, settings throws(Disallowed) in
             guard let level = Log.Level(text) else { throw Disallowed(allowed: "debug, info, warning or error") }
             settings.logLevel = level

@@ -116,7 +116,7 @@ struct Server {
             log.insist(.warning, "made an admin key, since others can reach this address") {
                 ["file": bootstrapKey.file, "then": bootstrapKey.file.map { _ in "delete the file" }]
             }
-            if let text = bootstrapKey.text { Output.note("\n    The admin key, shown this once: \(text)\n\n") }
+            if let text = bootstrapKey.text { Output.note("\n    The admin key, shown only once: \(text)\n\n") }
         }
         if isOpen && !settings.listen.isLoopback {
             log.warning("anyone who reaches this address can do everything", ["listen": settings.listen.description])

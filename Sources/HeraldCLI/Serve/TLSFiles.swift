@@ -53,7 +53,7 @@ enum TLSFilesError: Error, CustomStringConvertible {
 
     var description: String {
         switch self {
-        case .unreadable(let path, let reason): "\(path) can't be read: \(reason)"
+        case .unreadable(let path, let reason): "\(path) cannot be read: \(reason)"
         case .unusable(let certificate, let key, let error):
             switch error {
             case .notACertificate: "\(certificate): \(error)"

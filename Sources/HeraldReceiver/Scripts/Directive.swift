@@ -33,7 +33,7 @@ extension Directive {
     /// The whole language. The command's help is made from this list.
     public static let all: [Directive] = [
         // The answer.
-        Directive("status", "CODE", "Answers with this status instead of 200.") {
+        Directive("status", "CODE", "Responds with this status instead of 200.") {
             text, script throws(Disallowed) in script.lastStep.status = try number(text, 200...599)
         },
         Directive("header", "NAME:VALUE", "Adds a header. May be given again.") { text, script throws(Disallowed) in
@@ -48,54 +48,58 @@ extension Directive {
             guard isPrintable(text) else { throw Disallowed(allowed: "seconds or a date") }
             script.lastStep.headers.append(("retry-after", text))
         },
-        Directive("redirect", "URL", "Answers 302, or the status given, with this Location.") {
+        Directive("redirect", "URL", "Responds with 302, or the given status, and this Location.") {
             text, script throws(Disallowed) in
             guard isPrintable(text) else { throw Disallowed(allowed: "a URL") }
             script.lastStep.headers.append(("location", text))
             script.lastStep.status = script.lastStep.status ?? 302
         },
-        Directive("body", "TEXT", "Answers with this body.") { text, script in
+        Directive("body", "TEXT", "Responds with this body.") { text, script in
             script.lastStep.body = .bytes(Array(text.utf8))
         },
-        Directive("size", "BYTES", "Answers with a body of so many bytes.") { text, script throws(Disallowed) in
+        Directive("size", "BYTES", "Responds with a body of this size.") { text, script throws(Disallowed) in
             let size = try number(text, 0...16_777_216)
             script.lastStep.body = .bytes([UInt8](repeating: UInt8(ascii: "x"), count: size))
         },
-        Directive("echo", nil, "Answers with the body of the request, as a verification challenge wants.") {
+        Directive("echo", nil, "Responds with the body of the request, as a verification challenge requires.") {
             $1.lastStep.body = .echo
         },
         Directive("gzip", nil, "Compresses the body.") { $1.lastStep.isCompressed = true },
-        Directive("endless", nil, "Answers with a body that never ends.") { $1.lastStep.body = .endless },
-        Directive("last", nil, "Closes the connection after the answer.") { $1.lastStep.isLastOnConnection = true },
+        Directive("endless", nil, "Responds with a body that never ends.") { $1.lastStep.body = .endless },
+        Directive("last", nil, "Closes the connection after the response.") { $1.lastStep.isLastOnConnection = true },
         // How slowly, how badly.
-        Directive("delay", "SECONDS", "Waits before it answers or fails, up to 3600; 0.5 is half a second.") {
+        Directive("delay", "SECONDS", "Waits before it responds or fails, up to 3600; 0.5 is half a second.") {
             text, script throws(Disallowed) in
             script.lastStep.delayMilliseconds = Int((try decimal(text, 0...3600) * 1000).rounded())
         },
-        Directive("drip", "MILLISECONDS", "Sends one byte of the answer at a time, with this pause between.") {
+        Directive("drip", "MILLISECONDS", "Sends one byte of the response at a time, with this pause in between.") {
             text, script throws(Disallowed) in script.lastStep.dripMilliseconds = try number(text, 1...60_000)
         },
-        Directive("cut", "BYTES", "Breaks the answer off, and closes, after so many bytes of its body.") {
+        Directive("cut", "BYTES", "Closes the connection after this many bytes of the body of the response.") {
             text, script throws(Disallowed) in script.lastStep.cut = try number(text, 0...16_777_216)
         },
-        Directive("garbage", nil, "Answers with what is no HTTP, and closes.") { $1.lastStep.failure = .garbage },
-        Directive("hang", nil, "Never answers.") { $1.lastStep.failure = .hang },
-        Directive("close", nil, "Closes the connection without an answer.") { $1.lastStep.failure = .close },
+        Directive("garbage", nil, "Sends what is not HTTP, and closes.") { $1.lastStep.failure = .garbage },
+        Directive("hang", nil, "Never responds.") { $1.lastStep.failure = .hang },
+        Directive("close", nil, "Closes the connection without a response.") { $1.lastStep.failure = .close },
         Directive("reset", nil, "Breaks the connection with a TCP reset.") { $1.lastStep.failure = .reset },
         Directive("refuse", nil, "HTTP/2: refuses the stream. HTTP/1.1: closes.") { $1.lastStep.failure = .refuse },
-        Directive("stale", nil, "Answers the first request of a connection; closes when the next one arrives.") {
+        Directive("stale", nil, "Responds to the first request of a connection; closes when the next one arrives.") {
             $1.lastStep.isStale = true
         },
         // Different from request to request.
-        Directive("times", "NUMBER", "What was said so far is for so many requests; `then` follows.") {
+        Directive("times", "NUMBER", "The directives so far are for this many requests; `then` follows.") {
             text, script throws(Disallowed) in script.lastStep.times = try number(text, 1...1_000_000)
         },
-        Directive("then", "CODE", "After that, answers with this status; what follows is said of these answers.") {
+        Directive("then", "CODE", "After that, responds with this status; the next directives are for these responses.")
+        {
             text, script throws(Disallowed) in
             guard script.steps.count < maxSteps else { throw Disallowed(allowed: "used less than \(maxSteps) times") }
             script.steps.append(ReplyStep(status: try number(text, 200...599)))
         },
-        Directive("flaky", "NUMBER", "Fails so many times, with 503 if nothing else was said, and then answers 200.") {
+        Directive(
+            "flaky", "NUMBER",
+            "Fails this many times, with 503 unless another failure is given, and then responds with 200."
+        ) {
             text, script throws(Disallowed) in
             guard script.steps.count < maxSteps else { throw Disallowed(allowed: "used less than \(maxSteps) times") }
             script.lastStep.times = try number(text, 1...1_000_000)
@@ -103,52 +107,60 @@ extension Directive {
             script.steps.append(ReplyStep())
         },
         Directive(
-            "share", "PERCENT", "What was said so far is for this share of requests, at random, `then` for others."
+            "share", "PERCENT",
+            "The directives so far are for this random share of the requests, `then` for the others."
         ) {
             text, script throws(Disallowed) in script.lastStep.share = try decimal(text, 0...100) / 100
         },
-        Directive("for", "SECONDS", "What was said so far is for the last seconds of each `every`, `then` for others.")
-        {
+        Directive(
+            "for", "SECONDS", "The directives so far are for the last seconds of each `every`, `then` for the others."
+        ) {
             text, script throws(Disallowed) in script.lastStep.seconds = try decimal(text, 0...86_400)
         },
-        Directive("every", "SECONDS", "How often `for` comes. Default: 60.") {
+        Directive("every", "SECONDS", "The period of `for`. Default: 60.") {
             text, script throws(Disallowed) in script.lastStep.every = try decimal(text, 0.001...86_400)
         },
-        Directive("per", "HEADER", "Counts requests apart for each value of this header, such as webhook-id.") {
+        Directive("per", "HEADER", "Counts requests separately for each value of this header, such as webhook-id.") {
             $1.countsPer = $0
         },
         // How much is taken. These are about the whole path.
-        Directive("rate", "NUMBER", "Takes so many requests a second, by a token bucket, and answers 429 to others.") {
+        Directive(
+            "rate", "NUMBER",
+            "Accepts this many requests per second, by a token bucket, and responds to others with 429."
+        ) {
             text, script throws(Disallowed) in script.rate.perSecond = try decimal(text, 0.001...1_000_000)
         },
-        Directive("burst", "NUMBER", "How many `rate` lets through at once. Default: 2.") {
+        Directive("burst", "NUMBER", "How many requests `rate` accepts at once. Default: 2.") {
             text, script throws(Disallowed) in script.rate.burst = Double(try number(text, 1...1_000_000))
         },
-        Directive("window", "SECONDS", "Counts `rate` in fixed windows of so many seconds, without a bucket.") {
+        Directive("window", "SECONDS", "Counts `rate` in fixed windows of this length, without a bucket.") {
             text, script throws(Disallowed) in script.rate.window = try decimal(text, 0.001...86_400)
         },
-        Directive("slow-start", "SECONDS", "Lets `rate` grow for so long, from a tenth of it, after the first request.")
-        {
+        Directive(
+            "slow-start", "SECONDS", "After the first request, raises `rate` from a tenth to all of it in this time."
+        ) {
             text, script throws(Disallowed) in script.rate.slowStart = try decimal(text, 0.001...86_400)
         },
         Directive("announce", nil, "Adds Retry-After to each 429 of `rate`.") { $1.rate.isAnnounced = true },
-        Directive("workers", "NUMBER", "Works on so many requests at once, each for its `delay`; others wait.") {
+        Directive("workers", "NUMBER", "Works on this many requests at once, each for its `delay`; others wait.") {
             text, script throws(Disallowed) in script.work.workers = try number(text, 1...1000)
         },
-        Directive("room", "NUMBER", "How many may wait for `workers`; 503 to others. Default: any number.") {
+        Directive("room", "NUMBER", "How many may wait for `workers`; others get 503. Default: no limit.") {
             text, script throws(Disallowed) in script.work.room = try number(text, 0...1_000_000)
         },
-        Directive("strain", "NUMBER", "While more than so many wait for `workers`, each takes twice as long.") {
+        Directive("strain", "NUMBER", "While more than this many wait for `workers`, each takes twice as long.") {
             text, script throws(Disallowed) in script.work.strain = try number(text, 0...1_000_000)
         },
-        Directive("together", nil, "Shares these limits with all other paths that say so.") { $1.isTogether = true },
+        Directive("together", nil, "Shares these limits with all other paths that have this directive.") {
+            $1.isTogether = true
+        },
         // The handshake of CloudEvents: OPTIONS is always answered with it.
-        Directive("allow-origin", "NAME", "What OPTIONS is told in WebHook-Allowed-Origin; `none` refuses.") {
+        Directive("allow-origin", "NAME", "WebHook-Allowed-Origin in the response to OPTIONS; `none` refuses.") {
             text, script throws(Disallowed) in
             guard isPrintable(text) else { throw Disallowed(allowed: "a host name, * or none") }
             script.allowedOrigin = text
         },
-        Directive("allow-rate", "NUMBER", "What OPTIONS is told in WebHook-Allowed-Rate, per minute; `*`: any.") {
+        Directive("allow-rate", "NUMBER", "WebHook-Allowed-Rate in the response to OPTIONS, per minute; `*`: any.") {
             text, script throws(Disallowed) in
             if text != "*" { _ = try number(text, 1...Int(Int32.max)) }
             script.allowedRate = text
