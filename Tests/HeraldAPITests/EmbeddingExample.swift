@@ -3,7 +3,7 @@ import HeraldRuntime
 import HeraldSQLite
 import HeraldWebhooks
 
-/// Is told of every event, once it is on disk.
+/// Prints every event, once it is on disk.
 final class Printer: EventDelegate {
     func published(_ batch: EventBatch) {
         for event in batch.events { print(event.type, event.subject ?? "") }
@@ -15,11 +15,11 @@ func embed(inFolder folder: String) async throws {
     let resolver = Resolver()
     let hub = try Hub(
         store: SQLiteStore(folder: folder),
-        onDurabilityLost: { error in fatalError("Nobody can know what is on disk: \(error)") },
+        onDurabilityLost: { error in fatalError("It is unknown what is on disk: \(error)") },
         makeSender: { try CurlSender(sending, resolver: resolver) })
 
     let printer = Printer()
-    hub.addDelegate(printer, description: "Prints what happens")  // held weakly, as delegates are
+    hub.addDelegate(printer, description: "Prints events")  // held weakly, as delegates are
 
     let now = hub.clock.wall()
     let event = Event(

@@ -7,7 +7,7 @@ import Synchronization
 final class ForwardingPrinter {
     private let isJSON: Bool
     private let interruption: Interruption
-    private var table = Table("TIME", "EVENT", .text("TYPE"), "ANSWER", "MS", .text("DETAIL"))
+    private var table = Table("TIME", "EVENT", .text("TYPE"), "RESPONSE", "MS", .text("DETAIL"))
 
     init(_ call: Invocation, _ interruption: Interruption) {
         isJSON = call.has("json")
