@@ -39,7 +39,7 @@ struct PortalEndpoints: Sendable {
                         .tooMany("There are \(Session.limit) links that have not ended. Wait for some to end."))
                 case .refused(let refusal): call.send(Problem(refusal))
                 case .done, .replayed:
-                    call.send(Problem.notFound("The app was deleted meanwhile, or the key that asks was revoked."))
+                    call.send(Problem.notFound("The app was deleted, or the key was revoked, during the request."))
                 }
             })
     }

@@ -59,7 +59,7 @@ struct DelegateEndpoints: Sendable {
 
     private func removeAll(_ call: Call) throws(Problem) {
         guard try call.query("all").flag("all") else {
-            throw .badRequest("Deleting all webhooks needs ?all=true, so that it can't happen by accident.")
+            throw .badRequest("Deleting all webhooks requires ?all=true, so that it cannot happen by accident.")
         }
         try registry.make(call, .removeAll)
     }

@@ -47,7 +47,7 @@ struct EventTypeEndpoints: Sendable {
         _ = try call.query()
         let type = call.parameters[0]
         guard EventType.isValid(type), EventType.Family(of: type) != .service else {
-            throw .notFound("\(type) is not a type that can be posted.")
+            throw .notFound("\(type) is not a type that can be published.")
         }
         let document = try call.json(limits: EventTypeInput.limits)
         try pool.run(call) { budget throws(Problem) in
@@ -79,7 +79,7 @@ struct EventTypeEndpoints: Sendable {
         case .notFound: Self.notFound(type).response(requestID: call.requestID)
         case .versionMismatch: Problem.preconditionFailed.response(requestID: call.requestID)
         case .tooMany:
-            Problem.tooMany("\(EventTypeWrite.maxTypes) event types are described. Delete one that is not used.")
+            Problem.tooMany("\(EventTypeWrite.maxTypes) event types have a description. Delete one that is not used.")
                 .response(requestID: call.requestID)
         }
     }
@@ -94,7 +94,7 @@ struct EventTypeEndpoints: Sendable {
     }
 
     private static func notFound(_ type: String) -> Problem {
-        .notFound("The event type \(type) is not described. Events of it may be posted all the same.")
+        .notFound("The event type \(type) has no description. Its events can still be published.")
     }
 }
 

@@ -93,7 +93,7 @@ public final class HeraldService: RequestHandler {
     // MARK: Heads
 
     private static let unknownPath = Problem.notFound(
-        "There is nothing at this address. GET /openapi.yaml describes what there is.")
+        "There is nothing at this path. GET /openapi.yaml describes the API.")
 
     private func admit(_ head: RequestHead, _ peer: PeerAddress) throws(Problem) -> any AdmittedRequest {
         try origins.check(head)

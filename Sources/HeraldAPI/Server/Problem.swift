@@ -66,7 +66,7 @@ extension Problem {
         }
         return Problem(
             status: 400, name: "malformed-json", title: "The body is not valid JSON",
-            detail: "The body can't be read as JSON: \(error).")
+            detail: "The body is not valid JSON: \(error).")
     }
 
     static func malformedPath(_ detail: String) -> Problem {
@@ -74,33 +74,33 @@ extension Problem {
     }
 
     static func badRequest(_ detail: String) -> Problem {
-        Problem(status: 400, name: "bad-request", title: "The request can't be carried out", detail: detail)
+        Problem(status: 400, name: "bad-request", title: "The request cannot be carried out", detail: detail)
     }
 
     /// The same for no key, an unknown one, a revoked one and an expired one.
     static let unauthorized = Problem(
-        status: 401, name: "unauthorized", title: "An access key is needed",
-        detail: "Send a key that is known and has not expired: Authorization: Bearer hrld_…",
+        status: 401, name: "unauthorized", title: "An access key is required",
+        detail: "Send a valid access key: Authorization: Bearer hrld_…",
         headers: [.init("WWW-Authenticate", "Bearer")])
 
     static func forbidden(_ scope: Scope) -> Problem {
         Problem(
             status: 403, name: "forbidden", title: "The key does not allow this",
-            detail: "This needs the scope \(scope.rawValue), which the key does not have.")
+            detail: "The request needs the scope \(scope.rawValue), which the key does not have.")
     }
 
     static func noApp(_ word: String) -> Problem { .notFound("There is no app with the id or name \(word).") }
 
     static func nameTaken(_ app: App) -> Problem {
         Problem(
-            status: 409, name: "name-taken", title: "Another app has the name",
+            status: 409, name: "name-taken", title: "The name belongs to another app",
             detail: "The app \(app.id) is named \(app.settings.name).",
             items: [Item(place: .pointer("/name"), detail: "belongs to \(app.id)")])
     }
 
     static let defaultApp = Problem(
-        status: 409, name: "default-app", title: "The app default stays",
-        detail: "The app default can't be deleted or get another name.")
+        status: 409, name: "default-app", title: "The app default cannot be deleted or renamed",
+        detail: "The app default cannot be deleted or renamed.")
 
     /// - Parameter retryAfter: seconds.
     static func tooFast(_ limit: Int, retryAfter: Int) -> Problem {
@@ -123,15 +123,15 @@ extension Problem {
     static func tooManyRequests(_ limit: Int, retryAfter: Int) -> Problem {
         Problem(
             status: 429, name: "too-many-requests", title: "Too many requests",
-            detail: "This key may make \(limit) requests a second. Nothing was done; try again later.",
+            detail: "This key may make \(limit) requests per second. Nothing was done; try again later.",
             headers: [.init("Retry-After", String(retryAfter))])
     }
 
     static let foreignOrigin = Problem(
-        status: 403, name: "foreign-origin", title: "A page of another site asks",
+        status: 403, name: "foreign-origin", title: "The request comes from a page of another site",
         detail:
-            "A browser sent this from a page of another site (Origin, Sec-Fetch-Site), which may change nothing here. "
-            + "The operator can name its origin with --cors-origins; only signing in stays with the dashboard's own page."
+            "A browser sent this request from a page of another site (Origin, Sec-Fetch-Site), which may not change anything. "
+            + "The operator can allow its origin with --cors-origins. Signing in is possible from the dashboard only."
     )
 
     static func notFound(_ what: String) -> Problem {
@@ -140,14 +140,14 @@ extension Problem {
 
     static func methodNotAllowed(_ allowed: String) -> Problem {
         Problem(
-            status: 405, name: "method-not-allowed", title: "The method is not allowed here",
-            detail: "This address knows \(allowed).", headers: [.init("Allow", allowed)])
+            status: 405, name: "method-not-allowed", title: "The method is not allowed",
+            detail: "This path supports \(allowed).", headers: [.init("Allow", allowed)])
     }
 
     static func notAcceptable(_ offered: String) -> Problem {
         Problem(
             status: 406, name: "not-acceptable", title: "No acceptable representation",
-            detail: "This address answers with \(offered), which the Accept header excludes.")
+            detail: "This path responds with \(offered), which the Accept header excludes.")
     }
 
     static func conflict(_ existing: WebhookDelegate) -> Problem {
@@ -176,28 +176,29 @@ extension Problem {
         Problem(
             status: 409, name: "unverified", title: "The address is not verified",
             detail:
-                "The delegate \(id) gets no calls before its owner has agreed; its status_reason says how far that is.")
+                "The delegate \(id) gets no callbacks before its receiver has agreed. Its status_reason shows the progress."
+        )
     }
 
     /// - Parameter why: what there is too much of, and what to do.
     static func tooMany(_ why: String) -> Problem {
-        Problem(status: 409, name: "too-many", title: "There are too many already", detail: why)
+        Problem(status: 409, name: "too-many", title: "The limit is reached", detail: why)
     }
 
     static let preconditionFailed = Problem(
-        status: 412, name: "precondition-failed", title: "It has changed meanwhile",
-        detail: "If-Match names another version than the current one. Read it again, and repeat the change on that.")
+        status: 412, name: "precondition-failed", title: "The resource has changed",
+        detail: "If-Match does not name the current version. Read the resource again, and repeat the change.")
 
     static func bodyTooLarge(limit: Int) -> Problem {
         Problem(
             status: 413, name: "body-too-large", title: "The body is too large",
-            detail: "A body may have \(limit) bytes at most.")
+            detail: "A body may have at most \(limit) bytes.")
     }
 
     static func unsupportedMediaType(_ expected: String) -> Problem {
         Problem(
             status: 415, name: "unsupported-media-type", title: "The content type is not supported",
-            detail: "Send the body as \(expected), and say so in Content-Type.")
+            detail: "Send the body as \(expected), with that Content-Type.")
     }
 
     static func invalid(_ errors: [FieldError]) -> Problem {
@@ -214,17 +215,17 @@ extension Problem {
         return Problem(
             status: 422, name: "validation", title: "Some fields are not valid",
             detail: items.count == 1
-                ? "One field is not valid; nothing was changed."
+                ? "One field is not valid. Nothing was changed."
                 : isCut
-                    ? "Many fields are not valid, of which the first are named; nothing was changed."
-                    : "\(items.count) fields are not valid; nothing was changed.",
+                    ? "Many fields are not valid; the first are listed. Nothing was changed."
+                    : "\(items.count) fields are not valid. Nothing was changed.",
             items: Array(items.prefix(FieldError.maxReported)))
     }
 
     static let budgetExceeded = Problem(
-        status: 422, name: "budget-exceeded", title: "This takes too much work",
+        status: 422, name: "budget-exceeded", title: "The request takes too much work",
         detail:
-            "To read this and to check it takes more than the budget of a request: \(WorkBudget.stepsPerRequest) steps, "
+            "Reading and checking it takes more than the budget of a request: \(WorkBudget.stepsPerRequest) steps, "
             + "50 ms at most. Nothing was done. Send fewer events at once, or less data; or make the schema, the pattern or "
             + "the filter simpler.")
 
@@ -240,29 +241,30 @@ extension Problem {
     }
 
     static let noRandomness = unavailable(
-        "no-randomness", "No secret could be made", "The system gave no random bytes. Nothing was done; try again.")
+        "no-randomness", "The secret could not be made",
+        "The system returned no random bytes. Nothing was done; try again.")
 
     static let tooManyChecks = unavailable(
-        "busy", "Too much is waiting", "Too many requests wait to be checked. Nothing was done; try again in a second.")
+        "busy", "The server is busy", "Too many requests wait to be checked. Nothing was done; try again in a second.")
 
     static let tooManyReads = unavailable(
-        "busy", "Too much is waiting", "Too many reads wait for the store. Nothing was done; try again in a second.")
+        "busy", "The server is busy", "Too many reads wait for the store. Nothing was done; try again in a second.")
 
     static let tooManyStreams = unavailable(
-        "too-many-streams", "Too many clients listen",
-        "As many clients listen as this server lets in. Come again when one has gone, or raise its limit of descriptors.",
+        "too-many-streams", "Too many streams are open",
+        "The server has as many streams open as it may. Try again when one has ended, or raise its limit of file descriptors.",
         retryAfter: 10)
 
     static let tooManyCalls = unavailable(
-        "busy", "Too much is waiting",
+        "busy", "The server is busy",
         "Too many calls wait for their receivers. Nothing was sent; try again in a second.")
 
     init(_ refusal: WriteRefusal) {
         switch refusal {
         case .busy:
             self = .unavailable(
-                "busy", "Too much is waiting",
-                "More is being posted than the disk takes. Nothing was posted; try again in a second.")
+                "busy", "The server is busy",
+                "Events arrive faster than the disk can store them. Nothing was published; try again in a second.")
         case .stopping:
             self = .unavailable("stopping", "The service is stopping", "Nothing was done; try again in a second.")
         case .tooFast(let limit, let seconds): self = .tooFast(limit, retryAfter: seconds)
@@ -279,11 +281,11 @@ extension Problem {
         case .full:
             self = .unavailable(
                 "storage-full", "The disk is full",
-                "Nothing was done. The service goes on by itself when there is room.",
+                "Nothing was done. The service continues by itself when there is space.",
                 retryAfter: 5)
         default:
             self = .unavailable(
-                "storage-unavailable", "The store does not answer", "Nothing was done; try again in a few seconds.",
+                "storage-unavailable", "The store is not available", "Nothing was done; try again in a few seconds.",
                 retryAfter: 5)
         }
     }
@@ -293,7 +295,7 @@ extension Problem {
         switch failure {
         case .bodyTooLarge: self = .bodyTooLarge(limit: bodyLimit)
         case .overloaded, .timedOut:
-            self = .unavailable("busy", "Too much is waiting", Self.sentence(failure.reason))
+            self = .unavailable("busy", "The server is busy", Self.sentence(failure.reason))
         case .stopping: self = .unavailable("stopping", "The service is stopping", "Try again in a second.")
         default:
             let (name, title) = Self.names[failure.status] ?? ("malformed-request", "The request is malformed")
@@ -304,12 +306,12 @@ extension Problem {
     }
 
     private static let names: [Int: (String, String)] = [
-        414: ("target-too-long", "The address is too long"),
-        417: ("expectation-failed", "The expectation can't be met"),
-        421: ("misdirected-request", "The host is not served here"),
-        431: ("header-fields-too-large", "The header is too large"),
-        500: ("internal", "Something went wrong here"),
-        501: ("method-unknown", "The method is unknown"),
+        414: ("target-too-long", "The request target is too long"),
+        417: ("expectation-failed", "The expectation cannot be met"),
+        421: ("misdirected-request", "The host is not served"),
+        431: ("header-fields-too-large", "The header section is too large"),
+        500: ("internal", "An internal error occurred"),
+        501: ("method-unknown", "The method is not known"),
         505: ("version-not-supported", "The version of HTTP is not supported"),
     ]
 

@@ -15,7 +15,7 @@ public struct AppWrite: Sendable {
         case notFound
         /// It has changed since `ifVersion`.
         case versionMismatch
-        /// Another app has the name.
+        /// The name belongs to another app.
         case nameTaken(App)
         /// There are as many apps as there may be.
         case tooMany
