@@ -8,17 +8,21 @@ public final class Thread: Sendable {
 
     private final class Start {
         let name: String
+        let priority: Priority
         let body: @Sendable () -> Void
-        init(name: String, body: @escaping @Sendable () -> Void) {
+        init(name: String, priority: Priority, body: @escaping @Sendable () -> Void) {
             self.name = name
+            self.priority = priority
             self.body = body
         }
     }
 
     /// Starts at once.
     /// - Parameter name: as `top -H` shows it; cut to 15 bytes by the kernel.
-    public init(name: String, body: @escaping @Sendable () -> Void) throws(SystemError) {
-        let start = Unmanaged.passRetained(Start(name: name, body: body))
+    public init(
+        name: String, priority: Priority = .normal, body: @escaping @Sendable () -> Void
+    ) throws(SystemError) {
+        let start = Unmanaged.passRetained(Start(name: name, priority: priority, body: body))
         var handle = pthread_t()
         let code = pthread_create(&handle, nil, threadMain, start.toOpaque())
         if code != 0 {
@@ -41,12 +45,23 @@ public final class Thread: Sendable {
         pthread_detach(handle)
     }
 
-    /// From now on the calling thread gets little of a processor that others want too.
-    public static func letOthersGoFirst() { herald_lower_priority() }
+    /// How the system shares processors that several threads want.
+    public enum Priority: Sendable {
+        case normal
+        /// It gets a third of what a normal thread gets.
+        case low
+        /// It runs when no other thread wants the processor, and gives it back as soon as one does.
+        case idle
+    }
 
     fileprivate static func run(_ argument: UnsafeMutableRawPointer) {
         let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
         herald_name_thread(start.name)
+        switch start.priority {
+        case .normal: break
+        case .low: herald_lower_priority()
+        case .idle: herald_run_when_idle()
+        }
         start.body()
     }
 }

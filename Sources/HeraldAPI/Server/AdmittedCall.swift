@@ -23,7 +23,8 @@ final class AdmittedCall: AdmittedRequest {
             if request.head.hasBody, route.needs != nil, !service.access.isGood(principal) { throw .unauthorized }
             // Here and not by the head: the connection can go on.
             try service.access.count(principal)
-            try route.handle(call)
+            if request.body.count <= SharedParser.maxShared { return try route.handle(call) }
+            try service.handleLarge(call, route)
         } catch {
             call.send(error)
         }

@@ -90,6 +90,19 @@ public final class HeraldService: RequestHandler {
 
     public func failure(_ failure: RequestFailure) -> Response { answer(Problem(failure, bodyLimit: maxBodyBytes)) }
 
+    /// Handles a request whose body takes long to read on a thread of the pool: a loop's thread serves every connection.
+    func handleLarge(_ call: Call, _ route: Route) throws(Problem) {
+        try pool.run(call) { [hub] in
+            do throws(Problem) {
+                try route.handle(call)
+            } catch {
+                call.send(error)
+            }
+            // No round of a loop ends here.
+            hub.flush()
+        }
+    }
+
     // MARK: Heads
 
     private static let unknownPath = Problem.notFound(

@@ -2,23 +2,35 @@ import HeraldCore
 import HeraldJSON
 import Synchronization
 
-/// One parser for all loops. The lock is held for the parsing of one body: about a microsecond for an event of 512 bytes.
+/// One parser for all loops. The lock is held for the parsing of one body: about a microsecond for an event of 512 bytes. A
+/// large body gets a parser of its own, and nobody waits for it.
 final class SharedParser: Sendable {
+    /// Bytes of a body.
+    static let maxShared = 32_768
     /// A thousand events may hold more values than the parser takes by itself; the size of a body bounds them too.
-    private let parser = Mutex(JSONParser(limits: JSONLimits(values: EventInput.maxValues)))
+    private static let limits = JSONLimits(values: EventInput.maxValues)
+    private let parser = Mutex(JSONParser(limits: limits))
 
     /// - Parameter read: should not keep the value, whose memory serves the next body: who does costs that one new memory.
     func parse<Result: Sendable>(
         _ body: [UInt8], _ read: (JSONValue) throws(Problem) -> Result
     ) throws(Problem) -> Result {
-        try parser.withLock { parser throws(Problem) in
-            let value: JSONValue
-            do throws(JSONError) {
-                value = try parser.parse(body)
-            } catch {
-                throw Problem.malformedJSON(error)
-            }
-            return try read(value)
+        if body.count > Self.maxShared {
+            var parser = JSONParser(limits: Self.limits)
+            return try Self.parse(body, &parser, read)
         }
+        return try parser.withLock { parser throws(Problem) in try Self.parse(body, &parser, read) }
+    }
+
+    private static func parse<Result: Sendable>(
+        _ body: [UInt8], _ parser: inout JSONParser, _ read: (JSONValue) throws(Problem) -> Result
+    ) throws(Problem) -> Result {
+        let value: JSONValue
+        do throws(JSONError) {
+            value = try parser.parse(body)
+        } catch {
+            throw .malformedJSON(error)
+        }
+        return try read(value)
     }
 }

@@ -26,11 +26,15 @@ final class WorkLine: Sendable {
         var thread: Thread?
     }
 
-    private static let maxWaiting = 256
-    /// So that one app leaves room to the others.
-    private static let maxWaitingOfApp = 128
-    private static let maxBytes = 16 << 20
+    /// How much may wait.
+    struct Bounds: Sendable {
+        let requests: Int
+        let bytes: Int
+        /// So that one app leaves room to the others.
+        var requestsOfApp: Int { requests / 2 }
+    }
 
+    private let bounds: Bounds
     private let state = Mutex(State())
     private let tickets: Semaphore
     private let steps: Int
@@ -38,18 +42,15 @@ final class WorkLine: Sendable {
 
     /// - Parameters:
     ///   - steps: that each entry may take.
-    ///   - isPatient: whether the thread runs when no other wants the processor.
     ///   - spent: called on the thread with an entry that needs more.
     init(
-        name: String, steps: Int, isPatient: Bool, spent: @escaping @Sendable (Entry) -> Void
+        name: String, bounds: Bounds, steps: Int, priority: Thread.Priority, spent: @escaping @Sendable (Entry) -> Void
     ) throws(SystemError) {
         tickets = try Semaphore()
+        self.bounds = bounds
         self.steps = steps
         self.spent = spent
-        let thread = try Thread(name: name) { [self] in
-            if isPatient { Thread.letOthersGoFirst() }
-            run()
-        }
+        let thread = try Thread(name: name, priority: priority) { [self] in run() }
         state.withLock { $0.thread = thread }
     }
 
@@ -58,8 +59,8 @@ final class WorkLine: Sendable {
         let problem: Problem? = state.withLock { state in
             if state.isEnded { return Problem(.stopping) }
             let ofApp = state.waiting[entry.app]?.count ?? 0
-            guard state.count < Self.maxWaiting, ofApp < Self.maxWaitingOfApp,
-                state.bytes + entry.bytes <= Self.maxBytes || state.count == 0
+            guard state.count < bounds.requests, ofApp < bounds.requestsOfApp,
+                state.bytes + entry.bytes <= bounds.bytes || state.count == 0
             else { return .tooManyChecks }
             if ofApp == 0 { state.turns.append(entry.app) }
             state.waiting[entry.app, default: []].append(entry)
