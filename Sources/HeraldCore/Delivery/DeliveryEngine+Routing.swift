@@ -46,7 +46,7 @@ extension DeliveryEngine {
         }
         if lanes[index]?.held.isEmpty == true,
             lanes[index]?.ask({ $0.mayStart(now: now) && $0.mayTakeNewEvent }) == true, hasRoomBesidesLine,
-            mayHaveSlot(index)
+            mayHaveSlot(index), !slots.isBusyWithUnproven || isProven(index)
         {
             start(event, sequence, lane: index)
         } else {

@@ -14,8 +14,11 @@ extension DeliveryEngine {
 
     private func standInLine(_ index: Int) {
         guard let share = lanes[index]?.share else { return }
-        apps.append(index, share, isProven: lanes[index]?.ask { $0.flow.breaker.isProven } == true)
+        apps.append(index, share, isProven: isProven(index))
     }
+
+    /// Whether its receiver has answered, and has not failed since.
+    func isProven(_ index: Int) -> Bool { lanes[index]?.ask { $0.flow.breaker.isProven } == true }
 
     // MARK: Slots
 
@@ -64,7 +67,7 @@ extension DeliveryEngine {
             guard visits > 0 else { return false }
             visits -= 1
             if apps.isEmpty { leaveParking() }
-            guard let index = apps.next() else { return true }
+            guard let index = apps.next(slots.isBusyWithUnproven ? .proven : .all) else { return true }
             if startPending(lane: index) {
                 standInLine(index)
             } else {
@@ -232,7 +235,7 @@ extension DeliveryEngine {
         }
         apps.began(transfer.share)
         // A call outside the lanes says nothing of a receiver that it doesn't know: it holds its slot.
-        let isProven = transfer.start != nil && lanes[transfer.lane]?.ask { $0.flow.breaker.isProven } == true
+        let isProven = transfer.start != nil && isProven(transfer.lane)
         if !isProven { lanes[transfer.lane]?.flow.held += 1 }
         slots.start(token, isProven: isProven, now: now, slept: slept)
         return token

@@ -168,7 +168,8 @@ final class DeliveryEngine {
         if let due = checkpoints.due, due <= now { submitCheckpoint() }
         if !routedAll || !startedAll { return now }
         // Should it sleep from now on.
-        let room = slots.isBusy && !apps.isEmpty ? slots.nextGrown.map { now + max(0, $0 - slept) } : nil
+        let isWaiting = (slots.isBusy || slots.isBusyWithUnproven) && !apps.isEmpty
+        let room = isWaiting ? slots.nextGrown.map { now + max(0, $0 - slept) } : nil
         let statistics = statisticsAreLeaving ? nil : statisticsDue
         return [timers.nextDue, checkpoints.due, statistics, room].compactMap { $0 }.min()
     }

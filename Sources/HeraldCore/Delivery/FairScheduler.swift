@@ -19,16 +19,23 @@ struct FairScheduler {
         var open = 0
         var lastTurn = 0
 
-        var hasLane: Bool { !proven.isEmpty || !unproven.isEmpty }
+        func hasLane(_ eligible: Eligible) -> Bool { !proven.isEmpty || eligible == .all && !unproven.isEmpty }
 
-        mutating func nextLane() -> Int? {
-            if unproven.isEmpty || turnsOfProven < FairScheduler.provenInARow, let lane = proven.next() {
+        mutating func nextLane(_ eligible: Eligible) -> Int? {
+            let mayBeUnproven = eligible == .all && !unproven.isEmpty
+            if !mayBeUnproven || turnsOfProven < FairScheduler.provenInARow, let lane = proven.next() {
                 turnsOfProven += 1
                 return lane
             }
             turnsOfProven = 0
-            return unproven.next()
+            return mayBeUnproven ? unproven.next() : nil
         }
+    }
+
+    /// Whose turn it may be.
+    enum Eligible {
+        case all
+        case proven
     }
 
     /// Turns of proven lanes in a row, while unproven ones wait.
@@ -106,10 +113,10 @@ struct FairScheduler {
     }
 
     /// The lane whose turn it is.
-    mutating func next() -> Int? {
+    mutating func next(_ eligible: Eligible = .all) -> Int? {
         guard count > 0 else { return nil }
         var chosen: (index: Int, open: Int, lastTurn: Int)?
-        for index in shares.indices where shares[index]?.hasLane == true {
+        for index in shares.indices where shares[index]?.hasLane(eligible) == true {
             guard let open = shares[index]?.open, let lastTurn = shares[index]?.lastTurn else { continue }
             if let chosen, (chosen.open, chosen.lastTurn) <= (open, lastTurn) { continue }
             chosen = (index, open, lastTurn)
@@ -118,7 +125,7 @@ struct FairScheduler {
         turns += 1
         count -= 1
         shares[chosen.index]?.lastTurn = turns
-        return shares[chosen.index]?.nextLane()
+        return shares[chosen.index]?.nextLane(eligible)
     }
 
     /// A request of the app begins.

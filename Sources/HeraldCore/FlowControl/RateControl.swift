@@ -20,7 +20,7 @@ struct RateControl: Equatable {
     private static let slowGrowth = 0.05
     private static let slowest = 1.0
     /// Beyond it there is no limit.
-    private static let fastest = 10_000.0
+    private static let fastest = 100_000.0
     private static let afterOutage = 10.0
 
     /// Attempts a second; infinite: no limit.

@@ -2,13 +2,16 @@
 ///
 /// - *Young*: a request that has just started, and keeps the loop busy. There are at most `maxYoung`: each beyond costs
 ///   time and brings none, since their handles take turns in the processor's cache. While the loop is busy, a request stays
-///   young. Once the loop has slept for two milliseconds since, the receiver is waited for, and that costs nothing.
+///   young. Once the loop has slept for two milliseconds since, the receiver is waited for, and that costs nothing. At most
+///   `maxYoungUnproven` of them are of unproven receivers: each of these wants a connection of its own, and a thousand that
+///   start at once would keep the loop from those that answer.
 /// - *Held*: a request that is older than a quarter of a second, or whose receiver is unproven: it has not answered yet, or
 ///   has failed since. When half of the slots are held, only proven lanes that hold none get more. So receivers that
 ///   don't answer leave the other half to those that do.
 struct Slots {
     static let youngAge: Int64 = 2_000_000
     static let maxYoung = 64
+    static let maxYoungUnproven = 8
     static let heldAge: Int64 = 250_000_000
 
     private struct Slot {
@@ -16,6 +19,7 @@ struct Slots {
         var next = -1
         var isListed = false
         var isYoung = false
+        var isProven = false
         var isHeld = false
         var startedAt: Int64 = 0
         /// By the clock that goes while the loop sleeps (`CallbackSender.slept`).
@@ -31,12 +35,15 @@ struct Slots {
 
     private(set) var open = 0
     private(set) var young = 0
+    private var youngUnproven = 0
     private(set) var held = 0
 
     init(capacity: Int) { self.capacity = capacity }
 
     var isFull: Bool { open >= capacity }
     var isBusy: Bool { young >= Self.maxYoung }
+    /// Whether only proven lanes may start.
+    var isBusyWithUnproven: Bool { youngUnproven >= Self.maxYoungUnproven }
 
     /// When the oldest young request stops being young, by the clock that goes while the loop sleeps.
     var nextGrown: Int64? { oldestYoung < 0 ? nil : slots[oldestYoung].sleptAt + Self.youngAge }
@@ -47,13 +54,17 @@ struct Slots {
     mutating func start(_ token: Int, isProven: Bool, now: Int64, slept: Int64) {
         while slots.count <= token { slots.append(Slot()) }
         slots[token] = Slot(
-            previous: newest, isListed: true, isYoung: true, isHeld: !isProven, startedAt: now, sleptAt: slept)
+            previous: newest, isListed: true, isYoung: true, isProven: isProven, isHeld: !isProven, startedAt: now,
+            sleptAt: slept)
         if newest >= 0 { slots[newest].next = token } else { oldest = token }
         newest = token
         if oldestYoung < 0 { oldestYoung = token }
         open += 1
         young += 1
-        if !isProven { held += 1 }
+        if !isProven {
+            youngUnproven += 1
+            held += 1
+        }
     }
 
     /// - Returns: whether it was held.
@@ -86,6 +97,7 @@ struct Slots {
     private mutating func grow(_ token: Int) {
         slots[token].isYoung = false
         young -= 1
+        if !slots[token].isProven { youngUnproven -= 1 }
         // Later ones are young or have ended.
         if oldestYoung == token { oldestYoung = slots[token].next }
     }
