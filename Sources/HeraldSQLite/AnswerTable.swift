@@ -1,6 +1,7 @@
 import HeraldCore
 
-/// What idempotency keys were answered, as the writer has it: `answers`. Bodies may hold a secret, so the columnSealer has them.
+/// What idempotency keys were answered, as the writer has it: `answers`. Bodies may hold a secret, so the column sealer
+/// has them.
 struct AnswerTable {
     private let columnSealer: ColumnSealer
     private let find, set, removeExpired, page, remove: Statement

@@ -27,7 +27,7 @@ extension SQLiteStore {
     }
 
     /// Whether the database is sealed. Changes nothing.
-    /// - Throws: when it is, and not under the key of the columnSealer.
+    /// - Throws: when it is, and not under the key of the column sealer.
     static func sealing(_ connection: Connection, opens columnSealer: ColumnSealer) throws(StoreError) -> Bool {
         // Before schema version 2 nothing was.
         guard try connection.integer("PRAGMA user_version") > 1 else { return false }

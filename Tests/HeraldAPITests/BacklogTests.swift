@@ -37,7 +37,7 @@ struct BacklogTests {
     func counting(tailEvents: Int) async throws {
         let store = MemoryStore()
         var configuration = Hub.Configuration()
-        configuration.tailEvents = tailEvents
+        configuration.maxRecentEvents = tailEvents
         let hub = try Hub(
             store: store, configuration: configuration, onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
         defer { hub.stop(grace: 0) }
