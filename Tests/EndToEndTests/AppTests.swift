@@ -81,14 +81,14 @@ struct AppTests {
         // 902 of data, 30 of its id, one each of type and subject.
         #expect(try await herald.get("/v1/apps/trial").integer("stored_bytes") == 3 * 934)
         let refused = try await herald.post("/v1/events", event, trial)
-        #expect(refused.status == 409 && refused.problem == "too-much-stored")
+        #expect(refused.status == 409 && refused.problem == "quota-exceeded")
         #expect(refused.string("detail")?.contains("3100 bytes") == true)
         let small = try await herald.post("/v1/events", #"[{"type": "a", "data": 1}, {"type": "a"}]"#, trial)
         #expect(small.status == 202, "what fits is taken")
         let short = try await herald.send("PUT", "/v1/app-state", #"{"state": "a state that is long"}"#, trial)
         #expect((200..<300).contains(short.status), "\(short.text)")
         let state = #"{"state": "\#(String(repeating: "y", count: 200))"}"#
-        #expect(try await herald.send("PUT", "/v1/app-state", state, trial).problem == "too-much-stored")
+        #expect(try await herald.send("PUT", "/v1/app-state", state, trial).problem == "quota-exceeded")
         #expect(try await herald.post("/v1/events", event).status == 202, "another app")
         let used = try await herald.get("/v1/apps/trial")
         try await herald.kill()
@@ -114,7 +114,7 @@ struct AppTests {
         let many = "[" + Array(repeating: #"{"type": "a"}"#, count: 1000).joined(separator: ",") + "]"
         #expect(try await herald.post("/v1/events", many, shop).status == 202)
         let refused = try await herald.post("/v1/events", #"{"type": "a"}"#, shop)
-        #expect(refused.status == 429 && refused.problem == "too-fast")
+        #expect(refused.status == 429 && refused.problem == "rate-limited")
         #expect(refused.header("retry-after").flatMap { Int($0) }.map { (900...1000).contains($0) } == true)
         #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "idle"}"#, shop).status == 429)
         #expect(try await herald.post("/v1/events", #"{"type": "a"}"#).status == 202)

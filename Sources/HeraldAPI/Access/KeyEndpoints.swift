@@ -110,7 +110,7 @@ struct KeyEndpoints: Sendable {
         case .revoked, .noted: return Response(status: 204)
         case .notFound, .tooManyLinks:
             return Problem.noKey(call.parameters.first ?? "").response(requestID: call.requestID)
-        case .noAdminKey: return Problem.noAdminKey.response(requestID: call.requestID)
+        case .lastAdminKey: return Problem.lastAdminKey.response(requestID: call.requestID)
         case .tooManyKeys:
             return Problem.tooMany("An app has at most \(AccessWrite.maxKeys) keys. Revoke some first.")
                 .response(requestID: call.requestID)

@@ -103,17 +103,17 @@ extension Problem {
         detail: "The app default cannot be deleted or renamed.")
 
     /// - Parameter retryAfter: seconds.
-    static func tooFast(_ limit: Int, retryAfter: Int) -> Problem {
+    static func rateLimited(_ limit: Int, retryAfter: Int) -> Problem {
         Problem(
-            status: 429, name: "too-fast", title: "Too many events",
+            status: 429, name: "rate-limited", title: "Too many events",
             detail: "This app may post \(limit) events a second. Nothing was posted; try again later.",
             headers: [.init("Retry-After", String(retryAfter))])
     }
 
     /// - Parameter limit: bytes.
-    static func tooMuchStored(_ limit: Int64) -> Problem {
+    static func quotaExceeded(_ limit: Int64) -> Problem {
         Problem(
-            status: 409, name: "too-much-stored", title: "The app stores as much as it may",
+            status: 409, name: "quota-exceeded", title: "The app stores as much as it may",
             detail:
                 "The events of this app may take \(limit) bytes, and would take more. Nothing was posted. There is room "
                 + "again when the oldest have left the log, or when its max_stored_bytes is raised.")
@@ -168,8 +168,8 @@ extension Problem {
         )
     }
 
-    static let noAdminKey = Problem(
-        status: 409, name: "no-admin-key", title: "Nobody could make keys any more",
+    static let lastAdminKey = Problem(
+        status: 409, name: "last-admin-key", title: "Nobody could make keys any more",
         detail: "There would be keys, and none with the scope admin. Make one of these first.")
 
     static func unverified(_ id: String) -> Problem {
@@ -267,8 +267,8 @@ extension Problem {
                 "Events arrive faster than the disk can store them. Nothing was published; try again in a second.")
         case .stopping:
             self = .unavailable("stopping", "The service is stopping", "Nothing was done; try again in a second.")
-        case .tooFast(let limit, let seconds): self = .tooFast(limit, retryAfter: seconds)
-        case .tooMuchStored(let limit): self = .tooMuchStored(limit)
+        case .rateLimited(let limit, let seconds): self = .rateLimited(limit, retryAfter: seconds)
+        case .quotaExceeded(let limit): self = .quotaExceeded(limit)
         case .keyReused: self = .idempotencyKeyReused
         case .invalid(let errors): self = .invalid(errors)
         case .store(let error): self.init(error)

@@ -36,7 +36,7 @@ final class EventRates: Sendable {
             bucket.time = now
             defer { buckets[app] = bucket }
             guard bucket.events > 0 else {
-                return .tooFast(limit: limit, retryAfter: Int(-bucket.events / Double(limit)) + 1)
+                return .rateLimited(limit: limit, retryAfter: Int(-bucket.events / Double(limit)) + 1)
             }
             bucket.events -= Double(count)
             return nil

@@ -37,7 +37,7 @@ public struct AccessWrite: Sendable {
         /// The app has as many keys as it may have.
         case tooManyKeys
         /// Keys would be needed, and nobody had one to make others with.
-        case noAdminKey
+        case lastAdminKey
     }
 
     /// Keys of one app. Those that ended more than `memory` ago make room.

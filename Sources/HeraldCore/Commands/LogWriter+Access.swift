@@ -36,7 +36,7 @@ extension LogWriter {
         switch write.action {
         case .addKey(let key):
             guard apps[key.app] != nil else { return .notFound }
-            if !write.hasOperatorKey, keys.isEmpty, !key.scopes.contains(.admin) { return .noAdminKey }
+            if !write.hasOperatorKey, keys.isEmpty, !key.scopes.contains(.admin) { return .lastAdminKey }
             guard try makeRoom(for: key.app, now, transaction, &plan) else { return .tooManyKeys }
             try set(key, transaction, &plan)
             return .added(key)
@@ -53,7 +53,9 @@ extension LogWriter {
             return .added(new)
         case .revokeKey(let id):
             guard let key = keys.entry(id: id)?.key, key.app == write.app else { return .notFound }
-            if !write.hasOperatorKey, key.scopes.contains(.admin), !hasAdminKey(besides: id, now) { return .noAdminKey }
+            if !write.hasOperatorKey, key.scopes.contains(.admin), !hasAdminKey(besides: id, now) {
+                return .lastAdminKey
+            }
             try remove(key, transaction, &plan)
             try end(sessions.all.filter { $0.key == id }, transaction, &plan)
             return .revoked(key)

@@ -5,7 +5,7 @@ extension LogWriter {
         guard apps.limitsBytes, let limit = apps[publication.app]?.settings.maxStoredBytes else { return nil }
         let more = publication.drafts.reduce(0) { $0 + $1.event.storedBytes }
         let used = usage.total(of: publication.app).bytes + plan.added[publication.app, default: 0]
-        return used + Int64(more) > limit ? .tooMuchStored(limit: limit) : nil
+        return used + Int64(more) > limit ? .quotaExceeded(limit: limit) : nil
     }
 
     /// The last step of a transaction: what is in the blocks that it has filled, or taken something from, is kept for the

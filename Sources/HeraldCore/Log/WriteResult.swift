@@ -5,9 +5,9 @@ public enum WriteRefusal: Error, Sendable {
     case stopping
     case store(StoreError)
     /// The app posts more events than it may in a second; worth another try after so many seconds.
-    case tooFast(limit: Int, retryAfter: Int)
+    case rateLimited(limit: Int, retryAfter: Int)
     /// The app's events take as many bytes as they may, or would.
-    case tooMuchStored(limit: Int64)
+    case quotaExceeded(limit: Int64)
     /// The idempotency key was used for another request.
     case keyReused
     /// What was handed in is not allowed: everything that is wrong, by the names of the HTTP API.
