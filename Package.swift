@@ -18,9 +18,8 @@ func cLibrary(_ name: String, _ pkgConfig: String? = nil, _ package: String? = n
         name: name, pkgConfig: pkgConfig, providers: package.map { [.apt([$0])] } ?? [])
 }
 
-func module(_ name: String, _ dependencies: [Target.Dependency] = [], embedding files: [String] = []) -> Target {
-    .target(
-        name: name, dependencies: dependencies, resources: files.map { .embedInCode($0) }, swiftSettings: settings)
+func module(_ name: String, _ dependencies: [Target.Dependency] = [], exclude files: [String] = []) -> Target {
+    .target(name: name, dependencies: dependencies, exclude: files, swiftSettings: settings)
 }
 
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
@@ -77,8 +76,12 @@ let package = Package(
             "HeraldHTTP", ["HeraldRuntime", "CHeraldMicrohttpd", "CHeraldMicrohttpdErrors", "CHeraldGnuTLS"]),
         // The REST contract: routes, JSON, problems, metrics, the dashboard. Knows the hub and HTTP, no C library.
         module(
-            "HeraldAPI", ["HeraldCore", "HeraldHTTP", "HeraldJSON", "HeraldSchema", "HeraldCrypto", "HeraldRuntime"],
-            embedding: ["Server/openapi.yaml", "Server/openapi.json", "Dashboard/Pages"]),
+            "HeraldAPI",
+            [
+                "HeraldCore", "HeraldHTTP", "HeraldJSON", "HeraldSchema", "HeraldCrypto", "HeraldRuntime",
+                "CHeraldResources",
+            ],
+            exclude: ["Server/openapi.yaml", "Server/openapi.json", "Dashboard/Pages"]),
         // The command `herald`: arguments, configuration, signals, wiring: the only place that knows everything.
         module(
             "HeraldCLI",
@@ -107,6 +110,8 @@ let package = Package(
         // header for each.
         cLibrary("CHeraldLinux"),
         cLibrary("CHeraldMicrohttpd", "libmicrohttpd", "libmicrohttpd-dev"),
+        // The description of the API and the dashboard, as bytes in the binary.
+        .target(name: "CHeraldResources"),
         // What libmicrohttpd would answer by itself.
         .target(name: "CHeraldMicrohttpdErrors", dependencies: ["CHeraldMicrohttpd"]),
         cLibrary("CHeraldGnuTLS", "gnutls", "libgnutls28-dev"),

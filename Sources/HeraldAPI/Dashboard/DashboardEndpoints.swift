@@ -26,40 +26,20 @@ struct DashboardFile: Sendable {
     let bytes: [UInt8]
     private let tag: String
 
-    private init(_ name: String, _ bytes: [UInt8]) {
+    private init(_ name: String) {
         self.name = name
-        self.bytes = bytes
+        bytes = EmbeddedFile.bytes(name)
         tag = "\"" + SHA256.hash(bytes).prefix(9).map { String($0, radix: 36) }.joined() + "\""
     }
 
-    static let page = DashboardFile("index.html", PackageResources.index_html)
+    static let page = DashboardFile("index.html")
 
-    static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
+    static let byName = Dictionary(uniqueKeysWithValues: names.map { ($0, DashboardFile($0)) })
 
-    private static let all = [
-        DashboardFile("style.css", PackageResources.style_css),
-        DashboardFile("icon.svg", PackageResources.icon_svg),
-        DashboardFile("api.js", PackageResources.api_js),
-        DashboardFile("app.js", PackageResources.app_js),
-        DashboardFile("attempt.js", PackageResources.attempt_js),
-        DashboardFile("charts.js", PackageResources.charts_js),
-        DashboardFile("delegates.js", PackageResources.delegates_js),
-        DashboardFile("dom.js", PackageResources.dom_js),
-        DashboardFile("drawer.js", PackageResources.drawer_js),
-        DashboardFile("events.js", PackageResources.events_js),
-        DashboardFile("fanout.js", PackageResources.fanout_js),
-        DashboardFile("fields.js", PackageResources.fields_js),
-        DashboardFile("format.js", PackageResources.format_js),
-        DashboardFile("history.js", PackageResources.history_js),
-        DashboardFile("json.js", PackageResources.json_js),
-        DashboardFile("live.js", PackageResources.live_js),
-        DashboardFile("overview.js", PackageResources.overview_js),
-        DashboardFile("post.js", PackageResources.post_js),
-        DashboardFile("secret.js", PackageResources.secret_js),
-        DashboardFile("signin.js", PackageResources.signin_js),
-        DashboardFile("state.js", PackageResources.state_js),
-        DashboardFile("story.js", PackageResources.story_js),
-        DashboardFile("svg.js", PackageResources.svg_js),
+    private static let names = [
+        "api.js", "app.js", "attempt.js", "charts.js", "delegates.js", "dom.js", "drawer.js", "events.js",
+        "fanout.js", "fields.js", "format.js", "history.js", "icon.svg", "json.js", "live.js", "overview.js",
+        "post.js", "secret.js", "signin.js", "state.js", "story.js", "style.css", "svg.js",
     ]
 
     private static let types = [

@@ -1,5 +1,5 @@
-/// The description of the API in OpenAPI, as the server answers it.
+/// The description of the API in OpenAPI, as the server sends it.
 public enum APIDescription {
-    public static var json: [UInt8] { PackageResources.openapi_json }
-    public static var yaml: [UInt8] { PackageResources.openapi_yaml }
+    public static let json = EmbeddedFile.bytes("openapi.json")
+    public static let yaml = EmbeddedFile.bytes("openapi.yaml")
 }

@@ -1,0 +1,121 @@
+// The compiler reads the files as they are: as literals of Swift they would take minutes of each build.
+#pragma clang diagnostic ignored "-Wc23-extensions"
+#include "CHeraldResources.h"
+#include <string.h>
+
+static const unsigned char openapi_json[] = {
+#embed "../HeraldAPI/Server/openapi.json"
+};
+static const unsigned char openapi_yaml[] = {
+#embed "../HeraldAPI/Server/openapi.yaml"
+};
+static const unsigned char api_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/api.js"
+};
+static const unsigned char app_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/app.js"
+};
+static const unsigned char attempt_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/attempt.js"
+};
+static const unsigned char charts_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/charts.js"
+};
+static const unsigned char delegates_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/delegates.js"
+};
+static const unsigned char dom_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/dom.js"
+};
+static const unsigned char drawer_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/drawer.js"
+};
+static const unsigned char events_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/events.js"
+};
+static const unsigned char fanout_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/fanout.js"
+};
+static const unsigned char fields_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/fields.js"
+};
+static const unsigned char format_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/format.js"
+};
+static const unsigned char history_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/history.js"
+};
+static const unsigned char icon_svg[] = {
+#embed "../HeraldAPI/Dashboard/Pages/icon.svg"
+};
+static const unsigned char index_html[] = {
+#embed "../HeraldAPI/Dashboard/Pages/index.html"
+};
+static const unsigned char json_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/json.js"
+};
+static const unsigned char live_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/live.js"
+};
+static const unsigned char overview_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/overview.js"
+};
+static const unsigned char post_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/post.js"
+};
+static const unsigned char secret_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/secret.js"
+};
+static const unsigned char signin_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/signin.js"
+};
+static const unsigned char state_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/state.js"
+};
+static const unsigned char story_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/story.js"
+};
+static const unsigned char style_css[] = {
+#embed "../HeraldAPI/Dashboard/Pages/style.css"
+};
+static const unsigned char svg_js[] = {
+#embed "../HeraldAPI/Dashboard/Pages/svg.js"
+};
+
+#define FILE_NAMED(name, bytes) {name, bytes, sizeof bytes}
+
+static const struct herald_resource resources[] = {
+    FILE_NAMED("openapi.json", openapi_json),
+    FILE_NAMED("openapi.yaml", openapi_yaml),
+    FILE_NAMED("api.js", api_js),
+    FILE_NAMED("app.js", app_js),
+    FILE_NAMED("attempt.js", attempt_js),
+    FILE_NAMED("charts.js", charts_js),
+    FILE_NAMED("delegates.js", delegates_js),
+    FILE_NAMED("dom.js", dom_js),
+    FILE_NAMED("drawer.js", drawer_js),
+    FILE_NAMED("events.js", events_js),
+    FILE_NAMED("fanout.js", fanout_js),
+    FILE_NAMED("fields.js", fields_js),
+    FILE_NAMED("format.js", format_js),
+    FILE_NAMED("history.js", history_js),
+    FILE_NAMED("icon.svg", icon_svg),
+    FILE_NAMED("index.html", index_html),
+    FILE_NAMED("json.js", json_js),
+    FILE_NAMED("live.js", live_js),
+    FILE_NAMED("overview.js", overview_js),
+    FILE_NAMED("post.js", post_js),
+    FILE_NAMED("secret.js", secret_js),
+    FILE_NAMED("signin.js", signin_js),
+    FILE_NAMED("state.js", state_js),
+    FILE_NAMED("story.js", story_js),
+    FILE_NAMED("style.css", style_css),
+    FILE_NAMED("svg.js", svg_js),
+};
+
+struct herald_resource herald_resource_named(const char *name) {
+    for (size_t index = 0; index < sizeof resources / sizeof resources[0]; index++) {
+        if (strcmp(resources[index].name, name) == 0) return resources[index];
+    }
+    return (struct herald_resource){name, NULL, 0};
+}
