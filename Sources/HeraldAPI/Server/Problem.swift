@@ -106,16 +106,16 @@ extension Problem {
     static func rateLimited(_ limit: Int, retryAfter: Int) -> Problem {
         Problem(
             status: 429, name: "rate-limited", title: "Too many events",
-            detail: "This app may post \(limit) events a second. Nothing was posted; try again later.",
+            detail: "This app may publish \(limit) events per second. Nothing was published; try again later.",
             headers: [.init("Retry-After", String(retryAfter))])
     }
 
     /// - Parameter limit: bytes.
     static func quotaExceeded(_ limit: Int64) -> Problem {
         Problem(
-            status: 409, name: "quota-exceeded", title: "The app stores as much as it may",
+            status: 409, name: "quota-exceeded", title: "The app has reached its quota",
             detail:
-                "The events of this app may take \(limit) bytes, and would take more. Nothing was posted. There is room "
+                "The events of this app may take \(limit) bytes, and would take more. Nothing was published. There is room "
                 + "again when the oldest have left the log, or when its max_stored_bytes is raised.")
     }
 
@@ -169,8 +169,8 @@ extension Problem {
     }
 
     static let lastAdminKey = Problem(
-        status: 409, name: "last-admin-key", title: "Nobody could make keys any more",
-        detail: "There would be keys, and none with the scope admin. Make one of these first.")
+        status: 409, name: "last-admin-key", title: "The last admin key cannot be removed",
+        detail: "This would leave keys without one that has the scope admin. Create a key with the scope admin first.")
 
     static func unverified(_ id: String) -> Problem {
         Problem(
