@@ -312,7 +312,7 @@ struct ClientTests {
         let other = try Receiver { _ in .status(200) }
         let answer = try await Client.run(["events", "list", "--server=\(other.url())"])
         #expect(answer.end == .exited(69))
-        #expect(answer.text.contains("is no Herald server"), "\(answer.text)")
+        #expect(answer.text.contains("is not a Herald server"), "\(answer.text)")
         #expect(try await Client.run(["events", "list", "--server", "ftp://127.0.0.1"]).end == .exited(64))
         #expect(try await Client.run(["events", "list", "--server", "http://a b"]).end == .exited(64))
     }

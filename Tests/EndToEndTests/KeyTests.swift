@@ -87,7 +87,7 @@ struct KeyTests {
         }
         for answer in refused {
             #expect(answer.problem == "too-many-requests" && answer.header("retry-after") == "1")
-            #expect(answer.string("detail")?.contains("2 requests a second") == true)
+            #expect(answer.string("detail")?.contains("2 requests per second") == true)
         }
         for _ in 0..<5 { #expect(try await herald.post("/v1/events", #"{"type": "a"}"#, quick.headers).status == 202) }
         #expect(try await herald.post("/v1/keys", #"{"scopes": ["read"], "requests_per_second": 0}"#).errors.count == 1)

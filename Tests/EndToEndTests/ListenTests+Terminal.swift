@@ -113,7 +113,7 @@ struct ListenTerminalTests {
         let herald = try await HeraldProcess.start()
         try await herald.publish("a.b", #""subject": "user:42""#)
         let screen = try await Screen(Self.herald("subjects erase user:42", at: herald))
-        _ = try await screen.lines(with: "Erase all that is known of user:42, for ever? [y/N]")
+        _ = try await screen.lines(with: "Erase all that is stored about user:42, for ever? [y/N]")
         try await screen.type("n", "Enter")
         let lines = try await screen.lines(with: "END 1")
         #expect(lines.contains("herald: Nothing was done."), "\(lines)")

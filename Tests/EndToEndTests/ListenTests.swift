@@ -166,7 +166,7 @@ struct ListenTests {
         #expect(nobody.end == .exited(69) && nobody.text.contains("was not reached"), "\(nobody.text)")
         let other = try Receiver()
         let wrong = try await Client.run(["listen", "--server", other.url()])
-        #expect(wrong.end == .exited(69) && wrong.text.contains("is no Herald server"), "\(wrong.text)")
+        #expect(wrong.end == .exited(69) && wrong.text.contains("is not a Herald server"), "\(wrong.text)")
     }
 
     // MARK: Its parts

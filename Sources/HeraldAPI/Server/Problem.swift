@@ -86,7 +86,7 @@ extension Problem {
     static func forbidden(_ scope: Scope) -> Problem {
         Problem(
             status: 403, name: "forbidden", title: "The key does not allow this",
-            detail: "The request needs the scope \(scope.rawValue), which the key does not have.")
+            detail: "This needs the scope \(scope.rawValue), which the key does not have.")
     }
 
     static func noApp(_ word: String) -> Problem { .notFound("There is no app with the id or name \(word).") }

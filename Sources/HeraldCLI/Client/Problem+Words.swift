@@ -24,7 +24,7 @@ extension Problem {
                 + "log, or after `herald apps change APP --max-stored-bytes NUMBER`."
         case "too-many-requests": "The access key has reached its limit of requests per second. Nothing was done."
         case "budget-exceeded":
-            "This needs more work than the server does for one request. Nothing was done. Send fewer events at once, less "
+            "This needs more work than the server does for one command. Nothing was done. Send fewer events at once, less "
                 + "data, or a simpler schema or filter."
         case "malformed-json": "The server cannot read the JSON\(reason)."
         case "body-too-large": "This is more than \(server) accepts at once\(limit)."
