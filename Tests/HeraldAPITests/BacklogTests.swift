@@ -5,9 +5,12 @@ import Testing
 
 @Suite("Backlogs")
 struct BacklogTests {
-    private func delegate(_ key: DelegateKey) -> WebhookDelegate {
+    private func delegate(
+        _ key: DelegateKey, _ change: (inout WebhookSettings) -> Void = { _ in }
+    ) -> WebhookDelegate {
         var settings = WebhookSettings(url: "https://receiver.example/\(key)")
         settings.events = [.exact("a.x")]
+        change(&settings)
         return WebhookDelegate(
             app: .default, key: key, id: "dlg_\(key)", state: .init(settings: settings, status: .paused, secrets: []),
             start: 0, createdAt: 0, updatedAt: 0, version: 1)
@@ -60,6 +63,24 @@ struct BacklogTests {
         // Of what only the store has, the newest events stand for it, or all of it counts.
         let blind = try #require(try count(lane(1), isReadable: false))
         #expect(blind.isEstimate && (2_200...12_000).contains(blind.events))
+    }
+
+    @Test("an event that is addressed to the delegate counts as far as its filter matches, and nobody else's counts")
+    func addressed() async throws {
+        let store = MemoryStore()
+        let hub = try Hub(store: store, lost: { _ in }, makeSender: { try MemorySender() })
+        defer { hub.stop(grace: 0) }
+        let drafts = [(7, 1), (7, 2), (8, 1)].enumerated().map { place, event in
+            EventDraft(
+                event: Event(
+                    app: .default, id: "e\(place)", type: "a.x", subject: nil, time: 1,
+                    audience: DelegateKey(event.0), data: Array(#"{"n":\#(event.1)}"#.utf8)), mayExist: false)
+        }
+        _ = try await hub.publish(drafts)
+        let filtered = delegate(7) { $0.filter = ContentFilter(text: Array(#"{"data":{"n":[1]}}"#.utf8)) }
+        let counter = BacklogCounter(hub, store.makeReader())
+        #expect(try counter.count([(filtered, lane(1))])[7]?.events == 1)
+        #expect(try counter.count([(delegate(7), lane(1))])[7]?.events == 2)
     }
 
     @Test("many delegates that are far behind share the work, and those that are least behind are counted first")

@@ -114,7 +114,7 @@ final class BacklogCounter {
                     seen += 1
                     lastTime = event.time
                     if filters { steps -= event.data.count / Self.bytesPerStep }
-                    guard !ahead.contains(place), delegate.wants(EventView(event)) else { continue }
+                    guard !ahead.contains(place), delegate.selection.matches(EventView(event)) else { continue }
                     backlog.events += 1
                     if backlog.oldest == nil { backlog.oldest = event.time }
                 }
@@ -139,7 +139,7 @@ final class BacklogCounter {
             let own = newest.events.filter { $0.app == delegate.app }
             steps -= own.reduce(0) { $0 + 1 + $1.data.count / Self.bytesPerStep }
             looked = Int64(own.count)
-            wanted = Int64(own.count { delegate.wants(EventView($0)) })
+            wanted = Int64(own.count { delegate.selection.matches(EventView($0)) })
         }
         let share = looked > 0 ? Double(wanted) / Double(looked) : 1
         backlog.events += Int64((Double(rest) * share).rounded())

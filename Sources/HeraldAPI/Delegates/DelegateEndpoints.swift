@@ -183,12 +183,11 @@ private struct DelegateFilter {
 
     func accepts(_ delegate: WebhookDelegate, status shown: ShownStatus) -> Bool {
         if let status, status != shown { return false }
-        guard let event else { return true }
-        return delegate.settings.events.contains { $0.matches(event) }
+        return event.map(delegate.selection.includes(type:)) ?? true
     }
 
     func accepts(_ stream: EventStream) -> Bool {
-        event.map { event in stream.interest.events.contains { $0.matches(event) } } ?? true
+        event.map(stream.interest.includes(type:)) ?? true
     }
 
     func includes(_ kind: String) -> Bool { self.kind == nil || self.kind == kind }

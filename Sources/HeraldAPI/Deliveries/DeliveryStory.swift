@@ -77,7 +77,8 @@ struct DeliveryStory: Sendable {
     /// checkpoint that says so is not.
     static func isPending(_ logged: LoggedEvent, _ view: EventView, _ delegate: WebhookDelegate, _ hub: Hub) -> Bool {
         // What is posted while a delegate is gone is not kept for it.
-        guard delegate.status != .gone, logged.sequence > delegate.start, !view.budget.isSpent, delegate.wants(view)
+        guard delegate.status != .gone, logged.sequence > delegate.start, !view.budget.isSpent,
+            delegate.selection.matches(view)
         else { return false }
         if let cursor = hub.lane(of: delegate.key)?.cursor, logged.sequence > cursor { return true }
         return hub.isOnItsWay(logged.sequence, to: delegate.key)
@@ -117,17 +118,6 @@ extension WebhookDelegate {
                 : "ended by request, the operator's or the receiver's"
         case .pending, .retrying: shownReason(lane).map { "the delegate is \(shownStatus(lane).rawValue): \($0)" }
         }
-    }
-
-    /// Whether an event passes the patterns, the subjects and the filter, and is neither erased nor addressed to somebody
-    /// else.
-    func wants(_ view: EventView) -> Bool {
-        let event = view.event
-        if event.isErased { return false }
-        if let audience = event.audience { return audience == key }
-        guard settings.events.contains(where: { $0.matches(event.type) }) else { return false }
-        guard SubjectSelection(settings.subjects).contains(event.subject) else { return false }
-        return settings.filter?.matches(view) ?? true
     }
 }
 

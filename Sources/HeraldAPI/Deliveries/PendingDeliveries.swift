@@ -76,7 +76,7 @@ struct PendingDeliveries: Sendable {
                     guard event.app == filter.app else { continue }
                     own += 1
                     let view = EventView(event, within: budget)
-                    let isWanted = position > delegate.start && delegate.wants(view)
+                    let isWanted = position > delegate.start && delegate.selection.matches(view)
                     budget = view.budget
                     if isWanted, !(try toldDelegates(of: position, reader).contains(delegate.key)) {
                         rows.append(DeliveryRow(pending: event, delegate, lane))

@@ -390,8 +390,12 @@ extension JSONObjectWriter {
         var detail: String?
         switch explanation.refusal {
         case nil: detail = delegate.status == .paused ? "once it is resumed" : nil
-        case .events: (pointer, detail) = ("/events", "none of its patterns matches the type")
-        case .subjects: (pointer, detail) = ("/subjects", "the event is about none of its subjects")
+        case .selection(.type): (pointer, detail) = ("/events", "none of its patterns matches the type")
+        case .selection(.subject): (pointer, detail) = ("/subjects", "the event is about none of its subjects")
+        case .selection(.filter): (pointer, detail) = ("/filter", "it does not match the event")
+        case .selection(.app): detail = "the event belongs to another app"
+        case .selection(.erased): detail = "the event has been erased"
+        case .selection(.audience): detail = "the event is addressed to another delegate"
         case .filter(let mismatch): (pointer, detail) = ("/filter" + mismatch.pointer, mismatch.words)
         case .status: (pointer, detail) = ("/status", "it is \(delegate.status.rawValue): nothing is sent")
         }

@@ -71,7 +71,7 @@ struct StreamEndpoints: Sendable {
         }
     }
 
-    private func interest(_ query: Query, _ app: AppKey) throws(Problem) -> EventInterest {
+    private func interest(_ query: Query, _ app: AppKey) throws(Problem) -> EventSelection {
         var wrong: [Problem.Item] = []
         var patterns: [EventPattern] = [.any]
         if let text = query["events"] {
@@ -97,7 +97,7 @@ struct StreamEndpoints: Sendable {
             }
         }
         guard wrong.isEmpty else { throw .validation(wrong) }
-        return EventInterest(app: app, events: patterns, subjects: Set(subjects))
+        return EventSelection(app: app, events: patterns, subjects: Set(subjects))
     }
 
     /// As for webhooks.

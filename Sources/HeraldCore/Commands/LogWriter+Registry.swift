@@ -58,14 +58,14 @@ extension LogWriter {
     private func tellCurrentState(
         to delegate: WebhookDelegate, _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) {
-        func isWanted(_ type: String) -> Bool { delegate.settings.events.contains { $0.matches(type) } }
+        let selection = delegate.selection
         func nextID() -> String { ids.next("evt_", time: clock.wall(), of: delegate.app) }
-        if isWanted(AppStateFamily.changed), delegate.settings.subjects.isEmpty,
+        if selection.includes(type: AppStateFamily.changed), selection.subjectSelection.contains(nil),
             let state = plan.families.appState(delegate.app)
         {
             append(AppStateFamily.current(state, id: nextID(), audience: delegate.key), &plan)
         }
-        guard isWanted(AuthFamily.statusChanged) else { return }
+        guard selection.includes(type: AuthFamily.statusChanged) else { return }
         for subject in delegate.settings.subjects where SubjectSelection.prefix(subject) == nil {
             let userID = AuthFamily.userID(ofSubject: subject)
             var status = plan.families.authStatus(delegate.app, userID)

@@ -2,10 +2,8 @@
 public struct DeliveryExplanation: Sendable {
     /// The first thing that says no.
     public enum Refusal: Sendable {
-        /// None of its patterns matches the type.
-        case events
-        /// The event is about none of its subjects.
-        case subjects
+        /// A condition of its selection.
+        case selection(EventSelection.Mismatch)
         /// A clause of its content filter.
         case filter(FilterMismatch)
         /// It is told of nothing: `pending_verification`, `disabled` or `gone`.
@@ -22,10 +20,12 @@ public struct DeliveryExplanation: Sendable {
     }
 
     private static func refusal(_ delegate: WebhookDelegate, _ view: EventView) -> Refusal? {
-        let settings = delegate.settings
-        guard settings.events.contains(where: { $0.matches(view.event.type) }) else { return .events }
-        guard SubjectSelection(settings.subjects).contains(view.event.subject) else { return .subjects }
-        if let mismatch = settings.filter?.mismatch(view) { return .filter(mismatch) }
+        if let mismatch = delegate.selection.mismatch(view) {
+            guard mismatch == .filter, let clause = delegate.selection.filter?.firstMismatch(view) else {
+                return .selection(mismatch)
+            }
+            return .filter(clause)
+        }
         return delegate.status == .active || delegate.status == .paused ? nil : .status
     }
 }

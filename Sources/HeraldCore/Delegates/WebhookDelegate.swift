@@ -51,10 +51,21 @@ public final class WebhookDelegate: Sendable {
     public let updatedAt: Int64
     /// Counts the changes; the base of the `ETag`.
     public let version: Int64
+    /// Which events it is told of, by its settings.
+    public let selection: EventSelection
 
-    public init(
+    public convenience init(
         app: AppKey, key: DelegateKey, id: String, state: State, start: LogPosition, createdAt: Int64, updatedAt: Int64,
         version: Int64
+    ) {
+        self.init(
+            app: app, key: key, id: id, state: state, start: start, createdAt: createdAt, updatedAt: updatedAt,
+            version: version, selection: EventSelection(state.settings, app: app, addressee: key))
+    }
+
+    private init(
+        app: AppKey, key: DelegateKey, id: String, state: State, start: Sequence, createdAt: Int64, updatedAt: Int64,
+        version: Int64, selection: EventSelection
     ) {
         self.app = app
         self.key = key
@@ -64,22 +75,26 @@ public final class WebhookDelegate: Sendable {
         self.createdAt = createdAt
         self.updatedAt = updatedAt
         self.version = version
+        self.selection = selection
     }
 
     public var settings: WebhookSettings { state.settings }
     public var status: Status { state.status }
 
     /// The same version: what was observed of a delegate is no change of it.
-    func observed(_ state: State) -> WebhookDelegate {
-        WebhookDelegate(
-            app: app, key: key, id: id, state: state, start: start, createdAt: createdAt, updatedAt: updatedAt,
-            version: version)
-    }
+    func observed(_ state: State) -> WebhookDelegate { with(state, updatedAt: updatedAt, version: version) }
 
     /// The next version.
     func changed(to state: State, at time: Int64) -> WebhookDelegate {
+        with(state, updatedAt: time, version: version + 1)
+    }
+
+    private func with(_ state: State, updatedAt: Int64, version: Int64) -> WebhookDelegate {
         WebhookDelegate(
-            app: app, key: key, id: id, state: state, start: start, createdAt: createdAt, updatedAt: time,
-            version: version + 1)
+            app: app, key: key, id: id, state: state, start: start, createdAt: createdAt, updatedAt: updatedAt,
+            version: version,
+            // Subjects are many: they are compiled again only when the settings have changed.
+            selection: state.settings == settings
+                ? selection : EventSelection(state.settings, app: app, addressee: key))
     }
 }

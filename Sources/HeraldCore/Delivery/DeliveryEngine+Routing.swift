@@ -40,7 +40,7 @@ extension DeliveryEngine {
     func offer(_ event: Event, _ sequence: LogPosition, to index: Int) {
         // Lanes are changed in place: taking one out of the array would copy its arrays.
         guard lanes[index]?.next == nil, lanes[index]?.isGone == false,
-            lanes[index]?.wants(event, sequence, { view(of: event) }) == true
+            lanes[index]?.wants(event, sequence, isRouted: event.audience == nil, { view(of: event) }) == true
         else {
             return
         }
@@ -115,7 +115,8 @@ extension DeliveryEngine {
             let matching = event.audience == nil ? apps.lanes(for: event) : (any: [], named: [])
             let addressed = event.audience.flatMap { indices[$0] }
             for index in matching.any + matching.named + (addressed.map { [$0] } ?? [])
-            where lanes[index]?.ask({ $0.misses(event, sequence, { view(of: event) }) }) == true {
+            where lanes[index]?.ask({ $0.misses(event, sequence, isRouted: event.audience == nil, { view(of: event) }) }
+            ) == true {
                 counts[index, default: 0] += 1
             }
         }
@@ -190,7 +191,7 @@ extension DeliveryEngine {
         var count = 0
         for index in matching {
             guard let lane = lanes[index], lane.isActive, !lane.isFailing,
-                lane.isWanted(event, sequence, { view(of: event) })
+                lane.isWanted(event, sequence, isRouted: true, { view(of: event) })
             else { continue }
             watched[DeliveryKey(delegate: lane.delegate.key, event: sequence)] = watch
             count += 1

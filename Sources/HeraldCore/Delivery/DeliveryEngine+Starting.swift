@@ -109,9 +109,7 @@ extension DeliveryEngine {
                 reads -= 1
                 lanes[index]?.pass(next)
                 touched(index)
-                if lanes[index]?.ask({ $0.matches(event) }) == true,
-                    lanes[index]?.wants(event, next, { view(of: event) }) == true
-                {
+                if lanes[index]?.wants(event, next, isRouted: false, { view(of: event) }) == true {
                     start(event, next, lane: index)
                     starts -= 1
                 }
@@ -160,7 +158,11 @@ extension DeliveryEngine {
     /// Whether a delivery with a row of its own is to be made by the settings of the moment.
     func stillWants(_ event: Event, _ sequence: LogPosition, lane index: Int) -> Bool {
         if lanes[index]?.waiting[sequence]?.isNamed == true { return true }
-        return lanes[index]?.ask { $0.matches(event) && $0.accepts(event, { view(of: event) }) } == true
+        return selects(event, lane: index)
+    }
+
+    private func selects(_ event: Event, lane index: Int) -> Bool {
+        lanes[index]?.ask { $0.delegate.selection.matches(event) { view(of: event) } } == true
     }
 
     func start(_ event: Event, _ sequence: LogPosition, lane index: Int) {
@@ -177,8 +179,7 @@ extension DeliveryEngine {
         touched(index)
         defer { endReplays(index) }
         // One with a row of its own will be made anyway.
-        guard lanes[index]?.waiting[sequence] == nil, lanes[index]?.matches(event) == true,
-            lanes[index]?.accepts(event, { view(of: event) }) == true,
+        guard lanes[index]?.waiting[sequence] == nil, selects(event, lane: index),
             !mustWait(event, sequence, lane: index, isReplay: true)
         else { return false }
         begin(event, sequence, lane: index, attempts: 0, .replay(replay.id), isReplay: true)

@@ -84,7 +84,6 @@ struct Lane {
     private let floor: LogPosition
     /// After a restart: events beyond the cursor that were settled before it.
     private var decided: Set<LogPosition>
-    private var subjects: SubjectSelection
 
     /// - Parameters:
     ///   - next: where to read from, `nil` when the router's position is the lane's.
@@ -102,7 +101,6 @@ struct Lane {
         self.decided = decided
         floor = max(delegate.start, next.map { $0 - 1 } ?? 0)
         isGone = delegate.status == .gone
-        subjects = SubjectSelection(delegate.settings.subjects)
         if let since = delegate.state.failingSince {
             flow = FlowControl(failingSince: since, now: now, nextProbe: nextProbe)
         }
@@ -115,9 +113,6 @@ struct Lane {
         // What the lane has found out holds until the registry has heard of it: a change may have crossed the news.
         if old.status == .gone || delegate.status == .gone { isGone = delegate.status == .gone }
         if old.status != .active || delegate.status != .active { isHalted = false }
-        if delegate.settings.subjects != old.settings.subjects {
-            subjects = SubjectSelection(delegate.settings.subjects)
-        }
         expectRecovery(old)
         if delegate.settings.rateLimit != old.settings.rateLimit { flow.rateLimitChanged() }
         if delegate.settings.ordering != old.settings.ordering { reorder(was: old.settings.ordering) }
@@ -163,35 +158,22 @@ struct Lane {
     @inline(__always)
     mutating func ask<Answer>(_ question: (borrowing Lane) -> Answer) -> Answer { question(self) }
 
-    /// Whether this delegate is to be told of this event, by its settings of the moment. The patterns are not asked: the
-    /// router, or `matches`, has done that.
-    mutating func wants(_ event: Event, _ sequence: LogPosition, _ view: () -> EventView) -> Bool {
-        guard isWanted(event, sequence, view) else { return false }
+    /// Whether this delegate is to be told of this event, by its settings of the moment.
+    /// - Parameter isRouted: the router has found the lane by the event's type.
+    mutating func wants(_ event: Event, _ sequence: LogPosition, isRouted: Bool, _ view: () -> EventView) -> Bool {
+        guard isWanted(event, sequence, isRouted: isRouted, view) else { return false }
         return decided.isEmpty || decided.remove(sequence) == nil
     }
 
     /// The same, without noting that a settled event was seen.
-    func isWanted(_ event: Event, _ sequence: LogPosition, _ view: () -> EventView) -> Bool {
-        sequence > floor && accepts(event, view)
+    func isWanted(_ event: Event, _ sequence: LogPosition, isRouted: Bool, _ view: () -> EventView) -> Bool {
+        sequence > floor && delegate.selection.matches(event, isRouted: isRouted, view)
     }
 
-    /// Whether the lane would have started this event, had it not left the log before. The patterns are not asked.
-    func misses(_ event: Event, _ sequence: LogPosition, _ view: () -> EventView) -> Bool {
+    /// Whether the lane would have started this event, had it not left the log before.
+    func misses(_ event: Event, _ sequence: LogPosition, isRouted: Bool, _ view: () -> EventView) -> Bool {
         guard let next, next <= sequence, waiting[sequence] == nil, !decided.contains(sequence) else { return false }
-        return isWanted(event, sequence, view)
-    }
-
-    /// Whether app, subjects and filter agree.
-    func accepts(_ event: Event, _ view: () -> EventView) -> Bool {
-        guard event.app == delegate.app, !event.isErased else { return false }
-        guard event.audience != nil || subjects.contains(event.subject) else { return false }
-        return delegate.settings.filter?.matches(view()) ?? true
-    }
-
-    /// Whether the patterns match: for a lane that reads by itself.
-    func matches(_ event: Event) -> Bool {
-        if let audience = event.audience { return audience == delegate.key }
-        return delegate.settings.events.contains { $0.matches(event.type) }
+        return isWanted(event, sequence, isRouted: isRouted, view)
     }
 
     /// Whether another attempt may start now.

@@ -1,36 +1,6 @@
 public import Delegation
 import HeraldJSON
 
-/// Which events an object of the process is told of: what a webhook chooses with `events`, `subjects` and `filter`.
-public struct EventSelection: Sendable {
-    public var app: AppKey
-    public var events: [EventPattern]
-    /// Only events about these; empty: any. See ``SubjectSelection``.
-    public var subjects: Set<String> { didSet { selected = SubjectSelection(subjects) } }
-    private var selected: SubjectSelection
-    public var filter: ContentFilter?
-
-    public init(
-        app: AppKey = .default, events: [EventPattern] = [.any], subjects: Set<String> = [],
-        filter: ContentFilter? = nil
-    ) {
-        self.app = app
-        self.events = events
-        self.subjects = subjects
-        selected = SubjectSelection(subjects)
-        self.filter = filter
-    }
-
-    /// What a webhook with these settings would be told of, by the same rules.
-    func contains(_ view: EventView) -> Bool {
-        let event = view.event
-        guard event.app == app, event.audience == nil, !event.isErased,
-            events.contains(where: { $0.matches(event.type) })
-        else { return false }
-        return selected.contains(event.subject) && (filter?.matches(view) ?? true)
-    }
-}
-
 /// A user, as an event of the family `auth` tells.
 public struct EventUser: Sendable {
     public let id: String
@@ -139,7 +109,7 @@ private final class AuthAdapter<User: Sendable>: TypedAdapter {
         for event in batch.events where event.family == .auth {
             let view = EventView(event)
             var errors: [FieldError] = []
-            guard selection.contains(view),
+            guard selection.matches(view),
                 let told = AuthFamily.read(event.type, subject: event.subject, data: view.data, &errors)
             else { continue }
             let user = decode(EventUser(id: told.userID, data: told.user, event: event))
@@ -174,7 +144,7 @@ private final class StateAdapter<State: Sendable>: TypedAdapter {
         guard let delegate else { return }
         for event in batch.events where event.type == AppStateFamily.changed {
             let view = EventView(event)
-            guard selection.contains(view), let state = view.data?["state"],
+            guard selection.matches(view), let state = view.data?["state"],
                 let new = decode(EventState(json: state.bytes))
             else { continue }
             let old = view.data?["previous"].flatMap { decode(EventState(json: $0.bytes)) }

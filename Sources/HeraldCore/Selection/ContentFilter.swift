@@ -89,7 +89,11 @@ public final class ContentFilter: Sendable {
 
     /// Why the event doesn't match: the first clause that says no. `nil` when it matches.
     public func mismatch(_ event: EventView) -> FilterMismatch? {
-        if matches(event) { return nil }
+        matches(event) ? nil : firstMismatch(event)
+    }
+
+    /// The same for an event that is known not to match.
+    func firstMismatch(_ event: EventView) -> FilterMismatch? {
         // It was decided, and so it is again at each depth.
         let steps = Self.maxSteps * (Self.maxDepth + 1)
         var budget = WorkBudget(steps: steps)
@@ -109,8 +113,9 @@ public final class ContentFilter: Sendable {
     }
 }
 
-extension ContentFilter: Equatable {
+extension ContentFilter: Hashable {
     public static func == (one: ContentFilter, two: ContentFilter) -> Bool { one === two || one.text == two.text }
+    public func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
 /// A value without the white space around its parts, and with as few escapes as can be. Numbers stay as they are written.

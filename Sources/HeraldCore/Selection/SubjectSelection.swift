@@ -1,6 +1,6 @@
 /// Which subjects are meant: some, those that begin with a text (`order:*`), or any.
 ///
-/// The one rule for webhooks, streams and objects of the process.
+/// Part of ``EventSelection``.
 public struct SubjectSelection: Hashable, Sendable {
     private let exact: Set<String>
     private let prefixes: [String]
@@ -23,6 +23,9 @@ public struct SubjectSelection: Hashable, Sendable {
         guard let subject else { return false }
         return exact.contains(subject) || prefixes.contains { subject.begins(with: $0) }
     }
+
+    /// The patterns that it was made of.
+    var patterns: Set<String> { exact.union(prefixes.map { $0 + "*" }) }
 
     /// What a pattern wants subjects to begin with; `nil`: it is a subject itself.
     public static func prefix(_ pattern: String) -> String? {

@@ -11,36 +11,12 @@ public final class EventStreams: LiveStreams<EventLog>, EventDelegate, @unchecke
 }
 
 /// A client that listens to events.
-public typealias EventStream = LiveStream<EventInterest>
-
-/// Which events a stream tells of.
-public struct EventInterest: StreamInterest {
-    public let app: AppKey
-    /// Any of them.
-    public let events: [EventPattern]
-    /// Empty: about anything. See ``SubjectSelection``.
-    public let subjects: Set<String>
-    private let selected: SubjectSelection
-
-    public init(app: AppKey = .default, events: [EventPattern] = [.any], subjects: Set<String> = []) {
-        self.app = app
-        self.events = events
-        self.subjects = subjects
-        selected = SubjectSelection(subjects)
-    }
-
-    /// Never an event that is addressed to one delegate, or that has been erased.
-    public func wants(_ event: Event) -> Bool {
-        event.app == app && event.audience == nil && !event.isErased
-            && selected.contains(event.subject)
-            && events.contains { $0.matches(event.type) }
-    }
-}
+public typealias EventStream = LiveStream<EventSelection>
 
 /// The log of events: memory has its tail.
 public final class EventLog: StreamLog {
     public typealias Page = EventBatch
-    public typealias Interest = EventInterest
+    public typealias Interest = EventSelection
 
     private let recentEvents: RecentEvents
     private let usage: LogUsage

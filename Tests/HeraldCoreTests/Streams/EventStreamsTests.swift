@@ -15,7 +15,7 @@ struct EventStreamsTests {
     }
 
     private func client(
-        _ streams: EventStreams, _ thread: QueueThread, _ interest: EventInterest = EventInterest(), seed: UInt64
+        _ streams: EventStreams, _ thread: QueueThread, _ interest: EventSelection = EventSelection(), seed: UInt64
     ) -> FickleClient<EventLog> {
         FickleClient(streams, thread, interest, seed: seed) { id in
             { reader throws(StoreError) in
@@ -32,7 +32,7 @@ struct EventStreamsTests {
     func reconnecting(seed: UInt64, recentEvents: Int) async throws {
         try await run(recentEvents: recentEvents) { bench, streams, thread in
             for _ in 0..<20 { _ = try await bench.post("before.them") }
-            let interest = EventInterest(events: [.prefix("a.")])
+            let interest = EventSelection(events: [.prefix("a.")])
             let clients = (0..<8).map { client(streams, thread, interest, seed: seed * 100 + $0) }
             for client in clients { client.connect() }
             try await eventually("all have begun") { clients.allSatisfy { !$0.lines.items.isEmpty } }
@@ -72,26 +72,10 @@ struct EventStreamsTests {
             _ = try await bench.post("a.b", id: "next")
             try await eventually("it goes on") { lost.told == ["next"] }
 
-            let stranger = client(streams, thread, EventInterest(app: AppKey(rawValue: 2)), seed: 9)
+            let stranger = client(streams, thread, EventSelection(app: AppKey(rawValue: 2)), seed: 9)
             stranger.connect()
             try await eventually("it has begun, at a number") { stranger.lines.items.first == "after 601" }
             for client in [earliest, lost, stranger] { client.leave() }
         }
-    }
-
-    @Test("types, subjects, and what is nobody's business")
-    func interests() {
-        let event = Event(id: "1", type: "a.b", subject: "user:1", time: 0, data: Array("{}".utf8))
-        #expect(EventInterest().wants(event))
-        #expect(EventInterest(events: [.exact("x"), .prefix("a.")], subjects: ["user:2", "user:1"]).wants(event))
-        #expect(!EventInterest(events: [.exact("a")]).wants(event))
-        #expect(!EventInterest(subjects: ["user:2"]).wants(event))
-        #expect(!EventInterest(app: AppKey(rawValue: 2)).wants(event))
-        #expect(!EventInterest().wants(event.erased()))
-        let addressed = Event(id: "1", type: "a.b", subject: nil, time: 0, audience: 5, data: Array("{}".utf8))
-        #expect(!EventInterest().wants(addressed))
-        let own = Event(id: "1", type: "herald.test", subject: nil, time: 0, data: Array("{}".utf8))
-        #expect(!EventInterest().wants(own))
-        #expect(EventInterest(events: [.prefix("herald.")]).wants(own))
     }
 }
