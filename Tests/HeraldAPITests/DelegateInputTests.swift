@@ -178,16 +178,4 @@ struct DelegateInputTests {
         #expect(try patched(settings, .active, #"{"lease_seconds": 60}"#).expiresAt == 61_000)
         #expect(try patched(settings, .active, #"{"lease_seconds": null}"#).expiresAt == nil)
     }
-
-    @Test("another address has to be verified too, and another way to verify is asked for")
-    func verification() throws {
-        var settings = WebhookSettings(url: "http://a/")
-        #expect(try patched(settings, .active, #"{"url": "http://b/"}"#).status == .active)
-        #expect(try patched(settings, .active, #"{"verification": "challenge"}"#).status == .pendingVerification)
-        settings.verification = .challenge
-        #expect(try patched(settings, .active, #"{"url": "http://b/"}"#).status == .pendingVerification)
-        #expect(try patched(settings, .active, #"{"description": "b"}"#).status == .active)
-        #expect(try patched(settings, .pendingVerification, #"{"verification": null}"#).status == .active)
-        #expect(try patched(settings, .paused, #"{"url": "http://b/"}"#).status == .paused)
-    }
 }

@@ -26,14 +26,14 @@ struct DelegateConformance {
         let given = delegate(
             2, settings: { $0 = wanted },
             state: {
-                $0.statusReason = "on request: ä"
-                $0.expiresAt = 5_000
-                $0.failingSince = 4_000
-                $0.secrets = [
-                    DelegateSecret(SigningSecret(.v1a, bytes: Array(1...32))),
-                    DelegateSecret(SigningSecret(bytes: Array("v1:".utf8) + [0, 255]), expiresAt: 1_700_000_000_000),
-                ]
-            }, status: .paused, version: 4)
+                $0 = WebhookDelegate.State(
+                    settings: $0.settings, status: .paused, statusReason: "on request: ä",
+                    secrets: [
+                        DelegateSecret(SigningSecret(.v1a, bytes: Array(1...32))),
+                        DelegateSecret(
+                            SigningSecret(bytes: Array("v1:".utf8) + [0, 255]), expiresAt: 1_700_000_000_000),
+                    ], expiresAt: 5_000, failingSince: 4_000)
+            }, version: 4)
         try fixture.set(delegate(1), given)
 
         let recovery = try fixture.restart()

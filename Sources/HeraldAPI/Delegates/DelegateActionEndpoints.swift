@@ -24,41 +24,22 @@ struct DelegateActionEndpoints: Sendable {
 
     // MARK: Status and lease
 
-    private func pause(_ call: Call) throws(Problem) {
-        try change(call) { state, _ in
-            state.status = .paused
-            state.statusReason = nil
-        }
-    }
-
-    /// Whatever held it back is forgotten. One that has to be verified shows again that it wants the callbacks: nothing
-    /// else could tell whether it has.
-    private func resume(_ call: Call) throws(Problem) {
-        try change(call) { state, _ in
-            if state.status != .active {
-                state.status = state.settings.verification == .none ? .active : .pendingVerification
-            }
-            state.statusReason = nil
-            state.failingSince = nil
-        }
-    }
+    private func pause(_ call: Call) throws(Problem) { try apply(.paused, call) }
+    private func resume(_ call: Call) throws(Problem) { try apply(.resumed, call) }
 
     private func renew(_ call: Call) throws(Problem) {
-        try change(call) { state, now in
-            state.renewLease(now: now)
-        } answer: { delegate in
+        try apply(.leaseRenewed, call) { delegate in
             delegate.settings.leaseSeconds == nil
                 ? Problem.noLease(delegate).response(requestID: call.requestID) : registry.resource(delegate)
         }
     }
 
-    private func change(
-        _ call: Call, _ change: @escaping DelegateInput.Change,
-        answer: (@Sendable (WebhookDelegate) -> Response)? = nil
+    private func apply(
+        _ cause: DelegateLifecycle.Cause, _ call: Call, answer: (@Sendable (WebhookDelegate) -> Response)? = nil
     ) throws(Problem) {
         _ = try call.query()
         try call.noBody()
-        try registry.update(call, change, updated: answer)
+        try registry.update(call, { state, now in state.apply(cause, now: now) }, updated: answer)
     }
 
     // MARK: Secrets

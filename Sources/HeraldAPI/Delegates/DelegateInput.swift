@@ -70,13 +70,11 @@ struct DelegateInput {
         try input.reader.check()
         return { state, now throws(RegistryWrite.InvalidSettings) in
             var input = DelegateInput()
-            let old = state.settings
             for (key, value) in document.root.members { input.read(key, value, into: &state.settings) }
             input.reader.add(rules.problems(of: &state.settings))
             // Together with what is there it may be too much.
             if !input.reader.errors.isEmpty { throw RegistryWrite.InvalidSettings(input.reader.errors) }
-            if document["lease_seconds"] != nil { state.renewLease(now: now) }
-            state.verifyAgain(after: old)
+            if document["lease_seconds"] != nil { state.apply(.leaseRenewed, now: now) }
         }
     }
 
@@ -88,24 +86,4 @@ struct DelegateInput {
         "/secret": "can't be changed here: POST /v1/delegates/{id}/secret/rotate replaces it, with an overlap",
         "/signature": "can't be changed here: POST /v1/delegates/{id}/secret/rotate makes a key for another signature",
     ]
-}
-
-extension WebhookDelegate.State {
-    /// The lease begins anew, or ends when there is none any more.
-    mutating func renewLease(now: Int64) { expiresAt = settings.leaseSeconds.map { now + Int64($0) * 1000 } }
-
-    /// Another address, or another way to show it, has to be verified before anything is sent. Delegates that get nothing
-    /// now are verified when they are resumed.
-    fileprivate mutating func verifyAgain(after old: WebhookSettings) {
-        let asks = settings.verification != old.verification || settings.url != old.url
-        switch status {
-        case .active where asks && settings.verification != .none:
-            status = .pendingVerification
-            statusReason = nil
-        case .pendingVerification where asks:
-            if settings.verification == .none { status = .active }
-            statusReason = nil
-        default: break
-        }
-    }
 }

@@ -20,14 +20,7 @@ struct RegistryChange: Sendable {
         updated: (@Sendable (WebhookDelegate) -> Response)? = nil
     ) throws(Problem) {
         try make(
-            call,
-            .update(id: call.parameters[0], ifVersion: call.version()) {
-                state, now throws(RegistryWrite.InvalidSettings) in
-                let old = state
-                try change(&state, now)
-                // The first never expires.
-                if state != old { state.secrets.removeAll { !$0.isValid(at: now) } }
-            }, updated: updated)
+            call, .update(id: call.parameters[0], ifVersion: call.version(), change: change), updated: updated)
     }
 
     /// To be called before anything is read from the store, where it is: it refuses what is wrong with the header.

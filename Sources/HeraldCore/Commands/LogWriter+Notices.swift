@@ -12,19 +12,21 @@ extension LogWriter {
         var removed: Set<DelegateKey> = []
         for notice in notices where !removed.contains(notice.delegate) {
             guard let delegate = changed[notice.delegate] ?? registry.delegate(key: notice.delegate) else { continue }
-            if case .leaseEnded = notice.kind {
-                guard let end = delegate.state.expiresAt, end <= clock.wall() else { continue }
-                try transaction.removeDelegate(delegate.key, at: clock.wall())
-                announce(.expired(end), delegate, &plan)
-                plan.effects.append(.remove([delegate]))
-                removed.insert(delegate.key)
-                continue
-            }
-            guard let state = delegate.state.after(notice.kind) else { continue }
-            if state != delegate.state {
-                let next =
-                    state.status == delegate.status && state.statusReason == delegate.state.statusReason
-                    ? delegate.observed(state) : delegate.changed(to: state, at: clock.wall())
+            if let cause = DelegateLifecycle.Cause(notice.matter) {
+                let now = clock.wall()
+                var state = delegate.state
+                let next: WebhookDelegate
+                switch state.apply(cause, now: now) {
+                case .nothing: continue
+                case .observe: next = delegate.observed(state)
+                case .change: next = delegate.changed(to: state, at: now)
+                case .expire(let end):
+                    try transaction.removeDelegate(delegate.key, at: now)
+                    announce(.expired(end), delegate, &plan)
+                    plan.effects.append(.remove([delegate]))
+                    removed.insert(delegate.key)
+                    continue
+                }
                 try transaction.setDelegate(next)
                 changed[delegate.key] = next
                 plan.effects.append(.set(next))
@@ -44,39 +46,18 @@ extension LogWriter {
     }
 }
 
-extension WebhookDelegate.State {
-    /// What follows from a notice; `nil`: it is no news, or comes too late.
-    fileprivate func after(_ kind: DeliveryNotice.Kind) -> Self? {
-        var state = self
-        switch kind {
-        case .failing(let since, _):
-            guard failingSince == nil else { return nil }
-            state.failingSince = since
-        case .recovered:
-            guard failingSince != nil else { return nil }
-            state.failingSince = nil
-        case .disabled(let reason):
-            guard status == .active else { return nil }
-            state.status = .disabled
-            state.statusReason = reason
-        case .gone:
-            guard status != .gone else { return nil }
-            state.status = .gone
-            state.statusReason = "the receiver answered 410 Gone"
-            state.failingSince = nil
-        case .verified(let url, let ratePerMinute):
-            guard status == .pendingVerification, settings.url == url else { return nil }
-            state.status = .active
-            state.statusReason = nil
-            if let ratePerMinute {
-                // 10,000 a second is as much as can be asked for.
-                state.settings.rateLimit = min(settings.rateLimit ?? 10_000, Double(ratePerMinute) / 60)
-            }
-        case .notVerified(let reason):
-            guard status == .pendingVerification else { return nil }
-            state.statusReason = reason
-        case .leaseEnded, .exhausted, .fellBehind: break
+extension DelegateLifecycle.Cause {
+    /// `nil`: a notice of single deliveries, from which nothing follows for the delegate.
+    fileprivate init?(_ matter: DeliveryNotice.Matter) {
+        switch matter {
+        case .failing(let since, _): self = .failing(since: since)
+        case .recovered: self = .recovered
+        case .disabled(let reason): self = .disabled(reason: reason)
+        case .gone: self = .gone
+        case .leaseEnded: self = .leaseEnded
+        case .verified(let url, let ratePerMinute): self = .verified(url: url, ratePerMinute: ratePerMinute)
+        case .notVerified(let reason): self = .notVerified(reason: reason)
+        case .exhausted, .fellBehind: return nil
         }
-        return state
     }
 }

@@ -22,13 +22,10 @@ extension Registry {
                     && (!registration.isOwnSecret || newest == secret)
                 return (isSame ? .existed(existing) : .conflict(existing), nil)
             }
-            let state = WebhookDelegate.State(
-                settings: settings, status: settings.verification == .none ? .active : .pendingVerification,
-                secrets: [DelegateSecret(secret)],
-                expiresAt: settings.leaseSeconds.map { new.time + Int64($0) * 1000 })
             let delegate = WebhookDelegate(
-                app: write.app, key: new.key, id: new.makeID(), state: state,
-                start: registration.start ?? new.start, createdAt: new.time, updatedAt: new.time,
+                app: write.app, key: newcomer.key, id: newcomer.makeID(),
+                state: .init(registered: settings, secret, now: newcomer.time),
+                start: registration.start ?? newcomer.start, createdAt: newcomer.time, updatedAt: newcomer.time,
                 version: 1)
             return (.registered(delegate), .set(delegate))
 
@@ -41,8 +38,9 @@ extension Registry {
             } catch {
                 return (.invalid(error.errors), nil)
             }
-            state.followUp(old.state, now: new.time)
+            state.apply(.settingsChanged(from: old.settings), now: newcomer.time)
             if state == old.state { return (.updated(old), nil) }
+            state.forgetExpiredSecrets(now: newcomer.time)
             if let other = delegate(write.app, url: state.settings.url), other.key != old.key {
                 return (.conflict(other), nil)
             }

@@ -3,39 +3,57 @@ public typealias DelegateKey = Int64
 
 /// A webhook that is told about events: its registration. Immutable; a change makes a new object with the same `key`.
 public final class WebhookDelegate: Sendable {
-    public enum Status: String, Sendable, CaseIterable {
-        case active, paused
-        /// Its owner has not shown yet that they want the callbacks. Nothing is sent, nothing is lost.
-        case pendingVerification = "pending_verification"
-        /// It failed for days, or its receiver asked for it. Nothing is sent, nothing is lost within the retention.
-        case disabled
-        /// Its receiver answered 410: its deliveries have ended.
-        case gone
-    }
+    public typealias Status = DelegateLifecycle.Status
 
     /// What changes while the delegate lives.
     public struct State: Equatable, Sendable {
         public var settings: WebhookSettings
-        public var status: Status
-        /// Why it is neither active nor paused, in words.
-        public var statusReason: String?
         /// The keys that sign each callback, newest first. Never empty.
         public var secrets: [DelegateSecret]
-        /// When the lease ends; milliseconds since 1970 UTC.
-        public var expiresAt: Int64?
-        /// Since when it fails as a whole; milliseconds since 1970 UTC.
-        public var failingSince: Int64?
+        public private(set) var lifecycle: DelegateLifecycle
 
+        /// As it was stored.
         public init(
             settings: WebhookSettings, status: Status = .active, statusReason: String? = nil,
             secrets: [DelegateSecret], expiresAt: Int64? = nil, failingSince: Int64? = nil
         ) {
             self.settings = settings
-            self.status = status
-            self.statusReason = statusReason
             self.secrets = secrets
-            self.expiresAt = expiresAt
-            self.failingSince = failingSince
+            lifecycle = DelegateLifecycle(
+                status: status, reason: statusReason, expiresAt: expiresAt, failingSince: failingSince)
+        }
+
+        /// Of a delegate that is registered now.
+        init(registered settings: WebhookSettings, _ secret: SigningSecret, now: Int64) {
+            self.settings = settings
+            secrets = [DelegateSecret(secret)]
+            lifecycle = DelegateLifecycle(registered: settings, now: now)
+        }
+
+        public var status: Status { lifecycle.status }
+        /// Why it is neither active nor paused, in words.
+        public var statusReason: String? { lifecycle.reason }
+        /// When the lease ends; milliseconds since 1970 UTC.
+        public var expiresAt: Int64? { lifecycle.expiresAt }
+        /// Since when it fails as a whole; milliseconds since 1970 UTC.
+        public var failingSince: Int64? { lifecycle.failingSince }
+
+        /// Something happens to the delegate.
+        /// - Parameter now: milliseconds since 1970 UTC.
+        @discardableResult
+        public mutating func apply(_ cause: DelegateLifecycle.Cause, now: Int64) -> DelegateLifecycle.Consequence {
+            let consequence = lifecycle.apply(cause, settings: settings, now: now)
+            if consequence != .nothing, case .verified(_, let ratePerMinute?) = cause {
+                // 10,000 a second is as much as can be asked for.
+                settings.rateLimit = min(settings.rateLimit ?? 10_000, Double(ratePerMinute) / 60)
+            }
+            return consequence
+        }
+
+        /// Secrets that sign no more are forgotten, but never all of them.
+        mutating func forgetExpiredSecrets(now: Int64) {
+            let valid = secrets.filter { $0.isValid(at: now) }
+            if !valid.isEmpty { secrets = valid }
         }
     }
 

@@ -29,13 +29,13 @@ struct LeaseAndConsentTests {
         let key = world.register { $0.leaseSeconds = 60 }
         for _ in 1...20 {
             world.advance(seconds: 50)
-            world.update(key) { state, now in state.expiresAt = now + 60_000 }
+            world.update(key) { state, now in state.apply(.leaseRenewed, now: now) }
         }
         // The loop has seen the end, the writer sees the renewal first.
         world.advance(seconds: 59.99)
         world.clock.advance(nanoseconds: 20_000_000)
         _ = world.process.loops[0].engine.turn()
-        world.update(key) { state, now in state.expiresAt = now + 60_000 }
+        world.update(key) { state, now in state.apply(.leaseRenewed, now: now) }
         world.advance(seconds: 59)
         #expect(world.status(key) == .active)
         #expect(world.announced.isEmpty)
@@ -48,7 +48,7 @@ struct LeaseAndConsentTests {
         let world = try World()
         let paused = world.register("https://receiver.example/paused") { $0.leaseSeconds = 60 }
         let gone = world.register("https://receiver.example/gone") { $0.leaseSeconds = 60 }
-        world.update(paused) { state, _ in state.status = .paused }
+        world.update(paused) { state, now in state.apply(.paused, now: now) }
         world.answer = { _ in .answered(410) }
         world.publish()
         world.settle()
@@ -204,7 +204,7 @@ struct LeaseAndConsentTests {
         world.answer = echo
         let key = world.register { $0.verification = .challenge }
         world.settle()
-        world.update(key) { state, _ in state.status = .paused }
+        world.update(key) { state, now in state.apply(.paused, now: now) }
         world.update(key) { state, _ in state.settings.url += "new" }
         world.publish()
         world.settle()

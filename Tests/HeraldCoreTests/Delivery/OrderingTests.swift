@@ -61,13 +61,14 @@ struct OrderingTests {
             case 16:
                 let limit = random.number(1...16)
                 world.update(key) { state, _ in state.settings.maxInFlight = limit }
-            case 17: world.update(key) { state, _ in state.status = state.status == .paused ? .active : .paused }
+            case 17:
+                world.update(key) { state, now in state.apply(state.status == .paused ? .resumed : .paused, now: now) }
             case 18 where restarts: if random.chance(0.5) { try world.crash() } else { try world.restart() }
             default: world.run()
             }
             look()
         }
-        if world.status(key) == .paused { world.update(key) { state, _ in state.status = .active } }
+        if world.status(key) == .paused { world.update(key) { state, now in state.apply(.resumed, now: now) } }
         for _ in 0..<2_000 where arrived.count < story.published {
             finish(0)
             look()

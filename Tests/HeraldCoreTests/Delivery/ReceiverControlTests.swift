@@ -121,7 +121,7 @@ struct ReceiverControlTests {
         let key = world.register()
         world.answer = { _ in Self.outcome(200, .disable) }
         world.publish()
-        world.update(key) { state, _ in state.status = .paused }
+        world.update(key) { state, now in state.apply(.paused, now: now) }
         world.settle()
         #expect(world.status(key) == .paused)
         #expect(world.announced.isEmpty)

@@ -326,11 +326,11 @@ struct RequestTests {
                 $0.retrySchedule = [30]
             }
             let id = try #require(world.delegate(key)?.id)
-            world.update(key) { state, _ in state.status = .paused }
+            world.update(key) { state, now in state.apply(.paused, now: now) }
             world.publish(2, subject: "s")
             world.manage(.redeliverEvent(id: "e1", delegateID: id))
             world.answer = { _ in .failure }
-            world.update(key) { state, _ in state.status = .active }
+            world.update(key) { state, now in state.apply(.resumed, now: now) }
             world.answer = { _ in .success }
             world.advance(seconds: 100)
             #expect(world.arrivals(key).count { $0 == "e1" } == 2, "\(ordering)")

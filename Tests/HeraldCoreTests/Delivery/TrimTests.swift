@@ -15,7 +15,7 @@ struct TrimTests {
     func told() throws {
         let world = try World()
         let key = world.register()
-        world.update(key) { state, _ in state.status = .paused }
+        world.update(key) { state, now in state.apply(.paused, now: now) }
         world.publish(50)
         world.settle()
         for event: LogPosition in [5, 7, 9] {
@@ -56,7 +56,7 @@ struct TrimTests {
         world.publish(1, type: "b.x", subject: "s", data: #"{"n": 1}"#)
         world.settle()
         #expect(world.rows(key).map(\.event) == [1])
-        world.update(key) { state, _ in state.status = .paused }
+        world.update(key) { state, now in state.apply(.paused, now: now) }
         for _ in 0..<10 {
             world.publish(1, type: "a.x", subject: "s", data: #"{"n": 1}"#)
             world.publish(1, type: "b.x", subject: "t", data: #"{"n": 1}"#)
@@ -163,7 +163,7 @@ struct TrimTests {
     func removed() throws {
         let world = try World()
         let key = world.register()
-        world.update(key) { state, _ in state.status = .paused }
+        world.update(key) { state, now in state.apply(.paused, now: now) }
         world.publish(5)
         world.trim(through: 3)
         world.remove(key)

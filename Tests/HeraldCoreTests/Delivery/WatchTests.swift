@@ -66,7 +66,7 @@ struct WatchTests {
     func absent() throws {
         let world = try World()
         let paused = world.register("https://receiver.example/paused")
-        world.update(paused) { state, _ in state.status = .paused }
+        world.update(paused) { state, now in state.apply(.paused, now: now) }
         world.answer = { _ in .failure }
         world.register("https://receiver.example/failing")
         world.register("https://receiver.example/pending") { $0.verification = .challenge }
@@ -90,7 +90,7 @@ struct WatchTests {
         #expect(!waiting.isOver)
         switch end {
         case .removed: world.remove(key)
-        case .paused: world.update(key) { state, _ in state.status = .paused }
+        case .paused: world.update(key) { state, now in state.apply(.paused, now: now) }
         case .disabled:
             world.answer = { _ in
                 var outcome = CallbackOutcome.failure
@@ -111,7 +111,11 @@ struct WatchTests {
             world.answer = { _ in nil }
             let waiting = Waiting()
             world.publish(watch: waiting.watch)
-            if isRemoved { world.remove(key) } else { world.update(key) { state, _ in state.status = .paused } }
+            if isRemoved {
+                world.remove(key)
+            } else {
+                world.update(key) { state, now in state.apply(.paused, now: now) }
+            }
             #expect(waiting.isOver == isRemoved)
             world.answer = { _ in .success }
             world.run()

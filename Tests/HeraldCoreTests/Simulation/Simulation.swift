@@ -157,21 +157,11 @@ final class Simulation: @unchecked Sendable {
                 case 1: state.settings.maxInFlight = maxInFlight
                 case 2: state.settings.ordering = ordering
                 case 3: state.settings.url += "x"
-                case 4: if state.expiresAt != nil { state.expiresAt = now + 600_000 }
-                case 5..<8: state.status = state.status == .paused ? .active : .paused
-                default: Self.resume(&state)
+                case 4: state.apply(.leaseRenewed, now: now)
+                case 5..<8: state.apply(state.status == .paused ? .resumed : .paused, now: now)
+                default: state.apply(.resumed, now: now)
                 }
             })
-    }
-
-    /// As `POST …/resume` does.
-    @Sendable
-    private static func resume(_ state: inout WebhookDelegate.State) {
-        if state.status != .active {
-            state.status = state.settings.verification == .none ? .active : .pendingVerification
-        }
-        state.statusReason = nil
-        state.failingSince = nil
     }
 
     /// Again, no more, from then to then, forget it.
@@ -357,7 +347,7 @@ final class Simulation: @unchecked Sendable {
         for _ in 0..<20_000 {
             for delegate in process.registry.list(.default)
             where delegate.status == .paused || delegate.status == .disabled {
-                process.change(.update(id: delegate.id, ifVersion: nil) { state, _ in Self.resume(&state) })
+                process.change(.update(id: delegate.id, ifVersion: nil) { state, now in state.apply(.resumed, now: now) })
             }
             while process.unanswered > 0 { process.write() }
             var due: [Int64] = []

@@ -47,7 +47,7 @@ struct WeekTests {
         let other = SigningSecret(bytes: Array(32..<64))
         for hour in 0..<168 {
             world.publish()
-            if hour < 72 { world.update(leased) { state, now in state.expiresAt = now + 7_200_000 } }
+            if hour < 72 { world.update(leased) { state, now in state.apply(.leaseRenewed, now: now) } }
             if hour == 24 {
                 world.update(healthy) { state, now in
                     state.secrets = [DelegateSecret(other), DelegateSecret(.test, expiresAt: now + 86_400_000)]

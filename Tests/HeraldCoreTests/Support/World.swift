@@ -85,13 +85,7 @@ final class World: @unchecked Sendable {
 
     /// As `POST …/resume` does.
     func resume(_ key: DelegateKey) {
-        update(key) { state, _ in
-            if state.status != .active {
-                state.status = state.settings.verification == .none ? .active : .pendingVerification
-            }
-            state.statusReason = nil
-            state.failingSince = nil
-        }
+        update(key) { state, now in state.apply(.resumed, now: now) }
     }
 
     func remove(_ key: DelegateKey) {
