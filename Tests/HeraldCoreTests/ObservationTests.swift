@@ -25,7 +25,8 @@ struct ObservationTests {
         bench.hub.registry.delegates.addDelegate(watcher)
         let delegate = try #require(await bench.register("https://receiver.example/a"))
         await bench.register("https://receiver.example/a")
-        _ = await bench.change(.update(id: delegate.id, ifVersion: nil) { state, now in state.apply(.paused, now: now) })
+        _ = await bench.change(
+            .update(id: delegate.id, ifVersion: nil) { state, now in state.apply(.paused, now: now) })
         _ = await bench.change(.removeAll)
         #expect(
             watcher.changes.items == [

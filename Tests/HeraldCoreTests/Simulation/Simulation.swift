@@ -347,7 +347,8 @@ final class Simulation: @unchecked Sendable {
         for _ in 0..<20_000 {
             for delegate in process.registry.list(.default)
             where delegate.status == .paused || delegate.status == .disabled {
-                process.change(.update(id: delegate.id, ifVersion: nil) { state, now in state.apply(.resumed, now: now) })
+                process.change(
+                    .update(id: delegate.id, ifVersion: nil) { state, now in state.apply(.resumed, now: now) })
             }
             while process.unanswered > 0 { process.write() }
             var due: [Int64] = []
