@@ -80,17 +80,3 @@ public struct SchemaError: Error, Hashable, Sendable {
 
     init(_ problems: [Problem]) { self.problems = problems }
 }
-
-/// RFC 6901.
-func pointer(_ parent: String, _ key: String) -> String {
-    guard key.utf8.contains(where: { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }) else {
-        return "\(parent)/\(key)"
-    }
-    return key.unicodeScalars.reduce(into: parent + "/") { text, character in
-        switch character {
-        case "~": text += "~0"
-        case "/": text += "~1"
-        default: text.unicodeScalars.append(character)
-        }
-    }
-}

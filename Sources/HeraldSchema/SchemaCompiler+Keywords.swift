@@ -93,7 +93,7 @@ extension SchemaCompiler {
             fail(place, "must be an object whose members are schemas")
             return nil
         }
-        return value.members.map { ($0.key, node($0.value, at: pointer(place, $0.key))) }
+        return value.members.map { ($0.key, node($0.value, at: JSONPointer.child(place, $0.key))) }
     }
 
     // MARK: Keywords
@@ -157,7 +157,9 @@ extension SchemaCompiler {
         if let value = schema["patternProperties"] {
             isThere = true
             for (key, node) in subschemas(byKey: value, place + "/patternProperties") ?? [] {
-                guard let pattern = compilePattern(key, pointer(place + "/patternProperties", key)) else { continue }
+                guard let pattern = compilePattern(key, JSONPointer.child(place + "/patternProperties", key)) else {
+                    continue
+                }
                 rules.patterns.append((pattern, node))
             }
         }
@@ -176,7 +178,7 @@ extension SchemaCompiler {
             return nil
         }
         return value.members.compactMap { member in
-            strings(member.value, pointer(place, member.key)).map { (member.key, $0) }
+            strings(member.value, JSONPointer.child(place, member.key)).map { (member.key, $0) }
         }
     }
 

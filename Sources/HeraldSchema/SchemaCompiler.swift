@@ -72,7 +72,7 @@ struct SchemaCompiler {
         var node = SchemaNode()
         for (keyword, value) in schema.members {
             guard budget.spend(10 + (place.utf8.count + keyword.utf8.count) / 4) else { break }
-            let at = pointer(place, keyword)
+            let at = JSONPointer.child(place, keyword)
             if Self.annotations.contains(keyword) { continue }
             guard Self.keywords.contains(keyword) else {
                 fail(at, "is not supported here: schemas may have \(Self.known)")
@@ -128,30 +128,14 @@ struct SchemaCompiler {
         budget.spend(text.utf8.count)
         for part in fragment.split(separator: "/", omittingEmptySubsequences: false).dropFirst() {
             budget.spend(4 + found.count / 8)
-            guard let key = unescaped(part), let child = found.kind == .array ? found.element(key) : found[key] else {
+            guard let key = JSONPointer.key(part), let child = found.kind == .array ? found.element(key) : found[key]
+            else {
                 fail(place, "names \(text), which is not there")
                 return nil
             }
             found = child
         }
         return node(found, at: fragment)
-    }
-
-    /// `~1` is `/`, and `~0` is `~`.
-    private func unescaped(_ part: Substring) -> String? {
-        var text = ""
-        var isEscaped = false
-        for character in part.unicodeScalars {
-            switch (isEscaped, character) {
-            case (true, "0"): text += "~"
-            case (true, "1"): text += "/"
-            case (true, _): return nil
-            case (false, "~"): break
-            case (false, _): text.unicodeScalars.append(character)
-            }
-            isEscaped = !isEscaped && character == "~"
-        }
-        return isEscaped ? nil : text
     }
 
     private func percentDecoded(_ text: Substring) -> String? {

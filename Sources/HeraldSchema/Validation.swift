@@ -133,7 +133,7 @@ struct Validation {
         guard !isEnough else { return false }
         let place = (path + [step].compactMap { $0 }).reduce("") { parent, step in
             switch step {
-            case .key(let key): pointer(parent, key)
+            case .key(let key): JSONPointer.child(parent, key)
             case .index(let index): "\(parent)/\(index)"
             }
         }

@@ -1,3 +1,5 @@
+import JSON
+
 /// What settings of a webhook may be: the one set of rules for all that registers and changes webhooks, over HTTP or in the
 /// process. Any thread.
 public struct WebhookRules: Sendable {

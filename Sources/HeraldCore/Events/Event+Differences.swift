@@ -1,3 +1,5 @@
+import JSON
+
 extension Event {
     /// Where a draft with the same source and id says something else than this event: JSON pointers into what was posted. The
     /// data is compared byte for byte. Of an erased event nobody can tell.

@@ -1,0 +1,33 @@
+/// Places in a JSON document (RFC 6901): `/data/user`, and `""` for the whole.
+public enum JSONPointer {
+    /// The place of a member.
+    public static func child(_ parent: String, _ key: String) -> String {
+        guard key.utf8.contains(where: { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }) else {
+            return "\(parent)/\(key)"
+        }
+        return key.unicodeScalars.reduce(into: parent + "/") { text, character in
+            switch character {
+            case "~": text += "~0"
+            case "/": text += "~1"
+            default: text.unicodeScalars.append(character)
+            }
+        }
+    }
+
+    /// The key that one part of a pointer stands for; `nil` when a `~` in it stands for nothing.
+    public static func key(_ part: Substring) -> String? {
+        var text = ""
+        var isEscaped = false
+        for character in part.unicodeScalars {
+            switch (isEscaped, character) {
+            case (true, "0"): text += "~"
+            case (true, "1"): text += "/"
+            case (true, _): return nil
+            case (false, "~"): break
+            case (false, _): text.unicodeScalars.append(character)
+            }
+            isEscaped = !isEscaped && character == "~"
+        }
+        return isEscaped ? nil : text
+    }
+}
