@@ -38,7 +38,7 @@ public final class Resolver: Sendable {
         /// Who waits for which host.
         var asked: [String: [Mailbox<Reply>]] = [:]
         /// Hosts of `asked` that no thread works on yet, oldest first.
-        var queue: [String] = []
+        var queue = FIFO<String>()
         /// Threads that sleep.
         var idle: [Wakeup] = []
         var threads = 0
@@ -72,7 +72,7 @@ public final class Resolver: Sendable {
     public func close() {
         let idle = state.withLock { state in
             state.isClosed = true
-            state.queue = []
+            state.queue.removeAll()
             defer { state.idle = [] }
             return state.idle
         }
@@ -142,7 +142,7 @@ public final class Resolver: Sendable {
                 case sleep, end
             }
             let step: Step = state.withLock { state in
-                if !state.queue.isEmpty { return .work(state.queue.removeFirst()) }
+                if let host = state.queue.popFirst() { return .work(host) }
                 if state.isClosed { return .end }
                 state.idle.append(wakeup)
                 return .sleep

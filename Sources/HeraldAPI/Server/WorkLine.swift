@@ -17,9 +17,9 @@ final class WorkLine: Sendable {
     }
 
     private struct State {
-        var waiting: [AppKey: [Entry]] = [:]
+        var waiting: [AppKey: FIFO<Entry>] = [:]
         /// Apps for which something waits; the next one first.
-        var turns: [AppKey] = []
+        var turns = FIFO<AppKey>()
         var count = 0
         var bytes = 0
         var isEnded = false
@@ -63,7 +63,7 @@ final class WorkLine: Sendable {
                 state.bytes + entry.bytes <= bounds.bytes || state.count == 0
             else { return .tooManyChecks }
             if ofApp == 0 { state.turns.append(entry.app) }
-            state.waiting[entry.app, default: []].append(entry)
+            state.waiting[entry.app, default: FIFO()].append(entry)
             state.count += 1
             state.bytes += entry.bytes
             return nil
@@ -108,8 +108,7 @@ final class WorkLine: Sendable {
 
     private func next() -> Entry? {
         state.withLock { state in
-            guard let app = state.turns.first, let entry = state.waiting[app]?.removeFirst() else { return nil }
-            state.turns.removeFirst()
+            guard let app = state.turns.popFirst(), let entry = state.waiting[app]?.popFirst() else { return nil }
             if state.waiting[app]?.isEmpty == true {
                 state.waiting[app] = nil
             } else {

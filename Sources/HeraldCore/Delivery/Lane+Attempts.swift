@@ -1,3 +1,5 @@
+import Runtime
+
 /// Attempts begin and end.
 extension Lane {
     /// Where an attempt came from.

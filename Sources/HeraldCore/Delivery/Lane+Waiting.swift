@@ -1,3 +1,5 @@
+import Runtime
+
 /// Deliveries that have a row of their own.
 extension Lane {
     /// Takes up a row: from before a restart, or one that was made by request.

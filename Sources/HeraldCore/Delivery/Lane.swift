@@ -1,3 +1,5 @@
+import Runtime
+
 /// The position of one delegate in the event log, with what is in flight and what waits for a retry.
 ///
 /// A value without I/O: the delivery loop that owns it asks, acts, and reports back. `next` says how far it is:
@@ -52,7 +54,7 @@ struct Lane {
     /// Rows of the store: deliveries whose next attempt waits for time, for room, for a probe or for another one.
     var waiting: [LogPosition: Waiting] = [:]
     /// Retries that are due but could not start yet.
-    var held = RetryQueue()
+    var held = FIFO<Retry>()
     var lines = SubjectQueues()
     /// The oldest is under way, the others wait for its end.
     var replays: [ReplayCursor] = []
@@ -254,7 +256,7 @@ struct Lane {
     mutating func end() -> [LogPosition] {
         let ended = waiting.keys.sorted()
         waiting = [:]
-        held = RetryQueue()
+        held.removeAll()
         lines = SubjectQueues()
         next = nil
         isGone = true

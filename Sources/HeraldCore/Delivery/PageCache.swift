@@ -1,3 +1,5 @@
+import Runtime
+
 /// Pages of the log for lanes that lag behind the tail: shared by all lanes of a loop, asked for once, bounded.
 ///
 /// Owned by one delivery loop; the reading itself happens on a reader's thread.
@@ -16,7 +18,7 @@ struct LogPageCache<Page: LogPage> {
     /// Who waits for the events after a position. The positions are being read, or wait for a read to end.
     private var waiters: [LogPosition: Waiters] = [:]
     private var reading: Set<LogPosition> = []
-    private var queued: [LogPosition] = []
+    private var queued = FIFO<LogPosition>()
 
     /// In the order in which they came, each once.
     private struct Waiters {
@@ -75,8 +77,7 @@ struct LogPageCache<Page: LogPage> {
             pages.append(page)
         }
         let delegates = waiters.removeValue(forKey: after)?.delegates ?? []
-        guard !queued.isEmpty else { return (delegates, nil) }
-        let next = queued.removeFirst()
+        guard let next = queued.popFirst() else { return (delegates, nil) }
         reading.insert(next)
         return (delegates, next)
     }

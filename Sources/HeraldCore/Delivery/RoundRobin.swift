@@ -1,7 +1,8 @@
+import Runtime
+
 /// A queue of lanes in which each stands at most once.
 struct RoundRobin {
-    private var queue: [Int] = []
-    private var start = 0
+    private var queue = FIFO<Int>()
     private var queued: Set<Int> = []
 
     /// How many stand in it.
@@ -20,13 +21,7 @@ struct RoundRobin {
     }
 
     mutating func next() -> Int? {
-        while start < queue.count {
-            let lane = queue[start]
-            start += 1
-            if start > 64 && start * 2 > queue.count {
-                queue.removeFirst(start)
-                start = 0
-            }
+        while let lane = queue.popFirst() {
             if queued.remove(lane) != nil { return lane }
         }
         return nil

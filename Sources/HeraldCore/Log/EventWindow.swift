@@ -1,10 +1,12 @@
+import Runtime
+
 /// The end of the log in memory: a bounded queue of consecutive events that drops the oldest. A value; whoever holds it
 /// guards it.
-struct EventWindow {
-    /// `events[start...]` count; what lies before has been dropped and is released in bulk, a quarter at a time.
-    private var events: [Event] = []
-    private var start = 0
+struct RecentEvents {
+    /// What was dropped is released in bulk, a quarter at a time.
+    private var events = FIFO<Event>()
     private var bytes = 0
+    /// Of those that are not released yet.
     private var droppedBytes = 0
     /// The sequence of the oldest event here, or of the next one to come.
     private(set) var first: LogPosition
@@ -17,31 +19,29 @@ struct EventWindow {
         self.maxBytes = maxBytes
     }
 
-    var last: LogPosition { first + LogPosition(events.count - start) - 1 }
+    var last: LogPosition { first + LogPosition(events.count) - 1 }
 
     mutating func append(_ event: Event) {
         events.append(event)
         bytes += event.body.count
-        while events.count - start > maxEvents || (bytes > maxBytes && start < events.count) {
-            bytes -= events[start].body.count
-            droppedBytes += events[start].body.count
-            start += 1
+        while events.count > maxEvents || (bytes > maxBytes && !events.isEmpty) {
+            let size = events.removeFirst().body.count
+            bytes -= size
+            droppedBytes += size
             first += 1
         }
-        if start >= 512 && start * 4 > events.count || droppedBytes > maxBytes / 4 {
-            events.removeFirst(start)
-            start = 0
-            droppedBytes = 0
-        }
+        let slack = events.slack
+        if slack >= 512 && slack * 3 > events.count || droppedBytes > maxBytes / 4 { events.compact() }
+        if events.slack == 0 { droppedBytes = 0 }
     }
 
     /// - Precondition: `first <= sequence <= last`
-    subscript(sequence: LogPosition) -> Event { events[start + Int(sequence - first)] }
+    subscript(sequence: LogPosition) -> Event { events[Int(sequence - first)] }
 
     /// Takes what the events say out of them.
     mutating func erase(_ sequences: Set<LogPosition>) {
         for sequence in sequences where sequence >= first && sequence <= last {
-            let place = start + Int(sequence - first)
+            let place = Int(sequence - first)
             bytes -= events[place].body.count
             events[place] = events[place].erased()
             bytes += events[place].body.count
@@ -51,7 +51,6 @@ struct EventWindow {
     /// Forgets everything: the log goes on after `head`.
     mutating func reset(after head: LogPosition) {
         events.removeAll()
-        start = 0
         bytes = 0
         droppedBytes = 0
         first = head + 1
@@ -59,7 +58,7 @@ struct EventWindow {
 
     /// - Precondition: `first <= sequence + 1 <= last`
     func slice(after sequence: LogPosition, limit: Int) -> EventBatch {
-        let lower = start + Int(sequence + 1 - first)
-        return EventBatch(first: sequence + 1, events: Array(events[lower..<min(events.count, lower + limit)]))
+        let lower = Int(sequence + 1 - first)
+        return EventBatch(first: sequence + 1, events: events.elements(lower..<min(events.count, lower + limit)))
     }
 }

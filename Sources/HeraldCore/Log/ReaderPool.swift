@@ -6,7 +6,7 @@ final class ReaderPool: Sendable {
     typealias Job = @Sendable (Result<any StoreReader, StoreError>) -> Void
 
     private struct Queue {
-        var jobs: [Job] = []
+        var jobs = FIFO<Job>(capacity: ReaderPool.maxWaiting)
         var isEnded = false
     }
 
@@ -30,9 +30,7 @@ final class ReaderPool: Sendable {
     /// Runs a job on one of the threads; any thread. Returns `false` when too many wait.
     func submit(_ job: @escaping Job) -> Bool {
         let taken = queue.withLock { queue in
-            guard !queue.isEnded, queue.jobs.count < Self.maxWaiting else { return false }
-            queue.jobs.append(job)
-            return true
+            !queue.isEnded && queue.jobs.append(job)
         }
         if taken { tickets.signal() }
         return taken
@@ -60,7 +58,7 @@ final class ReaderPool: Sendable {
         var reader: (any StoreReader)?
         while true {
             tickets.wait()
-            let job = queue.withLock { $0.jobs.isEmpty ? nil : $0.jobs.removeFirst() }
+            let job = queue.withLock { $0.jobs.popFirst() }
             guard let job else {
                 if queue.withLock({ $0.isEnded }) { return }
                 continue

@@ -139,25 +139,4 @@ struct LaneTests {
         lane.catchUp()
         #expect(lane.isSettled)
     }
-
-    @Test("waiting retries come out in their order, however many")
-    func line() {
-        var line = RetryQueue()
-        var expected = 0
-        for number in 0..<10_000 {
-            line.append(Retry(delegate: 1, event: LogPosition(number), turn: 0))
-            if number % 3 == 0 {
-                #expect(line.first?.event == LogPosition(expected))
-                line.removeFirst()
-                expected += 1
-            }
-        }
-        #expect(line.count == 10_000 - expected)
-        while !line.isEmpty {
-            #expect(line.first?.event == LogPosition(expected))
-            line.removeFirst()
-            expected += 1
-        }
-        #expect(expected == 10_000)
-    }
 }

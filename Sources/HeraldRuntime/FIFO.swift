@@ -1,0 +1,83 @@
+/// A queue: elements are appended at its end and taken from its front, each in constant time on average. It may be bounded.
+/// A value; whoever holds it guards it.
+///
+/// An array whose front is a number: elements that were taken are released in bulk, when they are half of the array, or by
+/// ``compact()``.
+///
+/// Inlinable, so that it is compiled for what it holds.
+public struct FIFO<Element> {
+    @usableFromInline var items: [Element] = []
+    /// `items[start...]` are in the queue.
+    @usableFromInline var start = 0
+    /// How many it takes.
+    public let capacity: Int
+
+    @inlinable
+    public init(capacity: Int = .max) { self.capacity = capacity }
+
+    @inlinable public var count: Int { items.count - start }
+    @inlinable public var isFull: Bool { count >= capacity }
+    /// How many elements that were taken are still in memory.
+    @inlinable public var slack: Int { start }
+
+    /// - Returns: `false` when it is full; then the element is not in it.
+    @inlinable
+    @discardableResult
+    public mutating func append(_ element: Element) -> Bool {
+        if isFull { return false }
+        items.append(element)
+        return true
+    }
+
+    /// - Precondition: it isn't empty.
+    @inlinable
+    @discardableResult
+    public mutating func removeFirst() -> Element {
+        let element = items[start]
+        start += 1
+        if start == items.count || start >= 64 && start * 2 >= items.count { compact() }
+        return element
+    }
+
+    @inlinable
+    public mutating func popFirst() -> Element? { isEmpty ? nil : removeFirst() }
+
+    @inlinable
+    public mutating func removeAll(where isUnwanted: (Element) throws -> Bool) rethrows {
+        compact()
+        try items.removeAll(where: isUnwanted)
+    }
+
+    @inlinable
+    public mutating func removeAll() {
+        items.removeAll()
+        start = 0
+    }
+
+    /// Releases all that was taken.
+    @inlinable
+    public mutating func compact() {
+        items.removeFirst(start)
+        start = 0
+    }
+
+    /// A part of it; 0 is the front.
+    @inlinable
+    public func elements(_ range: Range<Int>) -> [Element] {
+        Array(items[start + range.lowerBound..<start + range.upperBound])
+    }
+}
+
+extension FIFO: Sendable where Element: Sendable {}
+
+/// 0 is the front.
+extension FIFO: RandomAccessCollection, MutableCollection {
+    @inlinable public var startIndex: Int { 0 }
+    @inlinable public var endIndex: Int { count }
+
+    @inlinable
+    public subscript(index: Int) -> Element {
+        get { items[start + index] }
+        set { items[start + index] = newValue }
+    }
+}

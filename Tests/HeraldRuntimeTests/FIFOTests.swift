@@ -1,0 +1,72 @@
+import HeraldRuntime
+import Testing
+
+@Suite("A queue")
+struct FIFOTests {
+    @Test("gives out what was put in, in order, however many there are and whenever they are taken")
+    func order() {
+        var queue = FIFO<Int>()
+        var expected = 0
+        for number in 0..<10_000 {
+            queue.append(number)
+            if number % 3 == 0 {
+                #expect(queue.first == expected)
+                let taken = queue.removeFirst()
+                #expect(taken == expected)
+                expected += 1
+            }
+            #expect(queue.count == number + 1 - expected)
+        }
+        while let next = queue.popFirst() {
+            #expect(next == expected)
+            expected += 1
+        }
+        #expect(expected == 10_000)
+        #expect(queue.isEmpty && queue.first == nil)
+    }
+
+    @Test("takes as many as it may, and more when one was taken")
+    func bound() {
+        var queue = FIFO<Int>(capacity: 2)
+        let taken = (1...3).map { queue.append($0) }
+        #expect(taken == [true, true, false] && queue.isFull)
+        let first = queue.removeFirst()
+        #expect(first == 1 && !queue.isFull)
+        queue.append(4)
+        #expect(Array(queue) == [2, 4])
+        queue.removeAll()
+        #expect(queue.isEmpty)
+        queue.append(5)
+        #expect(Array(queue) == [5])
+    }
+
+    @Test("is a collection that begins at its front, also when some were taken")
+    func collection() {
+        var queue = FIFO<Int>()
+        for number in 0..<100 { queue.append(number) }
+        for _ in 0..<10 { queue.removeFirst() }
+        #expect(queue[0] == 10 && queue[89] == 99 && queue.last == 99)
+        queue[1] = -1
+        #expect(queue.elements(0..<3) == [10, -1, 12])
+        #expect(queue.contains(99) && !queue.contains(9))
+        queue.removeAll { $0 % 2 != 0 }
+        #expect(queue.first == 10 && queue.count == 45 && queue.slack == 0)
+    }
+
+    @Test("releases what was taken, at the latest when that is half of it")
+    func release() {
+        final class Item {}
+        var queue = FIFO<Item>()
+        for _ in 0..<1_000 { queue.append(Item()) }
+        weak let first = queue.first
+        #expect(first != nil)
+        queue.removeFirst()
+        #expect(first != nil && queue.slack == 1)
+        queue.compact()
+        #expect(first == nil && queue.slack == 0)
+        for _ in 0..<998 {
+            queue.removeFirst()
+            #expect(queue.slack < 64 || queue.slack < queue.count)
+        }
+    }
+}
