@@ -39,7 +39,7 @@ struct Command: Sendable {
         var usage: String { (isOptional ? "[\(name)]" : name) + (repeats ? "..." : "") }
     }
 
-    struct Flag: Sendable {
+    struct Flag: CommandLineFlag, Sendable {
         /// Without dashes.
         let name: String
         /// What stands for the value in the help; `nil`: it takes none.
@@ -54,11 +54,7 @@ struct Command: Sendable {
         /// What the API calls it, where that is not the name of the flag or close to it.
         var member: String?
 
-        /// Whether a word of the command line is this flag.
-        func isWritten(_ word: some StringProtocol) -> Bool {
-            word == "--\(name)" || letter.map { word == "-\($0)" } ?? false
-        }
-
+        var takesValue: Bool { placeholder != nil }
         var usage: String { (letter.map { "-\($0), " } ?? "") + "--\(name)" + (placeholder.map { " \($0)" } ?? "") }
     }
 }

@@ -44,38 +44,18 @@ enum CommandParser {
         return CommandError(description: "\(what)\(known) `\(herald) --help` lists all.")
     }
 
-    /// Flags and arguments in any order; after `--` everything is an argument, and so is `-`.
+    /// Flags and arguments in any order.
     private static func invocation(
         of command: Command, _ path: [Command], _ rest: ArraySlice<String>
     ) throws(CommandError) -> Invocation {
         let herald = "herald " + path.map(\.name).joined(separator: " ")
         var arguments: [String] = []
         var flags: [String: [String]] = [:]
-        var rest = rest
-        while let word = rest.popFirst() {
-            if word == "--" {
-                arguments += rest
-                break
-            }
-            guard word.hasPrefix("-") && word != "-" else {
-                arguments.append(word)
-                continue
-            }
-            let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let flag = command.flags.first(where: { $0.isWritten(parts[0]) }) else {
-                let known = Suggestion.nearest(String(parts[0]), command.flags.map { "--\($0.name)" })
-                throw CommandError(
-                    description: "\(parts[0]) is not a flag of \(herald)"
-                        + (known.map { "; did you mean \($0)?" } ?? ".")
-                        + " `\(herald) --help` lists all.")
-            }
-            if flag.placeholder == nil {
-                guard parts.count == 1 else { throw CommandError(description: "--\(flag.name) takes no value.") }
-                flags[flag.name, default: []].append("")
-            } else {
-                guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
-                    throw CommandError(description: "--\(flag.name) needs a value: \(flag.usage)")
-                }
+        var reader = ArgumentReader(rest)
+        while let word = try reader.next(of: command.flags, command: herald) {
+            switch word {
+            case .argument(let argument): arguments.append(argument)
+            case .flag(let flag, let value):
                 flags[flag.name, default: []].append(try flag.time?.value(value, of: flag) ?? value)
             }
         }

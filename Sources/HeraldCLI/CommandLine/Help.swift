@@ -11,7 +11,7 @@ enum Help {
         for option in Option.all {
             text += """
 
-                  \(option.isSecret ? option.variable : "--\(option.name) \(option.placeholder)")
+                  \(option.isSecret ? option.variable : option.usage)
                       \(option.help)
                       Default: \(option.defaultText). \
                 \(option.isSecret ? "In the environment only." : "Environment: \(option.variable).")

@@ -17,21 +17,14 @@ struct ReceiverSettings {
     var seed: UInt64 = 0
 
     init(_ arguments: [String]) throws(CommandError) {
-        var rest = arguments[...]
-        while let argument = rest.popFirst() {
-            let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let flag = ReceiverFlag.all.first(where: { "--\($0.name)" == parts[0] }) else {
-                throw CommandError(description: "\(parts[0]) is not a flag. `herald receiver --help` lists all.")
-            }
-            guard let placeholder = flag.placeholder else {
-                guard parts.count == 1 else { throw CommandError(description: "--\(flag.name) takes no value.") }
-                _ = flag.set("", &self)
-                continue
-            }
-            guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
-                throw CommandError(description: "--\(flag.name) needs a value: --\(flag.name) \(placeholder)")
-            }
-            if let allowed = flag.set(value, &self) {
+        let command = "herald receiver"
+        var reader = ArgumentReader(arguments[...])
+        while let word = try reader.next(of: ReceiverFlag.all, command: command) {
+            switch word {
+            case .argument(let text):
+                throw CommandError(description: "\(text) is not a flag. `\(command) --help` lists all.")
+            case .flag(let flag, let value):
+                guard let allowed = flag.set(value, &self) else { continue }
                 throw CommandError(description: "--\(flag.name) is \"\(value)\", but must be \(allowed).")
             }
         }
@@ -39,13 +32,16 @@ struct ReceiverSettings {
 }
 
 /// One flag of `herald receiver`.
-struct ReceiverFlag: Sendable {
+struct ReceiverFlag: CommandLineFlag, Sendable {
     let name: String
     /// What stands for the value in the help; `nil`: it takes none.
     let placeholder: String?
     let help: String
     /// Sets the value, or returns what is allowed instead.
     let set: @Sendable (String, inout ReceiverSettings) -> String?
+
+    var takesValue: Bool { placeholder != nil }
+    var usage: String { "--\(name)" + (placeholder.map { " \($0)" } ?? "") }
 
     /// All of them. The help is made from this list.
     static let all: [ReceiverFlag] = [

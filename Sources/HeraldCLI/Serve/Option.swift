@@ -5,7 +5,7 @@ import HeraldCrypto
 import HeraldWebhooks
 
 /// One setting: a flag of `herald serve`, and a variable of the environment. The flag wins.
-struct Option: Sendable {
+struct Option: CommandLineFlag, Sendable {
     /// Without dashes: `allow-networks`; the variable is `HERALD_ALLOW_NETWORKS`.
     let name: String
     /// What stands for the value in the help.
@@ -21,7 +21,12 @@ struct Option: Sendable {
         let allowed: String
     }
 
-    var variable: String {
+    var takesValue: Bool { true }
+    var usage: String { "--\(name) \(placeholder)" }
+
+    var variable: String { Self.variable(name) }
+
+    static func variable(_ name: String) -> String {
         "HERALD_" + name.uppercased().map { $0 == "-" ? "_" : $0 }.reduce(into: "") { $0.append($1) }
     }
 }

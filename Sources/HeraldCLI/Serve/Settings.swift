@@ -45,22 +45,30 @@ struct Settings {
             }
             try set(option, text, named: variable)
         }
-        var rest = arguments[...]
-        while let argument = rest.popFirst() {
-            guard argument.hasPrefix("--") else { throw .notAnOption(argument) }
-            let parts = argument.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let option = options.first(where: { $0.name == parts[0] }) else {
-                throw .unknown(
-                    "--\(parts[0])", suggestion: Suggestion.nearest("--\(parts[0])", options.map { "--" + $0.name }))
+        var reader = ArgumentReader(arguments[...])
+        while let word = try Self.next(&reader, options) {
+            switch word {
+            case .argument(let text): throw .notAnOption(text)
+            case .flag(let option, let value): try set(option, value, named: "--\(option.name)")
             }
-            if option.isSecret { throw .secret("--\(option.name)", option.variable) }
-            guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
-                throw .noValue("--\(option.name)", option.placeholder)
-            }
-            try set(option, value, named: "--\(option.name)")
         }
         if (tlsCertificate == nil) != (tlsKey == nil) {
             throw .halfOfTLS(missing: tlsKey == nil ? "key" : "certificate")
+        }
+    }
+
+    private static func next(
+        _ reader: inout ArgumentReader, _ options: [Option]
+    ) throws(SettingsError) -> ArgumentReader.Word<Option>? {
+        do throws(ArgumentReader.Mistake) {
+            return try reader.next(of: options)
+        } catch {
+            switch error {
+            case .unknown(let name, let nearest): throw .unknown(name, suggestion: nearest)
+            case .noValue(let name, let usage): throw .noValue(name, usage: usage)
+            case .takesNoValue(let name): throw .notAnOption(name)
+            case .secret(let name): throw .secret("--\(name)", Option.variable(name))
+            }
         }
     }
 
@@ -110,7 +118,7 @@ struct Settings {
 enum SettingsError: Error, CustomStringConvertible {
     case unknown(String, suggestion: String?)
     case notAnOption(String)
-    case noValue(String, String)
+    case noValue(String, usage: String)
     case disallowed(String, value: String, allowed: String)
     case secret(String, String)
     case halfOfTLS(missing: String)
@@ -122,7 +130,7 @@ enum SettingsError: Error, CustomStringConvertible {
                 + " `herald serve --help` lists all."
         case .notAnOption(let text):
             "\(text) is not a flag: flags begin with --. `herald serve --help` lists all."
-        case .noValue(let name, let placeholder): "\(name) needs a value: \(name) \(placeholder)"
+        case .noValue(let name, let usage): "\(name) needs a value: \(usage)"
         case .disallowed(let name, let value, let allowed): "\(name) is \"\(value)\", but must be \(allowed)."
         case .halfOfTLS(let missing):
             "--tls-certificate and --tls-key belong together: --tls-\(missing) FILE is missing."

@@ -1,0 +1,92 @@
+/// What can be set on a command line.
+protocol CommandLineFlag {
+    /// Without dashes.
+    var name: String { get }
+    /// One letter that may stand for the name, with one dash.
+    var letter: Character? { get }
+    var takesValue: Bool { get }
+    /// As it is typed: `--limit NUMBER`.
+    var usage: String { get }
+    /// A flag would show it to everyone who lists the processes: it can't be one.
+    var isSecret: Bool { get }
+}
+
+extension CommandLineFlag {
+    var letter: Character? { nil }
+    var isSecret: Bool { false }
+}
+
+/// Takes a command line apart: the one rule for all commands.
+///
+/// A flag is `--name`, or `-n` with a letter; its value follows as a word of its own or behind `=`. After `--` everything
+/// is an argument, and so is `-`.
+struct ArgumentReader {
+    enum Word<Flag> {
+        case argument(String)
+        /// With its value; empty when it takes none.
+        case flag(Flag, String)
+    }
+
+    enum Mistake: Error {
+        /// There is no such flag; `nearest` has a name like it.
+        case unknown(String, nearest: String?)
+        case takesNoValue(String)
+        case noValue(String, usage: String)
+        case secret(String)
+    }
+
+    private var rest: ArraySlice<String>
+    private var hasOnlyArguments = false
+
+    init(_ words: ArraySlice<String>) { rest = words }
+
+    /// The next argument, or the next flag with its value; `nil` at the end.
+    mutating func next<Flag: CommandLineFlag>(of flags: [Flag]) throws(Mistake) -> Word<Flag>? {
+        if !hasOnlyArguments, rest.first == "--" {
+            rest.removeFirst()
+            hasOnlyArguments = true
+        }
+        guard let word = rest.popFirst() else { return nil }
+        guard !hasOnlyArguments, word.hasPrefix("-"), word != "-" else { return .argument(word) }
+        let parts = word.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let name = String(parts[0])
+        let found = flags.first { flag in
+            name == "--\(flag.name)" || flag.letter.map { name == "-\($0)" } ?? false
+        }
+        guard let flag = found else {
+            throw .unknown(name, nearest: Suggestion.nearest(name, flags.map { "--\($0.name)" }))
+        }
+        if flag.isSecret { throw .secret(flag.name) }
+        guard flag.takesValue else {
+            if parts.count == 2 { throw .takesNoValue("--\(flag.name)") }
+            return .flag(flag, "")
+        }
+        guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
+            throw .noValue("--\(flag.name)", usage: flag.usage)
+        }
+        return .flag(flag, value)
+    }
+
+    /// The same for a command that says what is wrong.
+    /// - Parameter command: `herald receiver`.
+    mutating func next<Flag: CommandLineFlag>(of flags: [Flag], command: String) throws(CommandError) -> Word<Flag>? {
+        do throws(Mistake) {
+            return try next(of: flags)
+        } catch {
+            throw CommandError(description: error.words(of: command))
+        }
+    }
+}
+
+extension ArgumentReader.Mistake {
+    fileprivate func words(of command: String) -> String {
+        switch self {
+        case .unknown(let name, let nearest):
+            "\(name) is not a flag of \(command)" + (nearest.map { "; did you mean \($0)?" } ?? ".")
+                + " `\(command) --help` lists all."
+        case .takesNoValue(let name): "\(name) takes no value."
+        case .noValue(let name, let usage): "\(name) needs a value: \(usage)"
+        case .secret(let name): "--\(name) would show the secret to everyone who lists the processes."
+        }
+    }
+}
