@@ -24,10 +24,7 @@ struct AppEndpoints: Sendable {
     private func list(_ call: Call) throws(Problem) {
         let query = try call.query("limit", "cursor")
         let limit = try query.limit()
-        let cursor = query["cursor"]
-        if let cursor, !cursor.hasPrefix("app_") || cursor.utf8.count != 30 {
-            throw .noCursor
-        }
+        let cursor = try query.cursor(ofIDs: "app_")
         let apps = hub.apps.all.filter { app in cursor.map { app.id < $0 } ?? true }
         call.send(page: Array(apps.prefix(limit + 1)), query, limit: limit, cursor: \.id) {
             $1.members(of: $0, hub.usage)

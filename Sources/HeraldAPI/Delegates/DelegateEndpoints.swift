@@ -70,10 +70,7 @@ struct DelegateEndpoints: Sendable {
         let query = try call.query("kind", "status", "event", "limit", "cursor")
         let limit = try query.limit()
         let filter = try DelegateFilter(query)
-        let before = query["cursor"]
-        if let before, !before.hasPrefix("dlg_") || before.utf8.count != 30 {
-            throw .noCursor
-        }
+        let before = try query.cursor(ofIDs: "dlg_")
         // Not on the loop's thread, although nothing is read from the store: a filter may look at every delegate.
         try call.answer(from: hub) { reader in
             let entries = entries(call.app, filter, before: before, limit: limit + 1)

@@ -41,6 +41,14 @@ struct Query {
         return limit
     }
 
+    /// The cursor of a list that is ordered by ids: one of them.
+    /// - Parameter prefix: what the ids begin with, such as `dlg_`.
+    func cursor(ofIDs prefix: String) throws(Problem) -> String? {
+        guard let cursor = self["cursor"] else { return nil }
+        guard cursor.hasPrefix(prefix), cursor.utf8.count == 30 else { throw .noCursor }
+        return cursor
+    }
+
     /// `true` or `false`; nothing else.
     func flag(_ name: String) throws(Problem) -> Bool {
         switch self[name] {
