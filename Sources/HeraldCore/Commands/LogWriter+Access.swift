@@ -5,28 +5,20 @@ extension LogWriter {
     func administer(
         _ write: AccessWrite, _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) {
-        let completion = write.completion
-        if let idempotency = write.idempotency,
-            let result: WriteResult<AccessWrite.Outcome> = try earlier(idempotency.key, write.app, transaction)
-        {
-            plan.answers.append { completion(result) }
-            return
-        }
-        let outcome = try perform(write, transaction, &plan)
-        switch outcome {
-        case .added(let key), .revoked(let key): try note(write.provenance, key.app, target: key.id, transaction)
-        case .noted:
-            switch write.action {
-            case .open(let session): try note(write.provenance, session.app, target: apps[session.app]?.id, transaction)
-            case .note(let target): try note(write.provenance, write.app, target: target, transaction)
+        try once(write.idempotency, write.app, transaction, &plan, write.completion) { plan throws(StoreError) in
+            let outcome = try perform(write, transaction, &plan)
+            switch outcome {
+            case .added(let key), .revoked(let key): try note(write.provenance, key.app, target: key.id, transaction)
+            case .noted:
+                switch write.action {
+                case .open(let pass): try note(write.provenance, pass.app, target: apps[pass.app]?.id, transaction)
+                case .note(let target): try note(write.provenance, write.app, target: target, transaction)
+                default: break
+                }
             default: break
             }
-        default: break
+            return outcome
         }
-        if let idempotency = write.idempotency, let answer = idempotency.answer(outcome) {
-            try remember(answer, idempotency.key, write.app, transaction)
-        }
-        plan.answers.append { completion(.done(outcome)) }
     }
 
     private func perform(

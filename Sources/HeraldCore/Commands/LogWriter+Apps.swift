@@ -5,23 +5,15 @@ extension LogWriter {
     func change(
         _ write: AppWrite, _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) {
-        let completion = write.completion
-        if let idempotency = write.idempotency,
-            let result: WriteResult<AppWrite.Outcome> = try earlier(idempotency.key, .default, transaction)
-        {
-            plan.answers.append { completion(result) }
-            return
+        try once(write.idempotency, .default, transaction, &plan, write.completion) { plan throws(StoreError) in
+            let outcome = try perform(write, transaction, &plan)
+            switch outcome {
+            case .added(let app), .updated(let app), .removed(let app):
+                try note(write.provenance, app.key, target: app.id, transaction)
+            default: break
+            }
+            return outcome
         }
-        let outcome = try perform(write, transaction, &plan)
-        switch outcome {
-        case .added(let app), .updated(let app), .removed(let app):
-            try note(write.provenance, app.key, target: app.id, transaction)
-        default: break
-        }
-        if let idempotency = write.idempotency, let answer = idempotency.answer(outcome) {
-            try remember(answer, idempotency.key, .default, transaction)
-        }
-        plan.answers.append { completion(.done(outcome)) }
     }
 
     private func perform(

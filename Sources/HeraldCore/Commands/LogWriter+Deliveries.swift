@@ -5,22 +5,14 @@ extension LogWriter {
     func manage(
         _ write: DeliveryWrite, _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) {
-        let completion = write.completion
-        if let idempotency = write.idempotency,
-            let result: WriteResult<DeliveryWrite.Outcome> = try earlier(idempotency.key, write.app, transaction)
-        {
-            plan.answers.append { completion(result) }
-            return
+        try once(write.idempotency, write.app, transaction, &plan, write.completion) { plan throws(StoreError) in
+            let outcome = try perform(write, transaction, &plan)
+            switch outcome {
+            case .count(0), .notFound, .tooMany: break
+            case .count, .replay, .erased: try note(write.provenance, write.app, target: target(of: write), transaction)
+            }
+            return outcome
         }
-        let outcome = try perform(write, transaction, &plan)
-        switch outcome {
-        case .count(0), .notFound, .tooMany: break
-        case .count, .replay, .erased: try note(write.provenance, write.app, target: target(of: write), transaction)
-        }
-        if let idempotency = write.idempotency, let answer = idempotency.answer(outcome) {
-            try remember(answer, idempotency.key, write.app, transaction)
-        }
-        plan.answers.append { completion(.done(outcome)) }
     }
 
     /// What the audit log says it was done to. Whom an erasure was about it must not say.

@@ -2,6 +2,23 @@ import HeraldRuntime
 
 /// A request that was carried out before is answered as it was then.
 extension LogWriter {
+    /// Does what a request asks for and answers it. The same request again is answered as it was then.
+    func once<Outcome>(
+        _ idempotency: Idempotency<Outcome>?, _ app: AppKey, _ transaction: any StoreTransaction, _ plan: inout Plan,
+        _ completion: @escaping @Sendable (WriteResult<Outcome>) -> Void,
+        _ perform: (inout Plan) throws(StoreError) -> Outcome
+    ) throws(StoreError) {
+        if let idempotency, let result: WriteResult<Outcome> = try earlier(idempotency.key, app, transaction) {
+            plan.answers.append { completion(result) }
+            return
+        }
+        let outcome = try perform(&plan)
+        if let idempotency, let answer = idempotency.answer(outcome) {
+            try remember(answer, idempotency.key, app, transaction)
+        }
+        plan.answers.append { completion(.done(outcome)) }
+    }
+
     /// What a request with this key was answered before, if it was.
     func earlier<Outcome>(
         _ key: IdempotencyKey, _ app: AppKey, _ transaction: any StoreTransaction

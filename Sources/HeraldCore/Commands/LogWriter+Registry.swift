@@ -5,43 +5,37 @@ extension LogWriter {
     func change(
         _ write: RegistryWrite, _ transaction: any StoreTransaction, _ state: State, _ plan: inout Plan
     ) throws(StoreError) {
-        let completion = write.completion
-        if let idempotency = write.idempotency,
-            let result: WriteResult<RegistryWrite.Outcome> = try earlier(idempotency.key, write.app, transaction)
-        {
-            plan.answers.append { completion(result) }
-            return
-        }
-        let now = clock.wall()
-        let (outcome, effect) =
-            refusal(of: write)
-            ?? registry.decide(
-                write,
-                .init(key: state.nextDelegateKey, start: plan.head, time: now) { [ids] in ids.next("dlg_", time: now) })
-        switch effect {
-        case .set(let delegate):
-            try transaction.setDelegate(delegate)
-            if case .registered = outcome {
-                try transaction.write(Self.firstRow(of: delegate))
-                if case .register(let registration) = write.action, registration.replaysCurrentState {
-                    try tellCurrentState(to: delegate, transaction, &plan)
+        try once(write.idempotency, write.app, transaction, &plan, write.completion) { plan throws(StoreError) in
+            let now = clock.wall()
+            let (outcome, effect) =
+                refusal(of: write)
+                ?? registry.decide(
+                    write,
+                    .init(key: state.nextDelegateKey, start: plan.head, time: now) { [ids] in
+                        ids.next("dlg_", time: now)
+                    })
+            switch effect {
+            case .set(let delegate):
+                try transaction.setDelegate(delegate)
+                if case .registered = outcome {
+                    try transaction.write(Self.firstRow(of: delegate))
+                    if case .register(let registration) = write.action, registration.replaysCurrentState {
+                        try tellCurrentState(to: delegate, transaction, &plan)
+                    }
                 }
+            case .remove(let delegates):
+                for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
+            default: break
             }
-        case .remove(let delegates):
-            for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
-        default: break
+            if let effect { plan.effects.append(effect) }
+            switch effect {
+            case .set(let delegate): try note(write.provenance, write.app, target: delegate.id, transaction)
+            case .remove(let delegates):
+                try note(write.provenance, write.app, target: delegates.count == 1 ? delegates[0].id : nil, transaction)
+            default: break
+            }
+            return outcome
         }
-        if let effect { plan.effects.append(effect) }
-        switch effect {
-        case .set(let delegate): try note(write.provenance, write.app, target: delegate.id, transaction)
-        case .remove(let delegates):
-            try note(write.provenance, write.app, target: delegates.count == 1 ? delegates[0].id : nil, transaction)
-        default: break
-        }
-        if let idempotency = write.idempotency, let answer = idempotency.answer(outcome) {
-            try remember(answer, idempotency.key, write.app, transaction)
-        }
-        plan.answers.append { completion(.done(outcome)) }
     }
 
     /// An app that was removed meanwhile gets no delegates, and one that has as many as it may no more of them.
