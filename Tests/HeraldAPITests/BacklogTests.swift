@@ -68,7 +68,7 @@ struct BacklogTests {
     @Test("an event that is addressed to the delegate counts as far as its filter matches, and nobody else's counts")
     func addressed() async throws {
         let store = MemoryStore()
-        let hub = try Hub(store: store, lost: { _ in }, makeSender: { try MemorySender() })
+        let hub = try Hub(store: store, onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
         defer { hub.stop(grace: 0) }
         let drafts = [(7, 1), (7, 2), (8, 1)].enumerated().map { place, event in
             EventDraft(

@@ -12,7 +12,7 @@ extension LogWriter {
         var removed: Set<DelegateKey> = []
         for notice in notices where !removed.contains(notice.delegate) {
             guard let delegate = changed[notice.delegate] ?? registry.delegate(key: notice.delegate) else { continue }
-            if let cause = DelegateLifecycle.Cause(notice.matter) {
+            if let cause = DelegateLifecycle.Cause(notice.kind) {
                 let now = clock.wall()
                 var state = delegate.state
                 let next: WebhookDelegate
@@ -48,8 +48,8 @@ extension LogWriter {
 
 extension DelegateLifecycle.Cause {
     /// `nil`: a notice of single deliveries, from which nothing follows for the delegate.
-    fileprivate init?(_ matter: DeliveryNotice.Matter) {
-        switch matter {
+    fileprivate init?(_ kind: DeliveryNotice.Kind) {
+        switch kind {
         case .failing(let since, _): self = .failing(since: since)
         case .recovered: self = .recovered
         case .disabled(let reason): self = .disabled(reason: reason)

@@ -23,9 +23,9 @@ extension Registry {
                 return (isSame ? .existed(existing) : .conflict(existing), nil)
             }
             let delegate = WebhookDelegate(
-                app: write.app, key: newcomer.key, id: newcomer.makeID(),
-                state: .init(registered: settings, secret, now: newcomer.time),
-                start: registration.start ?? newcomer.start, createdAt: newcomer.time, updatedAt: newcomer.time,
+                app: write.app, key: new.key, id: new.makeID(),
+                state: .init(registered: settings, secret, now: new.time),
+                start: registration.start ?? new.start, createdAt: new.time, updatedAt: new.time,
                 version: 1)
             return (.registered(delegate), .set(delegate))
 
@@ -38,9 +38,9 @@ extension Registry {
             } catch {
                 return (.invalid(error.errors), nil)
             }
-            state.apply(.settingsChanged(from: old.settings), now: newcomer.time)
+            state.apply(.settingsChanged(from: old.settings), now: new.time)
             if state == old.state { return (.updated(old), nil) }
-            state.forgetExpiredSecrets(now: newcomer.time)
+            state.forgetExpiredSecrets(now: new.time)
             if let other = delegate(write.app, url: state.settings.url), other.key != old.key {
                 return (.conflict(other), nil)
             }

@@ -82,7 +82,7 @@ public final class WebhookDelegate: Sendable {
     }
 
     private init(
-        app: AppKey, key: DelegateKey, id: String, state: State, start: Sequence, createdAt: Int64, updatedAt: Int64,
+        app: AppKey, key: DelegateKey, id: String, state: State, start: LogPosition, createdAt: Int64, updatedAt: Int64,
         version: Int64, selection: EventSelection
     ) {
         self.app = app

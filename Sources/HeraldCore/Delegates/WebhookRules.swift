@@ -1,4 +1,4 @@
-import JSON
+import HeraldJSON
 
 /// What settings of a webhook may be: the one set of rules for all that registers and changes webhooks, over HTTP or in the
 /// process. Any thread.

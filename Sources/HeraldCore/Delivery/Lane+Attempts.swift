@@ -1,4 +1,4 @@
-import Runtime
+import HeraldRuntime
 
 /// Attempts begin and end.
 extension Lane {

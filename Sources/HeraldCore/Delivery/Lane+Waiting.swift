@@ -1,4 +1,4 @@
-import Runtime
+import HeraldRuntime
 
 /// Deliveries that have a row of their own.
 extension Lane {

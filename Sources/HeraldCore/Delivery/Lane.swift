@@ -1,4 +1,4 @@
-import Runtime
+import HeraldRuntime
 
 /// The position of one delegate in the event log, with what is in flight and what waits for a retry.
 ///

@@ -1,4 +1,4 @@
-import Runtime
+import HeraldRuntime
 
 /// Pages of the log for lanes that lag behind the tail: shared by all lanes of a loop, asked for once, bounded.
 ///

@@ -1,4 +1,4 @@
-import Runtime
+import HeraldRuntime
 
 /// A queue of lanes in which each stands at most once.
 struct RoundRobin {

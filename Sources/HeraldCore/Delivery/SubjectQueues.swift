@@ -1,4 +1,4 @@
-import Runtime
+import HeraldRuntime
 
 /// Deliveries about one subject go one at a time, in the order in which they came; different subjects don't wait for each
 /// other. Pure.

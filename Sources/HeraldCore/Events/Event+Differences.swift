@@ -1,4 +1,4 @@
-import JSON
+import HeraldJSON
 
 extension Event {
     /// Where a draft with the same source and id says something else than this event: JSON pointers into what was posted. The

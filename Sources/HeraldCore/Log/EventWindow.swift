@@ -1,8 +1,8 @@
-import Runtime
+import HeraldRuntime
 
 /// The end of the log in memory: a bounded queue of consecutive events that drops the oldest. A value; whoever holds it
 /// guards it.
-struct RecentEvents {
+struct EventWindow {
     /// What was dropped is released in bulk, a quarter at a time.
     private var events = FIFO<Event>()
     private var bytes = 0
