@@ -11,7 +11,7 @@ struct LogTests {
         let receiver = try Receiver { _ in .status(isMended.isSet ? 200 : 500) }
         defer { receiver.close() }
         let id = try await herald.register(
-            receiver.url("/hook?token=secret"), #""retry_schedule": [0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5]"#
+            receiver.url("/hook?token=secret"), #""retry_schedule": [0.5, 0.5, 0.5, 0.5, 2, 2, 2, 2, 2, 2, 2, 2]"#
         ).id
         // Five deliveries have to fail over two seconds.
         let event = try await herald.publish()
