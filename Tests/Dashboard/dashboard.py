@@ -14,7 +14,7 @@ HOSTILE = "<img src=x onerror=alert(1)>"
 
 def an_empty_page_teaches(page):
     page.open("#/")
-    page.see("Nobody is told yet")
+    page.see("No webhooks yet")
     assert page.server + "/v1/delegates" in page.text("pre")
     for place, words in {"delegates": "No webhooks yet", "events": "No events yet", "state": "No app state yet"}.items():
         page.open("#/" + place)
@@ -89,7 +89,7 @@ def the_list_is_searched(page):
     page.wait(lambda: len(page.all("tbody tr")) == 1)
     page.fill("search", "")
     page.choose("status", "paused")
-    page.see("No delegate fits.")
+    page.see("No delegate matches.")
     page.choose("status", "")
     page.check_accessibility()
 
@@ -106,7 +106,7 @@ def an_event_is_posted(page):
     page.check_accessibility()
     page.fill("event", '{"type": "order.paid", "subject": "order:1", "data": {"note": "%s"}}' % HOSTILE)
     page.click("Dry run")
-    page.see("2 delegates would be told, 1 other not")
+    page.see("2 delegates would receive it, 1 other would not")
     assert "/events: none of its patterns" in page.text("main")
     page.click("Post")
 
@@ -167,6 +167,12 @@ def the_overview_shows_the_flow(page):
     page.wait(lambda: page.all(".charts .line"))
     page.wait(lambda: "failing" in page.text(".cards"))
     page.check_accessibility()
+    page.click("Details")
+    page.wait(lambda: "open circuit, " in page.text("dialog .numbers"))
+    assert "[object" not in page.text("dialog")
+    page.escape()
+    page.keys("go")
+    page.wait(lambda: "failing" in page.text(".cards"))
     page.click("Probe now")
     page.see("Probing now.")
     page.find(".told a").click()
@@ -224,7 +230,7 @@ def nothing_went_wrong_meanwhile(page):
     assert errors == [], errors
     page.open("about:blank")
     page.open("#/")
-    page.see("Who is told of what")
+    page.see("Event flow")
     files = page.script(
         "return performance.getEntries().filter(each => each.name.startsWith(location.origin) && !each.name.includes('/v1/')"
         " && !each.name.endsWith('/metrics') && each.decodedBodySize).map(each => [each.name, each.decodedBodySize])")

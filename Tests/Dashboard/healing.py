@@ -81,7 +81,7 @@ def a_restart_is_said_once_and_heals(page, server):
 
 def only_what_is_looked_at_is_followed(page):
     page.open("#/events?type=live.*&subject=a")
-    page.see("No event fits.")
+    page.see("No event matches.")
     page.wait(lambda: len(streams(page)) == 1 and streams(page)[0]["events"] == ["live.*"])
     post(page, "live.other", subject="b")
     post(page, "live.wanted", subject="a")

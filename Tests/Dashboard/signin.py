@@ -22,7 +22,7 @@ def nothing_is_shown_without_a_key(page):
 
 def a_wrong_key_is_refused(page):
     page.fill("access-key", "hrld_of_somebody_else", enter=True)
-    page.see("This key is not known here")
+    page.see("This key is unknown")
     assert page.find("#access-key").get_attribute("aria-invalid") == "true"
     page.check_accessibility()
 
@@ -67,7 +67,7 @@ def a_link_opens_the_dashboard_of_its_app(page):
     page.open("about:blank")
     page.open(page.server + link)
     # The delegate of the app default is not theirs.
-    page.see("Nobody is told yet")
+    page.see("No webhooks yet")
     page.open("#/delegates")
     page.see("No webhooks yet")
     assert "portal" not in page.script("return location.href")
@@ -75,7 +75,7 @@ def a_link_opens_the_dashboard_of_its_app(page):
     page.see("Access key")
     page.open("about:blank")
     page.open(page.server + "/#/portal/of-nobody")
-    page.see("This link has ended")
+    page.see("This link has expired")
     page.see("Access key")
 
 

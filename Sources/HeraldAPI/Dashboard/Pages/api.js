@@ -3,7 +3,7 @@
 /// What the server says is wrong (RFC 9457).
 export class Problem extends Error {
   constructor(document, status) {
-    super(document.detail ?? document.title ?? `The server answered ${status}.`);
+    super(document.detail ?? document.title ?? `The server responded with status ${status}.`);
     this.status = status;
     this.errors = document.errors ?? [];
     this.requestID = document.request_id;
@@ -30,7 +30,7 @@ async function send(method, path, body, headers = {}) {
   try {
     if (isJSON) answer = JSON.parse(text);
   } catch {
-    throw new Problem({ detail: "The server's answer was cut off." }, response.status);
+    throw new Problem({ detail: "The response of the server was cut off." }, response.status);
   }
   if (response.status === 401 && path !== session) dispatchEvent(new Event("unauthorized"));
   if (!response.ok) throw new Problem(isJSON ? answer : {}, response.status);

@@ -6,8 +6,8 @@ import { scale, area, line } from "./svg.js";
 
 const longest = 15 * 60 * 1000;
 const charts = [
-  { key: "events", title: "Events a second", words: rate, least: 1 },
-  { key: "deliveries", title: "Deliveries a second", words: rate, least: 1 },
+  { key: "events", title: "Events per second", words: rate, least: 1 },
+  { key: "deliveries", title: "Deliveries per second", words: rate, least: 1 },
   { key: "success", title: "Success", words: (value) => `${rate(value)} %`, top: 100 },
   { key: "latency", title: "Latency, 95th percentile", words: duration, least: 10 },
 ];

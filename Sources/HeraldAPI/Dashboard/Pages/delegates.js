@@ -23,7 +23,7 @@ export function delegates(root, { parameter, signal }) {
   const search = h("input", { type: "search", id: "search", placeholder: "Search", "aria-label": "Search delegates", oninput: draw });
   const kind = select("kind", "Kind", { "": "All kinds", webhook: "Webhooks", in_memory: "Inside the process", stream: "Live streams" });
   const status = select("status", "State", { "": "All states", ...Object.fromEntries(states.map((each) => [each, each.replaceAll("_", " ")])) });
-  const sort = select("sort", "Sort", { state: "Worst first", name: "By name", lag: "By lag", newest: "Newest first" });
+  const sort = select("sort", "Sort", { state: "Failing first", name: "By name", lag: "By lag", newest: "Newest first" });
   const list = h("div", { class: "list", "aria-live": "off" });
   root.append(h("div", { class: "head" }, h("h1", null, "Delegates"), h("a", { class: "button primary", href: "#/delegates/new" }, "New delegate")),
     h("div", { class: "filters", role: "search" }, search, kind, status, sort), list);
@@ -40,13 +40,13 @@ export function delegates(root, { parameter, signal }) {
     if (all.every((each) => each.kind === "in_memory") && !words && !kind.value && !status.value) {
       return show(list, teach(), found.length > 0 && table(found));
     }
-    show(list, found.length > 0 ? table(found) : h("p", { class: "calm" }, "No delegate fits."),
+    show(list, found.length > 0 ? table(found) : h("p", { class: "calm" }, "No delegate matches."),
       h("p", { class: "muted", role: "status" }, plural(found.length, "delegate"),
         found.length > shownAtOnce ? `, the first ${shownAtOnce} shown` : "", isThereMore ? "; there are more than were read" : ""));
   }
 
   const table = (found) => h("table", null,
-    h("thead", null, h("tr", null, ["Delegate", "Asked for", "State", "Behind", "Last hour", "p95"].map((title) => h("th", { scope: "col" }, title)))),
+    h("thead", null, h("tr", null, ["Delegate", "Events", "State", "Behind", "Last hour", "p95"].map((title) => h("th", { scope: "col" }, title)))),
     h("tbody", null, found.slice(0, shownAtOnce).map(row)));
 
   function row(each) {
@@ -93,5 +93,5 @@ delegates.update = (root, id) => {
   return true;
 };
 
-const teach = () => empty("No webhooks yet", "Register the address of a program that wants to know. `herald receiver` is one to try things out.",
+const teach = () => empty("No webhooks yet", "Register the URL of a program that needs the events. `herald receiver` is one to try things out.",
   `curl ${location.origin}/v1/delegates \\\n  --json '{"url": "http://localhost:9000/hook", "events": ["auth.*"]}'`);

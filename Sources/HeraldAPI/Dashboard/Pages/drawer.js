@@ -8,17 +8,17 @@ import { Fields } from "./fields.js";
 import { secret } from "./secret.js";
 import { attempt } from "./attempt.js";
 
-const meanwhile = "Somebody else has changed it meanwhile. Close and open it to see their settings.";
+const meanwhile = "These settings were changed elsewhere. Close and open the delegate to see them.";
 
 const limits = {
   concurrency: (each) => `open requests, ${count(each.concurrency)} at once`,
   rate_limit: () => "its rate limit",
   throttled: (each) => each.rate === null ? "failures in a row" : `rejections, ${count(Math.round(each.rate))}/s`,
-  circuit_open: (each) => each.next_probe_at ? `open circuit, probe ${moment(each.next_probe_at)}` : "open circuit, probing",
+  circuit_open: (each) => each.next_probe_at ? ["open circuit, next probe ", moment(each.next_probe_at)] : "open circuit, probing",
   slots: () => "slots of the server",
 };
 
-// What keeps deliveries that are ready from starting.
+// What keeps deliveries from starting that are ready.
 const flow = (each) => each.limited_by ? limits[each.limited_by](each) : "nothing";
 
 function open(title, signal, ...content) {
@@ -40,13 +40,13 @@ export function registration(changed, signal) {
   open("New delegate", signal, body);
   fields.inputs.get("url").focus();
 
-  // Who would be told: by the events that there were lately.
+  // Which of the recent events it would have received.
   let recent = [];
   const say = () => {
     const patterns = fields.inputs.get("events").value.split(/[\s,]+/).filter(Boolean);
     const told = recent.filter(({ type }) => (patterns.length > 0 ? patterns : ["*"]).some((pattern) => matches(pattern, type)));
     const types = [...new Set(told.map((each) => each.type))];
-    answer.textContent = recent.length === 0 ? "" : `Of the last ${plural(recent.length, "event")} it would have been told ${count(told.length)}${types.length > 0 ? ": " + types.slice(0, 5).join(", ") : ""}${types.length > 5 ? ", …" : "."}`;
+    answer.textContent = recent.length === 0 ? "" : `Of the last ${plural(recent.length, "event")} it would have received ${count(told.length)}${types.length > 0 ? ": " + types.slice(0, 5).join(", ") : ""}${types.length > 5 ? ", …" : "."}`;
   };
   fields.inputs.get("events").addEventListener("input", say);
   api.events({ limit: 200 }).then((page) => {
@@ -62,7 +62,7 @@ export function registration(changed, signal) {
       const { answer: delegate, status } = await api.register({ url: "", ...settings });
       changed();
       const link = h("a", { class: "button primary", href: `#/delegates/${delegate.id}` }, "Go to the delegate");
-      show(body, h("h2", { tabindex: -1 }, status === 201 ? "Registered" : "It was registered already, with these settings"),
+      show(body, h("h2", { tabindex: -1 }, status === 201 ? "Registered" : "Already registered with these settings"),
         h("p", null, address(delegate.url)), delegate.secret && secret(delegate), h("div", { class: "actions" }, link));
       link.focus();
     } catch (error) {
@@ -131,14 +131,14 @@ export function drawer(id, changed, signal) {
   async function test() {
     show(outcome, h("p", { class: "calm" }, "Sending herald.test …"));
     try {
-      show(outcome, h("h3", null, "Outcome of the test"), h("ol", { class: "attempts" }, attempt(await api.test(id), false)));
+      show(outcome, h("h3", null, "Result of the test"), h("ol", { class: "attempts" }, attempt(await api.test(id), false)));
     } catch (error) {
       show(outcome, h("p", { class: "error" }, error.message));
     }
   }
 
   async function rotate() {
-    if (!await confirm("Make a new secret? The old one keeps signing beside it for a day.", "Rotate")) return;
+    if (!await confirm("Create a new secret? The old one also signs for one more day.", "Rotate")) return;
     try {
       show(outcome, h("h3", null, "The new secret"), secret(await api.rotate(id)));
     } catch (error) {
@@ -147,7 +147,7 @@ export function drawer(id, changed, signal) {
   }
 
   async function remove(title) {
-    if (!await confirm(`Remove ${title}? It is told nothing more, and what it was not told yet is dropped.`, "Remove")) return;
+    if (!await confirm(`Remove ${title}? It receives nothing more, and its pending deliveries are dropped.`, "Remove")) return;
     await api.remove(id);
     dialog.close();
     notice("Removed.");

@@ -91,7 +91,7 @@ export function events(root, { query, signal }) {
     } }, `${count(waiting.length)} new`));
     if (shown.length === 0) {
       const isFiltered = query.get("type") || about;
-      return show(list, isFiltered ? h("p", { class: "calm" }, "No event fits.") : empty("No events yet", "Post one, from here or from anywhere:",
+      return show(list, isFiltered ? h("p", { class: "calm" }, "No event matches.") : empty("No events yet", "Post one, from here or from anywhere:",
         `curl ${location.origin}/v1/events \\\n  --json '{"type": "order.paid", "subject": "order:1001", "data": {"amount": 12.5}}'`));
     }
     show(list, h("table", { class: "events" },

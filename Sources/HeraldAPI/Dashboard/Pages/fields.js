@@ -21,25 +21,25 @@ const flag = { read: (value) => value === "true", write: String, options: ["fals
 
 /// In the order of the form. `only: "new"`: can be said at the registration only.
 const fields = [
-  { name: "url", title: "URL", type: text, hint: "Where the callbacks go.", required: true },
+  { name: "url", title: "URL", type: text, hint: "Where Herald sends the events.", required: true },
   { name: "events", title: "Event patterns", type: words, rows: 2, hint: "auth.logged_in, auth.*, or *; empty: everything." },
   { name: "description", title: "Description", type: text },
-  { name: "subjects", title: "Subjects", type: lines, rows: 2, hint: "One a line; empty: any.", more: true },
+  { name: "subjects", title: "Subjects", type: lines, rows: 2, hint: "One per line; empty: any.", more: true },
   { name: "filter", title: "Content filter", type: json, rows: 3, hint: 'JSON: {"data": {"amount": [{"numeric": [">", 100]}]}}', more: true },
   { name: "format", title: "Format", type: choice("standard", "cloudevents", "cloudevents_binary"), more: true },
   { name: "ordering", title: "Order", type: choice("none", "subject", "strict"), more: true },
-  { name: "max_in_flight", title: "At once, at most", type: number, hint: "1 to 256; default 32.", more: true },
-  { name: "rate_limit", title: "Requests a second, at most", type: number, hint: "Empty: no limit.", more: true },
-  { name: "timeout_seconds", title: "Time for an answer, in seconds", type: number, hint: "1 to 60; default 15.", more: true },
+  { name: "max_in_flight", title: "Requests at once, at most", type: number, hint: "1 to 256; default 32.", more: true },
+  { name: "rate_limit", title: "Requests per second, at most", type: number, hint: "Empty: no limit.", more: true },
+  { name: "timeout_seconds", title: "Timeout, in seconds", type: number, hint: "1 to 60; default 15.", more: true },
   { name: "retry_schedule", title: "Retries after, in seconds", type: numbers, hint: "5, 300, 1800, …; empty: the default.", more: true },
-  { name: "lease_seconds", title: "Lease, in seconds", type: number, hint: "Unregisters itself when not renewed; empty: stays.", more: true },
-  { name: "headers", title: "Extra headers", type: pairs, rows: 2, hint: "Name: value, one a line. Values are never shown again.", more: true },
-  { name: "metadata", title: "Metadata", type: pairs, rows: 2, hint: "Name: value, one a line.", more: true },
+  { name: "lease_seconds", title: "Lease, in seconds", type: number, hint: "Removed when not renewed in time; empty: no lease.", more: true },
+  { name: "headers", title: "Extra headers", type: pairs, rows: 2, hint: "Name: value, one per line. Values are never shown again.", more: true },
+  { name: "metadata", title: "Metadata", type: pairs, rows: 2, hint: "Name: value, one per line.", more: true },
   { name: "http_version", title: "HTTP version", type: choice("1.1", "2"), more: true },
   { name: "verification", title: "Verification", type: choice("none", "challenge", "cloudevents"), more: true },
   { name: "signature", title: "Signature", type: choice("v1", "v1a"), hint: "v1: HMAC-SHA256. v1a: Ed25519.", more: true, only: "new" },
   { name: "start", title: "Start", type: text, hint: "now, earliest, an event's id, or a time.", more: true, only: "new" },
-  { name: "replay_current_state", title: "Tell the current state first", type: flag, more: true, only: "new" },
+  { name: "replay_current_state", title: "Send the current state first", type: flag, more: true, only: "new" },
 ];
 
 export class Fields {

@@ -15,7 +15,7 @@ export function overview(root, { signal }) {
   const picture = h("section", { "aria-labelledby": "flow" });
   const charts = new Charts();
   const attention = h("section", { "aria-labelledby": "attention" });
-  root.append(h("h1", { id: "flow" }, "Who is told of what"), picture, charts.element, attention);
+  root.append(h("h1", { id: "flow" }, "Event flow"), picture, charts.element, attention);
 
   // The numbers are the server's as a whole: not for the people of one of its apps.
   const numbers = new AbortController();
@@ -65,7 +65,7 @@ function weigh(delegate, types) {
 function needs(webhooks, act) {
   const ill = webhooks.filter((each) => each.status !== "active");
   const heading = h("h2", { id: "attention" }, "Needs attention");
-  if (ill.length === 0) return [heading, h("p", { class: "calm" }, webhooks.length > 0 ? "Nothing: every delegate is told." : "Nothing yet.")];
+  if (ill.length === 0) return [heading, h("p", { class: "calm" }, webhooks.length > 0 ? "Nothing: every delegate receives its events." : "Nothing yet.")];
   return [heading, h("ul", { class: "cards" }, ill.slice(0, 50).map((each) => h("li", { class: "card" },
     h("div", { class: "row" }, state(each.status), h("a", { href: `#/delegates/${each.id}`, class: "strong", "data-key": each.id }, name(each)),
       address(each.url, 32)),
@@ -75,7 +75,7 @@ function needs(webhooks, act) {
     h("div", { class: "actions" },
       h("button", { type: "button", "data-key": "try" + each.id, onclick: () => act(each.id, each.status === "failing" ? "Probing now." : "Resumed.") },
         each.status === "failing" ? "Probe now" : "Resume"),
-      h("a", { class: "button", href: `#/delegates/${each.id}` }, "Look closer")))))];
+      h("a", { class: "button", href: `#/delegates/${each.id}` }, "Details")))))];
 }
 
 async function act(id, words, refresh) {
@@ -84,6 +84,6 @@ async function act(id, words, refresh) {
   refresh();
 }
 
-const teach = (hasEvents) => empty(hasEvents ? "Events come in, but no webhook is told" : "Nobody is told yet",
-  "Register a webhook: the address of a program that wants to know. From then on it is sent every event that it asked for.",
+const teach = (hasEvents) => empty(hasEvents ? "Events arrive, but no webhook is registered" : "No webhooks yet",
+  "Register a webhook: the URL of a program that needs the events. From then on Herald sends it every event that it subscribes to.",
   `curl ${location.origin}/v1/delegates \\\n  --json '{"url": "http://localhost:9000/hook"}'`);

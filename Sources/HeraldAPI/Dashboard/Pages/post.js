@@ -72,7 +72,7 @@ function lineOf(text, pointer) {
 }
 
 const outcome = ({ told, not_told: others, delegates, warnings }) => [
-  h("h2", null, `${plural(told, "delegate")} would be told, ${plural(others, "other")} not`),
+  h("h2", null, `${plural(told, "delegate")} would receive it, ${plural(others, "other")} would not`),
   warnings?.map((each) => h("p", { class: "error" }, `${each.pointer} ${each.detail}`)),
   h("ul", { class: "changes" }, delegates.slice(0, 200).map((each) => h("li", null,
     h("span", { class: each.told ? "state good" : "state rest" }, h("span", { class: "shape", "aria-hidden": "true" }, each.told ? "●" : "✕"), each.told ? "told" : "not told"),

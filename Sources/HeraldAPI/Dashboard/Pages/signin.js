@@ -15,7 +15,7 @@ export async function whenSignedIn(start) {
     try {
       await api.signIn({ portal_link: link });
     } catch (error) {
-      notice(error.status === 401 ? "This link has ended. Ask for another one." : error.message);
+      notice(error.status === 401 ? "This link has expired. Ask for another one." : error.message);
     }
   }
   const session = await api.session();
@@ -39,7 +39,7 @@ function ask(start) {
   const form = h("form", { onsubmit: send }, h("label", { for: "access-key" }, "Access key"), input, wrong,
     h("div", { class: "actions" }, h("button", { class: "primary" }, "Sign in")));
   main.replaceChildren(h("div", { class: "page" }, h("h1", null, "Sign in"),
-    h("p", null, "A key begins with hrld_. Whoever runs this server makes keys; the first one stands in its log."), form));
+    h("p", null, "A key begins with hrld_. The operator of this server creates keys; its log says where the first one is."), form));
   input.focus();
 
   async function send(event) {
@@ -47,7 +47,7 @@ function ask(start) {
     try {
       await api.signIn({ key: input.value.trim() });
     } catch (error) {
-      wrong.textContent = error.status === 401 ? "This key is not known here, or has ended." : error.message;
+      wrong.textContent = error.status === 401 ? "This key is unknown or has expired." : error.message;
       input.setAttribute("aria-invalid", "true");
       return input.focus();
     }

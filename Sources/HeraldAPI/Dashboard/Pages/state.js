@@ -22,7 +22,7 @@ export function state(root, { query, signal }) {
     const [now, changes] = await Promise.all([api.appState(), api.events({ type: "app_state.changed", limit: 100 })]);
     show(current, h("h2", { id: "app-state" }, "App state"), now.since ? [h("p", { class: "large mono" }, words(now.state)),
       h("p", { class: "muted" }, "Since ", moment(now.since), ", by ", h("a", { href: `#/events/${now.event_id}`, "data-key": "by" }, "this event"), "."),
-      strip(changes.data)] : empty("No app state yet", "Whoever knows the state of the app says so:",
+      strip(changes.data)] : empty("No app state yet", "An app reports its state with an event:",
       `curl -X PUT ${location.origin}/v1/app-state \\\n  --json '{"state": {"data_retrieval": "success"}}'`));
   }, 10_000, signal, (error) => show(current, h("p", { class: "error" }, error.message)));
 
@@ -32,7 +32,7 @@ export function state(root, { query, signal }) {
       const found = await api.authStatus(wanted);
       show(answer, h("div", { class: "card" }, h("div", { class: "row" }, shape(found.status), h("strong", { class: "mono" }, found.user_id)),
         found.since ? h("p", { class: "muted" }, "Since ", moment(found.since), ", by ", h("a", { href: `#/events/${found.event_id}`, "data-key": "auth-by" }, "this event"), ".")
-          : h("p", { class: "muted" }, "Nobody has said anything about this user."),
+          : h("p", { class: "muted" }, "There is no event about this user."),
         found.user && h("pre", { tabindex: 0 }, pretty(found.user))));
     }
     const changes = await api.events({ type: "auth.status_changed", limit: 30 });

@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 import { h, s, show, notice, copyButton } from "./dom.js";
 import { follow, keep } from "./live.js";
-import { state, tone, moment, address, duration, pretty, plural, sentence } from "./format.js";
+import { state, tone, moment, address, duration, pretty, count, plural, sentence } from "./format.js";
 import { attempt } from "./attempt.js";
 import { scale } from "./svg.js";
 
@@ -31,8 +31,8 @@ export function story(root, { parameter: id, signal }) {
   follow("/v1/attempts/stream", () => ({ event: id }), refresh, signal);
 
   function drawTimeline(event) {
-    const heading = h("h2", { id: "told" }, "Who was told");
-    if (event.deliveries.length === 0) return show(timeline, heading, h("p", { class: "calm" }, "Nobody: no delegate asked for it."));
+    const heading = h("h2", { id: "told" }, "Deliveries");
+    if (event.deliveries.length === 0) return show(timeline, heading, h("p", { class: "calm" }, "None: no delegate subscribes to this event."));
     const posted = Date.parse(event.time);
     const times = event.deliveries.flatMap((each) => [...each.history.map((one) => Date.parse(one.started_at) + one.duration_ms),
       each.next_attempt_at && Date.parse(each.next_attempt_at)]).filter(Boolean).map((time) => time - posted);
@@ -90,7 +90,7 @@ function lane(delivery, posted, x, ticks) {
 function tale(each) {
   const tries = plural(each.attempts, "attempt");
   const words = {
-    delivered: [`Told after ${tries}, `, moment(each.last_attempt_at), "."],
+    delivered: [`Delivered on attempt ${count(each.attempts)}, `, moment(each.last_attempt_at), "."],
     retrying: [`${tries} so far`, each.next_attempt_at ? [", the next ", moment(each.next_attempt_at)] : "", "."],
     pending: ["Not tried yet."],
     exhausted: [`Given up after ${tries}.`],
