@@ -182,54 +182,14 @@ public final class Hub: Sendable {
         }
     }
 
-    /// Replaces what repetitions of a request are answered, whose write has stored an answer that was not the last word.
-    /// - Parameter completion: called once, on the writer's thread or at once, with whether they are answered so from now on;
-    ///   must not wait.
-    public func replaceAnswer(
-        _ key: IdempotencyKey, app: AppKey = .default, with answer: StoredAnswer,
-        completion: @escaping @Sendable (Bool) -> Void
-    ) {
-        intake.submit(AnswerWrite(app: app, key: key, answer: answer, completion: completion))
-    }
-
     /// All publications that were at hand are gathered.
     public func flush() { intake.flush() }
 
-    /// Registers, changes or removes webhooks. What the rules don't allow comes to `Outcome.invalid`.
-    public func change(_ write: RegistryWrite) {
-        do throws(RegistryWrite.InvalidSettings) {
-            if let refusal = intake.submit(try rules.checked(write)) { write.completion(.refused(refusal)) }
-        } catch {
-            write.completion(.done(.invalid(error.errors)))
-        }
-    }
-
-    /// Makes deliveries again, ends or replays them, or erases events.
-    public func manage(_ write: DeliveryWrite) {
-        if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
-    }
-
-    /// Describes an event type, or forgets its description.
-    public func describe(_ write: EventTypeWrite) {
-        let problems = write.problems
-        if !problems.isEmpty { return write.completion(.refused(.invalid(problems))) }
-        if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
-    }
-
-    /// Makes, replaces or revokes keys.
-    public func administer(_ write: AccessWrite) {
-        if case .addKey(let key) = write.action, !key.problems.isEmpty {
-            return write.completion(.refused(.invalid(key.problems)))
-        }
-        if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
-    }
-
-    /// Makes, changes or removes apps.
-    public func change(_ write: AppWrite) {
-        if case .add(_, let settings) = write.action, !settings.problems.isEmpty {
-            return write.completion(.done(.invalid(settings.problems)))
-        }
-        if let refusal = intake.submit(write) { write.completion(.refused(refusal)) }
+    /// Has the writer perform a command: a change of the delegates, the deliveries, the event types, the keys or the apps. It
+    /// answers who waits for it, on the writer's thread, or at once when it is refused.
+    package func submit(_ command: some StoreCommand) {
+        guard let command = command.checked(by: rules) else { return }
+        if let refusal = intake.submit(command) { command.refuse(refusal) }
     }
 
     /// Waits for the outcome of the first attempts of events that are about to be published; hand the result to
@@ -338,13 +298,13 @@ public final class Hub: Sendable {
         } catch {
             throw .system(error)
         }
-        intake.barrier { done.signal() }
+        submit(Barrier { done.signal() })
         done.wait()
     }
 
     /// Calls `body` once everything that was submitted before is committed and answered: on the writer's thread, or at once
     /// after the end. It must not wait. Any thread.
-    public func afterDraining(_ body: @escaping @Sendable () -> Void) { intake.barrier(body) }
+    public func afterDraining(_ body: @escaping @Sendable () -> Void) { submit(Barrier(reached: body)) }
 
     /// Finishes what is in flight, writes the last checkpoint, and closes the store. The last call.
     ///

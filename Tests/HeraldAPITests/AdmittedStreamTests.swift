@@ -40,7 +40,7 @@ struct AdmittedStreamTests {
 
     private func administer(_ action: AccessWrite.Action) async {
         await withCheckedContinuation { done in
-            hub.administer(AccessWrite(hasOperatorKey: true, action: action) { _ in done.resume() })
+            hub.submit(AccessWrite(hasOperatorKey: true, action: action) { _ in done.resume() })
         }
     }
 

@@ -127,20 +127,20 @@ struct BorderTests {
         let key = APIKey(
             id: "key_1", name: "", scopes: [], digest: [], createdAt: 0, requestsPerSecond: 0)
         let keyResult = await withCheckedContinuation { continuation in
-            bench.hub.administer(AccessWrite(action: .addKey(key)) { continuation.resume(returning: $0) })
+            bench.hub.submit(AccessWrite(action: .addKey(key)) { continuation.resume(returning: $0) })
         }
         guard case .refused(.invalid(let errors)) = keyResult else { return #expect(Bool(false), "\(keyResult)") }
         #expect(errors.map(\.pointer) == ["/scopes", "/requests_per_second", ""])
         let appResult = await withCheckedContinuation { continuation in
             let settings = App.Settings(name: "No", eventsPerSecond: 0)
-            bench.hub.change(AppWrite(action: .add(id: "app_1", settings)) { continuation.resume(returning: $0) })
+            bench.hub.submit(AppWrite(action: .add(id: "app_1", settings)) { continuation.resume(returning: $0) })
         }
         guard case .done(.invalid(let wrong)) = appResult else { return #expect(Bool(false), "\(appResult)") }
         #expect(wrong.map(\.pointer) == ["/name", "/events_per_second"])
         var description = EventTypeWrite.Description()
         description.example = Array("{".utf8)
         let typeResult = await withCheckedContinuation { [description] continuation in
-            bench.hub.describe(
+            bench.hub.submit(
                 EventTypeWrite(type: "a b", action: .set(description)) { continuation.resume(returning: $0) })
         }
         guard case .refused(.invalid(let problems)) = typeResult else { return #expect(Bool(false), "\(typeResult)") }

@@ -303,7 +303,7 @@ struct HubTests {
         for number in 1...5 {
             let settings = WebhookSettings.made("https://receiver.example/\(number)") { $0.maxInFlight = number * 3 }
             await withCheckedContinuation { continuation in
-                hub.change(
+                hub.submit(
                     RegistryWrite(action: .register(.init(settings: settings, secret: .test))) { _ in
                         continuation.resume()
                     })

@@ -91,6 +91,6 @@ extension AccessControl {
         guard hub.sessions.find(digest, at: hub.clock.wall()) != nil else { return done() }
         hub.sessions.remove(digest)
         streams.end { $0.session == digest }
-        hub.administer(AccessWrite(action: .close(digest)) { _ in done() })
+        hub.submit(AccessWrite(action: .close(digest)) { _ in done() })
     }
 }

@@ -82,7 +82,7 @@ struct KeyEndpoints: Sendable {
     ) throws(Problem) {
         let idempotency: Idempotency<AccessWrite.Outcome>? =
             call.request.head.method == .post ? try call.idempotency { answer(to: call, $0, nil) } : nil
-        hub.administer(
+        hub.submit(
             AccessWrite(
                 app: app, hasOperatorKey: access.hasOperatorKey, action: action, provenance: call.provenance,
                 idempotency: idempotency

@@ -25,7 +25,7 @@ struct PortalEndpoints: Sendable {
         } catch {
             throw .noRandomness
         }
-        hub.administer(
+        hub.submit(
             AccessWrite(app: app, action: .open(session), provenance: call.provenance) { result in
                 switch result {
                 case .done(.noted):

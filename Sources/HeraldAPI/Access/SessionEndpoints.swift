@@ -76,7 +76,7 @@ struct SessionEndpoints: Sendable {
         let seconds = max(1, (session.expiresAt - hub.clock.wall()) / 1000)
         let answer = Response(
             status: 204, headers: [SessionCookie.setCookie(text, seconds: seconds, call.request.head)])
-        hub.administer(
+        hub.submit(
             AccessWrite(app: session.app, action: .open(session)) { result in
                 switch result {
                 case .done(.noted): call.send(answer)

@@ -76,7 +76,7 @@ struct DelegateActionEndpoints: Sendable {
         let delegate = try webhook(call)
         // The handshake or the challenge is the only thing that an address gets before its owner has agreed.
         if delegate.status == .pendingVerification { throw .unverified(delegate.id) }
-        hub.administer(
+        hub.submit(
             AccessWrite(app: call.app, action: .note(target: delegate.id), provenance: call.provenance) { result in
                 if case .refused(let refusal) = result { return call.send(Problem(refusal)) }
                 hub.test(delegate) { outcome in
@@ -106,7 +106,7 @@ struct DelegateActionEndpoints: Sendable {
             let answer = input.answer(to: call, delegate, plan.backlog)
             let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer)
             guard let action = plan.action else { return call.send(answer(.count(0))) }
-            hub.manage(
+            hub.submit(
                 DeliveryWrite(
                     app: call.app, action: action, provenance: call.provenance, idempotency: idempotency
                 ) { call.send($0, answer) })
@@ -136,7 +136,7 @@ struct DelegateActionEndpoints: Sendable {
         guard let id = call.seal.number(call.parameters[1], .replay, of: call.app) else {
             throw .notFound("There is no replay with the id \(call.parameters[1]).")
         }
-        hub.manage(
+        hub.submit(
             DeliveryWrite(
                 app: call.app, action: .endReplay(delegateID: delegate.id, replay: id), provenance: call.provenance
             ) { result in

@@ -35,7 +35,7 @@ struct RegistryChange: Sendable {
         _ call: Call, _ action: RegistryWrite.Action, showing secret: SigningSecret?,
         idempotency: Idempotency<RegistryWrite.Outcome>?, updated: (@Sendable (WebhookDelegate) -> Response)? = nil
     ) {
-        hub.change(
+        hub.submit(
             RegistryWrite(app: call.app, action: action, provenance: call.provenance, idempotency: idempotency) {
                 result in
                 call.send(result) { answer(to: call, $0, secret, updated) }

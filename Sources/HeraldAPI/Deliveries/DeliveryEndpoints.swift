@@ -72,7 +72,7 @@ struct DeliveryEndpoints: Sendable {
                 let count = try reader.countDeliveries(wanted)
                 return call.send { $0.members(count: count, isDryRun: true) }
             }
-            hub.manage(
+            hub.submit(
                 DeliveryWrite(
                     app: call.app, action: action(wanted), provenance: call.provenance, idempotency: idempotency
                 ) { call.send($0, answer(to: call)) })

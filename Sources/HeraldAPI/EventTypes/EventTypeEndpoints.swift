@@ -63,7 +63,7 @@ struct EventTypeEndpoints: Sendable {
     }
 
     private func write(_ call: Call, _ type: String, _ action: EventTypeWrite.Action) throws(Problem) {
-        hub.describe(
+        hub.submit(
             EventTypeWrite(
                 app: call.app, type: type, ifVersion: try call.version(), action: action, provenance: call.provenance
             ) { result in

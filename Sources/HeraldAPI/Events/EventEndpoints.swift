@@ -97,7 +97,7 @@ struct EventEndpoints: Sendable {
                 return Response(status: 202, headers: [.init("Content-Type", "application/json")], body: json.bytes)
             }
         }
-        hub.manage(
+        hub.submit(
             DeliveryWrite(
                 app: call.app, action: .redeliverEvent(id: call.parameters[0], delegateID: delegateID),
                 provenance: call.provenance,

@@ -215,8 +215,8 @@ private struct Repetitions: Sendable {
 
     /// From now on repetitions are answered so.
     func replace(_ response: Response, _ completion: @escaping @Sendable (Bool) -> Void) {
-        hub.replaceAnswer(
-            key, app: name.app, with: StoredAnswer(fingerprint: key.fingerprint, response), completion: completion)
+        let answer = StoredAnswer(fingerprint: key.fingerprint, response)
+        hub.submit(AnswerWrite(app: name.app, key: key, answer: answer, completion: completion))
     }
 }
 

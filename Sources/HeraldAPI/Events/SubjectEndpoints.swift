@@ -44,7 +44,7 @@ private struct Erasing: Sendable {
         let slice = try reader.sequences(
             about: subject, app: call.app, after: sequence, limit: DeliveryWrite.maxErased)
         let isLast = slice.count < DeliveryWrite.maxErased
-        hub.manage(
+        hub.submit(
             // It is noted once, with the first slice.
             DeliveryWrite(
                 app: call.app, action: .erase(slice, subject: isLast ? subject : nil),

@@ -39,7 +39,7 @@ struct BootstrapKey {
             id: text.id, name: "Made at the first start", scopes: [.admin], digest: text.digest, createdAt: now)
         let answer = Answer()
         let done = try Semaphore()
-        hub.administer(
+        hub.submit(
             AccessWrite(action: .addKey(key)) { result in
                 if case .refused(let refusal) = result { answer.refusal.withLock { $0 = refusal } }
                 done.signal()

@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// A change of who is let in: what is asked for, and who waits for it.
 public struct AccessWrite: Sendable {
     public enum Action: Sendable {
@@ -69,5 +71,130 @@ public struct AccessWrite: Sendable {
         self.provenance = provenance
         self.idempotency = idempotency
         self.completion = completion
+    }
+}
+
+extension AccessWrite: RequestCommand {
+    package var endsTransaction: Bool { true }
+
+    package func checked(by rules: WebhookRules) -> Self? {
+        guard case .addKey(let key) = action, !key.problems.isEmpty else { return self }
+        refuse(.invalid(key.problems))
+        return nil
+    }
+
+    package func outcome(
+        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+    ) throws(StoreError) -> Outcome {
+        let now = writer.clock.wall()
+        let keys = writer.keys
+        switch action {
+        case .addKey(let key):
+            guard writer.apps[key.app] != nil else { return .notFound }
+            if !hasOperatorKey, keys.isEmpty, !key.scopes.contains(.admin) { return .lastAdminKey }
+            guard try Self.makeRoom(for: key.app, keys, now, transaction, &plan) else { return .tooManyKeys }
+            try plan.set(key, transaction)
+            try writer.note(provenance, key.app, target: key.id, transaction)
+            return .added(key)
+        case .rotateKey(let id, let replacement, let overlap):
+            guard var old = keys.entry(id: id)?.key, old.app == app else { return .notFound }
+            guard try Self.makeRoom(for: old.app, keys, now, transaction, &plan) else { return .tooManyKeys }
+            let new = APIKey(
+                app: old.app, id: replacement.id, name: old.name, scopes: old.scopes, digest: replacement.digest,
+                createdAt: now, expiresAt: old.expiresAt.map { now + $0 - old.createdAt },
+                requestsPerSecond: old.requestsPerSecond)
+            old.expiresAt = min(old.expiresAt ?? .max, now + overlap)
+            try plan.set(new, transaction)
+            try plan.set(old, transaction)
+            try writer.note(provenance, new.app, target: new.id, transaction)
+            return .added(new)
+        case .revokeKey(let id):
+            guard let key = keys.entry(id: id)?.key, key.app == app else { return .notFound }
+            if !hasOperatorKey, key.scopes.contains(.admin), !Self.hasAdminKey(keys, besides: id, now) {
+                return .lastAdminKey
+            }
+            try plan.remove(key, transaction)
+            try plan.end(writer.sessions.all.filter { $0.key == id }, transaction)
+            try writer.note(provenance, key.app, target: key.id, transaction)
+            return .revoked(key)
+        case .open(let session):
+            // The app or the key may have gone meanwhile.
+            guard let app = writer.apps[session.app], !Self.isKeyID(session.key) || keys.entry(id: session.key) != nil
+            else { return .notFound }
+            guard try Self.makeRoom(for: session, writer.sessions, now, transaction, &plan) else {
+                return .tooManyLinks
+            }
+            try transaction.setSession(session)
+            plan.effects.append(.setSession(session))
+            try writer.note(provenance, session.app, target: app.id, transaction)
+        case .close(let digest):
+            try transaction.removeSession(digest)
+            plan.effects.append(.removeSession(digest))
+        case .note(let target): try writer.note(provenance, app, target: target, transaction)
+        case .noteUse(let times):
+            for (id, time) in times {
+                guard var key = keys.entry(id: id)?.key else { continue }
+                key.lastUsedAt = time
+                try plan.set(key, transaction)
+            }
+        }
+        return .noted
+    }
+
+    private static func hasAdminKey(_ keys: KeyRing, besides id: String, _ now: Int64) -> Bool {
+        keys.all.contains { $0.key.id != id && $0.scopes.allow(.admin) && $0.key.isValid(at: now) }
+    }
+
+    /// Forgets the app's keys that ended long ago.
+    /// - Returns: whether it may have one more.
+    private static func makeRoom(
+        for app: AppKey, _ keys: KeyRing, _ now: Int64, _ transaction: any StoreTransaction,
+        _ plan: inout LogWriter.Plan
+    ) throws(StoreError) -> Bool {
+        let all = keys.list(app).map(\.key)
+        let ended = all.filter { $0.expiresAt.map { $0 < now - memory } ?? false }
+        guard all.count - ended.count < maxKeys else { return false }
+        for key in ended { try plan.remove(key, transaction) }
+        return true
+    }
+
+    /// Expired sessions that one transaction forgets at most.
+    private static let maxForgotten = 100
+
+    /// Forgets what has expired, and the session that ends first when there are as many as there may be.
+    /// - Returns: whether there may be one more.
+    private static func makeRoom(
+        for session: Session, _ sessions: SessionStore, _ now: Int64, _ transaction: any StoreTransaction,
+        _ plan: inout LogWriter.Plan
+    ) throws(StoreError) -> Bool {
+        let all = sessions.all
+        let expired = all.filter { $0.expiresAt <= now }.prefix(maxForgotten)
+        let alike = all.filter { ($0.kind == .link) == (session.kind == .link) && $0.expiresAt > now }
+        var ended = Array(expired)
+        if alike.count >= Session.limit {
+            guard session.kind != .link else { return false }
+            if let first = alike.min(by: { $0.expiresAt < $1.expiresAt }) { ended.append(first) }
+        }
+        try plan.end(ended, transaction)
+        return true
+    }
+}
+
+extension LogWriter.Plan {
+    fileprivate mutating func set(_ key: APIKey, _ transaction: any StoreTransaction) throws(StoreError) {
+        try transaction.setKey(key)
+        effects.append(.setKey(key))
+    }
+
+    mutating func remove(_ key: APIKey, _ transaction: any StoreTransaction) throws(StoreError) {
+        try transaction.removeKey(key.id)
+        effects.append(.removeKey(key))
+    }
+
+    mutating func end(_ sessions: [Session], _ transaction: any StoreTransaction) throws(StoreError) {
+        for session in sessions {
+            try transaction.removeSession(session.digest)
+            effects.append(.removeSession(session.digest))
+        }
     }
 }

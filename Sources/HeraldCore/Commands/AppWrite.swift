@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// A change of the apps: what is asked for, and who waits for it.
 public struct AppWrite: Sendable {
     public enum Action: Sendable {
@@ -42,5 +44,93 @@ public struct AppWrite: Sendable {
         self.provenance = provenance
         self.idempotency = idempotency
         self.completion = completion
+    }
+}
+
+extension AppWrite: RequestCommand {
+    package var endsTransaction: Bool { true }
+    /// Whose idempotency keys count: apps are made by the operator.
+    package var app: AppKey { .default }
+
+    package func checked(by rules: WebhookRules) -> Self? {
+        guard case .add(_, let settings) = action, !settings.problems.isEmpty else { return self }
+        completion(.done(.invalid(settings.problems)))
+        return nil
+    }
+
+    package func outcome(
+        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+    ) throws(StoreError) -> Outcome {
+        let outcome = try change(writer, transaction, &plan)
+        switch outcome {
+        case .added(let app), .updated(let app), .removed(let app):
+            try writer.note(provenance, app.key, target: app.id, transaction)
+        default: break
+        }
+        return outcome
+    }
+
+    private func change(
+        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+    ) throws(StoreError) -> Outcome {
+        let now = writer.clock.wall()
+        let apps = writer.apps
+        switch action {
+        case .add(let id, let settings):
+            guard apps.count < Self.maxApps else { return .tooMany }
+            if let other = apps.find(settings.name) { return .nameTaken(other) }
+            let app = App(
+                key: apps.nextKey, id: id, settings: settings, createdAt: now, updatedAt: now, version: 1)
+            try plan.set(app, transaction)
+            return .added(app)
+        case .update(let id, let version, let change):
+            guard let old = apps.find(id) else { return .notFound }
+            if let version, version != old.version { return .versionMismatch }
+            var settings = old.settings
+            change(&settings)
+            if settings == old.settings { return .updated(old) }
+            let problems = settings.problems
+            if !problems.isEmpty { return .invalid(problems) }
+            if settings.name != old.settings.name {
+                if old.key == .default { return .isDefault }
+                if let other = apps.find(settings.name) { return .nameTaken(other) }
+            }
+            let app = App(
+                key: old.key, id: old.id, settings: settings, createdAt: old.createdAt, updatedAt: now,
+                version: old.version + 1)
+            try plan.set(app, transaction)
+            return .updated(app)
+        case .remove(let id, let version):
+            guard let app = apps.find(id) else { return .notFound }
+            if let version, version != app.version { return .versionMismatch }
+            if app.key == .default { return .isDefault }
+            try Self.remove(app, now, writer, transaction, &plan)
+            return .removed(app)
+        }
+    }
+
+    /// With all that acts in its name.
+    private static func remove(
+        _ app: App, _ now: Int64, _ writer: LogWriter, _ transaction: any StoreTransaction,
+        _ plan: inout LogWriter.Plan
+    ) throws(StoreError) {
+        for entry in writer.keys.list(app.key) { try plan.remove(entry.key, transaction) }
+        try plan.end(writer.sessions.all.filter { $0.app == app.key }, transaction)
+        let delegates = writer.registry.list(app.key)
+        for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
+        if !delegates.isEmpty { plan.effects.append(.remove(delegates)) }
+        for type in writer.catalogue.list(app.key) {
+            try transaction.removeEventType(type.type, app: app.key)
+            plan.effects.append(.removeEventType(type.type, app.key))
+        }
+        try transaction.removeApp(app.key, at: now)
+        plan.effects.append(.removeApp(app))
+    }
+}
+
+extension LogWriter.Plan {
+    fileprivate mutating func set(_ app: App, _ transaction: any StoreTransaction) throws(StoreError) {
+        try transaction.setApp(app)
+        effects.append(.setApp(app))
     }
 }

@@ -1,4 +1,5 @@
 public import HeraldJSON
+import HeraldRuntime
 
 /// A change of the catalogue of event types: what is asked for, and who waits for it.
 public struct EventTypeWrite: Sendable {
@@ -89,4 +90,43 @@ extension EventTypeWrite {
     public static let limits = JSONLimits(values: 50_000, keyBytes: 1_024)
 
     private static func isJSON(_ text: [UInt8]) -> Bool { (try? JSONDocument(parsing: text, limits: limits)) != nil }
+}
+
+extension EventTypeWrite: RequestCommand {
+    package var endsTransaction: Bool { true }
+    /// Without a key: the same description twice is the same as once.
+    package var idempotency: Idempotency<Outcome>? { nil }
+
+    package func checked(by rules: WebhookRules) -> Self? {
+        let problems = problems
+        if problems.isEmpty { return self }
+        refuse(.invalid(problems))
+        return nil
+    }
+
+    package func outcome(
+        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+    ) throws(StoreError) -> Outcome {
+        let current = writer.catalogue.record(app, type)
+        if let ifVersion, ifVersion != current?.version { return .versionMismatch }
+        switch action {
+        case .remove:
+            guard current != nil else { return .notFound }
+            try transaction.removeEventType(type, app: app)
+            plan.effects.append(.removeEventType(type, app))
+            try writer.note(provenance, app, target: type, transaction)
+            return .removed
+        case .set(let description):
+            if current == nil, writer.catalogue.list(app).count >= Self.maxTypes { return .tooMany }
+            let now = writer.clock.wall()
+            let record = EventTypeRecord(
+                app: app, type: type, description: description.text, example: description.example,
+                schema: description.schema, check: description.check, createdAt: current?.createdAt ?? now,
+                updatedAt: now, version: (current?.version ?? 0) + 1)
+            try transaction.setEventType(record)
+            plan.effects.append(.setEventType(record))
+            try writer.note(provenance, app, target: type, transaction)
+            return current == nil ? .added(record) : .replaced(record)
+        }
+    }
 }

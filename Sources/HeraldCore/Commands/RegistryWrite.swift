@@ -1,3 +1,5 @@
+import HeraldRuntime
+
 /// A change of the registry: what is asked for, and who waits for it.
 public struct RegistryWrite: Sendable {
     public enum Action: Sendable {
@@ -73,5 +75,85 @@ public struct RegistryWrite: Sendable {
     func with(_ action: Action) -> RegistryWrite {
         RegistryWrite(
             app: app, action: action, provenance: provenance, idempotency: idempotency, completion: completion)
+    }
+}
+
+extension RegistryWrite: RequestCommand {
+    package var endsTransaction: Bool { true }
+
+    package func checked(by rules: WebhookRules) -> Self? {
+        do throws(InvalidSettings) {
+            return try rules.checked(self)
+        } catch {
+            completion(.done(.invalid(error.errors)))
+            return nil
+        }
+    }
+
+    package func outcome(
+        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+    ) throws(StoreError) -> Outcome {
+        let now = writer.clock.wall()
+        let new = Registry.NewDelegate(key: plan.nextDelegateKey, start: plan.head, time: now) {
+            writer.ids.next("dlg_", time: now)
+        }
+        let (outcome, effect) = refusal(writer) ?? writer.registry.decide(self, new)
+        if let effect { plan.effects.append(effect) }
+        switch effect {
+        case .set(let delegate):
+            try transaction.setDelegate(delegate)
+            if case .registered = outcome {
+                try transaction.write(Self.firstRow(of: delegate))
+                if case .register(let registration) = action, registration.replaysCurrentState {
+                    try Self.tellCurrentState(to: delegate, writer, transaction, &plan)
+                }
+            }
+            try writer.note(provenance, app, target: delegate.id, transaction)
+        case .remove(let delegates):
+            for delegate in delegates { try transaction.removeDelegate(delegate.key, at: now) }
+            try writer.note(provenance, app, target: delegates.count == 1 ? delegates[0].id : nil, transaction)
+        default: break
+        }
+        return outcome
+    }
+
+    /// An app that was removed meanwhile gets no delegates, and one that has as many as it may no more of them.
+    private func refusal(_ writer: LogWriter) -> (Outcome, WriteEffect?)? {
+        guard case .register(let registration) = action else { return nil }
+        guard let found = writer.apps[app] else { return (.notFound, nil) }
+        guard let limit = found.settings.maxDelegates, writer.registry.count(of: app) >= limit,
+            writer.registry.delegate(app, url: registration.settings.url) == nil
+        else { return nil }
+        return (.tooMany(limit: limit), nil)
+    }
+
+    /// Repeats the current app state, and the auth status of the delegate's subjects, as events addressed to it alone.
+    private static func tellCurrentState(
+        to delegate: WebhookDelegate, _ writer: LogWriter, _ transaction: any StoreTransaction,
+        _ plan: inout LogWriter.Plan
+    ) throws(StoreError) {
+        let selection = delegate.selection
+        func nextID() -> String { writer.ids.next("evt_", time: writer.clock.wall(), of: delegate.app) }
+        if selection.includes(type: AppStateFamily.changed), selection.subjectSelection.contains(nil),
+            let state = plan.families.appState(delegate.app)
+        {
+            writer.append(AppStateFamily.current(state, id: nextID(), audience: delegate.key), &plan)
+        }
+        guard selection.includes(type: AuthFamily.statusChanged) else { return }
+        for subject in delegate.settings.subjects where SubjectSelection.prefix(subject) == nil {
+            let userID = AuthFamily.userID(ofSubject: subject)
+            var status = plan.families.authStatus(delegate.app, userID)
+            if status == nil { status = try transaction.authStatus(app: delegate.app, userID: userID) }
+            guard let status else { continue }
+            writer.append(AuthFamily.current(status, subject: subject, id: nextID(), audience: delegate.key), &plan)
+        }
+    }
+
+    /// A lane has a row until its loop has written a checkpoint that knows it: a common position from before must not
+    /// count for it.
+    private static func firstRow(of delegate: WebhookDelegate) -> Checkpoint {
+        var checkpoint = Checkpoint()
+        checkpoint.lanes = [LanePosition(delegate: delegate.key, cursor: delegate.start, position: delegate.start)]
+        return checkpoint
     }
 }

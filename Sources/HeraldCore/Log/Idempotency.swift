@@ -23,13 +23,3 @@ public struct Idempotency<Outcome>: Sendable {
         self.answer = answer
     }
 }
-
-/// Another answer for a request that was answered provisionally: its repetitions get this one.
-struct AnswerWrite: Sendable {
-    let app: AppKey
-    let key: IdempotencyKey
-    let answer: StoredAnswer
-    /// Called once on the writer's thread (or at once, when nothing is taken any more), with whether it is on disk; must not
-    /// wait.
-    let completion: @Sendable (Bool) -> Void
-}

@@ -6,20 +6,9 @@ final class Intake: Sendable {
     /// The rare ones lie elsewhere, so that a publication, of which there are many, takes one word, copied like a reference.
     enum Submission: Sendable {
         case publish(Publication)
-        /// A change of the registry. The last of its transaction, so that it is checked against what is committed.
-        indirect case change(RegistryWrite)
-        indirect case manage(DeliveryWrite)
-        indirect case describe(EventTypeWrite)
-        indirect case remember(AnswerWrite)
-        /// A change of who is let in. The last of its transaction, like one of the registry.
-        indirect case administer(AccessWrite)
-        /// The same of a change of the apps.
-        indirect case changeApps(AppWrite)
-        indirect case trim(RetentionLimits)
-        /// One with notices may change the registry, and is the last of its transaction as well.
+        /// One with notices may change the registry, and is the last of its transaction.
         indirect case checkpoint(Checkpoint, loop: Int, answer: @Sendable (Bool) -> Void)
-        /// Called once everything before it is committed and answered.
-        indirect case barrier(@Sendable () -> Void)
+        indirect case command(any StoreCommand)
     }
 
     /// Events, and bytes of events, that one transaction takes at most (and at least one submission).
@@ -35,7 +24,8 @@ final class Intake: Sendable {
         var events = 0
         var bytes = 0
         var refusals = 0
-        var hasTrim = false
+        /// Types of commands that wait, of those of which one will do.
+        var singles: Set<ObjectIdentifier> = []
         var acceptsPublications = true
         var isEnded = false
         /// The writer sleeps, or is about to: who adds something wakes it.
@@ -68,8 +58,7 @@ final class Intake: Sendable {
     /// The same for one of several: the writer may wait for the others until `flush`, which the caller owes. A transaction
     /// costs as much as ten events do, beside them.
     func enqueue(_ publication: Publication) -> WriteRefusal? {
-        add(
-            .publish(publication), events: publication.drafts.count, bytes: publication.bytes, isFilling: true)
+        add(.publish(publication), events: publication.drafts.count, bytes: publication.bytes, isFilling: true)
     }
 
     /// Any thread. Nothing more is about to come.
@@ -81,21 +70,15 @@ final class Intake: Sendable {
         if mustWake { wakeup.signal() }
     }
 
-    /// Any thread. Counts like one event.
-    func submit(_ write: RegistryWrite) -> WriteRefusal? { add(.change(write), events: 1, bytes: 0) }
-
-    func submit(_ write: DeliveryWrite) -> WriteRefusal? { add(.manage(write), events: 1, bytes: 0) }
-    func submit(_ write: EventTypeWrite) -> WriteRefusal? { add(.describe(write), events: 1, bytes: 0) }
-    func submit(_ write: AccessWrite) -> WriteRefusal? { add(.administer(write), events: 1, bytes: 0) }
-    func submit(_ write: AppWrite) -> WriteRefusal? { add(.changeApps(write), events: 1, bytes: 0) }
-
-    /// What is to be cut off the log. One waits at a time: the next look finds what another one would have cut.
-    func submit(_ limits: RetentionLimits) {
-        let isFirst = queue.withLock { queue in
-            defer { queue.hasTrim = true }
-            return !queue.hasTrim
+    /// Any thread. Returns why it was not taken.
+    func submit<Command: StoreCommand>(_ command: Command) -> WriteRefusal? {
+        switch Command.admission {
+        case .bounded: return add(.command(command), events: 1, bytes: 0)
+        case .always: return append(.command(command)) ? nil : .stopping
+        case .single:
+            let isFirst = queue.withLock { $0.singles.insert(ObjectIdentifier(Command.self)).inserted }
+            return !isFirst || append(.command(command)) ? nil : .stopping
         }
-        if isFirst { append(.trim(limits)) }
     }
 
     private func add(
@@ -144,18 +127,7 @@ final class Intake: Sendable {
         return queue.writerSleeps
     }
 
-    /// Another answer for an idempotency key that has one: always taken until the end, since whoever waits for it has been let
-    /// in before.
-    func submit(_ write: AnswerWrite) {
-        if !append(.remember(write)) { write.completion(false) }
-    }
-
-    /// Calls back once everything that was submitted before is committed and answered; at once after `end`.
-    func barrier(_ reached: @escaping @Sendable () -> Void) {
-        if !append(.barrier(reached)) { reached() }
-    }
-
-    /// Takes nothing more but checkpoints.
+    /// Takes nothing more but checkpoints and commands that are always taken.
     func refusePublications() { queue.withLock { $0.acceptsPublications = false } }
 
     /// Lets `take` return `nil` once everything is taken.
@@ -193,21 +165,17 @@ final class Intake: Sendable {
                 events += publication.drafts.count
                 bytes += publication.bytes
                 count += 1
-            case .change, .describe, .administer, .changeApps:
-                count += 1
-                events += 1
-                break cutting
-            case .manage:
-                count += 1
-                events += 1
             case .checkpoint(let checkpoint, _, _):
                 count += 1
                 if !checkpoint.notices.isEmpty { break cutting }
-            case .trim:
-                queue.hasTrim = false
+            case .command(let command):
                 count += 1
-            case .barrier, .remember:
-                count += 1
+                switch type(of: command).admission {
+                case .bounded: events += 1
+                case .always: break
+                case .single: queue.singles.remove(ObjectIdentifier(type(of: command)))
+                }
+                if command.endsTransaction { break cutting }
             }
         }
         queue.events -= events

@@ -4,7 +4,7 @@ import Synchronization
 
 /// The one thread that writes: it takes whatever waits, commits it as one transaction with one flush, tells the
 /// delegates, and answers everybody who waited. The time of a commit is what gathers the next batch: there is no linger.
-final class LogWriter: Sendable {
+package final class LogWriter: Sendable {
     /// What the writer needs to know from the start.
     struct Start {
         let settledByLoop: [LogPosition]
@@ -101,7 +101,7 @@ final class LogWriter: Sendable {
     }
 
     /// What a transaction did, to be carried out once it is durable.
-    struct Plan {
+    package struct Plan {
         var events: [Event] = []
         /// How many of them the store has already.
         var appended = 0
@@ -119,12 +119,15 @@ final class LogWriter: Sendable {
         /// Blocks of the log in which something was taken away.
         var changedBlocks: Set<Int64> = []
         var hasAttempts = false
+        /// What a new delegate gets.
+        let nextDelegateKey: DelegateKey
         private let headBefore: LogPosition
 
         init(families: FamilyState, _ state: State) {
             self.families = families
             settledByLoop = state.settledByLoop
             erased = state.erased
+            nextDelegateKey = state.nextDelegateKey
             headBefore = state.head
         }
 
@@ -140,7 +143,7 @@ final class LogWriter: Sendable {
         do {
             try store.transaction { transaction throws(StoreError) in
                 plan = Plan(families: FamilyState(auth, appState), before)
-                for submission in batch { try perform(submission, transaction, before, &plan) }
+                for submission in batch { try perform(submission, transaction, &plan) }
                 try append(transaction, &plan)
                 try clean(transaction, before)
                 try mark(transaction, before, &plan)
@@ -171,18 +174,13 @@ final class LogWriter: Sendable {
     }
 
     private func perform(
-        _ submission: Intake.Submission, _ transaction: any StoreTransaction, _ state: State, _ plan: inout Plan
+        _ submission: Intake.Submission, _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) {
         if case .publish(let publication) = submission { return try publish(publication, transaction, &plan) }
         // Whatever else is asked may look at the log, or cut it.
         try append(transaction, &plan)
         switch submission {
         case .publish: break
-        case .change(let write): try change(write, transaction, state, &plan)
-        case .manage(let write): try manage(write, transaction, &plan)
-        case .describe(let write): try describe(write, transaction, &plan)
-        case .administer(let write): try administer(write, transaction, &plan)
-        case .changeApps(let write): try change(write, transaction, &plan)
         case .checkpoint(let reported, let loop, let answer):
             var checkpoint = plan.erased.applied(to: reported)
             if let settled = checkpoint.settled { plan.settledByLoop[loop] = settled }
@@ -191,9 +189,7 @@ final class LogWriter: Sendable {
             if !checkpoint.attempts.isEmpty { plan.hasAttempts = true }
             try take(checkpoint.notices, transaction, &plan)
             plan.answers.append { answer(true) }
-        case .remember(let write): try replace(write, transaction, &plan)
-        case .trim(let limits): try trim(limits, transaction, &plan)
-        case .barrier(let reached): plan.answers.append(reached)
+        case .command(let command): try command.perform(self, transaction, &plan)
         }
     }
 
@@ -206,15 +202,8 @@ final class LogWriter: Sendable {
         for submission in batch {
             switch submission {
             case .publish(let publication): publication.completion(.refused(.store(error)))
-            case .change(let write): write.completion(.refused(.store(error)))
-            case .manage(let write): write.completion(.refused(.store(error)))
-            case .describe(let write): write.completion(.refused(.store(error)))
-            case .administer(let write): write.completion(.refused(.store(error)))
-            case .changeApps(let write): write.completion(.refused(.store(error)))
-            case .remember(let write): write.completion(false)
-            case .trim: break
             case .checkpoint(_, _, let answer): answer(false)
-            case .barrier(let reached): reached()
+            case .command(let command): command.refuse(.store(error))
             }
         }
     }

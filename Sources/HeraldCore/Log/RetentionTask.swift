@@ -25,11 +25,11 @@ final class RetentionTask: Sendable {
     func look() {
         _ = readers.submit { [self] reader in
             guard let limits = try? limits(reader.get()) else { return }
-            intake.submit(limits)
+            _ = intake.submit(limits)
         }
     }
 
-    private func limits(_ reader: any StoreReader) throws(StoreError) -> RetentionLimits {
+    private func limits(_ reader: any StoreReader) throws(StoreError) -> TrimWrite {
         let now = clock.wall()
         var events: LogPosition = 0
         if let age = retention.events { events = try reader.lastEvent(before: now - age) }
@@ -42,7 +42,7 @@ final class RetentionTask: Sendable {
                 events = max(events, first - 1 + max(Self.leastEvents, Int64(share * Double(count))))
             }
         }
-        return RetentionLimits(
+        return TrimWrite(
             events: events, attempts: retention.attempts.map { now - $0 } ?? 0,
             statistics: now - DeliveryStatistics.lifetime)
     }

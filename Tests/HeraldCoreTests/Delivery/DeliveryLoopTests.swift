@@ -171,7 +171,7 @@ struct DeliveryLoopTests {
                 let event = Event("a.x", id: "e\(number)")
                 hub.publish(Publication(drafts: [EventDraft(event: event, mayExist: false)]) { _ in })
             }
-            hub.change(RegistryWrite(action: .register(.init(settings: .made(), secret: .test))) { _ in })
+            hub.submit(RegistryWrite(action: .register(.init(settings: .made(), secret: .test))) { _ in })
             await offPool { hub.stop(grace: 0) }
             #expect(sender.wakesAfterClose == 0)
         }

@@ -150,7 +150,7 @@ struct TrimTests {
     func oneCut() throws {
         let world = try World()
         world.publish(1_300)
-        for _ in 0..<10 { world.process.intake.submit(RetentionLimits(events: 1_200, attempts: 0, statistics: 0)) }
+        for _ in 0..<10 { _ = world.process.intake.submit(TrimWrite(events: 1_200, attempts: 0, statistics: 0)) }
         func commits() -> Int { world.process.writer.counters.durations.snapshot.count }
         let before = commits()
         for _ in 0..<3 { world.trim(through: 1_200) }

@@ -45,7 +45,7 @@ struct IntakeTests {
         enqueue(1)
         #expect(taken == 3)
         enqueue(1)
-        intake.barrier {}
+        #expect(intake.submit(Barrier {}) == nil)
         #expect(taken == 2)
     }
 

@@ -209,10 +209,10 @@ final class SimulatedProcess: @unchecked Sendable {
     }
 
     /// A slice of the log goes, and attempts and statistics with it.
-    func trim(_ limits: RetentionLimits) {
+    func trim(_ limits: TrimWrite) {
         unanswered += 1
-        intake.submit(limits)
-        intake.barrier { [self] in unanswered -= 1 }
+        _ = intake.submit(limits)
+        _ = intake.submit(Barrier { [self] in unanswered -= 1 })
     }
 
     func write() {

@@ -197,7 +197,7 @@ final class Simulation: @unchecked Sendable {
         guard contents.head > 10 else { return }
         for (name, sequence) in contents.sequences { sequences[name.id] = sequence }
         let through = LogPosition(random.number(1...Int(contents.head) / 2))
-        process.trim(RetentionLimits(events: through, attempts: 0, statistics: 0))
+        process.trim(TrimWrite(events: through, attempts: 0, statistics: 0))
     }
 
     /// What a committed transaction allows from then on.

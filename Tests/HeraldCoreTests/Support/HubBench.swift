@@ -41,7 +41,7 @@ struct HubBench: Sendable {
         _ action: RegistryWrite.Action, idempotency: Idempotency<RegistryWrite.Outcome>? = nil
     ) async -> WriteResult<RegistryWrite.Outcome> {
         await withCheckedContinuation { continuation in
-            hub.change(
+            hub.submit(
                 RegistryWrite(action: action, idempotency: idempotency) { continuation.resume(returning: $0) })
         }
     }

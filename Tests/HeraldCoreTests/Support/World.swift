@@ -103,7 +103,7 @@ final class World: @unchecked Sendable {
     }
 
     func trim(through event: LogPosition) {
-        process.trim(RetentionLimits(events: event, attempts: 0, statistics: 0))
+        process.trim(TrimWrite(events: event, attempts: 0, statistics: 0))
         run()
     }
 

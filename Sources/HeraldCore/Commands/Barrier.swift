@@ -1,0 +1,13 @@
+/// Tells when everything that was submitted before is committed and answered, or was refused.
+struct Barrier: StoreCommand {
+    /// Called once, on the writer's thread, or at once after its end; must not wait.
+    let reached: @Sendable () -> Void
+
+    static var admission: CommandAdmission { .always }
+
+    func perform(_ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan) {
+        plan.answers.append(reached)
+    }
+
+    func refuse(_ refusal: WriteRefusal) { reached() }
+}
