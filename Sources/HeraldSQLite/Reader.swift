@@ -7,13 +7,11 @@ import HeraldCore
 /// checkpoints.
 final class Reader: StoreReader {
     let connection: Connection
-    private let heads: AttemptHeads
+    let heads: AttemptHeads
     private let eventsAfter, eventsMatching, eventsOfAppMatching, eventByID: Statement
     private let authStatus: Statement
-    private let attemptsOfDelegate, failuresOfDelegate, attemptsOfDelivery, attemptsOfEvent: Statement
-    private let attemptsAfter, lastOfAttempts: Statement
-    private let waitingOfEvent, lanes, deletedDelegate, replays, statistics, audit: Statement
-    private let waitingList: WaitingList
+    private let deletedDelegate, audit: Statement
+    let deliveries: DeliveryQueries
     let retention: RetentionQueries
 
     init(path: String, _ heads: AttemptHeads) throws(StoreError) {
@@ -28,22 +26,9 @@ final class Reader: StoreReader {
         eventsOfAppMatching = try prepare(Reader.eventsOfAppMatching)
         eventByID = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
         authStatus = try prepare("SELECT \(AuthStatus.columns) FROM auth_status WHERE app = ?1 AND user_id = ?2")
-        attemptsOfDelegate = try prepare(AttemptList.ofDelegate)
-        failuresOfDelegate = try prepare(AttemptList.failures)
-        attemptsOfDelivery = try prepare(AttemptList.ofDelivery)
-        attemptsOfEvent = try prepare("SELECT \(StoredAttempt.columns) FROM attempts WHERE event = ?1 ORDER BY id")
-        attemptsAfter = try prepare(
-            "SELECT \(StoredAttempt.columns) FROM attempts WHERE id > ?1 ORDER BY id LIMIT ?2")
-        lastOfAttempts = try prepare("SELECT ifnull(max(id), 0) FROM attempts")
-        waitingOfEvent = try prepare(
-            "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE event = ?1 ORDER BY delegate")
-        waitingList = try WaitingList(connection)
-        lanes = try prepare("SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
         deletedDelegate = try prepare("SELECT id FROM delegates WHERE key = ?1 AND deleted_at IS NOT NULL")
-        replays = try prepare("SELECT \(Replay.columns) FROM replays WHERE delegate = ?1 ORDER BY id")
-        statistics = try prepare(
-            "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start >= ?2 ORDER BY start")
         audit = try prepare(Reader.audit)
+        deliveries = try DeliveryQueries(connection)
         retention = try RetentionQueries(connection)
     }
 
@@ -112,79 +97,6 @@ final class Reader: StoreReader {
         audit.bind(1, id)
         audit.bind(2, Int64(limit))
         return try audit.rows { StoredAuditEntry($0) }
-    }
-
-    // MARK: Deliveries
-
-    func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt] {
-        connection.startClock()
-        let statement =
-            switch (query.event, query.succeeded) {
-            case (.some, _): attemptsOfDelivery
-            case (nil, false): failuresOfDelegate
-            case (nil, _): attemptsOfDelegate
-            }
-        statement.bind(1, query.delegate)
-        statement.bind(2, query.before ?? .max)
-        // The statement of failures has no such parameter, and ignores it like any number that it skips.
-        statement.bind(3, query.succeeded.map { $0 ? 1 : 0 })
-        statement.bind(4, Int64(query.limit))
-        if statement !== failuresOfDelegate { statement.bind(5, query.event ?? heads.last(of: query.delegate)) }
-        return try statement.rows { row throws(StoreError) in try StoredAttempt(row) }
-    }
-
-    func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt] {
-        connection.startClock()
-        attemptsOfEvent.bind(1, event)
-        return try attemptsOfEvent.rows { row throws(StoreError) in try StoredAttempt(row) }
-    }
-
-    func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt] {
-        connection.startClock()
-        attemptsAfter.bind(1, id)
-        attemptsAfter.bind(2, Int64(limit))
-        return try attemptsAfter.rows { row throws(StoreError) in try StoredAttempt(row) }
-    }
-
-    func lastAttempt() throws(StoreError) -> Int64 {
-        connection.startClock()
-        return try lastOfAttempts.row { $0.integer(0) } ?? 0
-    }
-
-    func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery] {
-        connection.startClock()
-        waitingOfEvent.bind(1, event)
-        return try waitingOfEvent.rows { row throws(StoreError) in try WaitingDelivery(row) }
-    }
-
-    /// One statement for each state.
-    func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery] {
-        connection.startClock()
-        return try waitingList.page(query)
-    }
-
-    /// One statement for each state.
-    func countDeliveries(_ query: DeliveryQuery) throws(StoreError) -> Int {
-        connection.startClock()
-        return try waitingList.count(query)
-    }
-
-    func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay] {
-        connection.startClock()
-        replays.bind(1, delegate)
-        return try replays.rows { Replay($0) }
-    }
-
-    func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics] {
-        connection.startClock()
-        statistics.bind(1, delegate)
-        statistics.bind(2, start)
-        return try statistics.rows { row throws(StoreError) in try DeliveryStatistics(row) }
-    }
-
-    func lanePositions() throws(StoreError) -> [LanePosition] {
-        connection.startClock()
-        return try lanes.rows { LanePosition($0) }
     }
 
     func deletedDelegateID(_ key: DelegateKey) throws(StoreError) -> String? {

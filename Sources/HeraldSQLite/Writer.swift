@@ -1,7 +1,7 @@
 import HeraldCore
 
-/// The one connection that writes, with its tables. What a transaction's body calls is in the extension.
-final class Writer {
+/// The one connection that writes, with its tables. What a transaction's body calls is in an extension for each port.
+final class Writer: StoreTransaction {
     let connection: Connection
     /// The last event of the log, those of the open transaction included.
     var head: LogPosition

@@ -1,9 +1,11 @@
 /// Reads what is committed to a memory store.
 final class MemoryReader: StoreReader {
-    private let store: MemoryStore
+    let store: MemoryStore
 
     init(_ store: MemoryStore) { self.store = store }
+}
 
+extension MemoryReader {
     func events(after sequence: LogPosition, limit: Int, maxBytes: Int) -> EventBatch {
         store.read { contents in
             var bytes = 0
@@ -30,73 +32,9 @@ final class MemoryReader: StoreReader {
         store.read { $0.event(app: app, id: id) }
     }
 
-    func audit(before id: Int64, limit: Int) -> [StoredAuditEntry] {
-        store.read { contents in Array(contents.audit.reversed().lazy.filter { $0.id < id }.prefix(limit)) }
-    }
-
     func authStatus(app: AppKey, userID: String) -> AuthStatus? {
         store.read { $0.authStatus[.init(app: app, userID: userID)] }
     }
-
-    func attempts(_ query: AttemptQuery) -> [StoredAttempt] {
-        store.read { contents in
-            Array(contents.attempts.reversed().lazy.filter { query.matches($0) }.prefix(query.limit))
-        }
-    }
-
-    func attempts(event: LogPosition) -> [StoredAttempt] {
-        store.read { contents in contents.attempts.filter { $0.record.event == event } }
-    }
-
-    func attempts(after id: Int64, limit: Int) -> [StoredAttempt] {
-        store.read { contents in Array(contents.attempts.lazy.filter { $0.id > id }.prefix(limit)) }
-    }
-
-    func lastAttempt() -> Int64 { store.read { $0.lastAttemptID } }
-
-    func waiting(event: LogPosition) -> [WaitingDelivery] {
-        store.read { contents in
-            contents.waiting.values.filter { $0.event == event }.sorted { $0.delegate < $1.delegate }
-                .map(contents.withSubject)
-        }
-    }
-
-    func lanePositions() -> [LanePosition] {
-        store.read { $0.lanes.values.sorted { $0.delegate < $1.delegate } }
-    }
-
-    func deletedDelegateID(_ key: DelegateKey) -> String? {
-        store.read { $0.deletedIDs[key] }
-    }
-
-    func deliveries(_ query: DeliveryQuery) -> [WaitingDelivery] {
-        store.read { $0.deliveries(query) }
-    }
-
-    func countDeliveries(_ query: DeliveryQuery) -> Int {
-        store.read { contents in contents.waiting.values.count { query.matches($0, contents) } }
-    }
-
-    func replays(_ delegate: DelegateKey) -> [Replay] {
-        store.read { contents in
-            contents.replays.values.filter { $0.delegate == delegate }.sorted { $0.id < $1.id }
-        }
-    }
-
-    func statistics(_ delegate: DelegateKey, since start: Int64) -> [DeliveryStatistics] {
-        store.read { contents in
-            contents.statistics.values.filter { $0.delegate == delegate && $0.start >= start }
-                .sorted { $0.start < $1.start }
-        }
-    }
-
-    // MARK: Retention
-
-    func firstEvent() -> LogPosition { store.read { $0.first } }
-
-    func lastEvent() -> LogPosition { store.read { $0.head } }
-
-    func lastEvent(before time: Int64) -> LogPosition { store.read { $0.lastEvent(before: time) } }
 
     func sequence(since time: Int64) -> LogPosition { store.read { $0.sequence(since: time) } }
 
@@ -111,9 +49,23 @@ final class MemoryReader: StoreReader {
         }
     }
 
+    func lastEvent() -> LogPosition { store.read { $0.head } }
+
+    func lastEvent(before time: Int64) -> LogPosition { store.read { $0.lastEvent(before: time) } }
+
     /// Nothing on a disk; what the events' bodies take in memory.
     func size() -> Int64 {
         store.read { contents in Int64(contents.events.reduce(0) { $0 + $1.body.count }) }
+    }
+
+    func firstEvent() -> LogPosition { store.read { $0.first } }
+
+    func deletedDelegateID(_ key: DelegateKey) -> String? {
+        store.read { $0.deletedIDs[key] }
+    }
+
+    func audit(before id: Int64, limit: Int) -> [StoredAuditEntry] {
+        store.read { contents in Array(contents.audit.reversed().lazy.filter { $0.id < id }.prefix(limit)) }
     }
 }
 
@@ -121,12 +73,5 @@ extension EventQuery {
     fileprivate func matches(_ event: Event) -> Bool {
         event.app == app && (type == .any || type.matches(event.type)) && (subject == nil || event.subject == subject)
             && event.time >= since ?? .min && event.time <= until ?? .max && event.audience == nil
-    }
-}
-
-extension AttemptQuery {
-    fileprivate func matches(_ attempt: StoredAttempt) -> Bool {
-        attempt.record.delegate == delegate && (event == nil || attempt.record.event == event)
-            && (succeeded == nil || attempt.record.succeeded == succeeded) && attempt.id < before ?? .max
     }
 }

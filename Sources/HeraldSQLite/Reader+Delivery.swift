@@ -1,0 +1,101 @@
+import HeraldCore
+
+/// The statements that read deliveries.
+struct DeliveryQueries {
+    let attemptsOfDelegate, failuresOfDelegate, attemptsOfDelivery, attemptsOfEvent: Statement
+    let attemptsAfter, lastOfAttempts, waitingOfEvent, lanes, replays, statistics: Statement
+    let waitingList: WaitingList
+
+    init(_ connection: Connection) throws(StoreError) {
+        func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
+        attemptsOfDelegate = try prepare(AttemptList.ofDelegate)
+        failuresOfDelegate = try prepare(AttemptList.failures)
+        attemptsOfDelivery = try prepare(AttemptList.ofDelivery)
+        attemptsOfEvent = try prepare("SELECT \(StoredAttempt.columns) FROM attempts WHERE event = ?1 ORDER BY id")
+        attemptsAfter = try prepare(
+            "SELECT \(StoredAttempt.columns) FROM attempts WHERE id > ?1 ORDER BY id LIMIT ?2")
+        lastOfAttempts = try prepare("SELECT ifnull(max(id), 0) FROM attempts")
+        waitingOfEvent = try prepare(
+            "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE event = ?1 ORDER BY delegate")
+        waitingList = try WaitingList(connection)
+        lanes = try prepare("SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
+        replays = try prepare("SELECT \(Replay.columns) FROM replays WHERE delegate = ?1 ORDER BY id")
+        statistics = try prepare(
+            "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start >= ?2 ORDER BY start")
+    }
+}
+
+extension Reader {
+    func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt] {
+        connection.startClock()
+        let statement =
+            switch (query.event, query.succeeded) {
+            case (.some, _): deliveries.attemptsOfDelivery
+            case (nil, false): deliveries.failuresOfDelegate
+            case (nil, _): deliveries.attemptsOfDelegate
+            }
+        statement.bind(1, query.delegate)
+        statement.bind(2, query.before ?? .max)
+        // The statement of failures has no such parameter, and ignores it like any number that it skips.
+        statement.bind(3, query.succeeded.map { $0 ? 1 : 0 })
+        statement.bind(4, Int64(query.limit))
+        if statement !== deliveries.failuresOfDelegate {
+            statement.bind(5, query.event ?? heads.last(of: query.delegate))
+        }
+        return try statement.rows { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt] {
+        connection.startClock()
+        deliveries.attemptsOfEvent.bind(1, event)
+        return try deliveries.attemptsOfEvent.rows { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt] {
+        connection.startClock()
+        deliveries.attemptsAfter.bind(1, id)
+        deliveries.attemptsAfter.bind(2, Int64(limit))
+        return try deliveries.attemptsAfter.rows { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    func lastAttempt() throws(StoreError) -> Int64 {
+        connection.startClock()
+        return try deliveries.lastOfAttempts.row { $0.integer(0) } ?? 0
+    }
+
+    func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery] {
+        connection.startClock()
+        deliveries.waitingOfEvent.bind(1, event)
+        return try deliveries.waitingOfEvent.rows { row throws(StoreError) in try WaitingDelivery(row) }
+    }
+
+    /// One statement for each state.
+    func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery] {
+        connection.startClock()
+        return try deliveries.waitingList.page(query)
+    }
+
+    /// One statement for each state.
+    func countDeliveries(_ query: DeliveryQuery) throws(StoreError) -> Int {
+        connection.startClock()
+        return try deliveries.waitingList.count(query)
+    }
+
+    func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay] {
+        connection.startClock()
+        deliveries.replays.bind(1, delegate)
+        return try deliveries.replays.rows { Replay($0) }
+    }
+
+    func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics] {
+        connection.startClock()
+        deliveries.statistics.bind(1, delegate)
+        deliveries.statistics.bind(2, start)
+        return try deliveries.statistics.rows { row throws(StoreError) in try DeliveryStatistics(row) }
+    }
+
+    func lanePositions() throws(StoreError) -> [LanePosition] {
+        connection.startClock()
+        return try deliveries.lanes.rows { LanePosition($0) }
+    }
+}

@@ -1,0 +1,77 @@
+import HeraldCore
+
+/// Adds to the log, cuts it and erases in it.
+extension Writer {
+    func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent? { try events.event(app: app, id: id) }
+
+    func append(_ new: [Event]) throws(StoreError) -> LogPosition {
+        let first = head + 1
+        try events.append(new, from: first)
+        head += LogPosition(new.count)
+        return first
+    }
+
+    func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
+        try values.authStatus(app: app, userID: userID)
+    }
+
+    func setAuthStatus(_ status: AuthStatus) throws(StoreError) { try values.set(status) }
+
+    func setAppState(_ state: AppState) throws(StoreError) { try values.set(state) }
+
+    func answer(app: AppKey, key: String, now: Int64) throws(StoreError) -> StoredAnswer? {
+        try answers.answer(app: app, key: key, now: now)
+    }
+
+    func setAnswer(_ answer: StoredAnswer, app: AppKey, key: String, expiresAt: Int64) throws(StoreError) {
+        try answers.set(answer, app: app, key: key, expiresAt: expiresAt)
+    }
+
+    func removeExpiredAnswers(now: Int64, limit: Int) throws(StoreError) {
+        try answers.removeExpired(now: now, limit: limit)
+    }
+
+    func addMark(_ mark: LogMark) throws(StoreError) { try events.add(mark) }
+
+    func undelivered(through sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch {
+        let first = try events.firstSequence()
+        let end = min(sequence, head - 1, first - 1 + min(LogPosition(limit), head))
+        guard first <= end, try progress.isBehind(end) else { return EventBatch(first: first, events: []) }
+        return try events.oldest(through: end, maxBytes: maxBytes)
+    }
+
+    func removeEvents(through sequence: LogPosition, limit: Int) throws(StoreError) -> LogPosition {
+        let first = try events.firstSequence()
+        var end = min(sequence, head - 1, first - 1 + min(LogPosition(limit), head))
+        guard first <= end else { return first }
+        end = try waiting.remove(through: end, limit: limit)
+        guard first <= end else { return first }
+        try events.remove(through: end)
+        return end + 1
+    }
+
+    func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) { try blocks.keep(block, parts) }
+
+    func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock] { try blocks.recount(block) }
+
+    func erase(_ events: [LogPosition]) throws(StoreError) -> Erasure {
+        var erasure = Erasure()
+        for sequence in events {
+            if try self.events.erase(sequence) { erasure.events += 1 }
+            erasure.attempts += try attempts.wipeThose(of: sequence)
+            erasure.deliveries += try waiting.removeThose(of: sequence)
+        }
+        mustCutLog = true
+        return erasure
+    }
+
+    func eraseSubject(_ subject: String, app: AppKey) throws(StoreError) -> Erasure {
+        let erased = ErasedSubject(subject)
+        var erasure = Erasure()
+        try values.removeAuthStatus(app: app, userID: erased.userID)
+        erasure.authStatuses = connection.changes
+        erasure.answers = try answers.removeThose(of: app, naming: erased)
+        mustCutLog = true
+        return erasure
+    }
+}
