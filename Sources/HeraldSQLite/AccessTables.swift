@@ -7,13 +7,11 @@ struct AccessTables {
     private let removeOfApp: [Statement]
 
     init(_ connection: Connection) throws(StoreError) {
-        setKey = try Statement(
-            connection,
-            "INSERT OR REPLACE INTO keys (\(APIKey.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
+        setKey = try Statement(connection, KeyColumns.table.replace)
         removeKey = try Statement(connection, "DELETE FROM keys WHERE id = ?1")
-        setApp = try Statement(
-            connection, "INSERT OR REPLACE INTO apps (\(App.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)")
-        markAppDeleted = try Statement(connection, "UPDATE apps SET deleted_at = ?2, name = '' WHERE key = ?1")
+        setApp = try Statement(connection, AppColumns.table.replace)
+        markAppDeleted = try Statement(
+            connection, "UPDATE apps SET deleted_at = ?2, \(AppColumns.table.wiping) WHERE key = ?1")
         var removals: [Statement] = []
         for table in ["auth_status", "app_states", "answers"] {
             removals.append(try Statement(connection, "DELETE FROM \(table) WHERE app = ?1"))
@@ -22,15 +20,7 @@ struct AccessTables {
     }
 
     func set(_ key: APIKey) throws(StoreError) {
-        setKey.bind(1, key.app.rawValue)
-        setKey.bind(2, key.id)
-        setKey.bind(3, key.name)
-        setKey.bind(4, TextList.encode(key.scopes.map(\.rawValue)))
-        setKey.bind(5, copying: key.digest)
-        setKey.bind(6, key.createdAt)
-        setKey.bind(7, key.expiresAt)
-        setKey.bind(8, key.lastUsedAt)
-        setKey.bind(9, key.requestsPerSecond.map(Int64.init))
+        try KeyColumns.table.bind(key, to: setKey)
         try setKey.run()
     }
 
@@ -38,19 +28,9 @@ struct AccessTables {
         removeKey.bind(1, id)
         try removeKey.run()
     }
-}
 
-extension AccessTables {
     func set(_ app: App) throws(StoreError) {
-        setApp.bind(1, app.key.rawValue)
-        setApp.bind(2, app.id)
-        setApp.bind(3, app.settings.name)
-        setApp.bind(4, app.settings.maxDelegates.map(Int64.init))
-        setApp.bind(5, app.settings.eventsPerSecond.map(Int64.init))
-        setApp.bind(6, app.createdAt)
-        setApp.bind(7, app.updatedAt)
-        setApp.bind(8, app.version)
-        setApp.bind(9, app.settings.maxStoredBytes)
+        try AppColumns.table.bind(app, to: setApp)
         try setApp.run()
     }
 
@@ -65,30 +45,67 @@ extension AccessTables {
     }
 }
 
-extension App {
-    static let columns =
-        "key, id, name, max_delegates, events_per_second, created_at, updated_at, version, max_stored_bytes"
+private enum AppColumns {
+    typealias Of<Value> = Column<App, Value>
 
-    init(_ row: Statement) {
+    static let key = Of("key", .integer) { $0.key.rawValue }
+    static let id = Of("id", .text) { $0.id }
+    static let name = Of("name", .text, wiped: .text("")) { $0.settings.name }
+    static let maxDelegates = Of("max_delegates", .optionalInt) { $0.settings.maxDelegates }
+    static let eventsPerSecond = Of("events_per_second", .optionalInt) { $0.settings.eventsPerSecond }
+    static let maxStoredBytes = Of("max_stored_bytes", .optionalInteger) { $0.settings.maxStoredBytes }
+    static let createdAt = Of("created_at", .integer) { $0.createdAt }
+    static let updatedAt = Of("updated_at", .integer) { $0.updatedAt }
+    static let version = Of("version", .integer) { $0.version }
+
+    static let table = RowTable<App>(
+        "apps", [key, id, name, maxDelegates, eventsPerSecond, maxStoredBytes, createdAt, updatedAt, version])
+}
+
+extension App {
+    static let columns = AppColumns.table.list
+
+    init(_ statement: Statement) throws(StoreError) {
+        typealias Columns = AppColumns
+        let row = Columns.table.row(statement)
         self.init(
-            key: AppKey(rawValue: row.integer(0)), id: row.text(1),
+            key: AppKey(rawValue: try row(Columns.key)), id: try row(Columns.id),
             settings: Settings(
-                name: row.text(2), maxDelegates: row.optionalInteger(3).map { Int($0) },
-                eventsPerSecond: row.optionalInteger(4).map { Int($0) }, maxStoredBytes: row.optionalInteger(8)),
-            createdAt: row.integer(5), updatedAt: row.integer(6), version: row.integer(7))
+                name: try row(Columns.name), maxDelegates: try row(Columns.maxDelegates),
+                eventsPerSecond: try row(Columns.eventsPerSecond),
+                maxStoredBytes: try row(Columns.maxStoredBytes)),
+            createdAt: try row(Columns.createdAt), updatedAt: try row(Columns.updatedAt),
+            version: try row(Columns.version))
     }
 }
 
-extension APIKey {
-    static let columns =
-        "app, id, name, scopes, digest, created_at, expires_at, last_used_at, requests_per_second"
+private enum KeyColumns {
+    typealias Of<Value> = Column<APIKey, Value>
 
-    init(_ row: Statement) throws(StoreError) {
-        var scopes: [Scope] = []
-        for text in try row.textList(3) { scopes.append(try known(Scope(rawValue: text), "scope", text)) }
+    static let app = Of("app", .integer) { $0.app.rawValue }
+    static let id = Of("id", .text) { $0.id }
+    static let name = Of("name", .text) { $0.name }
+    static let scopes = Of("scopes", .list({ $0.rawValue }, { Scope(rawValue: $0) })) { $0.scopes }
+    static let digest = Of("digest", .blob) { $0.digest }
+    static let createdAt = Of("created_at", .integer) { $0.createdAt }
+    static let expiresAt = Of("expires_at", .optionalInteger) { $0.expiresAt }
+    static let lastUsedAt = Of("last_used_at", .optionalInteger) { $0.lastUsedAt }
+    static let requestsPerSecond = Of("requests_per_second", .optionalInt) { $0.requestsPerSecond }
+
+    static let table = RowTable<APIKey>(
+        "keys", [app, id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, requestsPerSecond])
+}
+
+extension APIKey {
+    static let columns = KeyColumns.table.list
+
+    init(_ statement: Statement) throws(StoreError) {
+        typealias Columns = KeyColumns
+        let row = Columns.table.row(statement)
         self.init(
-            app: AppKey(rawValue: row.integer(0)), id: row.text(1), name: row.text(2), scopes: scopes,
-            digest: row.bytes(4), createdAt: row.integer(5), expiresAt: row.optionalInteger(6),
-            lastUsedAt: row.optionalInteger(7), requestsPerSecond: row.optionalInteger(8).map { Int($0) })
+            app: AppKey(rawValue: try row(Columns.app)), id: try row(Columns.id), name: try row(Columns.name),
+            scopes: try row(Columns.scopes), digest: try row(Columns.digest),
+            createdAt: try row(Columns.createdAt), expiresAt: try row(Columns.expiresAt),
+            lastUsedAt: try row(Columns.lastUsedAt), requestsPerSecond: try row(Columns.requestsPerSecond))
     }
 }

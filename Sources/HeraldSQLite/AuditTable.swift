@@ -5,33 +5,44 @@ struct AuditTable {
     private let add, removeOld: Statement
 
     init(_ connection: Connection) throws(StoreError) {
-        add = try Statement(
-            connection,
-            "INSERT INTO audit (app, time, actor, address, action, target) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
+        add = try Statement(connection, "INSERT \(AuditColumns.table.insert)")
         removeOld = try Statement(
             connection, "DELETE FROM audit WHERE id <= (SELECT max(id) FROM audit) - \(AuditEntry.limit)")
     }
 
     func add(_ entry: AuditEntry) throws(StoreError) {
-        add.bind(1, entry.app.rawValue)
-        add.bind(2, entry.time)
-        add.bind(3, entry.provenance.actor)
-        add.bind(4, entry.provenance.address)
-        add.bind(5, entry.provenance.action)
-        add.bind(6, entry.target)
+        try AuditColumns.table.bind(entry, to: add)
         try add.run()
         try removeOld.run()
     }
 }
 
-extension StoredAuditEntry {
-    static let columns = "id, app, time, actor, address, action, target"
+/// All but `id`, which SQLite counts.
+private enum AuditColumns {
+    typealias Of<Value> = Column<AuditEntry, Value>
 
-    init(_ row: Statement) {
-        let provenance = Provenance(actor: row.text(3), address: row.text(4), action: row.text(5))
+    static let app = Of("app", .integer) { $0.app.rawValue }
+    static let time = Of("time", .integer) { $0.time }
+    static let actor = Of("actor", .text) { $0.provenance.actor }
+    static let address = Of("address", .text) { $0.provenance.address }
+    static let action = Of("action", .text) { $0.provenance.action }
+    static let target = Of("target", .optionalText) { $0.target }
+
+    static let table = RowTable<AuditEntry>("audit", [app, time, actor, address, action, target])
+}
+
+extension StoredAuditEntry {
+    static let columns = "\(AuditColumns.table.list), id"
+
+    init(_ statement: Statement) throws(StoreError) {
+        typealias Columns = AuditColumns
+        let row = Columns.table.row(statement)
+        let provenance = Provenance(
+            actor: try row(Columns.actor), address: try row(Columns.address), action: try row(Columns.action))
         self.init(
-            id: row.integer(0),
+            id: statement.integer(Int32(Columns.table.columns.count)),
             entry: AuditEntry(
-                provenance, app: AppKey(rawValue: row.integer(1)), target: row.optionalText(6), time: row.integer(2)))
+                provenance, app: AppKey(rawValue: try row(Columns.app)), target: try row(Columns.target),
+                time: try row(Columns.time)))
     }
 }

@@ -27,6 +27,9 @@ struct ColumnSealer {
 
     let sealer: Sealer?
 
+    /// For tables in which nothing is sealed.
+    static let none = ColumnSealer(sealer: nil)
+
     func seal(_ bytes: [UInt8], _ place: AssociatedData) throws(StoreError) -> [UInt8] {
         guard let sealer else { return bytes }
         do {

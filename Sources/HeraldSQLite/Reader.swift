@@ -96,7 +96,7 @@ final class Reader: StoreReader {
         connection.startClock()
         audit.bind(1, id)
         audit.bind(2, Int64(limit))
-        return try audit.rows { StoredAuditEntry($0) }
+        return try audit.rows { row throws(StoreError) in try StoredAuditEntry(row) }
     }
 
     func deletedDelegateID(_ key: DelegateKey) throws(StoreError) -> String? {

@@ -1,6 +1,7 @@
 import HeraldCore
 
-// How rows become values. Each list of columns stands beside the function that reads it, in the same order.
+// How rows of the frequent tables become values. Each list of columns stands beside the function that reads it, in the same
+// order. The other tables are declared column by column (`RowTable`).
 
 extension LoggedEvent {
     static let columns = "sequence, app, id, type, subject, time, data, attributes, audience"
@@ -139,18 +140,6 @@ extension LogMark {
 
     init(_ row: Statement) {
         self.init(sequence: row.integer(0), time: row.integer(1))
-    }
-}
-
-extension EventTypeRecord {
-    static let columns = "app, type, description, example, schema, check_mode, created_at, updated_at, version"
-
-    init(_ row: Statement) throws(StoreError) {
-        self.init(
-            app: AppKey(rawValue: row.integer(0)), type: row.text(1), description: row.text(2),
-            example: row.optionalBytes(3), schema: row.optionalBytes(4),
-            check: try known(Check(rawValue: row.text(5)), "check", row.text(5)), createdAt: row.integer(6),
-            updatedAt: row.integer(7), version: row.integer(8))
     }
 }
 

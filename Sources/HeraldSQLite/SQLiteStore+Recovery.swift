@@ -33,7 +33,7 @@ extension SQLiteStore {
             .rows { row throws(StoreError) in try Session(row) }
         recovery.apps = try Statement(
             connection, "SELECT \(App.columns) FROM apps WHERE deleted_at IS NULL ORDER BY key"
-        ).rows { App($0) }
+        ).rows { row throws(StoreError) in try App(row) }
         recovery.nextAppKey = AppKey(
             rawValue: max(AppKey.default.rawValue, try connection.integer("SELECT max(key) FROM apps")) + 1)
         recovery.blocks = try BlockTable.all(connection, head: head)

@@ -69,20 +69,19 @@ extension SQLiteStore {
     private static func rewrapDelegates(
         _ connection: Connection, from old: ColumnSealer, to new: ColumnSealer
     ) throws(StoreError) {
-        let delegates = try Statement(
-            connection, "SELECT key, headers, secrets, tls, url FROM delegates WHERE deleted_at IS NULL"
-        ).rows { ($0.integer(0), $0.text(1), $0.bytes(2), $0.optionalText(3), $0.text(4)) }
-        let update = try Statement(
-            connection, "UPDATE delegates SET headers = ?2, secrets = ?3, tls = ?4, url = ?5 WHERE key = ?1")
-        func rewrapped(_ text: String, _ place: ColumnSealer.AssociatedData) throws(StoreError) -> String {
-            try new.seal(text: String(decoding: try old.open(text: text, place), as: UTF8.self), place)
-        }
-        for (key, headers, secrets, tls, url) in delegates {
-            update.bind(1, key)
-            update.bind(2, try rewrapped(headers, .headers(key)))
-            update.bind(4, try tls.map { tls throws(StoreError) in try rewrapped(tls, .tls(key)) })
-            update.bind(5, try rewrapped(url, .url(key)))
-            try update.run(3, lent: try new.seal(try old.open(secrets, .secrets(key)), .secrets(key)))
+        let columns = DelegateColumns.table.sealed
+        let names = columns.map(\.name).joined(separator: ", ")
+        let delegates = try Statement(connection, "SELECT key, \(names) FROM delegates WHERE deleted_at IS NULL")
+            .rows { row in (key: row.integer(0), values: columns.indices.map { row.value(Int32($0) + 1) }) }
+        let changes = columns.enumerated().map { "\($1.name) = ?\($0 + 2)" }.joined(separator: ", ")
+        let update = try Statement(connection, "UPDATE delegates SET \(changes) WHERE key = ?1")
+        for delegate in delegates {
+            update.bind(1, delegate.key)
+            for (index, column) in columns.enumerated() {
+                guard let place = column.seal?(delegate.key) else { continue }
+                update.bind(Int32(index) + 2, try new.seal(try old.open(delegate.values[index], place), place))
+            }
+            try update.run()
         }
     }
 

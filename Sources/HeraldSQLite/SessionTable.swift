@@ -5,30 +5,38 @@ struct SessionTable {
     private let set, remove: Statement
 
     init(_ connection: Connection) throws(StoreError) {
-        set = try Statement(
-            connection, "INSERT OR REPLACE INTO passes (\(Session.columns)) VALUES (?1, ?2, ?3, ?4, ?5)")
+        set = try Statement(connection, SessionColumns.table.replace)
         remove = try Statement(connection, "DELETE FROM passes WHERE digest = ?1")
     }
 
     func set(_ session: Session) throws(StoreError) {
-        set.bind(1, copying: session.digest)
-        set.bind(2, Int64(session.kind.rawValue))
-        set.bind(3, session.app.rawValue)
-        set.bind(4, session.key)
-        set.bind(5, session.expiresAt)
+        try SessionColumns.table.bind(session, to: set)
         try set.run()
     }
 
     func remove(_ digest: [UInt8]) throws(StoreError) { try remove.run(1, lent: digest) }
 }
 
-extension Session {
-    static let columns = "digest, kind, app, key, expires_at"
+private enum SessionColumns {
+    typealias Of<Value> = Column<Session, Value>
 
-    init(_ row: Statement) throws(StoreError) {
-        let kind = Int(row.integer(1))
+    static let digest = Of("digest", .blob) { $0.digest }
+    static let kind = Of("kind", .number) { $0.kind }
+    static let app = Of("app", .integer) { $0.app.rawValue }
+    static let key = Of("key", .text) { $0.key }
+    static let expiresAt = Of("expires_at", .integer) { $0.expiresAt }
+
+    static let table = RowTable<Session>("passes", [digest, kind, app, key, expiresAt])
+}
+
+extension Session {
+    static let columns = SessionColumns.table.list
+
+    init(_ statement: Statement) throws(StoreError) {
+        typealias Columns = SessionColumns
+        let row = Columns.table.row(statement)
         self.init(
-            digest: row.bytes(0), kind: try known(Kind(rawValue: kind), "kind of session", String(kind)),
-            app: AppKey(rawValue: row.integer(2)), key: row.text(3), expiresAt: row.integer(4))
+            digest: try row(Columns.digest), kind: try row(Columns.kind), app: AppKey(rawValue: try row(Columns.app)),
+            key: try row(Columns.key), expiresAt: try row(Columns.expiresAt))
     }
 }

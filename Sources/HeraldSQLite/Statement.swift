@@ -73,7 +73,18 @@ final class Statement {
 
     func bind(_ index: Int32, copying bytes: [UInt8]?) {
         guard let bytes else { return note(sqlite3_bind_null(handle, index)) }
+        if bytes.isEmpty { return note(sqlite3_bind_zeroblob(handle, index, 0)) }
         note(herald_sqlite_bind_blob_copy(handle, index, bytes, Int32(clamping: bytes.count)))
+    }
+
+    func bind(_ index: Int32, _ value: ColumnValue) {
+        switch value {
+        case .null: note(sqlite3_bind_null(handle, index))
+        case .integer(let value): bind(index, value)
+        case .real(let value): bind(index, real: value)
+        case .text(let text): bind(index, text)
+        case .blob(let bytes): bind(index, copying: bytes)
+        }
     }
 
     private func note(_ code: Int32) {
@@ -162,6 +173,16 @@ final class Statement {
     func bytes(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
 
     func optionalBytes(_ column: Int32) -> [UInt8]? { isNull(column) ? nil : bytes(column) }
+
+    func value(_ column: Int32) -> ColumnValue {
+        switch sqlite3_column_type(handle, column) {
+        case SQLITE_INTEGER: .integer(integer(column))
+        case SQLITE_FLOAT: .real(sqlite3_column_double(handle, column))
+        case SQLITE_TEXT: .text(text(column))
+        case SQLITE_BLOB: .blob(bytes(column))
+        default: .null
+        }
+    }
 
     /// Lends a blob or a text without copying it.
     func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {

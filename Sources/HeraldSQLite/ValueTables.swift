@@ -13,11 +13,7 @@ struct ValueTables {
             "INSERT OR REPLACE INTO auth_status (\(AuthStatus.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
         removeAuthStatus = try prepare("DELETE FROM auth_status WHERE app = ?1 AND user_id = ?2")
         setAppState = try prepare("INSERT OR REPLACE INTO app_states (\(AppState.columns)) VALUES (?1, ?2, ?3, ?4)")
-        setEventType = try prepare(
-            """
-            INSERT OR REPLACE INTO event_types (\(EventTypeRecord.columns))
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-            """)
+        setEventType = try prepare(EventTypeColumns.table.replace)
         removeEventType = try prepare("DELETE FROM event_types WHERE app = ?1 AND type = ?2")
     }
 
@@ -50,15 +46,7 @@ struct ValueTables {
     }
 
     func set(_ type: EventTypeRecord) throws(StoreError) {
-        setEventType.bind(1, type.app.rawValue)
-        setEventType.bind(2, type.type)
-        setEventType.bind(3, type.description)
-        setEventType.bind(4, copying: type.example)
-        setEventType.bind(5, copying: type.schema)
-        setEventType.bind(6, type.check.rawValue)
-        setEventType.bind(7, type.createdAt)
-        setEventType.bind(8, type.updatedAt)
-        setEventType.bind(9, type.version)
+        try EventTypeColumns.table.bind(type, to: setEventType)
         try setEventType.run()
     }
 
@@ -66,5 +54,36 @@ struct ValueTables {
         removeEventType.bind(1, app.rawValue)
         removeEventType.bind(2, type)
         try removeEventType.run()
+    }
+}
+
+private enum EventTypeColumns {
+    typealias Of<Value> = Column<EventTypeRecord, Value>
+
+    static let app = Of("app", .integer) { $0.app.rawValue }
+    static let type = Of("type", .text) { $0.type }
+    static let description = Of("description", .text) { $0.description }
+    static let example = Of("example", .optionalBlob) { $0.example }
+    static let schema = Of("schema", .optionalBlob) { $0.schema }
+    static let check = Of("check_mode", .name) { $0.check }
+    static let createdAt = Of("created_at", .integer) { $0.createdAt }
+    static let updatedAt = Of("updated_at", .integer) { $0.updatedAt }
+    static let version = Of("version", .integer) { $0.version }
+
+    static let table = RowTable<EventTypeRecord>(
+        "event_types", [app, type, description, example, schema, check, createdAt, updatedAt, version])
+}
+
+extension EventTypeRecord {
+    static let columns = EventTypeColumns.table.list
+
+    init(_ statement: Statement) throws(StoreError) {
+        typealias Columns = EventTypeColumns
+        let row = Columns.table.row(statement)
+        self.init(
+            app: AppKey(rawValue: try row(Columns.app)), type: try row(Columns.type),
+            description: try row(Columns.description), example: try row(Columns.example),
+            schema: try row(Columns.schema), check: try row(Columns.check), createdAt: try row(Columns.createdAt),
+            updatedAt: try row(Columns.updatedAt), version: try row(Columns.version))
     }
 }

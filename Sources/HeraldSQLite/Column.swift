@@ -1,0 +1,193 @@
+import HeraldCore
+
+/// What SQLite holds in one column of one row.
+enum ColumnValue: Sendable {
+    case null
+    case integer(Int64)
+    case real(Double)
+    case text(String)
+    case blob([UInt8])
+}
+
+/// How a value is written into a column, and how it is read back.
+struct ColumnType<Value>: Sendable {
+    let write: @Sendable (Value) -> ColumnValue
+    /// Throws when the column holds what only another program can have written; `column` is for the message.
+    let read: @Sendable (_ value: ColumnValue, _ column: String) throws(StoreError) -> Value
+}
+
+/// One column of a table whose rows are values of the type `Row`: its name, its type, what it holds of a row, whether that is
+/// sealed, and what becomes of it.
+struct Column<Row, Value>: TableColumn {
+    let name: String
+    private let type: ColumnType<Value>
+    private let get: @Sendable (Row) -> Value
+    let isFixed: Bool
+    let wiped: ColumnValue?
+    let seal: Seal?
+
+    /// - Parameters:
+    ///   - isFixed: written with a new row, and not changed afterwards.
+    ///   - wiped: what is left in a row that is wiped; `nil`: what is there.
+    ///   - seal: where the value lies that the column sealer has, by the first column of the row; `nil`: anybody may read it.
+    init(
+        _ name: String, _ type: ColumnType<Value>, isFixed: Bool = false, wiped: ColumnValue? = nil, seal: Seal? = nil,
+        _ get: @escaping @Sendable (Row) -> Value
+    ) {
+        self.name = name
+        self.type = type
+        self.get = get
+        self.isFixed = isFixed
+        self.wiped = wiped
+        self.seal = seal
+    }
+
+    func value(of row: Row) -> ColumnValue { type.write(get(row)) }
+
+    func read(_ value: ColumnValue) throws(StoreError) -> Value { try type.read(value, name) }
+}
+
+/// A column of whatever type, for the list of a table.
+protocol TableColumn<Row>: Sendable {
+    associatedtype Row
+    typealias Seal = @Sendable (Int64) -> ColumnSealer.AssociatedData
+
+    var name: String { get }
+    var isFixed: Bool { get }
+    var wiped: ColumnValue? { get }
+    var seal: Seal? { get }
+    func value(of row: Row) -> ColumnValue
+}
+
+// MARK: Types
+
+extension ColumnType<Int64> {
+    static let integer = ColumnType(write: { .integer($0) }, read: { value, _ in value.integer ?? 0 })
+}
+
+extension ColumnType<Int64?> {
+    static let optionalInteger = ColumnType(
+        write: { $0.map { .integer($0) } ?? .null }, read: { value, _ in value.integer })
+}
+
+extension ColumnType<Int> {
+    static let int = ColumnType(write: { .integer(Int64($0)) }, read: { value, _ in Int(value.integer ?? 0) })
+}
+
+extension ColumnType<Int?> {
+    static let optionalInt = ColumnType(
+        write: { $0.map { .integer(Int64($0)) } ?? .null }, read: { value, _ in value.integer.map { Int($0) } })
+}
+
+extension ColumnType<Double?> {
+    static let optionalReal = ColumnType(write: { $0.map { .real($0) } ?? .null }, read: { value, _ in value.real })
+}
+
+extension ColumnType<String> {
+    static let text = ColumnType(write: { .text($0) }, read: { value, _ in value.text ?? "" })
+}
+
+extension ColumnType<String?> {
+    static let optionalText = ColumnType(write: { $0.map { .text($0) } ?? .null }, read: { value, _ in value.text })
+}
+
+extension ColumnType<[UInt8]> {
+    static let blob = ColumnType(write: { .blob($0) }, read: { value, _ in value.blob ?? [] })
+}
+
+extension ColumnType<[UInt8]?> {
+    static let optionalBlob = ColumnType(write: { $0.map { .blob($0) } ?? .null }, read: { value, _ in value.blob })
+}
+
+extension ColumnType<[[UInt8]]> {
+    /// As `TextList` writes it.
+    static let blobs = ColumnType(
+        write: { .blob(TextList.encode($0)) },
+        read: { value, _ throws(StoreError) in try TextList.items(value.blob ?? []) })
+}
+
+extension ColumnType<[String]> {
+    /// As `TextList` writes it.
+    static let texts = list({ $0 }, { $0 })
+}
+
+extension ColumnType<[KeyValue]> {
+    /// As `TextList` writes it.
+    static let pairs = ColumnType(
+        write: { .text(TextList.encode($0)) },
+        read: { value, _ throws(StoreError) in try TextList.pairs(Array((value.text ?? "").utf8)) })
+}
+
+extension ColumnType<[KeyValue]?> {
+    static let optionalPairs = ColumnType(
+        write: { $0.map { .text(TextList.encode($0)) } ?? .null },
+        read: { value, _ throws(StoreError) in
+            guard let text = value.text else { return nil }
+            return try TextList.pairs(Array(text.utf8))
+        })
+}
+
+extension ColumnType where Value: RawRepresentable<String> & Sendable {
+    /// One of a few texts.
+    static var name: ColumnType {
+        ColumnType(
+            write: { .text($0.rawValue) },
+            read: { value, column throws(StoreError) in
+                try known(Value(rawValue: value.text ?? ""), column, value.text ?? "")
+            })
+    }
+}
+
+extension ColumnType where Value: RawRepresentable<Int> & Sendable {
+    /// One of a few numbers.
+    static var number: ColumnType {
+        ColumnType(
+            write: { .integer(Int64($0.rawValue)) },
+            read: { value, column throws(StoreError) in
+                let number = Int(value.integer ?? 0)
+                return try known(Value(rawValue: number), column, String(number))
+            })
+    }
+}
+
+extension ColumnType {
+    /// Texts that mean something, as `TextList` writes them.
+    static func list<Element>(
+        _ write: @escaping @Sendable (Element) -> String, _ read: @escaping @Sendable (String) -> Element?
+    ) -> ColumnType where Value == [Element] {
+        ColumnType(
+            write: { .text(TextList.encode($0.map(write))) },
+            read: { value, column throws(StoreError) in
+                try TextList.items(Array((value.text ?? "").utf8)).map { item throws(StoreError) in
+                    let text = String(decoding: item, as: UTF8.self)
+                    return try known(read(text), column, text)
+                }
+            })
+    }
+}
+
+extension ColumnValue {
+    var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
+    var real: Double? { if case .real(let value) = self { value } else { nil } }
+    var text: String? { if case .text(let value) = self { value } else { nil } }
+    var blob: [UInt8]? { if case .blob(let value) = self { value } else { nil } }
+}
+
+extension ColumnSealer {
+    /// Sealed, a text is written in base 64. There is nothing to seal of NULL.
+    func seal(_ value: ColumnValue, _ place: AssociatedData) throws(StoreError) -> ColumnValue {
+        switch value {
+        case .text(let text): .text(try seal(text: text, place))
+        case .blob(let bytes): .blob(try seal(bytes, place))
+        case .null, .integer, .real: value
+        }
+    }
+
+    func open(_ value: ColumnValue, _ place: AssociatedData) throws(StoreError) -> ColumnValue {
+        switch value {
+        case .text(let text): .text(String(decoding: try open(text: text, place), as: UTF8.self))
+        case .blob(let bytes): .blob(try open(bytes, place))
+        case .null, .integer, .real: value
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import HeraldCore
+
+/// The columns of `delegates`. A deleted delegate stays as a tombstone, wiped of what its owner told us.
+enum DelegateColumns {
+    typealias Of<Value> = Column<WebhookDelegate, Value>
+
+    static let key = Of("key", .integer, isFixed: true) { $0.key }
+    static let app = Of("app", .integer, isFixed: true) { $0.app.rawValue }
+    static let id = Of("id", .text, isFixed: true) { $0.id }
+    static let start = Of("start", .integer, isFixed: true) { $0.start }
+    static let createdAt = Of("created_at", .integer, isFixed: true) { $0.createdAt }
+    static let updatedAt = Of("updated_at", .integer) { $0.updatedAt }
+    static let version = Of("version", .integer) { $0.version }
+
+    static let status = Of("status", .name) { $0.status }
+    static let statusReason = Of("status_reason", .optionalText, wiped: .null) { $0.state.statusReason }
+    static let expiresAt = Of("expires_at", .optionalInteger) { $0.state.expiresAt }
+    static let failingSince = Of("failing_since", .optionalInteger) { $0.state.failingSince }
+    static let secrets = Of("secrets", .blobs, wiped: .blob([]), seal: ColumnSealer.AssociatedData.secrets) {
+        $0.state.secrets.map(\.secret.bytes)
+    }
+    /// The scheme of each secret and when it expires, empty for never. NULL, before schema version 2: one scheme, and no end.
+    static let secretTerms = Of("secret_terms", .optionalPairs, wiped: .null) {
+        $0.state.secrets.map { KeyValue($0.secret.scheme.rawValue, $0.expiresAt.map(String.init) ?? "") }
+    }
+
+    /// Sealed, the same text is another each time: that no two of an app have one URL only the registry knows then.
+    static let url = Of("url", .text, wiped: .text(""), seal: ColumnSealer.AssociatedData.url) { $0.settings.url }
+    static let events = Of("events", .list({ $0.text }, { EventPattern($0) }), wiped: .text("")) { $0.settings.events }
+    static let subjects = Of("subjects", .texts, wiped: .text("")) { $0.settings.subjects }
+    static let description = Of("description", .text, wiped: .text("")) { $0.settings.description }
+    static let metadata = Of("metadata", .pairs, wiped: .text("")) { $0.settings.metadata }
+    static let headers = Of("headers", .pairs, wiped: .text(""), seal: ColumnSealer.AssociatedData.headers) {
+        $0.settings.headers
+    }
+    static let maxInFlight = Of("max_in_flight", .int) { $0.settings.maxInFlight }
+    static let timeoutSeconds = Of("timeout_seconds", .int) { $0.settings.timeoutSeconds }
+    static let retrySchedule = Of("retry_schedule", .list({ $0.description }, { Double($0) }), wiped: .text("")) {
+        $0.settings.retrySchedule
+    }
+    static let filter = Of("filter", .filter, wiped: .null) { $0.settings.filter }
+    static let format = Of("format", .name) { $0.settings.format }
+    static let ordering = Of("ordering", .name) { $0.settings.ordering }
+    static let rateLimit = Of("rate_limit", .optionalReal) { $0.settings.rateLimit }
+    static let leaseSeconds = Of("lease_seconds", .optionalInt) { $0.settings.leaseSeconds }
+    static let verification = Of("verification", .name) { $0.settings.verification }
+    static let httpVersion = Of("http_version", .name) { $0.settings.httpVersion }
+    static let tls = Of("tls", .optionalPairs, wiped: .null, seal: ColumnSealer.AssociatedData.tls) {
+        $0.settings.tls.pairs
+    }
+
+    static let table = RowTable<WebhookDelegate>(
+        "delegates",
+        [
+            key, app, id, start, createdAt, updatedAt, version, status, statusReason, expiresAt, failingSince, secrets,
+            secretTerms, url, events, subjects, description, metadata, headers, maxInFlight, timeoutSeconds,
+            retrySchedule, filter, format, ordering, rateLimit, leaseSeconds, verification, httpVersion, tls,
+        ])
+}
+
+extension WebhookDelegate {
+    static let columns = DelegateColumns.table.list
+
+    convenience init(_ statement: Statement, _ columnSealer: ColumnSealer) throws(StoreError) {
+        typealias Columns = DelegateColumns
+        let row = Columns.table.row(statement, columnSealer)
+        let state = State(
+            settings: try WebhookSettings(row), status: try row(Columns.status),
+            statusReason: try row(Columns.statusReason), secrets: try DelegateSecret.all(row),
+            expiresAt: try row(Columns.expiresAt), failingSince: try row(Columns.failingSince))
+        self.init(
+            app: AppKey(rawValue: try row(Columns.app)), key: try row(Columns.key), id: try row(Columns.id),
+            state: state,
+            start: try row(Columns.start), createdAt: try row(Columns.createdAt), updatedAt: try row(Columns.updatedAt),
+            version: try row(Columns.version))
+    }
+}
+
+extension WebhookSettings {
+    fileprivate init(_ row: StoredRow<WebhookDelegate>) throws(StoreError) {
+        typealias Columns = DelegateColumns
+        self.init(
+            url: try row(Columns.url), events: try row(Columns.events), subjects: try row(Columns.subjects),
+            description: try row(Columns.description), metadata: try row(Columns.metadata),
+            headers: try row(Columns.headers), maxInFlight: try row(Columns.maxInFlight),
+            timeoutSeconds: try row(Columns.timeoutSeconds), retrySchedule: try row(Columns.retrySchedule))
+        filter = try row(Columns.filter)
+        format = try row(Columns.format)
+        ordering = try row(Columns.ordering)
+        rateLimit = try row(Columns.rateLimit)
+        leaseSeconds = try row(Columns.leaseSeconds)
+        verification = try row(Columns.verification)
+        httpVersion = try row(Columns.httpVersion)
+        tls = try row(Columns.tls).map { TLSSettings($0) } ?? TLSSettings()
+    }
+}
+
+extension ColumnType<ContentFilter?> {
+    fileprivate static let filter = ColumnType(
+        write: { $0.map { .text(String(decoding: $0.text, as: UTF8.self)) } ?? .null },
+        read: { value, column throws(StoreError) in
+            guard let text = value.text else { return nil }
+            return try known(ContentFilter(text: Array(text.utf8)), column, text)
+        })
+}
+
+extension TLSSettings {
+    /// `nil` when nothing is asked for.
+    fileprivate var pairs: [KeyValue]? {
+        if isEmpty { return nil }
+        let all = [("ca", authorities), ("pin", pin), ("certificate", clientCertificate), ("key", clientKey)]
+        return all.compactMap { name, value in value.map { KeyValue(name, $0) } }
+    }
+
+    fileprivate init(_ pairs: [KeyValue]) {
+        func value(_ name: String) -> String? { pairs.first { $0.key == name }?.value }
+        self.init(
+            authorities: value("ca"), pin: value("pin"), clientCertificate: value("certificate"),
+            clientKey: value("key"))
+    }
+}
+
+extension DelegateSecret {
+    fileprivate static func all(_ row: StoredRow<WebhookDelegate>) throws(StoreError) -> [DelegateSecret] {
+        let keys = try row(DelegateColumns.secrets)
+        guard let terms = try row(DelegateColumns.secretTerms) else {
+            return keys.map { DelegateSecret(SigningSecret(bytes: $0)) }
+        }
+        guard terms.count == keys.count else { throw TextList.unreadable }
+        return try zip(keys, terms).map { pair throws(StoreError) in
+            let scheme = try known(SigningSecret.Scheme(rawValue: pair.1.key), "signature", pair.1.key)
+            let end = pair.1.value
+            let expiresAt = end.isEmpty ? nil : try known(Int64(end), "time", end)
+            return DelegateSecret(SigningSecret(scheme, bytes: pair.0), expiresAt: expiresAt)
+        }
+    }
+}
