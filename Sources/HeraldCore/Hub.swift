@@ -192,6 +192,19 @@ public final class Hub: Sendable {
         if let refusal = intake.submit(command) { command.refuse(refusal) }
     }
 
+    // The same for apps that embed a hub, which do not see `StoreCommand`.
+
+    /// Registers, changes or removes webhooks. What the rules don't allow comes to `Outcome.invalid`.
+    public func change(_ write: RegistryWrite) { submit(write) }
+    /// Makes deliveries again, ends or replays them, or erases events.
+    public func manage(_ write: DeliveryWrite) { submit(write) }
+    /// Describes an event type, or forgets its description.
+    public func describe(_ write: EventTypeWrite) { submit(write) }
+    /// Makes, replaces or revokes keys.
+    public func administer(_ write: AccessWrite) { submit(write) }
+    /// Makes, changes or removes apps.
+    public func change(_ write: AppWrite) { submit(write) }
+
     /// Waits for the outcome of the first attempts of events that are about to be published; hand the result to
     /// `EventInput.Context`.
     /// - Parameters:
