@@ -59,12 +59,16 @@ let package = Package(
 #if os(Linux)
     package.products += [
         .executable(name: "herald", targets: ["HeraldCLI"]),
-        .library(name: "Herald", targets: ["Herald", "HeraldSQLite", "HeraldWebhooks"]),
+        .library(name: "Herald", targets: ["Herald"]),
     ]
 
     package.targets += [
         // What an app imports: the hub with a store and a sender. Knows how they are put together, and nothing of HTTP servers.
-        module("Herald", ["HeraldCore", "HeraldSQLite", "HeraldWebhooks"]),
+        module(
+            "Herald",
+            [
+                "Delegation", "HeraldCore", "HeraldCrypto", "HeraldRuntime", "HeraldSQLite", "HeraldWebhooks",
+            ]),
         // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
         module("HeraldCore", ["Delegation", "HeraldJSON", "HeraldRuntime"]),
         // EventStore on SQLite, the embedded default; secrets sealed. Knows SQL, not HTTP.
@@ -122,8 +126,7 @@ let package = Package(
         cLibrary("CHeraldNGHTTP2", "libnghttp2", "libnghttp2-dev"),
 
         // A service with a hub inside, run by a test.
-        example(
-            "EmbeddedHub", ["Delegation", "Herald", "HeraldJSON", "HeraldRuntime", "HeraldSQLite", "HeraldWebhooks"]),
+        example("EmbeddedHub", ["Delegation", "Herald"]),
 
         // What publishing costs before anything is stored; run by Benchmarks/run.
         .executableTarget(

@@ -33,7 +33,8 @@ final class Sink: Sendable {
                 state.count += 1
             }
         }
-        publication.completion(.done(publication.drafts.map { PostedEvent(event: $0.event, disposition: .accepted) }))
+        publication.completion(
+            .done(publication.drafts.map { PublishedEvent(event: $0.event, disposition: .accepted) }))
     }
 }
 

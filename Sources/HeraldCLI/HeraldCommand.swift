@@ -1,10 +1,11 @@
 import Glibc
+import HeraldCore
 import HeraldRuntime
 
 /// The command `herald`.
 @main
 struct HeraldCommand {
-    static let version = "0.1.0"
+    static let version = heraldVersion
 
     static func main() {
         // Before anything secret is read: keys come by files and by the environment.

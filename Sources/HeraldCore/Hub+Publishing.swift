@@ -1,13 +1,13 @@
 extension Hub {
-    /// Makes events durable and tells everyone.
+    /// Makes events durable and calls the delegates.
     /// - Returns: what became of each, in their order.
-    /// - Throws: `WriteRefusal`; nothing was posted then.
-    public func publish(_ drafts: [EventDraft]) async throws -> [PostedEvent] {
+    /// - Throws: `WriteRefusal`; nothing was published then.
+    package func publish(_ drafts: [EventDraft]) async throws(WriteRefusal) -> [PublishedEvent] {
         let result = await withCheckedContinuation { continuation in
             publish(Publication(drafts: drafts) { continuation.resume(returning: $0) })
         }
         switch result {
-        case .done(let posted): return posted
+        case .done(let published): return published
         case .refused(let refusal): throw refusal
         case .replayed: return []  // only with an idempotency key, and there is none
         }

@@ -1,28 +1,29 @@
-import Delegation
-public import HeraldJSON
-public import HeraldRuntime
+package import Delegation
+package import HeraldJSON
+package import HeraldRuntime
 import Synchronization
 
-/// Tells everyone who wants to know that something happened: the whole of Herald but for HTTP.
+/// Publishes events to delegates: webhooks, objects of the process, and those who follow the log.
 ///
-/// Publishing is: make the events durable, then invoke the delegates. The delegates are one multicast: the tail of recent
-/// events, the projections of auth status and app state, objects of the process, and the delivery loops, which tell the
-/// webhooks. Every method may be called from any thread; what is handed in as a closure says where it is called.
+/// Publishing is: make the events durable, then call the delegates. Every method may be called from any thread; the
+/// documentation of each closure says where it is called. A hub that nothing refers to stops by itself.
 public final class Hub: Sendable {
-    public let ids = ULIDGenerator()
-    public let secret: ServerSecret
-    public let clock: Clock
-    public let registry: Registry
-    public let catalogue: EventTypeCatalogue
-    public let keys: KeyRing
-    public let apps: AppCatalogue
-    public let sessions: SessionStore
-    public let usage: LogUsage
-    public let auth = AuthProjection()
-    public let appState: AppStateProjection
+    package let ids = ULIDGenerator()
+    package let secret: ServerSecret
+    package let clock: Clock
+    package let registry: Registry
+    package let catalogue: EventTypeCatalogue
+    package let keys: KeyRing
+    package let apps: AppCatalogue
+    package let sessions: SessionStore
+    package let usage: LogUsage
+    package let auth = AuthProjection()
+    package let appState: AppStateProjection
     /// What settings of webhooks may be.
-    public let rules: WebhookRules
+    package let rules: WebhookRules
     private let store: any EventStore
+    /// The recent events, the projections of auth status and app state, objects of the process, and the delivery loops, which
+    /// call the webhooks.
     private let delegates = MulticastDelegate<any EventDelegate>()
     private let inMemory = Mutex<[InMemoryDelegate]>([])
     let recentEvents: RecentEvents
@@ -39,7 +40,7 @@ public final class Hub: Sendable {
     /// - Parameters:
     ///   - makeSender: a sender for each delivery loop.
     ///   - onDurabilityLost: called on the writer's thread when the store can't say what is on disk: the process has to end.
-    public init(
+    package init(
         store: any EventStore, configuration: Configuration = Configuration(), clock: Clock = .system,
         onDurabilityLost: @escaping @Sendable (StoreError) -> Void, makeSender: () throws -> any CallbackSender
     ) throws {
@@ -90,6 +91,11 @@ public final class Hub: Sendable {
         try start(recovery)
     }
 
+    /// Objects that are called once the hub has stopped. One that is added later may miss the call: it asks `isStopping`.
+    package var stopObservers: MulticastDelegate<any StopObserver> { threads.observers }
+    /// Whether `stop` was called.
+    package var isStopping: Bool { threads.isStopping }
+
     /// A hub that nobody has stopped is stopped when nobody has it any more: attempts in flight are cut off, and made again
     /// by the next hub on the store.
     deinit { threads.stop(grace: 0) }
@@ -131,7 +137,8 @@ public final class Hub: Sendable {
 
     // MARK: Delegates in the process
 
-    /// Adds an object that is told about every event from now on. It is held weakly, and once however often it is added.
+    /// Adds an object that is called with every event from now on, on the writer's thread: see ``EventDelegate``. It is held
+    /// weakly, and once however often it is added.
     /// - Parameter description: what it is for, in a few words; shown in the list of delegates.
     public func addDelegate(_ delegate: any EventDelegate, description: String) {
         guard delegates.addDelegate(delegate) else { return }
@@ -143,6 +150,8 @@ public final class Hub: Sendable {
         inMemory.withLock { $0.append(entry) }
     }
 
+    /// Removes an object that was added; one that was not is ignored. A call that runs already on the writer's thread may
+    /// still end after this.
     public func removeDelegate(_ delegate: any EventDelegate) {
         delegates.removeDelegate(delegate)
         let identity = ObjectIdentifier(delegate)
@@ -150,7 +159,7 @@ public final class Hub: Sendable {
     }
 
     /// The objects of the process that are told, in the order of their registration.
-    public var inMemoryDelegates: [InMemoryDelegate] {
+    package var inMemoryDelegates: [InMemoryDelegate] {
         // To ask whether one lives takes a reference for a moment, and that may turn out to be the last: its deinit, which
         // may want to remove itself, must not run under the lock.
         let entries = inMemory.withLock { $0 }
@@ -163,13 +172,13 @@ public final class Hub: Sendable {
     // MARK: Writing
 
     /// Makes events durable and tells everyone. See `Publication` for who is answered when.
-    public func publish(_ publication: Publication) {
+    package func publish(_ publication: Publication) {
         if let refusal = submit(publication, { intake.submit($0) }) { publication.completion(.refused(refusal)) }
     }
 
     /// The same for one of several publications that are at hand: the writer may wait for the others until `flush`, which
     /// has to follow at once. What is committed together costs less.
-    public func enqueue(_ publication: Publication) {
+    package func enqueue(_ publication: Publication) {
         if let refusal = submit(publication, { intake.enqueue($0) }) { publication.completion(.refused(refusal)) }
     }
 
@@ -183,7 +192,7 @@ public final class Hub: Sendable {
     }
 
     /// All publications that were at hand are gathered.
-    public func flush() { intake.flush() }
+    package func flush() { intake.flush() }
 
     /// Has the writer perform a command: a change of the delegates, the deliveries, the event types, the keys or the apps. It
     /// answers who waits for it, on the writer's thread, or at once when it is refused.
@@ -195,15 +204,15 @@ public final class Hub: Sendable {
     // The same for apps that embed a hub, which do not see `StoreCommand`.
 
     /// Registers, changes or removes webhooks. What the rules don't allow comes to `Outcome.invalid`.
-    public func change(_ write: RegistryWrite) { submit(write) }
+    package func change(_ write: RegistryWrite) { submit(write) }
     /// Makes deliveries again, ends or replays them, or erases events.
-    public func manage(_ write: DeliveryWrite) { submit(write) }
+    package func manage(_ write: DeliveryWrite) { submit(write) }
     /// Describes an event type, or forgets its description.
-    public func describe(_ write: EventTypeWrite) { submit(write) }
+    package func describe(_ write: EventTypeWrite) { submit(write) }
     /// Makes, replaces or revokes keys.
-    public func administer(_ write: AccessWrite) { submit(write) }
+    package func administer(_ write: AccessWrite) { submit(write) }
     /// Makes, changes or removes apps.
-    public func change(_ write: AppWrite) { submit(write) }
+    package func change(_ write: AppWrite) { submit(write) }
 
     /// Waits for the outcome of the first attempts of events that are about to be published; hand the result to
     /// `EventInput.Context`.
@@ -211,7 +220,7 @@ public final class Hub: Sendable {
     ///   - events: how many will carry it, ≥ 1.
     ///   - seconds: how long to wait.
     ///   - completion: called once on some thread: with all outcomes, or with `nil` when the time is up; must not wait.
-    public func watch(
+    package func watch(
         events: Int, seconds: Int, completion: @escaping @Sendable ([DeliveryWatch.Report]?) -> Void
     ) -> DeliveryWatch {
         let watch = DeliveryWatch(events: events, loops: loops.count, completion: completion)
@@ -222,7 +231,7 @@ public final class Hub: Sendable {
     }
 
     /// Calls `body` once when the time is up, on a loop's thread; it must not wait.
-    public func after(seconds: Int, _ body: @escaping @Sendable () -> Void) {
+    package func after(seconds: Int, _ body: @escaping @Sendable () -> Void) {
         // A watch that no event carries can only expire.
         _ = watch(events: 1, seconds: seconds) { _ in body() }
     }
@@ -230,7 +239,7 @@ public final class Hub: Sendable {
     /// Calls a delegate now, outside its lane, with an event of the type `herald.test` that is in no log.
     /// - Parameter completion: called once on a loop's thread, must not wait; `nil`: the delegate is gone, or too much is
     ///   open already.
-    public func test(_ delegate: WebhookDelegate, completion: @escaping @Sendable (CallbackOutcome?) -> Void) {
+    package func test(_ delegate: WebhookDelegate, completion: @escaping @Sendable (CallbackOutcome?) -> Void) {
         loops.owner(of: delegate.key).post(.test(delegate.key, answer: completion))
     }
 
@@ -239,7 +248,7 @@ public final class Hub: Sendable {
     /// Who would be told of an event, and why the others would not; those in the process included. Looks at every
     /// delegate: not for a loop's thread.
     /// - Parameter budget: for all filters together. When it is spent, the answer means nothing.
-    public func explain(_ event: Event, within budget: inout WorkBudget) -> [DeliveryExplanation] {
+    package func explain(_ event: Event, within budget: inout WorkBudget) -> [DeliveryExplanation] {
         let view = EventView(event, within: budget)
         defer { budget = view.budget }
         var explanations: [DeliveryExplanation] = []
@@ -252,21 +261,21 @@ public final class Hub: Sendable {
     }
 
     /// What has been counted of a delegate's attempts and is not in the store yet.
-    public func currentStatistics(_ key: DelegateKey) -> [DeliveryStatistics] {
+    package func currentStatistics(_ key: DelegateKey) -> [DeliveryStatistics] {
         loops.owner(of: key).board.statistics(key)
     }
 
     /// Runs `body` on a reader's thread.
     /// - Returns: `false` when too many reads wait; `body` is not called then.
-    public func read(_ body: @escaping @Sendable (Result<any StoreReader, StoreError>) -> Void) -> Bool {
+    package func read(_ body: @escaping @Sendable (Result<any StoreReader, StoreError>) -> Void) -> Bool {
         readers.submit(body)
     }
 
     /// Whether events can be accepted. Any thread; cheap.
-    public func health() throws(StoreError) { try store.health() }
+    package func health() throws(StoreError) { try store.health() }
 
     /// The log after a position, as far as memory has it; `nil`: the store does. Any thread.
-    public func recentEvents(after sequence: LogPosition, limit: Int) -> EventBatch? {
+    package func recentEvents(after sequence: LogPosition, limit: Int) -> EventBatch? {
         switch recentEvents.slice(after: sequence, limit: limit) {
         case .events(let batch): batch
         case .end: EventBatch(first: sequence + 1, events: [])
@@ -274,28 +283,28 @@ public final class Hub: Sendable {
         }
     }
 
-    /// The last event of the log.
+    /// The position of the last event of the log; 0 before the first. Any thread.
     public var head: LogPosition { recentEvents.head }
 
     /// Where a webhook's lane stands, when there is something to tell.
-    public func lane(of key: DelegateKey) -> LaneSnapshots.Entry? { loops.owner(of: key).board.entry(key) }
+    package func lane(of key: DelegateKey) -> LaneSnapshots.Entry? { loops.owner(of: key).board.entry(key) }
 
     /// Whether what became of an event may not be in the store yet, for a webhook whose lane has nothing to tell.
-    public func isOnItsWay(_ sequence: LogPosition, to key: DelegateKey) -> Bool {
+    package func isOnItsWay(_ sequence: LogPosition, to key: DelegateKey) -> Bool {
         sequence > loops.owner(of: key).board.settled
     }
 
-    public var writerCounters: WriterCounters { writer.counters }
-    public var deliveryCounters: [DeliveryCounters] { loops.map(\.counters) }
-    public var laneBoards: [LaneSnapshots] { loops.map(\.board) }
-    public var intakeDepth: IntakeDepth { intake.depth }
+    package var writerCounters: WriterCounters { writer.counters }
+    package var deliveryCounters: [DeliveryCounters] { loops.map(\.counters) }
+    package var laneBoards: [LaneSnapshots] { loops.map(\.board) }
+    package var intakeDepth: IntakeDepth { intake.depth }
     /// Reads that wait for a reader's thread.
-    public var readsWaiting: Int { readers.waiting }
+    package var readsWaiting: Int { readers.waiting }
 
     // MARK: Stopping, in this order
 
     /// Publishers are refused from here on; who waits is still answered.
-    public func refusePublications() {
+    package func refusePublications() {
         keyUse.write()
         intake.refusePublications()
     }
@@ -303,7 +312,7 @@ public final class Hub: Sendable {
     /// Returns when everything that was submitted before is committed and answered.
     /// - Throws: `HubWaitError.onWriterThread` where it would wait for itself: in what the writer calls, which are delegates of
     ///   the process and completions of writes.
-    public func drain() throws(HubWaitError) {
+    package func drain() throws(HubWaitError) {
         if writer.isCaller { throw .onWriterThread }
         let done: Semaphore
         do throws(SystemError) {
@@ -317,14 +326,14 @@ public final class Hub: Sendable {
 
     /// Calls `body` once everything that was submitted before is committed and answered: on the writer's thread, or at once
     /// after the end. It must not wait. Any thread.
-    public func afterDraining(_ body: @escaping @Sendable () -> Void) { submit(Barrier(reached: body)) }
+    package func afterDraining(_ body: @escaping @Sendable () -> Void) { submit(Barrier(reached: body)) }
 
     /// Finishes what is in flight, writes the last checkpoint, and closes the store. The last call.
     ///
     /// Waits until that is done; where one of the hub's own threads calls, which are those of delegates and completions, it
     /// returns at once and the rest is done behind it.
     /// - Parameter grace: nanoseconds that attempts in flight get.
-    public func stop(grace: Int64) {
+    package func stop(grace: Int64) {
         refusePublications()
         threads.stop(grace: grace)
     }

@@ -1,4 +1,5 @@
-public import HeraldRuntime
+import Delegation
+package import HeraldRuntime
 import Synchronization
 
 /// The threads of a hub and what they work with: what has to end in order when the hub does, also when it is only dropped.
@@ -10,6 +11,7 @@ final class HubThreads: Sendable {
     let loops: [DeliveryLoop]
     private let clock: Clock
     private let isStopped = Atomic<Bool>(false)
+    let observers = MulticastDelegate<any StopObserver>()
 
     init(
         store: any EventStore, intake: Intake, writer: LogWriter, readers: ReaderPool, loops: [DeliveryLoop],
@@ -22,6 +24,8 @@ final class HubThreads: Sendable {
         self.loops = loops
         self.clock = clock
     }
+
+    var isStopping: Bool { isStopped.load(ordering: .acquiring) }
 
     /// Whether the caller is called by one of them, which can't wait for itself.
     var areCaller: Bool { writer.isCaller || readers.isCaller || loops.contains { $0.isCaller } }
@@ -46,16 +50,23 @@ final class HubThreads: Sendable {
         // Writer and readers wake loops: a sender is closed when both are gone.
         for loop in loops { loop.close() }
         store.close()
+        observers.invokeDelegates { $0.hubHasStopped() }
     }
 }
 
+/// Is called when a hub has stopped.
+package protocol StopObserver: AnyObject, Sendable {
+    /// The store is closed; no event comes any more. Any thread.
+    func hubHasStopped()
+}
+
 /// Why the hub can't wait.
-public enum HubWaitError: Error, CustomStringConvertible {
+package enum HubWaitError: Error, CustomStringConvertible {
     /// The caller is called by the store's writer, for which it would wait.
     case onWriterThread
     case system(SystemError)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .onWriterThread:
             "This is the thread of the store's writer, which can't wait for itself. Return from the delegate or completion "

@@ -82,8 +82,9 @@ extension WebhookSettings {
         self.init(
             url: try row(Columns.url), events: try row(Columns.events), subjects: try row(Columns.subjects),
             description: try row(Columns.description), metadata: try row(Columns.metadata),
-            headers: try row(Columns.headers), maxInFlight: try row(Columns.maxInFlight),
-            timeoutSeconds: try row(Columns.timeoutSeconds), retrySchedule: try row(Columns.retrySchedule))
+            headers: try row(Columns.headers), maxInFlight: try row(Columns.maxInFlight))
+        timeoutSeconds = try row(Columns.timeoutSeconds)
+        retrySchedule = try row(Columns.retrySchedule)
         filter = try row(Columns.filter)
         format = try row(Columns.format)
         ordering = try row(Columns.ordering)

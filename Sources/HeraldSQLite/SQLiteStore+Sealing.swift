@@ -1,5 +1,5 @@
-public import HeraldCore
-public import HeraldCrypto
+package import HeraldCore
+package import HeraldCrypto
 
 /// Whether a database is sealed, and how its key changes.
 extension SQLiteStore {
@@ -9,7 +9,7 @@ extension SQLiteStore {
     /// Seals all that is sealed under another key, or opens it for good (`to`: `nil`), in one transaction. The store must
     /// not be open.
     /// - Throws: `.inUse` while a server runs; `.sealed` when `from` is not its key.
-    public static func rewrap(folder path: String, from: Sealer?, to: Sealer?) throws(StoreError) {
+    package static func rewrap(folder path: String, from: Sealer?, to: Sealer?) throws(StoreError) {
         guard StoreFolder.holdsDatabase(path) else {
             throw .notWritable(path: path, reason: "there is no database in it")
         }

@@ -1,5 +1,5 @@
-public import HeraldCore
-public import HeraldCrypto
+package import HeraldCore
+package import HeraldCrypto
 import Synchronization
 
 /// The event store in one folder, on SQLite.
@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// Files: `herald.db`, its log `herald.db-wal` and index `herald.db-shm` while it is open, and `herald.lock`.
 // @unchecked: `writer` and `lock` belong to the writer's thread, as EventStore demands; all else is immutable or locked.
-public final class SQLiteStore: EventStore, @unchecked Sendable {
+package final class SQLiteStore: EventStore, @unchecked Sendable {
     private let folder: StoreFolder
     private let reserve: UInt64
     private let columnSealer: ColumnSealer
@@ -26,7 +26,7 @@ public final class SQLiteStore: EventStore, @unchecked Sendable {
     ///   - sealer: seals secrets, extra headers, URLs and remembered answers. Given for the first time, it seals what is there.
     ///     A database that is sealed opens with the same key only: else `StoreError.sealed`.
     ///   - reserve: with less room than this on the disk, `health` says full, while there still is some.
-    public init(folder: String, sealer: Sealer? = nil, reserve: UInt64 = 64 << 20) throws(StoreError) {
+    package init(folder: String, sealer: Sealer? = nil, reserve: UInt64 = 64 << 20) throws(StoreError) {
         self.folder = try StoreFolder(folder)
         self.reserve = reserve
         let lock = try LockFile(path: self.folder.lock)
@@ -39,12 +39,12 @@ public final class SQLiteStore: EventStore, @unchecked Sendable {
 
     deinit { close() }
 
-    public func recover() throws(StoreError) -> Recovery {
+    package func recover() throws(StoreError) -> Recovery {
         let writer = try openWriter()
         return try SQLiteStore.recovery(writer.connection, columnSealer, head: writer.head)
     }
 
-    public func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
+    package func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
         let writer = try openWriter()
         do {
             try writer.begin()
@@ -65,16 +65,16 @@ public final class SQLiteStore: EventStore, @unchecked Sendable {
         }
     }
 
-    public func makeReader() throws(StoreError) -> any StoreReader {
+    package func makeReader() throws(StoreError) -> any StoreReader {
         try Reader(path: folder.database, heads)
     }
 
-    public func health() throws(StoreError) {
+    package func health() throws(StoreError) {
         if let failure = failure.withLock({ $0 }) { throw failure }
         if try folder.freeBytes() < reserve { throw .full }
     }
 
-    public func close() {
+    package func close() {
         guard writer != nil else { return }
         // After a failed flush the file stays as it is.
         if failure.withLock({ $0 }) == nil { prepareToClose() }

@@ -2,8 +2,8 @@
 ///
 /// Who asks, with the address that is about to be dialled: the sender when a name was resolved, when a socket opens,
 /// and before a request goes out on a connection that was open already.
-public struct AddressGuard: Sendable {
-    public enum Verdict: Equatable, Sendable {
+package struct AddressGuard: Sendable {
+    package enum Verdict: Equatable, Sendable {
         case allowed
         /// `rule` says in words which rule said no: the detail of the attempt.
         case refused(rule: String)
@@ -25,7 +25,7 @@ public struct AddressGuard: Sendable {
     ///   - allowLoopback: whether 127.0.0.0/8 and ::1 are open.
     ///   - ownAddresses: where this process listens; never reached. 0.0.0.0 and :: stand for every local address.
     ///   - interfaces: the addresses of this machine, see `IPAddress.ofInterfaces`.
-    public init(
+    package init(
         allow: [NetworkRule] = [], deny: [NetworkRule] = [], allowHosts: [HostRule] = [], denyHosts: [HostRule] = [],
         allowLoopback: Bool = false,
         ownAddresses: [(address: IPAddress, port: UInt16)] = [], interfaces: [IPAddress] = []
@@ -40,7 +40,7 @@ public struct AddressGuard: Sendable {
     }
 
     /// - Parameter host: of the URL, when that is a name.
-    public func authorize(address: IPAddress, port: UInt16, host: String? = nil) -> Verdict {
+    package func authorize(address: IPAddress, port: UInt16, host: String? = nil) -> Verdict {
         let inner = address.translated ?? address.isatap ?? address.sixToFour
         for face in [address, inner].compactMap(\.self) {
             if isOwn(face, port) { return .refused(rule: "Herald's own address") }
@@ -58,7 +58,7 @@ public struct AddressGuard: Sendable {
     }
 
     /// What can be said of a URL before its name is resolved: at registration, a refused address is an error there.
-    public func authorize(_ url: CallbackURL) -> Verdict {
+    package func authorize(_ url: CallbackURL) -> Verdict {
         if let rule = denyHosts.first(where: { $0.matches(url.host) }) { return .refused(rule: "denied host \(rule)") }
         guard let address = url.address else { return .allowed }
         return authorize(address: address, port: url.port)

@@ -1,14 +1,14 @@
-public import HeraldCore
+package import HeraldCore
 import HeraldCrypto
 
 /// What the sender of callbacks says of a webhook's settings: its URL and what it asks of TLS. Any thread.
-public struct CallbackRules: Sendable {
+package struct CallbackRules: Sendable {
     private let addressGuard: AddressGuard
 
-    public init(_ addressGuard: AddressGuard) { self.addressGuard = addressGuard }
+    package init(_ addressGuard: AddressGuard) { self.addressGuard = addressGuard }
 
     /// Everything that is wrong, by the names of the HTTP API. Puts the URL into the form in which it is stored and compared.
-    public func problems(of settings: inout WebhookSettings) -> [FieldError] {
+    package func problems(of settings: inout WebhookSettings) -> [FieldError] {
         problems(ofURL: &settings.url) + Self.tlsProblems(of: settings)
     }
 
@@ -74,7 +74,7 @@ public struct CallbackRules: Sendable {
 }
 
 extension CurlSender {
-    public func problems(of settings: inout WebhookSettings) -> [FieldError] {
+    package func problems(of settings: inout WebhookSettings) -> [FieldError] {
         CallbackRules(configuration.addressGuard).problems(of: &settings)
     }
 }

@@ -5,19 +5,19 @@ import CHeraldCurl
 ///
 /// Parsed by libcurl alone, since it is libcurl that dials: no other parser reads all URLs the same way. Whether its
 /// address may be reached is the `AddressGuard`'s to say. Any thread.
-public struct CallbackURL: Equatable, Sendable {
-    public enum Scheme: String, Sendable { case http, https }
+package struct CallbackURL: Equatable, Sendable {
+    package enum Scheme: String, Sendable { case http, https }
 
-    public static let maxLength = 2048
+    package static let maxLength = 2048
 
     /// `HTTP://EXAMPLE.com:80/a` is `http://example.com/a`.
-    public let text: String
-    public let scheme: Scheme
+    package let text: String
+    package let scheme: Scheme
     /// Without the brackets of an IPv6 address.
-    public let host: String
-    public let port: UInt16
+    package let host: String
+    package let port: UInt16
     /// When the host is an address and no name.
-    public let address: IPAddress?
+    package let address: IPAddress?
 
     /// As it stands in the header `host`.
     var authority: String {
@@ -25,7 +25,7 @@ public struct CallbackURL: Equatable, Sendable {
         return port == (scheme == .https ? 443 : 80) ? host : "\(host):\(port)"
     }
 
-    public init(_ text: String) throws(CallbackURLError) {
+    package init(_ text: String) throws(CallbackURLError) {
         try Self.checkText(text)
         let parsed = try Self.parse(text)
         try Self.checkHost(parsed.host)
@@ -126,7 +126,7 @@ extension CallbackURL {
 }
 
 /// What is wrong with a URL, for the user who registers it.
-public enum CallbackURLError: Error, Equatable, Sendable, CustomStringConvertible {
+package enum CallbackURLError: Error, Equatable, Sendable, CustomStringConvertible {
     case tooLong
     case character
     case scheme
@@ -136,7 +136,7 @@ public enum CallbackURLError: Error, Equatable, Sendable, CustomStringConvertibl
     case port
     case malformed(String)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .tooLong: "must be at most \(CallbackURL.maxLength) characters long"
         case .character:

@@ -1,5 +1,5 @@
 import CHeraldCurl
-public import HeraldCore
+package import HeraldCore
 import HeraldRuntime
 
 extension CurlSender {
@@ -113,7 +113,7 @@ extension CurlSender {
         ended.append((callback.token, CallbackOutcome(verdict: verdict, duration: duration, transport: transport)))
     }
 
-    public func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {
+    package func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {
         guard !isClosed else { return }
         isClosed = true
         let now = Self.now()

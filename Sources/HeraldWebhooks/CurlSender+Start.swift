@@ -1,5 +1,5 @@
 import CHeraldCurl
-public import HeraldCore
+package import HeraldCore
 import HeraldRuntime
 
 /// A callback whose host is being looked up.
@@ -15,7 +15,7 @@ extension CurlSender {
     private static let lookupTime: Int64 = 5_000_000_000
     private static let maxIdleTargets = 4096
 
-    public func start(_ callback: Callback) {
+    package func start(_ callback: Callback) {
         guard !isClosed else { return }
         let now = Self.now()
         guard openCount < capacity else {

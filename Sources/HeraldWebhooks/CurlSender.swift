@@ -1,6 +1,6 @@
 import CHeraldCurl
-public import HeraldCore
-public import HeraldRuntime
+package import HeraldCore
+package import HeraldRuntime
 
 /// Sends callbacks by libcurl: a multi handle for each version of HTTP, one epoll, one thread.
 ///
@@ -12,30 +12,30 @@ public import HeraldRuntime
 /// `@unchecked Sendable`: one thread uses it at a time, which is the contract of `CallbackSender`; `wake`, the only
 /// call from elsewhere but `problems`, touches nothing but the `Wakeup`, which is `Sendable`; `problems` reads the
 /// configuration, which never changes.
-public final class CurlSender: CallbackSender, @unchecked Sendable {
-    public struct Configuration: Sendable {
+package final class CurlSender: CallbackSender, @unchecked Sendable {
+    package struct Configuration: Sendable {
         /// For `user-agent: Herald/<version>`.
-        public var version: String
-        public var addressGuard: AddressGuard
+        package var version: String
+        package var addressGuard: AddressGuard
         /// The CloudEvents `source` of events that came without one: a URI reference.
-        public var source = "/herald"
+        package var source = "/herald"
         /// Names this service in CloudEvents handshakes, and to the receivers that agreed: a host name.
-        public var origin = "herald"
+        package var origin = "herald"
         /// How many callbacks may be open at once.
-        public var capacity = 4096
+        package var capacity = 4096
         /// How many connections are kept, idle ones included: each is a descriptor. Twice as many as there are handles
         /// where this allows it, since a new connection costs four times as much as a request on an old one.
-        public var maxConnections = 2048
+        package var maxConnections = 2048
         /// A file of trusted certificates in place of the system's.
-        public var certificateAuthorities: String?
+        package var certificateAuthorities: String?
 
-        public init(version: String, addressGuard: AddressGuard) {
+        package init(version: String, addressGuard: AddressGuard) {
             self.version = version
             self.addressGuard = addressGuard
         }
     }
 
-    public let capacity: Int
+    package let capacity: Int
     let configuration: Configuration
     let clock: Clock
     let resolver: Resolver
@@ -65,7 +65,7 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
     /// - Parameters:
     ///   - resolver: shared by all senders of the process.
     ///   - clock: its `wall` dates the signatures. Waiting goes by the machine's monotonic clock, as libcurl's does.
-    public init(_ configuration: Configuration, resolver: Resolver, clock: Clock = .system) throws(CurlSenderError) {
+    package init(_ configuration: Configuration, resolver: Resolver, clock: Clock = .system) throws(CurlSenderError) {
         try CurlLibrary.prepare()
         self.configuration = configuration
         self.resolver = resolver
@@ -88,11 +88,11 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
         if !isClosed { close { _, _ in } }
     }
 
-    public func wake() {
+    package func wake() {
         wakeup.signal()
     }
 
-    public func poll(nanoseconds: Int64?, finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {
+    package func poll(nanoseconds: Int64?, finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {
         guard !isClosed else { return }
         var now = Self.now()
         let limit = nanoseconds.map { now.addingReportingOverflow(max($0, 0)) }
@@ -116,7 +116,7 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
 
     private var timerAt: Int64 { min(http1.timerAt, http2?.timerAt ?? .max) }
 
-    public func slept(asOf now: Int64) -> Int64 { sleptNanoseconds }
+    package func slept(asOf now: Int64) -> Int64 { sleptNanoseconds }
 
     /// Sleeps until something is ready, for that many nanoseconds at most, and tells libcurl.
     private func wait(_ nanoseconds: Int64, since start: Int64) {
@@ -151,11 +151,11 @@ public final class CurlSender: CallbackSender, @unchecked Sendable {
     static func now() -> Int64 { Clock.system.monotonic() }
 }
 
-public enum CurlSenderError: Error, CustomStringConvertible {
+package enum CurlSenderError: Error, CustomStringConvertible {
     case library(String)
     case system(SystemError)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .library(let reason): "libcurl can't be used: \(reason)."
         case .system(let error): "The HTTP sender can't start: \(error)."

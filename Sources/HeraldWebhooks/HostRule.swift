@@ -1,12 +1,12 @@
 /// A host, or all hosts below one: an entry of the lists that open and close hosts. Written `hooks.example` or
 /// `*.example`, which does not mean `example` itself.
-public struct HostRule: Hashable, Sendable, CustomStringConvertible {
+package struct HostRule: Hashable, Sendable, CustomStringConvertible {
     /// In lower case, without the star.
     private let name: String
     private let isSuffix: Bool
 
     /// `nil` when it is no name of a host.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         isSuffix = text.hasPrefix("*.")
         name = (isSuffix ? String(text.dropFirst()) : text).lowercased()
         // The one place that knows what a host is.
@@ -16,7 +16,7 @@ public struct HostRule: Hashable, Sendable, CustomStringConvertible {
     }
 
     /// - Parameter host: as `CallbackURL` has it.
-    public func matches(_ host: String) -> Bool { isSuffix ? host.hasSuffix(name) : host == name }
+    package func matches(_ host: String) -> Bool { isSuffix ? host.hasSuffix(name) : host == name }
 
-    public var description: String { isSuffix ? "*" + name : name }
+    package var description: String { isSuffix ? "*" + name : name }
 }

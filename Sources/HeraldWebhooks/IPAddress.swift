@@ -1,10 +1,10 @@
 import Glibc
 
 /// An IPv4 or IPv6 address, as a number.
-public struct IPAddress: Hashable, Sendable {
-    public enum Family: Hashable, Sendable { case v4, v6 }
+package struct IPAddress: Hashable, Sendable {
+    package enum Family: Hashable, Sendable { case v4, v6 }
 
-    public let family: Family
+    package let family: Family
     /// The first 64 bits of an IPv6 address; 0 for IPv4.
     let high: UInt64
     /// The last 64 bits; an IPv4 address is in the last 32.
@@ -23,7 +23,7 @@ public struct IPAddress: Hashable, Sendable {
     }
 
     /// - Parameter bytes: 4 or 16 bytes in network order; anything else is `nil`.
-    public init?(bytes: some Collection<UInt8>) {
+    package init?(bytes: some Collection<UInt8>) {
         let numbers = bytes.reduce(into: (high: UInt64(0), low: UInt64(0))) { numbers, byte in
             numbers.high = numbers.high << 8 | numbers.low >> 56
             numbers.low = numbers.low << 8 | UInt64(byte)
@@ -36,7 +36,7 @@ public struct IPAddress: Hashable, Sendable {
     }
 
     /// Dotted decimal with four parts, or IPv6 without brackets and zone.
-    public init?(_ text: String) {
+    package init?(_ text: String) {
         var bytes = [UInt8](repeating: 0, count: 16)
         if inet_pton(AF_INET, text, &bytes) == 1 {
             self.init(bytes: bytes.prefix(4))
@@ -59,7 +59,7 @@ public struct IPAddress: Hashable, Sendable {
 }
 
 extension IPAddress: CustomStringConvertible {
-    public var description: String {
+    package var description: String {
         var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
         _ = inet_ntop(family == .v4 ? AF_INET : AF_INET6, bytes, &text, socklen_t(text.count))
         return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)

@@ -4,7 +4,7 @@ import Glibc
 
 extension IPAddress {
     /// The addresses of this machine's network interfaces, now. Any thread.
-    public static func ofInterfaces() -> [IPAddress] {
+    package static func ofInterfaces() -> [IPAddress] {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return [] }
         defer { freeifaddrs(list) }

@@ -1,11 +1,11 @@
 /// A range of addresses, and a port when it is about that one alone: an entry of the lists that open and close networks.
 ///
 /// Written `10.1.0.0/16`, `10.1.2.3`, `10.1.2.3/32:8080`, `fd00::/8` or `[fd00::/8]:8080`.
-public struct NetworkRule: Hashable, Sendable {
-    public let base: IPAddress
+package struct NetworkRule: Hashable, Sendable {
+    package let base: IPAddress
     /// How many of the first bits count.
-    public let prefixLength: Int
-    public let port: UInt16?
+    package let prefixLength: Int
+    package let port: UInt16?
 
     init(_ base: IPAddress, _ prefixLength: Int, port: UInt16? = nil) {
         self.base = base
@@ -13,7 +13,7 @@ public struct NetworkRule: Hashable, Sendable {
         self.port = port
     }
 
-    public init(parsing text: String) throws(NetworkRuleError) {
+    package init(parsing text: String) throws(NetworkRuleError) {
         let (network, port) = try Self.split(text)
         let parts = network.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let base = IPAddress(String(parts[0])) else { throw .notAnAddress(text) }
@@ -48,7 +48,7 @@ public struct NetworkRule: Hashable, Sendable {
         return (network, port)
     }
 
-    public func contains(_ address: IPAddress) -> Bool {
+    package func contains(_ address: IPAddress) -> Bool {
         address.family == base.family && address.masked(to: prefixLength) == base
     }
 
@@ -59,7 +59,7 @@ public struct NetworkRule: Hashable, Sendable {
 }
 
 extension NetworkRule: CustomStringConvertible {
-    public var description: String {
+    package var description: String {
         let range = "\(base)/\(prefixLength)"
         guard let port else { return range }
         return base.family == .v4 ? "\(range):\(port)" : "[\(range)]:\(port)"
@@ -67,13 +67,13 @@ extension NetworkRule: CustomStringConvertible {
 }
 
 /// What is wrong with an entry, for the operator who wrote it.
-public enum NetworkRuleError: Error, Equatable, Sendable, CustomStringConvertible {
+package enum NetworkRuleError: Error, Equatable, Sendable, CustomStringConvertible {
     case notAnAddress(String)
     case prefixLength(String, most: Int)
     case bitsBeyondPrefix(String, suggestion: String)
     case port(String)
 
-    public var description: String {
+    package var description: String {
         switch self {
         case .notAnAddress(let text):
             "\"\(text)\" is not a network. Write an address or a range, as in 10.1.0.0/16, 10.1.2.3/32:8080 or [fd00::/8]:8080."

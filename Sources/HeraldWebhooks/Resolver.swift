@@ -1,5 +1,5 @@
 import Glibc
-public import HeraldRuntime
+package import HeraldRuntime
 import Synchronization
 
 /// Turns host names into addresses, on threads of its own: libcurl's own resolver can hold up a whole delivery loop.
@@ -9,9 +9,9 @@ import Synchronization
 /// the system gives up, which is why whoever waits has a deadline of its own.
 ///
 /// Its state is guarded by one lock, held for a few instructions.
-public final class Resolver: Sendable {
+package final class Resolver: Sendable {
     /// What a lookup found.
-    public enum Answer: Equatable, Sendable {
+    package enum Answer: Equatable, Sendable {
         /// At least one, in the order in which they should be tried.
         case addresses([IPAddress])
         /// Why there is none, for operators.
@@ -19,7 +19,7 @@ public final class Resolver: Sendable {
     }
 
     /// Blocks until there is an answer. Runs on the resolver's threads.
-    public typealias Lookup = @Sendable (_ host: String) -> Answer
+    package typealias Lookup = @Sendable (_ host: String) -> Answer
 
     /// An answer that comes later, in the mailbox of whoever asked.
     struct Reply: Sendable {
@@ -59,7 +59,7 @@ public final class Resolver: Sendable {
     /// - Parameters:
     ///   - threads: how many lookups run at once. They start when they are first needed.
     ///   - maxWaiting: how many hosts may wait for a thread; a lookup beyond that fails at once.
-    public init(
+    package init(
         threads: Int = 4, maxWaiting: Int = 1024, clock: Clock = .system, lookup: @escaping Lookup = systemLookup
     ) {
         self.maxThreads = threads
@@ -69,7 +69,7 @@ public final class Resolver: Sendable {
     }
 
     /// Ends the threads that sleep, the others after their lookup. Answers may still arrive.
-    public func close() {
+    package func close() {
         let idle = state.withLock { state in
             state.isClosed = true
             state.queue.removeAll()

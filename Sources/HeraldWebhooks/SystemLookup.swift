@@ -3,7 +3,7 @@ import CHeraldCurl
 import Glibc
 
 /// Asks the system: the hosts file, DNS, whatever `nsswitch.conf` says. Blocks.
-public let systemLookup: Resolver.Lookup = { host in
+package let systemLookup: Resolver.Lookup = { host in
     var hints = addrinfo()
     hints.ai_family = AF_UNSPEC
     hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

@@ -1,32 +1,24 @@
 import Herald
-import HeraldRuntime
-import HeraldSQLite
-import HeraldWebhooks
 
-/// Prints every event, once it is on disk.
-final class Printer: EventDelegate {
-    func published(_ batch: EventBatch) {
-        for event in batch.events { print(event.type, event.subject ?? "") }
-    }
+struct Order: Codable {
+    let total: Double
 }
 
-func embed(inFolder folder: String) async throws {
-    let sending = CurlSender.Configuration(version: "1.0", addressGuard: AddressGuard())
-    let resolver = Resolver()
-    let hub = try Hub(
-        store: SQLiteStore(folder: folder),
-        onDurabilityLost: { error in fatalError("It is unknown what is on disk: \(error)") },
-        makeSender: { try CurlSender(sending, resolver: resolver) })
+func embed(inFolder folder: String, calling url: String) async throws {
+    var options = Hub.Options()
+    options.allowsLoopback = true  // to try it with a receiver on this machine
+    let hub = try Hub.open(folder: folder, options: options)
 
-    let printer = Printer()
-    hub.addDelegate(printer, description: "Prints events")  // held weakly, as delegates are
+    let orders = EventSelection(events: [.prefix("order.")])
+    let printing = Task { [events = hub.events(matching: orders)] in
+        for try await entry in events { print(entry.position, entry.event.type, try entry.event.decode(Order.self)) }
+    }
+    let webhook = WebhookSettings(url: url, events: [.prefix("order.")])
+    try await hub.register(webhook, secret: SigningSecret(text: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"))
 
-    let now = hub.clock.wall()
-    let event = Event(
-        id: hub.ids.next("evt_", time: now), type: "order.placed", subject: "order:1001", time: now,
-        data: Array(#"{"total": 12.50}"#.utf8))
-    _ = try await hub.publish([EventDraft(event: event, mayExist: false)])  // returns once it is on disk
+    // Returns once it is on disk.
+    try await hub.publish("order.placed", subject: "order:1001", data: Order(total: 12.50))
 
-    hub.stop(grace: 5_000_000_000)  // nanoseconds for callbacks that are on their way
-    resolver.close()
+    await hub.stop(grace: .seconds(5))  // for callbacks that are on their way
+    try await printing.value
 }

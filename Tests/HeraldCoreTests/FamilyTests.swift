@@ -22,7 +22,7 @@ struct FamilyTests {
         }
 
         @discardableResult
-        func post(_ events: String...) async throws -> [PostedEvent] {
+        func post(_ events: String...) async throws -> [PublishedEvent] {
             var errors: [FieldError] = []
             let drafts = try events.compactMap { json in
                 EventInput.read(

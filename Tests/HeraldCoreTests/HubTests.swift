@@ -41,7 +41,7 @@ struct HubTests {
     @Test("an idempotency key replays the answer to the same request, and refuses another")
     func idempotentPosts() async throws {
         let bench = try HubBench()
-        func post(_ id: String, fingerprint: UInt8) async -> WriteResult<[PostedEvent]> {
+        func post(_ id: String, fingerprint: UInt8) async -> WriteResult<[PublishedEvent]> {
             await bench.publish(
                 [EventDraft(event: Event("a.x", id: id), mayExist: false)],
                 idempotency: Idempotency(key: IdempotencyKey(key: "k", fingerprint: [fingerprint])) { posted in

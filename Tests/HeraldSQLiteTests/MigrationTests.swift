@@ -61,8 +61,9 @@ struct MigrationTests {
         #expect((recovery.delegates.map(\.id), recovery.nextDelegateKey) == (["dlg_1"], 3))
         var settings = WebhookSettings(
             url: "https://example.com/", events: [.prefix("auth.")], subjects: ["user:1"], description: "shop",
-            metadata: [KeyValue("team", "a")], headers: [KeyValue("x-a", "b")], maxInFlight: 7, timeoutSeconds: 60,
-            retrySchedule: [0.1, 5])
+            metadata: [KeyValue("team", "a")], headers: [KeyValue("x-a", "b")], maxInFlight: 7)
+        settings.timeoutSeconds = 60
+        settings.retrySchedule = [0.1, 5]
         settings.format = .standard
         let secrets = ["abc", "defg"].map { DelegateSecret(SigningSecret(bytes: Array($0.utf8))) }
         let found = try #require(recovery.delegates.first)

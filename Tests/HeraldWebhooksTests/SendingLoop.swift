@@ -77,7 +77,8 @@ func delegate(
     secrets: [DelegateSecret] = [DelegateSecret(SigningSecret(bytes: secretBytes))],
     timeout: Int = 20, headers: [KeyValue] = [], change: (inout WebhookSettings) -> Void = { _ in }
 ) -> WebhookDelegate {
-    var settings = WebhookSettings(url: url, headers: headers, timeoutSeconds: timeout)
+    var settings = WebhookSettings(url: url, headers: headers)
+    settings.timeoutSeconds = timeout
     change(&settings)
     return WebhookDelegate(
         app: .default, key: key, id: "dlg_\(key)", state: .init(settings: settings, secrets: secrets), start: 0,

@@ -54,7 +54,7 @@ final class PostEndpoint: Sendable {
         let posting = Posting(call, input, waiting)
         if input.drafts.isEmpty { return posting.accept() }
         // Most posts have no key: no closure is made for them.
-        let idempotency: Idempotency<[PostedEvent]>? =
+        let idempotency: Idempotency<[PublishedEvent]>? =
             call.request.head.has("Idempotency-Key")
             ? try call.idempotency(of: body) { posting.answer.response($0) } : nil
         var completion = posting.finishAlone
@@ -148,7 +148,7 @@ private final class Posting: Sendable {
     func accept() { call.responder.send(accepted) }
 
     /// - Parameter reports: of all deliveries, for which the client has waited; `nil`: the time is up.
-    func accept(_ posted: [PostedEvent], _ reports: [DeliveryWatch.Report]?, _ repetitions: Repetitions?) {
+    func accept(_ posted: [PublishedEvent], _ reports: [DeliveryWatch.Report]?, _ repetitions: Repetitions?) {
         // What is stored for the idempotency key.
         let provisional = answer.response(posted)
         guard let reports, let waiting else { return end(provisional, repetitions) }
@@ -164,10 +164,10 @@ private final class Posting: Sendable {
     }
 
     /// The writer's thread. Of a request without a key.
-    @Sendable func finishAlone(_ result: WriteResult<[PostedEvent]>) { finish(result, nil) }
+    @Sendable func finishAlone(_ result: WriteResult<[PublishedEvent]>) { finish(result, nil) }
 
     /// The writer's thread.
-    func finish(_ result: WriteResult<[PostedEvent]>, _ repetitions: Repetitions?) {
+    func finish(_ result: WriteResult<[PublishedEvent]>, _ repetitions: Repetitions?) {
         switch result {
         case .done(let posted) where posted.allSatisfy { $0.disposition == .accepted }:
             // Whoever waits is answered when all were told, or the time is up.
@@ -234,11 +234,11 @@ private final class OpenWaits: Sendable {
 ///
 /// Any thread; the lock guards what has happened so far.
 private final class WaitingPost: Sendable {
-    typealias Handler = @Sendable ([PostedEvent], [DeliveryWatch.Report]?) -> Void
+    typealias Handler = @Sendable ([PublishedEvent], [DeliveryWatch.Report]?) -> Void
 
     private struct State {
         var handler: Handler?
-        var posted: [PostedEvent]?
+        var posted: [PublishedEvent]?
         /// All delegates were told, or the time is up.
         var isOver = false
         var reports: [DeliveryWatch.Report]?
@@ -264,7 +264,7 @@ private final class WaitingPost: Sendable {
     func answer(_ body: @escaping Handler) { state.withLock { $0.handler = body } }
 
     /// The events are on disk. A delegate may have been told of them already.
-    func committed(_ posted: [PostedEvent]) { change { $0.posted = posted } }
+    func committed(_ posted: [PublishedEvent]) { change { $0.posted = posted } }
 
     /// The request was answered otherwise.
     func giveUp() { state.withLock { $0.handler = nil } }
@@ -278,7 +278,7 @@ private final class WaitingPost: Sendable {
         handler?(posted, reports)
     }
 
-    private typealias Ended = (Handler?, [PostedEvent], [DeliveryWatch.Report]?)
+    private typealias Ended = (Handler?, [PublishedEvent], [DeliveryWatch.Report]?)
 }
 
 /// The answer to a post.
@@ -294,19 +294,19 @@ private struct PostAnswer: Sendable {
     /// 202 once it is durable; 200 when there is nobody to tell of anything.
     func response(accepting drafts: [EventDraft]) -> Response {
         response(drafts.isEmpty ? 200 : 202, drafts.count) {
-            PostedEvent(event: drafts[$0].event, disposition: .accepted)
+            PublishedEvent(event: drafts[$0].event, disposition: .accepted)
         }
     }
 
     /// 200 when all of it had been posted before.
-    func response(_ posted: [PostedEvent]) -> Response {
+    func response(_ posted: [PublishedEvent]) -> Response {
         response(posted.allSatisfy { $0.disposition == .existed } ? 200 : 202, posted.count) { posted[$0] }
     }
 
     /// 200: all delegates have been told.
     /// - Parameter reports: the first attempts of all deliveries.
     func response(
-        _ posted: [PostedEvent], _ reports: [DeliveryWatch.Report], _ waiting: WaitingPost
+        _ posted: [PublishedEvent], _ reports: [DeliveryWatch.Report], _ waiting: WaitingPost
     ) -> Response {
         var response = response(200, posted.count, reports) { posted[$0] }
         response.headers.append(.init("Preference-Applied", "wait=\(waiting.seconds)"))
@@ -314,7 +314,7 @@ private struct PostAnswer: Sendable {
     }
 
     private func response(
-        _ status: Int, _ count: Int, _ reports: [DeliveryWatch.Report]? = nil, _ posted: (Int) -> PostedEvent
+        _ status: Int, _ count: Int, _ reports: [DeliveryWatch.Report]? = nil, _ posted: (Int) -> PublishedEvent
     ) -> Response {
         let byEvent = reports.map { Dictionary(grouping: $0, by: \.event.id) }
         var json = JSONWriter(capacity: 256 * count)

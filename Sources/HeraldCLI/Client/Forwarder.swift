@@ -34,7 +34,8 @@ final class Forwarder {
         let given: String? = if let text = call["secret"] { text } else { try DelegateField.secret(call) }
         let secret = try Self.secret(given)
         madeSecret = given == nil ? SecretText.print(secret) : nil
-        let settings = WebhookSettings(url: try Self.url(call), timeoutSeconds: Self.timeoutSeconds)
+        var settings = WebhookSettings(url: try Self.url(call))
+        settings.timeoutSeconds = Self.timeoutSeconds
         delegate = WebhookDelegate(
             app: .default, key: 1, id: "listen",
             state: .init(settings: settings, secrets: [DelegateSecret(SigningSecret(bytes: secret))]), start: 0,

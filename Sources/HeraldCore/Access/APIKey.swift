@@ -1,23 +1,23 @@
 /// A key that lets a program in: all that is known of it. Its text is shown to whoever makes it, and kept nowhere.
-public struct APIKey: Equatable, Sendable {
-    public let app: AppKey
+package struct APIKey: Equatable, Sendable {
+    package let app: AppKey
     /// `key_` and a ULID, whose characters are the public part of the text.
-    public let id: String
-    public let name: String
+    package let id: String
+    package let name: String
     /// At least one, each once.
-    public let scopes: [Scope]
+    package let scopes: [Scope]
     /// SHA-256 of the whole text.
-    public let digest: [UInt8]
+    package let digest: [UInt8]
     /// Milliseconds since 1970 UTC, like all times here.
-    public let createdAt: Int64
+    package let createdAt: Int64
     /// It lets nobody in from then on; `nil`: no end.
-    public var expiresAt: Int64?
+    package var expiresAt: Int64?
     /// As it was last written; a minute behind at most while the process lives. `nil`: never.
-    public var lastUsedAt: Int64?
+    package var lastUsedAt: Int64?
     /// Requests that it may make in a second, ≥ 1; `nil`: what the server allows each key.
-    public var requestsPerSecond: Int?
+    package var requestsPerSecond: Int?
 
-    public init(
+    package init(
         app: AppKey = .default, id: String, name: String, scopes: [Scope], digest: [UInt8], createdAt: Int64,
         expiresAt: Int64? = nil, lastUsedAt: Int64? = nil, requestsPerSecond: Int? = nil
     ) {
@@ -32,15 +32,15 @@ public struct APIKey: Equatable, Sendable {
         self.requestsPerSecond = requestsPerSecond
     }
 
-    public func isValid(at time: Int64) -> Bool { expiresAt.map { time < $0 } ?? true }
+    package func isValid(at time: Int64) -> Bool { expiresAt.map { time < $0 } ?? true }
 }
 
 extension APIKey {
-    public static let maxNameCharacters = 256
-    public static let requestsPerSecondRange: ClosedRange<Int> = 1...1_000_000
+    package static let maxNameCharacters = 256
+    package static let requestsPerSecondRange: ClosedRange<Int> = 1...1_000_000
 
     /// Everything that is wrong, by the names of the HTTP API.
-    public var problems: [FieldError] {
+    package var problems: [FieldError] {
         var errors: [FieldError] = []
         if name.unicodeScalars.count > Self.maxNameCharacters {
             errors.append(FieldError("/name", "must be a string of at most \(Self.maxNameCharacters) characters"))

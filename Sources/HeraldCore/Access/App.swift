@@ -1,17 +1,17 @@
 /// A tenant: everything belongs to exactly one, and sees nothing of the others. `default` is always there.
-public struct App: Equatable, Sendable {
+package struct App: Equatable, Sendable {
     /// What an operator can say of it.
-    public struct Settings: Equatable, Sendable {
+    package struct Settings: Equatable, Sendable {
         /// 1–64 of `[a-z0-9_-]`; of one app only.
-        public var name: String
+        package var name: String
         /// Webhooks that it may have; `nil`: any number.
-        public var maxDelegates: Int?
+        package var maxDelegates: Int?
         /// Events that it may post in a second, and at once; `nil`: any number.
-        public var eventsPerSecond: Int?
+        package var eventsPerSecond: Int?
         /// Bytes that its events may take (`Event.storedBytes`); `nil`: any number.
-        public var maxStoredBytes: Int64?
+        package var maxStoredBytes: Int64?
 
-        public init(
+        package init(
             name: String, maxDelegates: Int? = nil, eventsPerSecond: Int? = nil, maxStoredBytes: Int64? = nil
         ) {
             self.name = name
@@ -22,17 +22,17 @@ public struct App: Equatable, Sendable {
     }
 
     /// Never given to another one, not even when it is deleted.
-    public let key: AppKey
+    package let key: AppKey
     /// `app_` and a ULID.
-    public let id: String
-    public let settings: Settings
+    package let id: String
+    package let settings: Settings
     /// Milliseconds since 1970 UTC.
-    public let createdAt: Int64
-    public let updatedAt: Int64
+    package let createdAt: Int64
+    package let updatedAt: Int64
     /// Counts the changes; the base of the `ETag`.
-    public let version: Int64
+    package let version: Int64
 
-    public init(
+    package init(
         key: AppKey, id: String, settings: Settings, createdAt: Int64, updatedAt: Int64, version: Int64
     ) {
         self.key = key
@@ -44,18 +44,18 @@ public struct App: Equatable, Sendable {
     }
 
     /// The one that is there without having been made.
-    public static let `default` = App(
+    package static let `default` = App(
         key: .default, id: "app_00000000000000000000000000", settings: Settings(name: "default"), createdAt: 0,
         updatedAt: 0, version: 1)
 }
 
 extension App.Settings {
-    public static let maxDelegatesRange: ClosedRange<Int> = 0...1_000_000
-    public static let eventsPerSecondRange: ClosedRange<Int> = 1...1_000_000
-    public static let maxStoredBytesRange: ClosedRange<Int64> = 0...1_000_000_000_000_000
+    package static let maxDelegatesRange: ClosedRange<Int> = 0...1_000_000
+    package static let eventsPerSecondRange: ClosedRange<Int> = 1...1_000_000
+    package static let maxStoredBytesRange: ClosedRange<Int64> = 0...1_000_000_000_000_000
 
     /// Everything that is wrong, by the names of the HTTP API.
-    public var problems: [FieldError] {
+    package var problems: [FieldError] {
         var errors: [FieldError] = []
         func check<Number: Comparable>(_ number: Number?, _ range: ClosedRange<Number>, _ pointer: String) {
             guard let number, !range.contains(number) else { return }

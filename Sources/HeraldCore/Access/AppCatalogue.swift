@@ -3,7 +3,7 @@ import Synchronization
 /// The apps in memory. The store has the durable copy.
 ///
 /// The writer's thread changes it, after the commit; any thread reads.
-public final class AppCatalogue: Sendable {
+package final class AppCatalogue: Sendable {
     private struct Entries {
         var byKey: [AppKey: App] = [:]
         /// By id and by name.
@@ -37,15 +37,15 @@ public final class AppCatalogue: Sendable {
             entries.byKey.values.contains { $0.settings.maxStoredBytes != nil }, ordering: .relaxed)
     }
 
-    public subscript(key: AppKey) -> App? { entries.withLock { $0.byKey[key] } }
+    package subscript(key: AppKey) -> App? { entries.withLock { $0.byKey[key] } }
 
     /// - Parameter word: an id or a name.
-    public func find(_ word: String) -> App? {
+    package func find(_ word: String) -> App? {
         entries.withLock { entries in entries.byWord[word].flatMap { entries.byKey[$0] } }
     }
 
     /// Newest first.
-    public var all: [App] { entries.withLock { Array($0.byKey.values) }.sorted { $0.id > $1.id } }
+    package var all: [App] { entries.withLock { Array($0.byKey.values) }.sorted { $0.id > $1.id } }
 
     var count: Int { entries.withLock { $0.byKey.count } }
 

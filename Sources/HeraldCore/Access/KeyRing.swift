@@ -3,14 +3,14 @@ import Synchronization
 /// The keys in memory: what decides whether a request is let in. The store has the durable copy.
 ///
 /// The writer's thread changes it, after the commit; any thread reads.
-public final class KeyRing: Sendable {
+package final class KeyRing: Sendable {
     /// One key, when it was last used, and how often of late.
-    public final class Entry: Sendable {
-        public let key: APIKey
+    package final class Entry: Sendable {
+        package let key: APIKey
         /// What the key's scopes allow, worked out once.
-        public let scopes: Scopes
+        package let scopes: Scopes
         /// The same for all that the key becomes.
-        public let meter: RequestMeter
+        package let meter: RequestMeter
         private let used: Atomic<Int64>
 
         fileprivate init(_ key: APIKey, used: Int64, _ meter: RequestMeter = RequestMeter()) {
@@ -21,13 +21,13 @@ public final class KeyRing: Sendable {
         }
 
         /// Milliseconds since 1970 UTC; `nil`: never.
-        public var lastUsedAt: Int64? {
+        package var lastUsedAt: Int64? {
             let time = used.load(ordering: .relaxed)
             return time == 0 ? nil : time
         }
 
         /// Any thread; costs nothing that could be measured.
-        public func noteUse(at time: Int64) { used.store(time, ordering: .relaxed) }
+        package func noteUse(at time: Int64) { used.store(time, ordering: .relaxed) }
     }
 
     private struct Entries {
@@ -49,17 +49,17 @@ public final class KeyRing: Sendable {
     private static func name(_ id: String) -> ArraySlice<UInt8> { Array(id.utf8)[...].dropFirst(prefix.utf8.count) }
 
     /// Whether there are none at all, expired ones included.
-    public var isEmpty: Bool { entries.withLock { $0.byName.isEmpty } }
+    package var isEmpty: Bool { entries.withLock { $0.byName.isEmpty } }
 
     /// - Parameter name: the id without `key_`.
-    public func entry(named name: ArraySlice<UInt8>) -> Entry? { entries.withLock { $0.byName[name] } }
+    package func entry(named name: ArraySlice<UInt8>) -> Entry? { entries.withLock { $0.byName[name] } }
 
-    public func entry(id: String) -> Entry? {
+    package func entry(id: String) -> Entry? {
         id.hasPrefix(Self.prefix) ? entry(named: Self.name(id)) : nil
     }
 
     /// All of an app, newest first.
-    public func list(_ app: AppKey) -> [Entry] { all.filter { $0.key.app == app }.sorted { $0.key.id > $1.key.id } }
+    package func list(_ app: AppKey) -> [Entry] { all.filter { $0.key.app == app }.sorted { $0.key.id > $1.key.id } }
 
     var all: [Entry] { Array(entries.withLock { $0.byName }.values) }
 

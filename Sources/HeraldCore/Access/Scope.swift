@@ -1,5 +1,5 @@
 /// What a key allows.
-public enum Scope: String, CaseIterable, Sendable {
+package enum Scope: String, CaseIterable, Sendable {
     /// To post events, logins and states; nothing else.
     case publish
     /// To read everything of the app but its keys.
@@ -11,16 +11,16 @@ public enum Scope: String, CaseIterable, Sendable {
 }
 
 /// The scopes of a key, with those that they include.
-public struct Scopes: Equatable, Sendable {
+package struct Scopes: Equatable, Sendable {
     private let bits: UInt8
 
-    public init(_ scopes: some Sequence<Scope>) {
+    package init(_ scopes: some Sequence<Scope>) {
         bits = scopes.reduce(0) { $0 | $1.included }
     }
 
-    public static let all = Scopes([.admin])
+    package static let all = Scopes([.admin])
 
-    public func allow(_ scope: Scope) -> Bool { bits & scope.bit != 0 }
+    package func allow(_ scope: Scope) -> Bool { bits & scope.bit != 0 }
 }
 
 extension Scope {

@@ -1,7 +1,7 @@
 /// What lets somebody in for a while without showing a key: a session of the dashboard, or a link that opens one. Its text is
 /// kept nowhere.
-public struct Session: Equatable, Sendable {
-    public enum Kind: Int, Sendable {
+package struct Session: Equatable, Sendable {
+    package enum Kind: Int, Sendable {
         /// Of whoever has shown a key: may do what the key may.
         case session = 1
         /// To the dashboard of one app: opens any number of `portalSession`s.
@@ -10,15 +10,15 @@ public struct Session: Equatable, Sendable {
     }
 
     /// SHA-256 of the text.
-    public let digest: [UInt8]
-    public let kind: Kind
-    public let app: AppKey
+    package let digest: [UInt8]
+    package let kind: Kind
+    package let app: AppKey
     /// The id of the key that it comes from, and ends with; another word where that is none of the store's.
-    public let key: String
+    package let key: String
     /// Milliseconds since 1970 UTC.
-    public let expiresAt: Int64
+    package let expiresAt: Int64
 
-    public init(digest: [UInt8], kind: Kind, app: AppKey, key: String, expiresAt: Int64) {
+    package init(digest: [UInt8], kind: Kind, app: AppKey, key: String, expiresAt: Int64) {
         self.digest = digest
         self.kind = kind
         self.app = app
@@ -27,5 +27,5 @@ public struct Session: Equatable, Sendable {
     }
 
     /// Links, and sessions of both kinds: when there are more sessions, the one that would end first goes.
-    public static let limit = 10_000
+    package static let limit = 10_000
 }

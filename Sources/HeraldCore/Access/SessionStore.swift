@@ -3,7 +3,7 @@ import Synchronization
 /// The sessions in memory. The store has the durable copy.
 ///
 /// The writer's thread changes it, after the commit; any thread reads.
-public final class SessionStore: Sendable {
+package final class SessionStore: Sendable {
     private let sessions: Mutex<[[UInt8]: Session]>
 
     init(_ sessions: [Session]) {
@@ -11,15 +11,15 @@ public final class SessionStore: Sendable {
     }
 
     /// - Parameter digest: SHA-256 of a text.
-    public func find(_ digest: [UInt8], at time: Int64) -> Session? {
+    package func find(_ digest: [UInt8], at time: Int64) -> Session? {
         sessions.withLock { $0[digest] }.flatMap { time < $0.expiresAt ? $0 : nil }
     }
 
     /// Ends a session at once, whether the store has heard of it yet or not. Any thread.
-    public func remove(_ digest: [UInt8]) { sessions.withLock { $0[digest] = nil } }
+    package func remove(_ digest: [UInt8]) { sessions.withLock { $0[digest] = nil } }
 
     /// Keeps a session that the store could not take, until the process ends. Any thread.
-    public func keepInMemory(_ session: Session) {
+    package func keepInMemory(_ session: Session) {
         sessions.withLock { sessions in
             if sessions.count < 2 * Session.limit { sessions[session.digest] = session }
         }

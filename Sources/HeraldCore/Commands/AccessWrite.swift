@@ -1,8 +1,8 @@
 import HeraldRuntime
 
 /// A change of who is let in: what is asked for, and who waits for it.
-public struct AccessWrite: Sendable {
-    public enum Action: Sendable {
+package struct AccessWrite: Sendable {
+    package enum Action: Sendable {
         case addKey(APIKey)
         /// Makes another key with the same name, scopes and length of life; the old one ends `overlap` milliseconds later.
         case rotateKey(id: String, replacement: NewKey, overlap: Int64)
@@ -19,17 +19,17 @@ public struct AccessWrite: Sendable {
     }
 
     /// What is made outside: the digest is of a text that the writer never sees.
-    public struct NewKey: Sendable {
-        public let id: String
-        public let digest: [UInt8]
+    package struct NewKey: Sendable {
+        package let id: String
+        package let digest: [UInt8]
 
-        public init(id: String, digest: [UInt8]) {
+        package init(id: String, digest: [UInt8]) {
             self.id = id
             self.digest = digest
         }
     }
 
-    public enum Outcome: Sendable {
+    package enum Outcome: Sendable {
         case added(APIKey)
         case revoked(APIKey)
         case noted
@@ -43,24 +43,24 @@ public struct AccessWrite: Sendable {
     }
 
     /// Keys of one app. Those that ended more than `memory` ago make room.
-    public static let maxKeys = 1_000
+    package static let maxKeys = 1_000
     /// Milliseconds that an expired key stays in the list: 30 days.
     static let memory: Int64 = 30 * 86_400_000
 
     /// Whether a word names a key of the store.
     static func isKeyID(_ word: String) -> Bool { word.hasPrefix("key_") }
 
-    public let app: AppKey
+    package let app: AppKey
     /// An admin key that the store knows nothing of lets the operator in, whatever becomes of the others.
-    public let hasOperatorKey: Bool
-    public let action: Action
+    package let hasOperatorKey: Bool
+    package let action: Action
     /// For the audit log; `nil`: the process itself asks, which is not noted.
-    public let provenance: Provenance?
-    public let idempotency: Idempotency<Outcome>?
+    package let provenance: Provenance?
+    package let idempotency: Idempotency<Outcome>?
     /// Called once on the writer's thread (or at once, when it is refused); must not wait.
-    public let completion: @Sendable (WriteResult<Outcome>) -> Void
+    package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
-    public init(
+    package init(
         app: AppKey = .default, hasOperatorKey: Bool = false, action: Action, provenance: Provenance? = nil,
         idempotency: Idempotency<Outcome>? = nil,
         completion: @escaping @Sendable (WriteResult<Outcome>) -> Void

@@ -1,8 +1,8 @@
 import HeraldRuntime
 
 /// A change of the apps: what is asked for, and who waits for it.
-public struct AppWrite: Sendable {
-    public enum Action: Sendable {
+package struct AppWrite: Sendable {
+    package enum Action: Sendable {
         /// - Parameter id: `app_` and a ULID.
         case add(id: String, App.Settings)
         case update(id: String, ifVersion: Int64?, change: @Sendable (inout App.Settings) -> Void)
@@ -10,7 +10,7 @@ public struct AppWrite: Sendable {
         case remove(id: String, ifVersion: Int64?)
     }
 
-    public enum Outcome: Sendable {
+    package enum Outcome: Sendable {
         case added(App)
         case updated(App)
         case removed(App)
@@ -27,16 +27,16 @@ public struct AppWrite: Sendable {
         case invalid([FieldError])
     }
 
-    public static let maxApps = 1_000
+    package static let maxApps = 1_000
 
-    public let action: Action
+    package let action: Action
     /// For the audit log; `nil`: the process itself asks, which is not noted.
-    public let provenance: Provenance?
-    public let idempotency: Idempotency<Outcome>?
+    package let provenance: Provenance?
+    package let idempotency: Idempotency<Outcome>?
     /// Called once on the writer's thread (or at once, when it is refused); must not wait.
-    public let completion: @Sendable (WriteResult<Outcome>) -> Void
+    package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
-    public init(
+    package init(
         action: Action, provenance: Provenance? = nil, idempotency: Idempotency<Outcome>? = nil,
         completion: @escaping @Sendable (WriteResult<Outcome>) -> Void
     ) {

@@ -1,8 +1,8 @@
 import HeraldRuntime
 
 /// A change of what is delivered: what is asked for, and who waits for it.
-public struct DeliveryWrite: Sendable {
-    public enum Action: Sendable {
+package struct DeliveryWrite: Sendable {
+    package enum Action: Sendable {
         /// Makes deliveries again that have a row of their own, from the first attempt on.
         case redeliver(DeliveryQuery)
         /// Makes the deliveries of one event again: to one delegate, or to all that it was attempted to.
@@ -17,7 +17,7 @@ public struct DeliveryWrite: Sendable {
         case erase([LogPosition], subject: String?)
     }
 
-    public enum Outcome: Sendable {
+    package enum Outcome: Sendable {
         /// So many deliveries were changed.
         case count(Int)
         case replay(Replay)
@@ -29,21 +29,21 @@ public struct DeliveryWrite: Sendable {
     }
 
     /// Deliveries that one request changes at most.
-    public static let maxDeliveries = 10_000
+    package static let maxDeliveries = 10_000
     /// Events that one request erases at most.
-    public static let maxErased = 500
+    package static let maxErased = 500
     /// Replays of one delegate that have not ended.
-    public static let maxReplays = 8
+    package static let maxReplays = 8
 
-    public let app: AppKey
-    public let action: Action
+    package let app: AppKey
+    package let action: Action
     /// For the audit log; `nil`: the process itself asks, or it was noted before.
-    public let provenance: Provenance?
-    public let idempotency: Idempotency<Outcome>?
+    package let provenance: Provenance?
+    package let idempotency: Idempotency<Outcome>?
     /// Called once on the writer's thread (or at once, when it is refused); must not wait.
-    public let completion: @Sendable (WriteResult<Outcome>) -> Void
+    package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
-    public init(
+    package init(
         app: AppKey = .default, action: Action, provenance: Provenance? = nil,
         idempotency: Idempotency<Outcome>? = nil,
         completion: @escaping @Sendable (WriteResult<Outcome>) -> Void

@@ -1,26 +1,26 @@
-public import HeraldJSON
+package import HeraldJSON
 import HeraldRuntime
 
 /// A change of the catalogue of event types: what is asked for, and who waits for it.
-public struct EventTypeWrite: Sendable {
+package struct EventTypeWrite: Sendable {
     /// What a client says of a type.
-    public struct Description: Equatable, Sendable {
-        public var text = ""
+    package struct Description: Equatable, Sendable {
+        package var text = ""
         /// A JSON value.
-        public var example: [UInt8]?
+        package var example: [UInt8]?
         /// A JSON Schema.
-        public var schema: [UInt8]?
-        public var check = EventTypeRecord.Check.off
-        public init() {}
+        package var schema: [UInt8]?
+        package var check = EventTypeRecord.Check.off
+        package init() {}
     }
 
-    public enum Action: Sendable {
+    package enum Action: Sendable {
         /// Adds or replaces.
         case set(Description)
         case remove
     }
 
-    public enum Outcome: Sendable {
+    package enum Outcome: Sendable {
         case added(EventTypeRecord)
         case replaced(EventTypeRecord)
         case removed
@@ -32,19 +32,19 @@ public struct EventTypeWrite: Sendable {
     }
 
     /// Types of one app.
-    public static let maxTypes = 1_000
+    package static let maxTypes = 1_000
 
-    public let app: AppKey
-    public let type: String
+    package let app: AppKey
+    package let type: String
     /// Only this version; `nil`: any.
-    public let ifVersion: Int64?
-    public let action: Action
+    package let ifVersion: Int64?
+    package let action: Action
     /// For the audit log; `nil`: the process itself asks, which is not noted.
-    public let provenance: Provenance?
+    package let provenance: Provenance?
     /// Called once on the writer's thread (or at once, when it is refused); must not wait.
-    public let completion: @Sendable (WriteResult<Outcome>) -> Void
+    package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
-    public init(
+    package init(
         app: AppKey = .default, type: String, ifVersion: Int64? = nil, action: Action, provenance: Provenance? = nil,
         completion: @escaping @Sendable (WriteResult<Outcome>) -> Void
     ) {
@@ -58,11 +58,11 @@ public struct EventTypeWrite: Sendable {
 }
 
 extension EventTypeWrite {
-    public static let maxExampleBytes = 16_384
+    package static let maxExampleBytes = 16_384
     private static let maxTextCharacters = 2_048
 
     /// Everything that is wrong, by the names of the HTTP API. What a schema says, its compiler knows.
-    public var problems: [FieldError] {
+    package var problems: [FieldError] {
         guard case .set(let description) = action else { return [] }
         var errors: [FieldError] = []
         if let problem = EventInput.problem(ofType: type) { errors.append(FieldError("/type", problem)) }
@@ -87,7 +87,7 @@ extension EventTypeWrite {
     }
 
     /// As much as fits into a body; the size bounds it.
-    public static let limits = JSONLimits(values: 50_000, keyBytes: 1_024)
+    package static let limits = JSONLimits(values: 50_000, keyBytes: 1_024)
 
     private static func isJSON(_ text: [UInt8]) -> Bool { (try? JSONDocument(parsing: text, limits: limits)) != nil }
 }

@@ -7,7 +7,7 @@ extension LogWriter {
     ) throws(StoreError) {
         let completion = publication.completion
         if let idempotency = publication.idempotency,
-            let result: WriteResult<[PostedEvent]> = try earlier(idempotency.key, publication.app, transaction)
+            let result: WriteResult<[PublishedEvent]> = try earlier(idempotency.key, publication.app, transaction)
         {
             plan.answers.append { completion(result) }
             return
@@ -16,7 +16,7 @@ extension LogWriter {
             plan.answers.append { completion(.refused(refusal)) }
             return
         }
-        var posted: [PostedEvent] = []
+        var posted: [PublishedEvent] = []
         posted.reserveCapacity(publication.drafts.count)
         for draft in publication.drafts { posted.append(try post(draft, transaction, &plan)) }
         if let idempotency = publication.idempotency, let answer = idempotency.answer(posted) {
@@ -27,39 +27,39 @@ extension LogWriter {
 
     private func post(
         _ draft: EventDraft, _ transaction: any StoreTransaction, _ plan: inout Plan
-    ) throws(StoreError) -> PostedEvent {
+    ) throws(StoreError) -> PublishedEvent {
         var event = draft.event
         if draft.mayExist {
             try append(transaction, &plan)
             switch try search(event, transaction) {
             case .found(let first):
-                return PostedEvent(event: first, disposition: .existed, differences: first.differences(from: draft))
+                return PublishedEvent(event: first, disposition: .existed, differences: first.differences(from: draft))
             case .isNew(let named): event = named
             }
         }
         switch draft.family {
         case .none:
             append(event, &plan)
-            return PostedEvent(event: event, disposition: .accepted)
+            return PublishedEvent(event: event, disposition: .accepted)
         case .appState(let state, let onlyIfChanged, let ifMatch):
             let current = plan.families.appState(event.app)
             if let ifMatch, ifMatch != current?.eventID ?? AppState.unknownVersion {
-                return PostedEvent(event: event, disposition: .preconditionFailed)
+                return PublishedEvent(event: event, disposition: .preconditionFailed)
             }
             if onlyIfChanged, let current, current.state == state {
-                return PostedEvent(event: event, disposition: .unchanged)
+                return PublishedEvent(event: event, disposition: .unchanged)
             }
             let completed = AppStateFamily.withPrevious(event, current?.state)
             append(completed, &plan)
             let next = AppState(app: event.app, state: state, since: event.time, eventID: event.id)
             plan.families.set(next)
             try transaction.setAppState(next)
-            return PostedEvent(event: completed, disposition: .accepted)
+            return PublishedEvent(event: completed, disposition: .accepted)
         case .auth(let userID, let isLoggedIn, let user, let ifMatch):
             var current = plan.families.authStatus(event.app, userID)
             if current == nil { current = try transaction.authStatus(app: event.app, userID: userID) }
             if let ifMatch, ifMatch != current?.version ?? AuthStatus.unknownVersion {
-                return PostedEvent(event: event, disposition: .preconditionFailed)
+                return PublishedEvent(event: event, disposition: .preconditionFailed)
             }
             append(event, &plan)
             let next = AuthStatus.next(
@@ -71,7 +71,7 @@ extension LogWriter {
                 let id = ids.next("evt_", time: clock.wall(), of: event.app)
                 append(AuthFamily.statusChanged(next, id: id, cause: event), &plan)
             }
-            return PostedEvent(event: event, disposition: .accepted)
+            return PublishedEvent(event: event, disposition: .accepted)
         }
     }
 

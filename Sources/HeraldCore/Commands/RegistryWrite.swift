@@ -1,8 +1,8 @@
 import HeraldRuntime
 
 /// A change of the registry: what is asked for, and who waits for it.
-public struct RegistryWrite: Sendable {
-    public enum Action: Sendable {
+package struct RegistryWrite: Sendable {
+    package enum Action: Sendable {
         case register(Registration)
         /// Changes what may change. `ifVersion`: only this version of the delegate. `now`: milliseconds since 1970 UTC.
         case update(
@@ -13,23 +13,23 @@ public struct RegistryWrite: Sendable {
     }
 
     /// What a new delegate brings.
-    public struct Registration: Sendable {
-        public internal(set) var settings: WebhookSettings
-        public let secret: SigningSecret
+    package struct Registration: Sendable {
+        package internal(set) var settings: WebhookSettings
+        package let secret: SigningSecret
         /// The client brought the secret, so that another one makes another registration.
-        public var isOwnSecret = false
+        package var isOwnSecret = false
         /// It is told of events after this one; `nil`: of those to come.
-        public var start: LogPosition?
+        package var start: LogPosition?
         /// The current app state, and the auth status of the subjects, are sent first.
-        public var replaysCurrentState = false
+        package var replaysCurrentState = false
 
-        public init(settings: WebhookSettings, secret: SigningSecret) {
+        package init(settings: WebhookSettings, secret: SigningSecret) {
             self.settings = settings
             self.secret = secret
         }
     }
 
-    public enum Outcome: Sendable {
+    package enum Outcome: Sendable {
         case registered(WebhookDelegate)
         /// The same URL is registered with the same settings.
         case existed(WebhookDelegate)
@@ -47,20 +47,20 @@ public struct RegistryWrite: Sendable {
     }
 
     /// A change finds that it does not fit the settings that are there.
-    public struct InvalidSettings: Error {
-        public let errors: [FieldError]
-        public init(_ errors: [FieldError]) { self.errors = errors }
+    package struct InvalidSettings: Error {
+        package let errors: [FieldError]
+        package init(_ errors: [FieldError]) { self.errors = errors }
     }
 
-    public let app: AppKey
-    public let action: Action
+    package let app: AppKey
+    package let action: Action
     /// For the audit log; `nil`: the process itself asks, which is not noted.
-    public let provenance: Provenance?
-    public let idempotency: Idempotency<Outcome>?
+    package let provenance: Provenance?
+    package let idempotency: Idempotency<Outcome>?
     /// Called once on the writer's thread (or at once, when it is refused); must not wait.
-    public let completion: @Sendable (WriteResult<Outcome>) -> Void
+    package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
-    public init(
+    package init(
         app: AppKey = .default, action: Action, provenance: Provenance? = nil, idempotency: Idempotency<Outcome>? = nil,
         completion: @escaping @Sendable (WriteResult<Outcome>) -> Void
     ) {

@@ -1,5 +1,5 @@
 /// Which request headers a delegate may ask for: the rule where they are registered, and where they leave.
-public enum CallbackHeaderRules {
+package enum CallbackHeaderRules {
     /// What the service sets by itself, or what would change how the request is read.
     static let reserved: Set<String> = [
         "host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive",
@@ -10,7 +10,7 @@ public enum CallbackHeaderRules {
     static let maxValueBytes = 500
 
     /// What is wrong with a header, in words.
-    public static func problem(name: String, value: String) -> String? {
+    package static func problem(name: String, value: String) -> String? {
         guard (1...maxNameBytes).contains(name.utf8.count), name.utf8.allSatisfy(isTokenByte) else {
             return "must have a header name of 1 to \(maxNameBytes) letters, digits and !#$%&'*+-.^_`|~"
         }

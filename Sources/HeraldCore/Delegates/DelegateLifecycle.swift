@@ -34,7 +34,7 @@ public struct DelegateLifecycle: Equatable, Sendable {
     }
 
     /// What happens to a delegate. Times are milliseconds since 1970 UTC.
-    public enum Cause: Equatable, Sendable {
+    package enum Cause: Equatable, Sendable {
         // By request.
 
         /// Its settings are others than these were.
@@ -64,7 +64,7 @@ public struct DelegateLifecycle: Equatable, Sendable {
     }
 
     /// What is to be done about a cause.
-    public enum Consequence: Equatable, Sendable {
+    package enum Consequence: Equatable, Sendable {
         /// It is no news, or comes too late.
         case nothing
         /// The new state is stored under the same version: it was observed, nobody changed the delegate.
@@ -75,16 +75,16 @@ public struct DelegateLifecycle: Equatable, Sendable {
         case expire(Int64)
     }
 
-    public private(set) var status: Status
+    package private(set) var status: Status
     /// Why it is neither active nor paused, in words.
-    public private(set) var reason: String?
+    package private(set) var reason: String?
     /// When the lease ends; milliseconds since 1970 UTC.
-    public private(set) var expiresAt: Int64?
+    package private(set) var expiresAt: Int64?
     /// Since when it fails as a whole; milliseconds since 1970 UTC.
-    public private(set) var failingSince: Int64?
+    package private(set) var failingSince: Int64?
 
     /// As it was stored.
-    public init(status: Status, reason: String? = nil, expiresAt: Int64? = nil, failingSince: Int64? = nil) {
+    package init(status: Status, reason: String? = nil, expiresAt: Int64? = nil, failingSince: Int64? = nil) {
         self.status = status
         self.reason = reason
         self.expiresAt = expiresAt
@@ -92,7 +92,7 @@ public struct DelegateLifecycle: Equatable, Sendable {
     }
 
     /// The beginning: registered with these settings.
-    public init(registered settings: WebhookSettings, now: Int64) {
+    package init(registered settings: WebhookSettings, now: Int64) {
         status = Self.sendingStatus(settings)
         renewLease(settings, now)
     }
@@ -101,7 +101,7 @@ public struct DelegateLifecycle: Equatable, Sendable {
     ///   - settings: those of the delegate, after the cause.
     ///   - now: milliseconds since 1970 UTC.
     @discardableResult
-    public mutating func apply(_ cause: Cause, settings: WebhookSettings, now: Int64) -> Consequence {
+    package mutating func apply(_ cause: Cause, settings: WebhookSettings, now: Int64) -> Consequence {
         let old = self
         switch cause {
         case .settingsChanged(let before): settingsChanged(from: before, to: settings, now)

@@ -1,7 +1,7 @@
 /// Whether a webhook would be told of an event, and what says no.
-public struct DeliveryExplanation: Sendable {
+package struct DeliveryExplanation: Sendable {
     /// The first thing that says no.
-    public enum Refusal: Sendable {
+    package enum Refusal: Sendable {
         /// A condition of its selection.
         case selection(EventSelection.Mismatch)
         /// A clause of its content filter.
@@ -10,9 +10,9 @@ public struct DeliveryExplanation: Sendable {
         case status
     }
 
-    public let delegate: WebhookDelegate
+    package let delegate: WebhookDelegate
     /// `nil`: it would be told; a paused one once it is resumed.
-    public let refusal: Refusal?
+    package let refusal: Refusal?
 
     init(_ delegate: WebhookDelegate, _ view: EventView) {
         self.delegate = delegate

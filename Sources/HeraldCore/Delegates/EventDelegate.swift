@@ -1,26 +1,28 @@
-/// Who is told that something happened: the one protocol that every consumer of the log implements.
+/// An object of the process that is called with every event of the log.
 ///
 /// Called on the store writer's thread, after the events are durable and before their publishers are answered, in the
 /// order of the log, each event once. It must return soon and never wait: what takes time goes to a thread of its own.
 public protocol EventDelegate: AnyObject, Sendable {
+    /// Events have become durable.
+    /// - Parameter batch: what was committed together; the next call continues behind it.
     func published(_ batch: EventBatch)
-    /// Attempts to tell webhooks were written down: readers of the store find them from here on. Same thread, same rules.
+    /// Attempts to call webhooks were recorded. Same thread, same rules. Does nothing by default.
     func recordedAttempts()
 }
 
 extension EventDelegate {
-    /// What most of them make of attempts: nothing.
+    /// Does nothing.
     public func recordedAttempts() {}
 }
 
 /// How a delegate inside the process appears in the list of delegates.
-public struct InMemoryDelegate: Sendable {
+package struct InMemoryDelegate: Sendable {
     /// `dlg_` and a ULID, new at each start of the process.
-    public let id: String
+    package let id: String
     /// What it is for, in a few words.
-    public let description: String
+    package let description: String
     /// Milliseconds since 1970 UTC.
-    public let createdAt: Int64
+    package let createdAt: Int64
     let identity: ObjectIdentifier
     weak let delegate: (any EventDelegate)?
 }

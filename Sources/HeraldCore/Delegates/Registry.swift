@@ -1,10 +1,10 @@
-public import Delegation
+package import Delegation
 import Synchronization
 
 /// The registered webhooks, in memory: what lists and look-ups read. The store has the durable copy.
 ///
 /// The writer's thread changes it, after the commit; any thread reads.
-public final class Registry: Sendable {
+package final class Registry: Sendable {
     private struct Entries {
         var byID: [String: WebhookDelegate] = [:]
         var byKey: [DelegateKey: WebhookDelegate] = [:]
@@ -21,7 +21,7 @@ public final class Registry: Sendable {
     }
 
     /// What has become of a registration.
-    public enum Change: Sendable {
+    package enum Change: Sendable {
         case registered(WebhookDelegate)
         case changed(from: WebhookDelegate, to: WebhookDelegate)
         case removed(WebhookDelegate)
@@ -29,7 +29,7 @@ public final class Registry: Sendable {
 
     private let entries: Mutex<Entries>
     /// Who is told of each change, once it is durable.
-    public let delegates = MulticastDelegate<any RegistryDelegate>()
+    package let delegates = MulticastDelegate<any RegistryDelegate>()
 
     init(_ delegates: [WebhookDelegate]) {
         var entries = Entries()
@@ -38,28 +38,28 @@ public final class Registry: Sendable {
         self.entries = Mutex(entries)
     }
 
-    public func delegate(_ app: AppKey, id: String) -> WebhookDelegate? {
+    package func delegate(_ app: AppKey, id: String) -> WebhookDelegate? {
         entries.withLock { $0.byID[id] }.flatMap { $0.app == app ? $0 : nil }
     }
 
-    public func delegate(key: DelegateKey) -> WebhookDelegate? { entries.withLock { $0.byKey[key] } }
+    package func delegate(key: DelegateKey) -> WebhookDelegate? { entries.withLock { $0.byKey[key] } }
 
     func delegate(_ app: AppKey, url: String) -> WebhookDelegate? {
         entries.withLock { entries in entries.byURL[Address(app: app, url: url)].flatMap { entries.byKey[$0] } }
     }
 
-    public var count: Int { entries.withLock { $0.ids.count } }
+    package var count: Int { entries.withLock { $0.ids.count } }
 
     func count(of app: AppKey) -> Int { entries.withLock { $0.counts[app] ?? 0 } }
 
     /// All of all apps, in no order.
-    public var all: [WebhookDelegate] { Array(entries.withLock { $0.byKey }.values) }
+    package var all: [WebhookDelegate] { Array(entries.withLock { $0.byKey }.values) }
 
     /// All of an app, newest first.
     /// - Parameters:
     ///   - before: only those with a smaller id.
     ///   - limit: how many at most.
-    public func list(
+    package func list(
         _ app: AppKey, before: String? = nil, limit: Int = .max,
         where accepts: (WebhookDelegate) -> Bool = { _ in true }
     ) -> [WebhookDelegate] {

@@ -2,6 +2,6 @@
 ///
 /// Called on the store writer's thread, when the change is durable and the registry has it. It must return soon and never
 /// wait.
-public protocol RegistryDelegate: AnyObject, Sendable {
+package protocol RegistryDelegate: AnyObject, Sendable {
     func registryChanged(_ change: Registry.Change)
 }

@@ -8,9 +8,14 @@ public struct SigningSecret: Equatable, Sendable, CustomStringConvertible, Custo
         case v1a
     }
 
+    /// How it signs.
     public let scheme: Scheme
+    /// The key itself.
     public let bytes: [UInt8]
 
+    /// - Parameters:
+    ///   - scheme: how it signs.
+    ///   - bytes: 24 to 64 bytes for `v1`, 32 for `v1a`. The hub checks it at the registration.
     public init(_ scheme: Scheme = .v1, bytes: [UInt8]) {
         self.scheme = scheme
         self.bytes = bytes
@@ -24,20 +29,22 @@ public struct SigningSecret: Equatable, Sendable, CustomStringConvertible, Custo
         }
     }
 
+    /// `***`
     public var description: String { "***" }
+    /// Empty, so that `dump` shows no key.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 /// A secret of a delegate, and how long it signs.
-public struct DelegateSecret: Equatable, Sendable {
-    public let secret: SigningSecret
+package struct DelegateSecret: Equatable, Sendable {
+    package let secret: SigningSecret
     /// Milliseconds since 1970 UTC; `nil`: until it is replaced.
-    public let expiresAt: Int64?
+    package let expiresAt: Int64?
 
-    public init(_ secret: SigningSecret, expiresAt: Int64? = nil) {
+    package init(_ secret: SigningSecret, expiresAt: Int64? = nil) {
         self.secret = secret
         self.expiresAt = expiresAt
     }
 
-    public func isValid(at time: Int64) -> Bool { expiresAt.map { time < $0 } ?? true }
+    package func isValid(at time: Int64) -> Bool { expiresAt.map { time < $0 } ?? true }
 }

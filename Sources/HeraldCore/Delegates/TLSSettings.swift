@@ -8,8 +8,14 @@ public struct TLSSettings: Equatable, Sendable {
     public var pin: String?
     /// What Herald shows of itself (PEM): its certificate, then those that vouch for it; and the private key.
     public var clientCertificate: String?
+    /// The private key of `clientCertificate` (PEM).
     public var clientKey: String?
 
+    /// - Parameters:
+    ///   - authorities: certificates (PEM) to trust in place of all others.
+    ///   - pin: the SHA-256 of the receiver's public key (DER), in base64.
+    ///   - clientCertificate: Herald's certificate chain (PEM).
+    ///   - clientKey: its private key (PEM).
     public init(
         authorities: String? = nil, pin: String? = nil, clientCertificate: String? = nil, clientKey: String? = nil
     ) {
@@ -20,10 +26,11 @@ public struct TLSSettings: Equatable, Sendable {
     }
 
     /// Nothing is asked for.
-    public var isEmpty: Bool { self == TLSSettings() }
+    package var isEmpty: Bool { self == TLSSettings() }
 }
 
 extension TLSSettings: CustomStringConvertible, CustomReflectable {
+    /// What is set, without the key.
     public var description: String {
         let parts = [
             authorities.map { _ in "authorities" }, pin.map { "pin \($0)" },
@@ -31,5 +38,6 @@ extension TLSSettings: CustomStringConvertible, CustomReflectable {
         ]
         return "TLS(\(parts.compactMap(\.self).joined(separator: ", ")))"
     }
+    /// Empty, so that `dump` shows no key.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -1,19 +1,19 @@
 /// The number of a delegate in the store: small, never reused, and how lanes, retries and attempts refer to it.
-public typealias DelegateKey = Int64
+package typealias DelegateKey = Int64
 
-/// A webhook that is told about events: its registration. Immutable; a change makes a new object with the same `key`.
+/// A registered webhook. Immutable; a change makes a new object with the same `key`.
 public final class WebhookDelegate: Sendable {
     public typealias Status = DelegateLifecycle.Status
 
     /// What changes while the delegate lives.
-    public struct State: Equatable, Sendable {
-        public var settings: WebhookSettings
+    package struct State: Equatable, Sendable {
+        package var settings: WebhookSettings
         /// The keys that sign each callback, newest first. Never empty.
-        public var secrets: [DelegateSecret]
-        public private(set) var lifecycle: DelegateLifecycle
+        package var secrets: [DelegateSecret]
+        package private(set) var lifecycle: DelegateLifecycle
 
         /// As it was stored.
-        public init(
+        package init(
             settings: WebhookSettings, status: Status = .active, statusReason: String? = nil,
             secrets: [DelegateSecret], expiresAt: Int64? = nil, failingSince: Int64? = nil
         ) {
@@ -30,18 +30,18 @@ public final class WebhookDelegate: Sendable {
             lifecycle = DelegateLifecycle(registered: settings, now: now)
         }
 
-        public var status: Status { lifecycle.status }
+        package var status: Status { lifecycle.status }
         /// Why it is neither active nor paused, in words.
-        public var statusReason: String? { lifecycle.reason }
+        package var statusReason: String? { lifecycle.reason }
         /// When the lease ends; milliseconds since 1970 UTC.
-        public var expiresAt: Int64? { lifecycle.expiresAt }
+        package var expiresAt: Int64? { lifecycle.expiresAt }
         /// Since when it fails as a whole; milliseconds since 1970 UTC.
-        public var failingSince: Int64? { lifecycle.failingSince }
+        package var failingSince: Int64? { lifecycle.failingSince }
 
         /// Something happens to the delegate.
         /// - Parameter now: milliseconds since 1970 UTC.
         @discardableResult
-        public mutating func apply(_ cause: DelegateLifecycle.Cause, now: Int64) -> DelegateLifecycle.Consequence {
+        package mutating func apply(_ cause: DelegateLifecycle.Cause, now: Int64) -> DelegateLifecycle.Consequence {
             let consequence = lifecycle.apply(cause, settings: settings, now: now)
             if consequence != .nothing, case .verified(_, let ratePerMinute?) = cause {
                 // 10,000 a second is as much as can be asked for.
@@ -57,22 +57,22 @@ public final class WebhookDelegate: Sendable {
         }
     }
 
-    public let app: AppKey
-    public let key: DelegateKey
+    package let app: AppKey
+    package let key: DelegateKey
     /// `dlg_` and a ULID.
     public let id: String
-    public let state: State
+    package let state: State
     /// The delegate is told of events after this one.
-    public let start: LogPosition
+    package let start: LogPosition
     /// Milliseconds since 1970 UTC.
-    public let createdAt: Int64
-    public let updatedAt: Int64
+    package let createdAt: Int64
+    package let updatedAt: Int64
     /// Counts the changes; the base of the `ETag`.
-    public let version: Int64
+    package let version: Int64
     /// Which events it is told of, by its settings.
-    public let selection: EventSelection
+    package let selection: EventSelection
 
-    public convenience init(
+    package convenience init(
         app: AppKey, key: DelegateKey, id: String, state: State, start: LogPosition, createdAt: Int64, updatedAt: Int64,
         version: Int64
     ) {
@@ -96,8 +96,12 @@ public final class WebhookDelegate: Sendable {
         self.selection = selection
     }
 
+    /// What its owner has chosen.
     public var settings: WebhookSettings { state.settings }
+    /// Whether events are sent to it.
     public var status: Status { state.status }
+    /// Why it is neither active nor paused, in words.
+    public var statusReason: String? { state.statusReason }
 
     /// The same version: what was observed of a delegate is no change of it.
     func observed(_ state: State) -> WebhookDelegate { with(state, updatedAt: updatedAt, version: version) }

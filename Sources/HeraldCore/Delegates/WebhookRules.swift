@@ -2,37 +2,37 @@ import HeraldJSON
 
 /// What settings of a webhook may be: the one set of rules for all that registers and changes webhooks, over HTTP or in the
 /// process. Any thread.
-public struct WebhookRules: Sendable {
+package struct WebhookRules: Sendable {
     /// What the sender of the callbacks says of settings. It may put the URL into the form in which it is stored and compared.
-    public typealias SenderCheck = @Sendable (inout WebhookSettings) -> [FieldError]
+    package typealias SenderCheck = @Sendable (inout WebhookSettings) -> [FieldError]
 
     private let senderCheck: SenderCheck
 
-    public init(_ senderCheck: @escaping SenderCheck) { self.senderCheck = senderCheck }
+    package init(_ senderCheck: @escaping SenderCheck) { self.senderCheck = senderCheck }
 
     /// Everything that is wrong, by the names of the HTTP API.
-    public func problems(of settings: inout WebhookSettings) -> [FieldError] {
+    package func problems(of settings: inout WebhookSettings) -> [FieldError] {
         Self.limitProblems(of: settings) + senderCheck(&settings)
     }
 
     // MARK: Limits
 
-    public static let maxPatterns = 64
-    public static let maxSubjects = 1_000
-    public static let maxInFlight: ClosedRange<Int> = 1...256
-    public static let rateLimit: ClosedRange<Double> = 0.01...10_000
-    public static let timeoutSeconds: ClosedRange<Int> = 1...60
-    public static let retryDelay: ClosedRange<Double> = 0...604_800
-    public static let maxRetries = 20
-    public static let leaseSeconds: ClosedRange<Int> = 10...31_536_000
+    package static let maxPatterns = 64
+    package static let maxSubjects = 1_000
+    package static let maxInFlight: ClosedRange<Int> = 1...256
+    package static let rateLimit: ClosedRange<Double> = 0.01...10_000
+    package static let timeoutSeconds: ClosedRange<Int> = 1...60
+    package static let retryDelay: ClosedRange<Double> = 0...604_800
+    package static let maxRetries = 20
+    package static let leaseSeconds: ClosedRange<Int> = 10...31_536_000
     private static let maxDescription = 256
-    public static let maxMetadata = 32
+    package static let maxMetadata = 32
     private static let maxMetadataKey = 64
     private static let maxMetadataValue = 256
-    public static let maxHeaders = 16
+    package static let maxHeaders = 16
 
     /// What can be said without knowing who sends.
-    public static func limitProblems(of settings: WebhookSettings) -> [FieldError] {
+    package static func limitProblems(of settings: WebhookSettings) -> [FieldError] {
         var errors: [FieldError] = []
         func check(_ isRight: Bool, _ pointer: String, _ detail: @autoclosure () -> String) {
             if !isRight { errors.append(FieldError(pointer, detail())) }

@@ -1,24 +1,24 @@
-public import Synchronization
+package import Synchronization
 
 /// What a delivery loop has done since the process started. Written by its thread, read by any.
-public final class DeliveryCounters: Sendable {
-    public let succeeded = Atomic<Int>(0)
-    public let gaveUp = Atomic<Int>(0)
+package final class DeliveryCounters: Sendable {
+    package let succeeded = Atomic<Int>(0)
+    package let gaveUp = Atomic<Int>(0)
     private let rejections = Atomic<Int>(0)
     private let failures = Atomic<Int>(0)
     private let unreachable = Atomic<Int>(0)
     private let hangs = Atomic<Int>(0)
     /// Events that fell off the end of the log before a delegate was told of them: at most so many.
-    public let missed = Atomic<Int>(0)
+    package let missed = Atomic<Int>(0)
     /// Attempts by how long they took, in seconds.
-    public let durations = Histogram(bounds: [
+    package let durations = Histogram(bounds: [
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
     ])
 
-    public init() {}
+    package init() {}
 
     /// Attempts whose outcome had this meaning.
-    public func attempts(_ meaning: OutcomeMeaning) -> Int {
+    package func attempts(_ meaning: OutcomeMeaning) -> Int {
         switch meaning {
         case .success: succeeded.load(ordering: .relaxed)
         case .rejection: rejections.load(ordering: .relaxed)

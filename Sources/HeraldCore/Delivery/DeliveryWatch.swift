@@ -4,12 +4,12 @@ import Synchronization
 ///
 /// Events carry it from the publisher to the delivery loops. Each loop says which delegates it tells of an event when it
 /// routes it, and how each first attempt ended. The lock guards the count of what is missing.
-public final class DeliveryWatch: Sendable {
+package final class DeliveryWatch: Sendable {
     /// The first attempt of one delivery.
-    public struct Report: Sendable {
-        public let delegate: WebhookDelegate
-        public let event: Event
-        public let outcome: CallbackOutcome
+    package struct Report: Sendable {
+        package let delegate: WebhookDelegate
+        package let event: Event
+        package let outcome: CallbackOutcome
     }
 
     private struct State {

@@ -1,15 +1,15 @@
 import Synchronization
 
 /// Counts values by their size, since the process started. Any thread; the lock is held for a few instructions.
-public final class Histogram: Sendable {
-    public struct Snapshot: Sendable {
+package final class Histogram: Sendable {
+    package struct Snapshot: Sendable {
         /// Upper bounds, ascending.
-        public let bounds: [Double]
+        package let bounds: [Double]
         /// How many values fell between the bound before and this one, not cumulative; the last has no bound.
-        public fileprivate(set) var buckets: [Int]
-        public fileprivate(set) var sum = 0.0
+        package fileprivate(set) var buckets: [Int]
+        package fileprivate(set) var sum = 0.0
 
-        public var count: Int { buckets.reduce(0, +) }
+        package var count: Int { buckets.reduce(0, +) }
     }
 
     private let counted: Mutex<Snapshot>
@@ -28,13 +28,13 @@ public final class Histogram: Sendable {
         }
     }
 
-    public var snapshot: Snapshot { counted.withLock { $0 } }
+    package var snapshot: Snapshot { counted.withLock { $0 } }
 }
 
 extension [Histogram.Snapshot] {
     /// All in one; `nil` when there is none.
     /// - Precondition: they have the same bounds.
-    public var merged: Histogram.Snapshot? {
+    package var merged: Histogram.Snapshot? {
         guard var merged = first else { return nil }
         for other in dropFirst() {
             for bucket in merged.buckets.indices { merged.buckets[bucket] += other.buckets[bucket] }

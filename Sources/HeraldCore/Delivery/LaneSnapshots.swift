@@ -2,23 +2,23 @@ import Synchronization
 
 /// Where lanes stand that have something to tell, for whoever lists delegates. Written by a delivery loop at its
 /// checkpoints, read by any thread.
-public final class LaneSnapshots: Sendable {
-    public struct Entry: Equatable, Sendable {
+package final class LaneSnapshots: Sendable {
+    package struct Entry: Equatable, Sendable {
         /// Everything up to here is settled; `nil`: the lane is up to date.
-        public let cursor: LogPosition?
-        public let inFlight: Int
+        package let cursor: LogPosition?
+        package let inFlight: Int
         /// Deliveries that wait for a retry.
-        public let retrying: Int
+        package let retrying: Int
         /// Replays that have not ended.
-        public let replays: Int
-        public let flow: FlowStatus
+        package let replays: Int
+        package let flow: FlowStatus
         /// The first event that it has not come to; `nil`: it has come to all.
-        public internal(set) var next: LogPosition? = nil
+        package internal(set) var next: LogPosition? = nil
         /// Events from there on that it starts nothing for: they are settled, or have a row of their own.
-        public internal(set) var ahead: Set<LogPosition> = []
+        package internal(set) var ahead: Set<LogPosition> = []
 
         /// The delegate fails as a whole: nothing is sent but probes.
-        public var isFailing: Bool { flow.circuit == .open }
+        package var isFailing: Bool { flow.circuit == .open }
     }
 
     private let entries = Mutex<[DelegateKey: Entry]>([:])
@@ -34,7 +34,7 @@ public final class LaneSnapshots: Sendable {
         var leaving: [DeliveryStatistics] = []
     }
 
-    public init() {}
+    package init() {}
 
     func update(_ changes: [(key: DelegateKey, entry: Entry?)]) {
         entries.withLock { entries in
@@ -43,7 +43,7 @@ public final class LaneSnapshots: Sendable {
     }
 
     /// Up to here the store knows what became of each event: what came later may still be on its way.
-    public internal(set) var settled: LogPosition {
+    package internal(set) var settled: LogPosition {
         get { written.load(ordering: .relaxed) }
         set { written.store(newValue, ordering: .relaxed) }
     }
@@ -80,7 +80,7 @@ public final class LaneSnapshots: Sendable {
     func statisticsWritten() { counted.withLock { $0.leaving = [] } }
 
     /// What was counted of a delegate and is not in the store yet. Any thread.
-    public func statistics(_ key: DelegateKey) -> [DeliveryStatistics] {
+    package func statistics(_ key: DelegateKey) -> [DeliveryStatistics] {
         counted.withLock { counted in
             (counted.current[key].map { [$0] } ?? []) + (counted.closed + counted.leaving).filter { $0.delegate == key }
         }
@@ -89,10 +89,10 @@ public final class LaneSnapshots: Sendable {
     func remove(_ key: DelegateKey) { entries.withLock { $0[key] = nil } }
 
     /// `nil` when there is nothing to tell: up to date, nothing waits.
-    public func entry(_ key: DelegateKey) -> Entry? { entries.withLock { $0[key] } }
+    package func entry(_ key: DelegateKey) -> Entry? { entries.withLock { $0[key] } }
 
     /// All lanes that have something to tell.
-    public var allEntries: [DelegateKey: Entry] { entries.withLock { $0 } }
+    package var allEntries: [DelegateKey: Entry] { entries.withLock { $0 } }
 }
 
 extension LaneSnapshots.Entry {

@@ -3,19 +3,19 @@
 /// What makes two posts the same event is the app, the `source` (of a CloudEvent; other events have none) and the id. In the
 /// log each event of an app has an id of its own: the publisher's, or, when an event of another source has that already, the
 /// publisher's and a digest of the source, `1~9f…`. So one id is enough wherever an event is named.
-public enum EventID {
+package enum EventID {
     /// Of an id that a publisher gives.
-    public static let maxBytes = 128
+    package static let maxBytes = 128
     /// Behind it stands the digest of a source. No publisher's id holds it.
     private static let separator = UInt8(ascii: "~")
     private static let digestBytes = 26
 
     /// What a publisher's id must be, in words.
-    public static let words = "1 to \(maxBytes) visible ASCII characters but \" , \\ and ~, and not . or .."
+    package static let words = "1 to \(maxBytes) visible ASCII characters but \" , \\ and ~, and not . or .."
 
     /// Whether a publisher may give this id. A quote or a comma would break an `ETag`, a
     /// backslash or dots alone a path.
-    public static func isValid(_ id: String) -> Bool {
+    package static func isValid(_ id: String) -> Bool {
         (1...maxBytes).contains(id.utf8.count) && id != "." && id != ".."
             && id.utf8.allSatisfy { byte in
                 switch byte {
@@ -26,7 +26,7 @@ public enum EventID {
     }
 
     /// Whether an event of the log may have this id.
-    public static func isKnowable(_ id: String) -> Bool {
+    package static func isKnowable(_ id: String) -> Bool {
         let parts = id.utf8.split(separator: separator, omittingEmptySubsequences: false)
         guard parts.count <= 2, parts.count == 1 || parts[1].count == digestBytes else { return false }
         return isValid(String(Substring(parts[0])))
@@ -35,7 +35,7 @@ public enum EventID {
     // MARK: Events of several sources
 
     /// The id in the log of an event whose own id another source's event has.
-    public static func qualified(_ id: String, source: String) -> String { "\(id)~\(digest(source))" }
+    package static func qualified(_ id: String, source: String) -> String { "\(id)~\(digest(source))" }
 
     /// FNV-1a, 128 bits (http://www.isthe.com/chongo/tech/comp/fnv/): two sources of one app that nobody has made up for it
     /// must differ, no more.
@@ -56,11 +56,11 @@ public enum EventID {
     // MARK: In a header
 
     /// Of ``header(_:)``.
-    public static let maxHeaderBytes = 3 * maxBytes + 1 + digestBytes
+    package static let maxHeaderBytes = 3 * maxBytes + 1 + digestBytes
 
     /// The id as `webhook-id` shows it: a full stop as `%2E`, since a signature over `id.timestamp.body` could else be read in
     /// two ways, and `%` as `%25`. All other characters stand for themselves.
-    public static func header(_ id: String) -> String {
+    package static func header(_ id: String) -> String {
         guard id.utf8.contains(where: isEscaped) else { return id }
         var text: [UInt8] = []
         for byte in id.utf8 {
@@ -78,7 +78,7 @@ public enum EventID {
 
 extension Event {
     /// What its publisher calls it: the id, but for an event that got another one in the log.
-    public var publisherID: String { attribute(Self.publisherIDName) ?? id }
+    package var publisherID: String { attribute(Self.publisherIDName) ?? id }
 
     static let publisherIDName = "herald.id"
     static let sourceDigestName = "herald.source"

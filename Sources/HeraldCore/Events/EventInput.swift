@@ -1,19 +1,19 @@
-public import HeraldJSON
+package import HeraldJSON
 
 /// Reads a posted event: `{"type", "subject", "data", "id", "time"}`. Pure.
-public enum EventInput {
+package enum EventInput {
     /// The parts of an event that are members of a JSON object; nothing is copied yet.
-    public struct Context: Sendable {
-        public let app: AppKey
+    package struct Context: Sendable {
+        package let app: AppKey
         /// Milliseconds since 1970 UTC, for an event that brings no time.
-        public let now: Int64
-        public let ids: ULIDGenerator
+        package let now: Int64
+        package let ids: ULIDGenerator
         /// For each event of the request.
-        public let attributes: [KeyValue]
+        package let attributes: [KeyValue]
         /// Who waits for the outcome of the deliveries.
-        public let watch: DeliveryWatch?
+        package let watch: DeliveryWatch?
 
-        public init(
+        package init(
             app: AppKey, now: Int64, ids: ULIDGenerator, attributes: [KeyValue] = [], watch: DeliveryWatch? = nil
         ) {
             self.app = app
@@ -25,23 +25,23 @@ public enum EventInput {
     }
 
     /// How the members of a posted event are to be understood.
-    public enum Form: Sendable {
+    package enum Form: Sendable {
         /// Herald's own: other members are mistakes.
         case native
         /// A CloudEvent: other members are attributes, which the caller reads; `null` is the same as absence.
         case cloudEvent
     }
 
-    public static let maxSubjectCharacters = 256
+    package static let maxSubjectCharacters = 256
     /// JSON values that the data of events may hold, of all that are posted together.
-    public static let maxValues = 200_000
+    package static let maxValues = 200_000
 
     /// - Parameters:
     ///   - value: what was posted.
     ///   - pointer: where `value` stands in the request's body, for the errors.
     ///   - errors: gets everything that is wrong.
     /// - Returns: the event, when nothing is wrong.
-    public static func read(
+    package static func read(
         _ value: JSONValue, as form: Form = .native, at pointer: String = "", _ context: Context,
         _ errors: inout [FieldError]
     ) -> EventDraft? {

@@ -1,13 +1,13 @@
 /// The names of events: 1–128 characters, segments of `[A-Za-z0-9_-]` joined by dots. Upper and lower case differ.
-public enum EventType {
+package enum EventType {
     /// Types that only the service itself posts.
-    public static let reservedPrefix = "herald."
+    package static let reservedPrefix = "herald."
 
     /// What the service itself knows of a type.
-    public enum Family: UInt8, Sendable {
+    package enum Family: UInt8, Sendable {
         case auth, appState, service, other
 
-        public init(of type: String) {
+        package init(of type: String) {
             // Asked several times for each event, most of which are none of these.
             switch type.utf8.first {
             case UInt8(ascii: "a") where type.begins(with: "auth."): self = .auth
@@ -19,9 +19,9 @@ public enum EventType {
     }
 
     /// What a type must be, in words.
-    public static let words = "1 to 128 characters: segments of A-Z, a-z, 0-9, _ and - joined by dots"
+    package static let words = "1 to 128 characters: segments of A-Z, a-z, 0-9, _ and - joined by dots"
 
-    public static func isValid(_ type: String) -> Bool {
+    package static func isValid(_ type: String) -> Bool {
         let bytes = type.utf8.span
         guard (1...128).contains(bytes.count) else { return false }
         var segmentIsEmpty = true

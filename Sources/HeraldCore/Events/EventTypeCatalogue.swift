@@ -3,7 +3,7 @@ import Synchronization
 /// The event types that were described, in memory: what lists and checks read. The store has the durable copy.
 ///
 /// The writer's thread changes it, after the commit; any thread reads.
-public final class EventTypeCatalogue: Sendable {
+package final class EventTypeCatalogue: Sendable {
     private struct Name: Hashable {
         let app: AppKey
         let type: String
@@ -16,17 +16,17 @@ public final class EventTypeCatalogue: Sendable {
             Dictionary(records.map { (Name(app: $0.app, type: $0.type), $0) }, uniquingKeysWith: { $1 }))
     }
 
-    public func record(_ app: AppKey, _ type: String) -> EventTypeRecord? {
+    package func record(_ app: AppKey, _ type: String) -> EventTypeRecord? {
         records.withLock { $0[Name(app: app, type: type)] }
     }
 
     /// All of an app, by name.
-    public func list(_ app: AppKey) -> [EventTypeRecord] {
+    package func list(_ app: AppKey) -> [EventTypeRecord] {
         records.withLock { Array($0.values) }.filter { $0.app == app }.sorted { $0.type < $1.type }
     }
 
     /// Nothing was described: the way of an event needs no look-up.
-    public var isEmpty: Bool { records.withLock { $0.isEmpty } }
+    package var isEmpty: Bool { records.withLock { $0.isEmpty } }
 
     /// The writer's thread.
     func set(_ record: EventTypeRecord) {

@@ -8,7 +8,7 @@ import Synchronization
 /// nothing of what is made for another one.
 ///
 /// Any thread. The lock is held for a few instructions.
-public final class ULIDGenerator: Sendable {
+package final class ULIDGenerator: Sendable {
     private struct Number {
         var time: Int64 = -1
         var high: UInt16 = 0
@@ -39,13 +39,13 @@ public final class ULIDGenerator: Sendable {
     private static let apps = 2_048
     private let state = Mutex(State())
 
-    public init() {}
+    package init() {}
 
     /// One that sorts by its millisecond, and says nothing else.
     /// - Parameters:
     ///   - prefix: such as `req_`; ASCII.
     ///   - time: milliseconds since 1970 UTC.
-    public func next(_ prefix: StaticString, time: Int64) -> String {
+    package func next(_ prefix: StaticString, time: Int64) -> String {
         let (high, low) = state.withLock { state in
             (UInt16(truncatingIfNeeded: state.random.next()), state.random.next())
         }
@@ -56,7 +56,7 @@ public final class ULIDGenerator: Sendable {
     /// - Parameters:
     ///   - prefix: such as `evt_`; ASCII.
     ///   - time: milliseconds since 1970 UTC.
-    public func next(_ prefix: StaticString, time: Int64, of app: AppKey) -> String {
+    package func next(_ prefix: StaticString, time: Int64, of app: AppKey) -> String {
         let next = state.withLock { state in
             if state.last.count > Self.apps { state.last.removeAll() }
             return state.last[app, default: Number()].advance(to: time, &state.random)
@@ -65,7 +65,7 @@ public final class ULIDGenerator: Sendable {
     }
 
     /// The text for 48 bits of time and 80 bits that are given.
-    public static func text(_ prefix: StaticString, time: Int64, high: UInt16, low: UInt64) -> String {
+    package static func text(_ prefix: StaticString, time: Int64, high: UInt16, low: UInt64) -> String {
         let count = prefix.utf8CodeUnitCount
         return String(unsafeUninitializedCapacity: count + 26) { buffer in
             guard var digit = buffer.baseAddress else { return 0 }
@@ -85,7 +85,7 @@ public final class ULIDGenerator: Sendable {
     }
 
     /// The 48 bits of time and 80 other bits that 26 digits, in capitals, stand for; `nil`: they are no ULID.
-    public static func parts(of digits: some Collection<UInt8>) -> (time: Int64, high: UInt16, low: UInt64)? {
+    package static func parts(of digits: some Collection<UInt8>) -> (time: Int64, high: UInt16, low: UInt64)? {
         guard digits.count == 26, let first = digits.first, first <= UInt8(ascii: "7") else { return nil }
         var (upper, lower) = (UInt64(0), UInt64(0))
         for digit in digits {

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The current app state of each app, as the events of the log tell: a delegate of the multicast like any other.
 /// Told on the writer's thread, read by any.
-public final class AppStateProjection: EventDelegate {
+package final class AppStateProjection: EventDelegate {
     private let states: Mutex<[AppKey: AppState]>
 
     /// - Parameter states: as the store had them at the start.
@@ -11,7 +11,7 @@ public final class AppStateProjection: EventDelegate {
         self.states = Mutex(Dictionary(states.map { ($0.app, $0) }, uniquingKeysWith: { $1 }))
     }
 
-    public func published(_ batch: EventBatch) {
+    package func published(_ batch: EventBatch) {
         for event in batch.events
         where event.family == .appState && event.type == AppStateFamily.changed && event.audience == nil {
             guard let document = try? JSONDocument(parsing: Array(event.data)), let state = document["state"] else {
@@ -23,5 +23,5 @@ public final class AppStateProjection: EventDelegate {
     }
 
     /// `nil` when none was ever told. Any thread.
-    public func state(_ app: AppKey) -> AppState? { states.withLock { $0[app] } }
+    package func state(_ app: AppKey) -> AppState? { states.withLock { $0[app] } }
 }

@@ -3,7 +3,7 @@ import HeraldJSON
 /// The family `auth.*`: what its events must hold, and how they name the user.
 ///
 /// The user is `data.user.id` (a string or an integer); where there is none, the subject: `user:42` means user `42`.
-public enum AuthFamily {
+package enum AuthFamily {
     static let loggedIn = "auth.logged_in"
     static let loggedOut = "auth.logged_out"
     static let statusChanged = "auth.status_changed"
@@ -16,11 +16,11 @@ public enum AuthFamily {
         let user: [UInt8]?
     }
 
-    public static let maxUserIDBytes = 251  // so that the subject `user:<id>` has at most 256
+    package static let maxUserIDBytes = 251  // so that the subject `user:<id>` has at most 256
 
     private static let prefix = "user:"
 
-    public static func subject(ofUser id: String) -> String { prefix + id }
+    package static func subject(ofUser id: String) -> String { prefix + id }
 
     static func userID(ofSubject subject: String) -> String {
         rest(of: subject).map { String(Substring($0)) } ?? subject

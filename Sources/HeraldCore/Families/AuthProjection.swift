@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// It remembers the users whose status changed lately; the store has a row for each. Told on the writer's thread, read by
 /// any.
-public final class AuthProjection: EventDelegate {
+package final class AuthProjection: EventDelegate {
     private struct Key: Hashable {
         let app: AppKey
         let userID: String
@@ -18,7 +18,7 @@ public final class AuthProjection: EventDelegate {
 
     init() {}
 
-    public func published(_ batch: EventBatch) {
+    package func published(_ batch: EventBatch) {
         for event in batch.events where event.family == .auth && event.audience == nil {
             var errors: [FieldError] = []
             guard let document = try? JSONDocument(parsing: Array(event.data)),
@@ -51,7 +51,7 @@ public final class AuthProjection: EventDelegate {
     }
 
     /// `nil` when this user is not remembered: then the store knows. Any thread.
-    public func status(_ app: AppKey, userID: String) -> AuthStatus? {
+    package func status(_ app: AppKey, userID: String) -> AuthStatus? {
         statuses.withLock { $0[Key(app: app, userID: userID)] }
     }
 }

@@ -3,22 +3,24 @@ import HeraldJSON
 
 /// A user, as an event of the family `auth` tells.
 public struct EventUser: Sendable {
+    /// The id of the user in the app.
     public let id: String
     /// The JSON object `user` of the event's data, as it came; `nil` when there was none.
     public let data: [UInt8]?
-    /// The whole of what happened: a webhook gets its `body`.
+    /// The event itself.
     public let event: Event
 }
 
-/// An app state, as an event of the family `app_state` tells: a JSON value.
+/// An app state, as an event of the family `app_state` describes it.
 public struct EventState: Equatable, Sendable {
+    /// A JSON value in UTF-8.
     public let json: [UInt8]
-    public init(json: [UInt8]) { self.json = json }
-    /// While nobody has told a state.
+    package init(json: [UInt8]) { self.json = json }
+    /// `null`: the state before the first event.
     public static let none = EventState(json: Array("null".utf8))
 }
 
-/// That a typed delegate is told by a hub: it is as long as this lives. The delegate itself is held weakly.
+/// The registration of a typed delegate with a hub. It ends when this object is released. The delegate itself is held weakly.
 public final class HubRegistration: Sendable {
     private let adapter: any TypedAdapter
     fileprivate init(_ adapter: any TypedAdapter) { self.adapter = adapter }

@@ -1,7 +1,7 @@
 /// What limits a delegate's deliveries now, for whoever looks at it.
-public struct FlowStatus: Equatable, Sendable {
+package struct FlowStatus: Equatable, Sendable {
     /// What keeps deliveries that are ready from starting.
-    public enum Reason: String, Sendable, CaseIterable {
+    package enum Reason: String, Sendable, CaseIterable {
         /// All requests that may be open at once are open.
         case concurrency
         /// The delegate's own `rate_limit`.
@@ -14,22 +14,22 @@ public struct FlowStatus: Equatable, Sendable {
         case slots
     }
 
-    public enum Circuit: String, Sendable, CaseIterable {
+    package enum Circuit: String, Sendable, CaseIterable {
         case closed, suspect, open
     }
 
-    public let limitedBy: Reason?
-    public let circuit: Circuit
+    package let limitedBy: Reason?
+    package let circuit: Circuit
     /// When the next probe is due, in milliseconds since 1970 UTC; `nil`: the circuit is not open, or a probe is under way.
-    public let nextProbeAt: Int64?
+    package let nextProbeAt: Int64?
     /// Requests that may be open at once now.
-    public let concurrency: Int
+    package let concurrency: Int
     /// Attempts a second that the receiver takes, as far as was found out; `nil`: no limit was found.
-    public let rate: Double?
+    package let rate: Double?
     /// The share of rejections that doesn't depend on the rate, 0–0.95.
-    public let toleratedRejections: Double
+    package let toleratedRejections: Double
 
-    public init(
+    package init(
         limitedBy: Reason? = nil, circuit: Circuit = .closed, nextProbeAt: Int64? = nil, concurrency: Int = 1,
         rate: Double? = nil, toleratedRejections: Double = 0
     ) {

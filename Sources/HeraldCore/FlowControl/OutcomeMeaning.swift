@@ -1,5 +1,5 @@
 /// What the outcome of an attempt says about its receiver. Flow control, retries, health and metrics all ask here.
-public enum OutcomeMeaning: String, CaseIterable, Sendable {
+package enum OutcomeMeaning: String, CaseIterable, Sendable {
     /// 2xx.
     case success
     /// 429 or 503: the receiver is there and takes no more for now.

@@ -193,13 +193,13 @@ final class Intake: Sendable {
 }
 
 /// What waits for the writer, and what may.
-public struct IntakeDepth: Sendable {
-    public let events: Int
-    public let bytes: Int
-    public let maxEvents: Int
-    public let maxBytes: Int
+package struct IntakeDepth: Sendable {
+    package let events: Int
+    package let bytes: Int
+    package let maxEvents: Int
+    package let maxBytes: Int
     /// Requests that were refused because too much waited, since the process started.
-    public let refusals: Int
+    package let refusals: Int
 }
 
 extension Intake {

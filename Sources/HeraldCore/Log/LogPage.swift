@@ -1,5 +1,5 @@
 /// A stretch of a log, oldest first, as it was read.
-public protocol LogPage: Sendable {
+package protocol LogPage: Sendable {
     associatedtype Entry: Sendable
     /// It has everything that the log has after this place …
     var after: LogPosition { get }
@@ -14,10 +14,10 @@ public protocol LogPage: Sendable {
 }
 
 extension EventBatch: LogPage {
-    public var after: LogPosition { first - 1 }
-    public var entries: [Event] { events }
-    public func place(_ index: Int) -> LogPosition { first + LogPosition(index) }
-    public func rest(after place: LogPosition) -> EventBatch {
+    package var after: LogPosition { first - 1 }
+    package var entries: [Event] { events }
+    package func place(_ index: Int) -> LogPosition { first + LogPosition(index) }
+    package func rest(after place: LogPosition) -> EventBatch {
         EventBatch(first: place + 1, events: Array(events.dropFirst(Int(place - after))))
     }
 }

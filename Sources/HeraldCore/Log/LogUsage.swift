@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// The writer's thread changes it, after the commit; any thread reads. The lock is held for as long as it takes to pass over
 /// the blocks between a place and the end of the log.
-public final class LogUsage: Sendable {
+package final class LogUsage: Sendable {
     private struct Usage {
         var events: Int64 = 0
         var bytes: Int64 = 0
@@ -117,7 +117,7 @@ public final class LogUsage: Sendable {
     // MARK: Any thread
 
     /// What an app has in the log.
-    public func total(of app: AppKey) -> (events: Int64, bytes: Int64) {
+    package func total(of app: AppKey) -> (events: Int64, bytes: Int64) {
         contents.withLock { contents in contents.usages[app].map { ($0.events, $0.bytes) } ?? (0, 0) }
     }
 
@@ -125,7 +125,7 @@ public final class LogUsage: Sendable {
     ///
     /// Exact where the app is alone in the block of the place, or memory still has it; elsewhere the block counts as a
     /// whole, up to 1,023 too many.
-    public func events(of app: AppKey, after place: LogPosition) -> Int64 {
+    package func events(of app: AppKey, after place: LogPosition) -> Int64 {
         let (later, part) = contents.withLock { contents -> (Int64, Part?) in
             let place = max(place, contents.first - 1)
             guard place < contents.head, let usage = contents.usages[app] else { return (0, nil) }
@@ -146,7 +146,7 @@ public final class LogUsage: Sendable {
     }
 
     /// Where in the log an app has events: places before one, the last first. In between it has none.
-    public func stretches(of app: AppKey, before place: LogPosition) -> [ClosedRange<LogPosition>] {
+    package func stretches(of app: AppKey, before place: LogPosition) -> [ClosedRange<LogPosition>] {
         contents.withLock { contents in
             var stretches: [ClosedRange<LogPosition>] = []
             let end = min(place - 1, contents.head)

@@ -108,7 +108,7 @@ package final class LogWriter: Sendable {
         var first: LogPosition?
         var families: FamilyState
         var effects: [WriteEffect] = []
-        var posted: [(publication: Publication, events: [PostedEvent])] = []
+        var posted: [(publication: Publication, events: [PublishedEvent])] = []
         /// To all others, in the order of their submissions.
         var answers: [() -> Void] = []
         var settledByLoop: [LogPosition]

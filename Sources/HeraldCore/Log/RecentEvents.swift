@@ -4,17 +4,17 @@ import Synchronization
 /// whoever is told after it finds the events here.
 ///
 /// The writer's thread appends, any thread reads; the lock is held while references are copied.
-public final class RecentEvents: EventDelegate {
+package final class RecentEvents: EventDelegate {
     private let recent: Mutex<EventWindow>
 
     /// - Parameters:
     ///   - head: the last event of the log so far; the tail starts after it.
     ///   - maxEvents, maxBytes: what is kept at most.
-    public init(head: LogPosition, maxEvents: Int = 16_384, maxBytes: Int = 32 << 20) {
+    package init(head: LogPosition, maxEvents: Int = 16_384, maxBytes: Int = 32 << 20) {
         recent = Mutex(EventWindow(after: head, maxEvents: maxEvents, maxBytes: maxBytes))
     }
 
-    public func published(_ batch: EventBatch) {
+    package func published(_ batch: EventBatch) {
         recent.withLock { recent in
             for event in batch.events { recent.append(event) }
         }
@@ -47,5 +47,5 @@ public final class RecentEvents: EventDelegate {
     }
 
     /// The last event of the log.
-    public var head: LogPosition { recent.withLock { $0.last } }
+    package var head: LogPosition { recent.withLock { $0.last } }
 }

@@ -2,11 +2,13 @@
 public enum WriteRefusal: Error, Sendable {
     /// Too much waits for the disk already; worth another try after a second.
     case busy
+    /// The hub stops or has stopped.
     case stopping
+    /// The store failed.
     case store(StoreError)
-    /// The app posts more events than it may in a second; worth another try after so many seconds.
+    /// The app publishes more events than it may in a second (`limit`); worth another try after `retryAfter` seconds.
     case rateLimited(limit: Int, retryAfter: Int)
-    /// The app's events take as many bytes as they may, or would.
+    /// The app's events take as many bytes as they may (`limit`), or would.
     case quotaExceeded(limit: Int64)
     /// The idempotency key was used for another request.
     case keyReused
@@ -14,8 +16,24 @@ public enum WriteRefusal: Error, Sendable {
     case invalid([FieldError])
 }
 
+extension WriteRefusal: CustomStringConvertible {
+    /// What to do about it, in words.
+    public var description: String {
+        switch self {
+        case .busy: "Too many events wait for the disk. Try again after a second."
+        case .stopping: "The hub stops or has stopped."
+        case .store(let error): error.description
+        case .rateLimited(let limit, let retryAfter):
+            "The app may publish \(limit) events a second. Try again after \(retryAfter) seconds."
+        case .quotaExceeded(let limit): "The events of the app may take \(limit) bytes."
+        case .keyReused: "The idempotency key was used for another request."
+        case .invalid(let errors): InvalidInput(errors).description
+        }
+    }
+}
+
 /// How a write ended.
-public enum WriteResult<Outcome: Sendable>: Sendable {
+package enum WriteResult<Outcome: Sendable>: Sendable {
     case done(Outcome)
     /// The same request was carried out before: this was its answer.
     case replayed(StoredAnswer)

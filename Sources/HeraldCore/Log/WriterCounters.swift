@@ -1,14 +1,14 @@
-public import Synchronization
+package import Synchronization
 
 /// What the writer has done since the process started. Written by its thread, read by any.
-public final class WriterCounters: Sendable {
-    public let failures = Atomic<Int>(0)
+package final class WriterCounters: Sendable {
+    package let failures = Atomic<Int>(0)
     /// Transactions that were committed, by how long they took, in seconds.
-    public let durations = Histogram(bounds: [
+    package let durations = Histogram(bounds: [
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
     ])
     /// The same, by the events in them. One takes `Intake.batchEvents` and what a last post brings on top.
-    public let batches = Histogram(bounds: [0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000])
+    package let batches = Histogram(bounds: [0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000])
 
     init() {}
 

@@ -5,17 +5,17 @@ import Synchronization
 ///
 /// A transaction collects its changes and applies them together at its end, so that readers see all of it or nothing,
 /// and a thrown error leaves nothing behind. The lock is held while they are applied, and for each read.
-public final class MemoryStore: EventStore {
+package final class MemoryStore: EventStore {
     private let contents = Mutex(MemoryContents())
 
-    public init() {}
+    package init() {}
 
     /// May be called again, and then tells what a restart would find, could it survive one.
-    public func recover() throws(StoreError) -> Recovery {
+    package func recover() throws(StoreError) -> Recovery {
         contents.withLock { $0.recovery() }
     }
 
-    public func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
+    package func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
         let transaction = MemoryTransaction(self)
         try body(transaction)
         contents.withLock { contents in
@@ -23,11 +23,11 @@ public final class MemoryStore: EventStore {
         }
     }
 
-    public func makeReader() -> any StoreReader { MemoryReader(self) }
+    package func makeReader() -> any StoreReader { MemoryReader(self) }
 
-    public func health() {}
+    package func health() {}
 
-    public func close() {}
+    package func close() {}
 
     func read<Value: Sendable>(_ body: (inout sending MemoryContents) -> sending Value) -> Value {
         contents.withLock(body)

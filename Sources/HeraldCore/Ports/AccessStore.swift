@@ -1,6 +1,6 @@
 /// The port for access inside a transaction: apps, keys and sessions, which memory has whole from the start, and the audit
 /// log.
-public protocol AccessTransaction: AnyObject {
+package protocol AccessTransaction: AnyObject {
     /// Adds or replaces.
     func setKey(_ key: APIKey) throws(StoreError)
     /// One that is not there is no error.
@@ -19,7 +19,7 @@ public protocol AccessTransaction: AnyObject {
 }
 
 /// Reads the audit log.
-public protocol AccessReader: AnyObject {
+package protocol AccessReader: AnyObject {
     /// The audit log of all apps, newest first: entries with a smaller id than `id`.
     func audit(before id: Int64, limit: Int) throws(StoreError) -> [StoredAuditEntry]
 }

@@ -1,15 +1,15 @@
 /// What one app has in one block of the log: 1,024 places in a row.
-public struct AppBlock: Equatable, Sendable {
+package struct AppBlock: Equatable, Sendable {
     private static let shift: LogPosition = 10
 
-    public let app: AppKey
+    package let app: AppKey
     /// Counts the blocks of the log, from 0 on.
-    public let block: Int64
-    public var events: Int64
+    package let block: Int64
+    package var events: Int64
     /// What they take: `Event.storedBytes`.
-    public var bytes: Int64
+    package var bytes: Int64
 
-    public init(app: AppKey, block: Int64, events: Int64, bytes: Int64) {
+    package init(app: AppKey, block: Int64, events: Int64, bytes: Int64) {
         self.app = app
         self.block = block
         self.events = events
@@ -22,9 +22,9 @@ public struct AppBlock: Equatable, Sendable {
     }
 
     /// The block of a place.
-    public static func number(of place: LogPosition) -> Int64 { place >> shift }
+    package static func number(of place: LogPosition) -> Int64 { place >> shift }
 
-    public static func places(_ block: Int64) -> ClosedRange<LogPosition> {
+    package static func places(_ block: Int64) -> ClosedRange<LogPosition> {
         (block << shift)...(((block + 1) << shift) - 1)
     }
 }
@@ -32,7 +32,7 @@ public struct AppBlock: Equatable, Sendable {
 extension Event {
     /// Bytes that count as stored for its app: its data, id, type, subject and attributes, these as lists are written
     /// (each text with its length before it). A store's own overhead is not counted.
-    public var storedBytes: Int {
+    package var storedBytes: Int {
         var bytes = dataRange.count + id.utf8.count + type.utf8.count + (subject?.utf8.count ?? 0)
         for attribute in attributes {
             for count in [attribute.key.utf8.count, attribute.value.utf8.count] {

@@ -1,6 +1,6 @@
 /// One HTTP request that a delivery loop wants sent.
-public struct Callback: Sendable {
-    public enum Purpose: Equatable, Sendable {
+package struct Callback: Sendable {
+    package enum Purpose: Equatable, Sendable {
         /// An event of the log. `isReplay`: it was asked for again, and may have been delivered before.
         case delivery(isReplay: Bool)
         /// A call outside the log: somebody tries the delegate out, or its address has to send the challenge back.
@@ -10,14 +10,14 @@ public struct Callback: Sendable {
     }
 
     /// Chosen by the loop, handed back with the outcome.
-    public let token: Int
-    public let delegate: WebhookDelegate
-    public let event: Event
+    package let token: Int
+    package let delegate: WebhookDelegate
+    package let event: Event
     /// 1 for the first try.
-    public let attempt: Int
-    public let purpose: Purpose
+    package let attempt: Int
+    package let purpose: Purpose
 
-    public init(
+    package init(
         token: Int, delegate: WebhookDelegate, event: Event, attempt: Int,
         purpose: Purpose = .delivery(isReplay: false)
     ) {
@@ -30,8 +30,8 @@ public struct Callback: Sendable {
 }
 
 /// How an attempt ended.
-public struct CallbackOutcome: Sendable {
-    public enum Verdict: Equatable, Sendable {
+package struct CallbackOutcome: Sendable {
+    package enum Verdict: Equatable, Sendable {
         /// A status line arrived. `retryAfter`: seconds from now that the receiver asked for, 0–86,400.
         case answered(status: Int, retryAfter: Int?)
         /// No status line: why, in words an operator understands, without secrets.
@@ -39,7 +39,7 @@ public struct CallbackOutcome: Sendable {
     }
 
     /// What a receiver asks for with the response header `webhook-delivery`.
-    public enum Control: String, Sendable {
+    package enum Control: String, Sendable {
         /// Send nothing more.
         case disable
         /// Don't try this delivery again.
@@ -47,27 +47,27 @@ public struct CallbackOutcome: Sendable {
     }
 
     /// What the receiver allows in answer to a handshake.
-    public struct Permission: Equatable, Sendable {
+    package struct Permission: Equatable, Sendable {
         /// `WebHook-Allowed-Origin`: `*`, or the origin that asked. A sender reports no permission for anybody else.
-        public let origin: String
+        package let origin: String
         /// `WebHook-Allowed-Rate`: requests a minute; `nil`: no limit was named.
-        public let rate: Int?
-        public init(origin: String, rate: Int?) {
+        package let rate: Int?
+        package init(origin: String, rate: Int?) {
             self.origin = origin
             self.rate = rate
         }
     }
 
-    public let verdict: Verdict
+    package let verdict: Verdict
     /// Microseconds from the start of the attempt to its end.
-    public let duration: Int64
+    package let duration: Int64
     /// The start of the answer's body (decompressed), at most 1 KiB.
-    public let excerpt: [UInt8]
-    public let transport: TransportRecord
-    public var control: Control?
-    public var permission: Permission?
+    package let excerpt: [UInt8]
+    package let transport: TransportRecord
+    package var control: Control?
+    package var permission: Permission?
 
-    public init(
+    package init(
         verdict: Verdict, duration: Int64, excerpt: [UInt8] = [], transport: TransportRecord = TransportRecord()
     ) {
         self.verdict = verdict
@@ -77,7 +77,7 @@ public struct CallbackOutcome: Sendable {
     }
 
     /// 2xx, and nothing else.
-    public var isSuccess: Bool {
+    package var isSuccess: Bool {
         if case .answered(let status, _) = verdict { return (200...299).contains(status) }
         return false
     }
@@ -85,25 +85,25 @@ public struct CallbackOutcome: Sendable {
 
 /// How an attempt went over the network. 0: did not happen (a connection that was open already has no lookup, no
 /// connect and no TLS), or not known.
-public struct TransportRecord: Equatable, Sendable {
+package struct TransportRecord: Equatable, Sendable {
     /// Microseconds that each phase took: looking up the name, connecting, TLS, and from there to the first byte.
-    public var lookup: Int64 = 0
-    public var connect: Int64 = 0
-    public var tls: Int64 = 0
-    public var firstByte: Int64 = 0
+    package var lookup: Int64 = 0
+    package var connect: Int64 = 0
+    package var tls: Int64 = 0
+    package var firstByte: Int64 = 0
     /// The connection had served an earlier request.
-    public var isReused = false
+    package var isReused = false
     /// `address:port` that was talked to; empty: none was.
-    public var peer = ""
+    package var peer = ""
     /// Bytes of the request's body.
-    public var bytesSent: Int64 = 0
+    package var bytesSent: Int64 = 0
     /// Bytes of the answer's body, decompressed.
-    public var bytesReceived: Int64 = 0
-    public init() {}
+    package var bytesReceived: Int64 = 0
+    package init() {}
 }
 
 /// Why there was no answer. The raw values are stable: they are stored, and shown as `error` of an attempt.
-public enum CallbackFailure: String, Sendable, CaseIterable {
+package enum CallbackFailure: String, Sendable, CaseIterable {
     case timeout
     case connect = "connection_failed"
     case nameResolution = "name_not_resolved"
@@ -119,7 +119,7 @@ public enum CallbackFailure: String, Sendable, CaseIterable {
 /// The port through which a delivery loop speaks HTTP: one sender for each loop.
 ///
 /// All calls but `wake` and `problems` come from the loop's own thread, and none of them but `poll` waits.
-public protocol CallbackSender: AnyObject, Sendable {
+package protocol CallbackSender: AnyObject, Sendable {
     /// How many callbacks may be open at once.
     var capacity: Int { get }
 
@@ -149,10 +149,10 @@ public protocol CallbackSender: AnyObject, Sendable {
 }
 
 extension CallbackSender {
-    public func slept(asOf now: Int64) -> Int64 { now }
+    package func slept(asOf now: Int64) -> Int64 { now }
 
     /// Any URL that is one of something.
-    public func problems(of settings: inout WebhookSettings) -> [FieldError] {
+    package func problems(of settings: inout WebhookSettings) -> [FieldError] {
         (1...2_048).contains(settings.url.utf8.count) ? [] : [FieldError("/url", "must have 1 to 2048 bytes")]
     }
 }

@@ -1,6 +1,6 @@
 /// What a delegate has come to, as its delivery loop finds it. The writer decides what follows.
-public struct DeliveryNotice: Equatable, Sendable {
-    public enum Kind: Equatable, Sendable {
+package struct DeliveryNotice: Equatable, Sendable {
+    package enum Kind: Equatable, Sendable {
         /// It fails as a whole, since `since` (milliseconds since 1970 UTC): only probes are sent.
         case failing(since: Int64, reason: String)
         /// A probe succeeded.
@@ -22,10 +22,10 @@ public struct DeliveryNotice: Equatable, Sendable {
         case fellBehind(events: Int)
     }
 
-    public let delegate: DelegateKey
-    public let kind: Kind
+    package let delegate: DelegateKey
+    package let kind: Kind
 
-    public init(_ delegate: DelegateKey, _ kind: Kind) {
+    package init(_ delegate: DelegateKey, _ kind: Kind) {
         self.delegate = delegate
         self.kind = kind
     }

@@ -1,25 +1,25 @@
 /// One finished attempt, as a delivery loop reports it.
-public struct AttemptRecord: Equatable, Sendable {
-    public let delegate: DelegateKey
-    public let event: LogPosition
+package struct AttemptRecord: Equatable, Sendable {
+    package let delegate: DelegateKey
+    package let event: LogPosition
     /// 1 for the first.
-    public let number: Int
+    package let number: Int
     /// Milliseconds since 1970 UTC.
-    public let startedAt: Int64
+    package let startedAt: Int64
     /// Microseconds.
-    public let duration: Int64
+    package let duration: Int64
     /// The answer's status, `nil` when none came.
-    public let status: Int?
+    package let status: Int?
     /// Why no answer came, `nil` when one did.
-    public let failure: CallbackFailure?
+    package let failure: CallbackFailure?
     /// The failure in words; empty when there is nothing to add.
-    public let detail: String
-    public let excerpt: [UInt8]
+    package let detail: String
+    package let excerpt: [UInt8]
     /// The event was asked for again.
-    public var isReplay = false
-    public var transport = TransportRecord()
+    package var isReplay = false
+    package var transport = TransportRecord()
 
-    public init(
+    package init(
         delegate: DelegateKey, event: LogPosition, number: Int, startedAt: Int64, duration: Int64, status: Int?,
         failure: CallbackFailure?, detail: String, excerpt: [UInt8]
     ) {
@@ -34,22 +34,22 @@ public struct AttemptRecord: Equatable, Sendable {
         self.excerpt = excerpt
     }
 
-    public var succeeded: Bool { status.map { (200...299).contains($0) } ?? false }
+    package var succeeded: Bool { status.map { (200...299).contains($0) } ?? false }
 }
 
 /// An attempt as the log has it: `id` increases in the order in which attempts were recorded.
-public struct StoredAttempt: Equatable, Sendable {
-    public let id: Int64
-    public let record: AttemptRecord
-    public init(id: Int64, record: AttemptRecord) {
+package struct StoredAttempt: Equatable, Sendable {
+    package let id: Int64
+    package let record: AttemptRecord
+    package init(id: Int64, record: AttemptRecord) {
         self.id = id
         self.record = record
     }
 }
 
 /// A delivery that has a row of its own: it failed, was asked for again, or stands behind another one of its subject.
-public struct WaitingDelivery: Equatable, Sendable {
-    public enum State: Int, Sendable, CaseIterable {
+package struct WaitingDelivery: Equatable, Sendable {
+    package enum State: Int, Sendable, CaseIterable {
         /// There will be another attempt at `dueAt`.
         case retrying = 1
         /// The schedule is used up.
@@ -60,23 +60,23 @@ public struct WaitingDelivery: Equatable, Sendable {
         case unwanted = 4
 
         /// There will be no other attempt, and none succeeded.
-        public static let ended: Set<State> = [.exhausted, .dropped, .unwanted]
+        package static let ended: Set<State> = [.exhausted, .dropped, .unwanted]
     }
-    public let delegate: DelegateKey
-    public let event: LogPosition
+    package let delegate: DelegateKey
+    package let event: LogPosition
     /// How many were made.
-    public let attempts: Int
+    package let attempts: Int
     /// Milliseconds since 1970 UTC; of a delivery that has ended, when that was.
-    public let dueAt: Int64
-    public let state: State
+    package let dueAt: Int64
+    package let state: State
     /// It was asked for again.
-    public let isReplay: Bool
+    package let isReplay: Bool
     /// It was asked for by its event and its delegate: it is made whatever the delegate wants.
-    public let isNamed: Bool
+    package let isNamed: Bool
     /// The event's subject. Not stored: read with the event, `nil` where a checkpoint is written.
-    public let subject: String?
+    package let subject: String?
 
-    public init(
+    package init(
         delegate: DelegateKey, event: LogPosition, attempts: Int, dueAt: Int64, state: State, isReplay: Bool = false,
         isNamed: Bool = false, subject: String? = nil
     ) {
@@ -92,36 +92,36 @@ public struct WaitingDelivery: Equatable, Sendable {
 }
 
 /// Which deliveries with a row of their own are meant.
-public struct DeliveryQuery: Sendable {
-    public var app: AppKey = .default
-    public var states: Set<WaitingDelivery.State>
-    public var delegate: DelegateKey?
-    public var event: LogPosition?
+package struct DeliveryQuery: Sendable {
+    package var app: AppKey = .default
+    package var states: Set<WaitingDelivery.State>
+    package var delegate: DelegateKey?
+    package var event: LogPosition?
     /// Of these events, both inclusive.
-    public var events: ClosedRange<LogPosition>?
+    package var events: ClosedRange<LogPosition>?
     /// Only those before this one, in the order of the list: by event and delegate, newest first.
-    public var before: DeliveryKey?
+    package var before: DeliveryKey?
     /// ≥ 1.
-    public var limit: Int = 50
-    public init(_ states: Set<WaitingDelivery.State>) { self.states = states }
+    package var limit: Int = 50
+    package init(_ states: Set<WaitingDelivery.State>) { self.states = states }
 }
 
 /// Events that a delegate is told again, beside its lane.
-public struct Replay: Equatable, Sendable {
+package struct Replay: Equatable, Sendable {
     /// Increasing, never reused.
-    public let id: Int64
-    public let delegate: DelegateKey
+    package let id: Int64
+    package let delegate: DelegateKey
     /// It began after this one.
-    public let start: LogPosition
+    package let start: LogPosition
     /// Everything up to here is settled or has a row of its own.
-    public var cursor: LogPosition
+    package var cursor: LogPosition
     /// The last event of it.
-    public let until: LogPosition
+    package let until: LogPosition
     /// Milliseconds since 1970 UTC.
-    public let createdAt: Int64
+    package let createdAt: Int64
 
     /// - Parameter start: `nil`: it stands where it began.
-    public init(
+    package init(
         id: Int64, delegate: DelegateKey, start: LogPosition? = nil, cursor: LogPosition, until: LogPosition,
         createdAt: Int64
     ) {
@@ -135,23 +135,23 @@ public struct Replay: Equatable, Sendable {
 }
 
 /// Names a delivery.
-public struct DeliveryKey: Hashable, Sendable {
-    public let delegate: DelegateKey
-    public let event: LogPosition
-    public init(delegate: DelegateKey, event: LogPosition) {
+package struct DeliveryKey: Hashable, Sendable {
+    package let delegate: DelegateKey
+    package let event: LogPosition
+    package init(delegate: DelegateKey, event: LogPosition) {
         self.delegate = delegate
         self.event = event
     }
 }
 
 /// Where a lane stands while it is not at the common position.
-public struct LanePosition: Equatable, Sendable {
-    public let delegate: DelegateKey
+package struct LanePosition: Equatable, Sendable {
+    package let delegate: DelegateKey
     /// Everything up to here is settled: delivered, given up, waiting in a row of its own, or not wanted.
-    public let cursor: LogPosition
+    package let cursor: LogPosition
     /// Everything after this one has not been looked at. Between the two, some are in flight and others delivered.
-    public let position: LogPosition
-    public init(delegate: DelegateKey, cursor: LogPosition, position: LogPosition) {
+    package let position: LogPosition
+    package init(delegate: DelegateKey, cursor: LogPosition, position: LogPosition) {
         self.delegate = delegate
         self.cursor = cursor
         self.position = position
@@ -160,25 +160,25 @@ public struct LanePosition: Equatable, Sendable {
 
 /// What the delivery loops have done since their last checkpoint. Its size grows with the activity, not with the number
 /// of delegates.
-public struct Checkpoint: Sendable {
+package struct Checkpoint: Sendable {
     /// Every lane without a row of its own is settled up to here. `nil`: as before.
-    public var settled: LogPosition?
-    public var attempts: [AttemptRecord] = []
+    package var settled: LogPosition?
+    package var attempts: [AttemptRecord] = []
     /// Rows to write or to overwrite.
-    public var waiting: [WaitingDelivery] = []
+    package var waiting: [WaitingDelivery] = []
     /// Rows to delete: delivered in the end, or dropped.
-    public var ended: [DeliveryKey] = []
+    package var ended: [DeliveryKey] = []
     /// Rows to write or to overwrite.
-    public var lanes: [LanePosition] = []
+    package var lanes: [LanePosition] = []
     /// Lanes whose row goes: they are at the common position.
-    public var caughtUp: [DelegateKey] = []
+    package var caughtUp: [DelegateKey] = []
     /// Where replays stand. One that is gone by now is passed over.
-    public var replays: [(id: Int64, cursor: LogPosition)] = []
-    public var endedReplays: [Int64] = []
+    package var replays: [(id: Int64, cursor: LogPosition)] = []
+    package var endedReplays: [Int64] = []
     /// To be added to what is there.
-    public var statistics: [DeliveryStatistics] = []
+    package var statistics: [DeliveryStatistics] = []
     /// What the delegates have come to. The writer makes `herald.…` events and changes of the registry of them, in the
     /// same transaction.
-    public var notices: [DeliveryNotice] = []
-    public init() {}
+    package var notices: [DeliveryNotice] = []
+    package init() {}
 }

@@ -1,19 +1,19 @@
 /// What became of a delegate's attempts in one slot of time.
-public struct DeliveryStatistics: Equatable, Sendable {
+package struct DeliveryStatistics: Equatable, Sendable {
     /// Milliseconds of a slot: twelve make the last hour.
-    public static let slot: Int64 = 300_000
+    package static let slot: Int64 = 300_000
     /// How long slots are kept, in milliseconds: the last day, and the slot in which it begins.
-    public static let lifetime: Int64 = 86_400_000 + slot
+    package static let lifetime: Int64 = 86_400_000 + slot
 
-    public let delegate: DelegateKey
+    package let delegate: DelegateKey
     /// When the slot begins: milliseconds since 1970 UTC, a multiple of `slot`.
-    public let start: Int64
-    public var delivered: Int
-    public var failed: Int
+    package let start: Int64
+    package var delivered: Int
+    package var failed: Int
     /// Of successful attempts.
-    public var latencies: LatencyHistogram
+    package var latencies: LatencyHistogram
 
-    public init(
+    package init(
         delegate: DelegateKey, start: Int64, delivered: Int = 0, failed: Int = 0,
         latencies: LatencyHistogram = LatencyHistogram()
     ) {
@@ -25,7 +25,7 @@ public struct DeliveryStatistics: Equatable, Sendable {
     }
 
     /// - Parameter duration: microseconds.
-    public mutating func count(succeeded: Bool, duration: Int64) {
+    package mutating func count(succeeded: Bool, duration: Int64) {
         if succeeded {
             delivered += 1
             latencies.add(microseconds: duration)
@@ -34,7 +34,7 @@ public struct DeliveryStatistics: Equatable, Sendable {
         }
     }
 
-    public mutating func add(_ other: DeliveryStatistics) {
+    package mutating func add(_ other: DeliveryStatistics) {
         delivered += other.delivered
         failed += other.failed
         latencies.add(other.latencies)
@@ -43,24 +43,24 @@ public struct DeliveryStatistics: Equatable, Sendable {
 
 /// Durations in buckets whose width grows with them: four for each power of two, so that a percentile is at most 19 %
 /// off. Sparse: an empty one takes no memory beyond itself.
-public struct LatencyHistogram: Equatable, Sendable {
+package struct LatencyHistogram: Equatable, Sendable {
     /// Counts by bucket.
-    public private(set) var buckets: [UInt8: Int] = [:]
+    package private(set) var buckets: [UInt8: Int] = [:]
 
-    public init() {}
+    package init() {}
 
     /// - Parameter microseconds: ≥ 0.
-    public mutating func add(microseconds: Int64) { buckets[Self.bucket(microseconds), default: 0] += 1 }
+    package mutating func add(microseconds: Int64) { buckets[Self.bucket(microseconds), default: 0] += 1 }
 
-    public mutating func add(_ other: LatencyHistogram) {
+    package mutating func add(_ other: LatencyHistogram) {
         buckets.merge(other.buckets) { $0 + $1 }
     }
 
-    public var count: Int { buckets.values.reduce(0, +) }
+    package var count: Int { buckets.values.reduce(0, +) }
 
     /// The duration that this share of all did not exceed, in microseconds; `nil` when there are none.
     /// - Parameter share: within 0…1; 0.5 is the median.
-    public func percentile(_ share: Double) -> Int64? {
+    package func percentile(_ share: Double) -> Int64? {
         let total = count
         guard total > 0 else { return nil }
         let rank = max(1, Int((share * Double(total)).rounded(.up)))
@@ -91,12 +91,12 @@ public struct LatencyHistogram: Equatable, Sendable {
 
 extension LatencyHistogram {
     /// The counts as text, `bucket:count` joined by spaces: how stores keep it.
-    public var text: String {
+    package var text: String {
         buckets.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }.joined(separator: " ")
     }
 
     /// `nil` when it is not such a text.
-    public init?(text: String) {
+    package init?(text: String) {
         for entry in text.split(separator: " ") {
             let parts = entry.split(separator: ":")
             guard parts.count == 2, let bucket = UInt8(parts[0]), let count = Int(parts[1]), count > 0 else {

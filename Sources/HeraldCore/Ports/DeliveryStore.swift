@@ -1,5 +1,5 @@
 /// The port for deliveries inside a transaction: where lanes stand, attempts, retries, replays and statistics.
-public protocol DeliveryTransaction: AnyObject {
+package protocol DeliveryTransaction: AnyObject {
     /// Records what a delivery loop reports.
     ///
     /// Lanes, retries and replays of a deleted delegate are passed over: a loop may not have heard yet. Its attempts are
@@ -32,7 +32,7 @@ public protocol DeliveryTransaction: AnyObject {
 }
 
 /// Reads deliveries.
-public protocol DeliveryReader: AnyObject {
+package protocol DeliveryReader: AnyObject {
     /// A delegate's attempts, newest first.
     func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt]
     /// All attempts to tell of one event, oldest first.

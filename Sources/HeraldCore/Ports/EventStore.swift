@@ -3,7 +3,7 @@
 ///
 /// Threads: `recover` and `transaction` belong to the writer's thread, each reader to the thread that asked for it;
 /// `health` may be called from any thread.
-public protocol EventStore: AnyObject, Sendable {
+package protocol EventStore: AnyObject, Sendable {
     /// What was there when the process started. Called once, before anything else.
     func recover() throws(StoreError) -> Recovery
 
@@ -23,7 +23,7 @@ public protocol EventStore: AnyObject, Sendable {
 
 /// What can be read and written inside a transaction, by subject: a port each. Valid until the closure returns; the writer's
 /// thread.
-public protocol StoreTransaction: LogTransaction, DeliveryTransaction, RegistryTransaction, AccessTransaction {}
+package protocol StoreTransaction: LogTransaction, DeliveryTransaction, RegistryTransaction, AccessTransaction {}
 
 /// Reads what is committed, by subject. One thread; calls may wait for the disk.
-public protocol StoreReader: LogReader, DeliveryReader, RegistryReader, AccessReader {}
+package protocol StoreReader: LogReader, DeliveryReader, RegistryReader, AccessReader {}

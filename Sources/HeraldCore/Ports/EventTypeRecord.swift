@@ -1,7 +1,7 @@
 /// What is known of an event type: its description in the catalogue.
-public struct EventTypeRecord: Equatable, Sendable {
+package struct EventTypeRecord: Equatable, Sendable {
     /// What happens to an event whose data does not fit the schema.
-    public enum Check: String, Sendable, CaseIterable {
+    package enum Check: String, Sendable, CaseIterable {
         case off
         /// It is accepted, and the answer and a metric say so.
         case report
@@ -9,21 +9,21 @@ public struct EventTypeRecord: Equatable, Sendable {
         case enforce
     }
 
-    public let app: AppKey
-    public let type: String
-    public let description: String
+    package let app: AppKey
+    package let type: String
+    package let description: String
     /// A JSON value; `nil`: none was given.
-    public let example: [UInt8]?
+    package let example: [UInt8]?
     /// A JSON Schema for the data; `nil`: none was given.
-    public let schema: [UInt8]?
-    public let check: Check
+    package let schema: [UInt8]?
+    package let check: Check
     /// Milliseconds since 1970 UTC.
-    public let createdAt: Int64
-    public let updatedAt: Int64
+    package let createdAt: Int64
+    package let updatedAt: Int64
     /// Counts the changes; the base of the `ETag`.
-    public let version: Int64
+    package let version: Int64
 
-    public init(
+    package init(
         app: AppKey, type: String, description: String, example: [UInt8]?, schema: [UInt8]?, check: Check,
         createdAt: Int64, updatedAt: Int64, version: Int64
     ) {

@@ -1,6 +1,6 @@
 /// The port for the log inside a transaction: events, what follows from them (auth statuses, app states), and the answers to
 /// idempotency keys.
-public protocol LogTransaction: AnyObject {
+package protocol LogTransaction: AnyObject {
     /// The event with this id, when there is one already; sees what this transaction appended.
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent?
     /// Adds to the end of the log, in this order: many at once cost less than one by one.
@@ -46,11 +46,11 @@ public protocol LogTransaction: AnyObject {
 extension LogTransaction {
     /// Adds one event to the end of the log.
     /// - Returns: its sequence.
-    public func append(_ event: Event) throws(StoreError) -> LogPosition { try append([event]) }
+    package func append(_ event: Event) throws(StoreError) -> LogPosition { try append([event]) }
 }
 
 /// Reads the log.
-public protocol LogReader: AnyObject {
+package protocol LogReader: AnyObject {
     /// The log from `sequence + 1` on, oldest first: at least one event if there is any, at most `limit`, and no more
     /// once their data exceeds `maxBytes`. All apps.
     func events(after sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch

@@ -1,13 +1,13 @@
-public import HeraldRuntime
+package import HeraldRuntime
 import Synchronization
 
 /// The sender without a network: a closure says how each callback ends and when. For hubs whose webhooks live in the
 /// process, and for tests.
 ///
 /// The lock guards what is open and what has ended; it is never held while calling out.
-public final class MemorySender: CallbackSender {
+package final class MemorySender: CallbackSender {
     /// How a callback ends.
-    public enum Answer: Sendable {
+    package enum Answer: Sendable {
         case now(CallbackOutcome)
         case after(nanoseconds: Int64, CallbackOutcome)
         /// When someone calls `finish`.
@@ -20,14 +20,14 @@ public final class MemorySender: CallbackSender {
         var ended: [(token: Int, outcome: CallbackOutcome)] = []
     }
 
-    public let capacity: Int
+    package let capacity: Int
     private let clock: Clock
     private let answer: @Sendable (Callback) -> Answer
     private let state = Mutex(State())
     private let wakeup: Wakeup
 
     /// - Parameter answer: asked once for each callback, on the loop's thread, when it starts. Must not wait.
-    public init(
+    package init(
         capacity: Int = 1_000, clock: Clock = .system,
         answer: @escaping @Sendable (Callback) -> Answer = { _ in .now(.answered(200)) }
     ) throws(SystemError) {
@@ -38,12 +38,12 @@ public final class MemorySender: CallbackSender {
     }
 
     /// The callbacks that have not ended, in the order of their tokens. Any thread.
-    public var open: [Callback] { state.withLock { $0.open.values.sorted { $0.token < $1.token } } }
+    package var open: [Callback] { state.withLock { $0.open.values.sorted { $0.token < $1.token } } }
 
     /// Ends a callback that was left to be ended by hand. Any thread.
     /// - Returns: whether it was open.
     @discardableResult
-    public func finish(_ token: Int, _ outcome: CallbackOutcome) -> Bool {
+    package func finish(_ token: Int, _ outcome: CallbackOutcome) -> Bool {
         let wasOpen = state.withLock { state in
             guard state.open.removeValue(forKey: token) != nil else { return false }
             state.ended.append((token, outcome))
@@ -53,7 +53,7 @@ public final class MemorySender: CallbackSender {
         return wasOpen
     }
 
-    public func start(_ callback: Callback) {
+    package func start(_ callback: Callback) {
         let answer = self.answer(callback)
         let now = clock.monotonic()
         state.withLock { state in
@@ -67,7 +67,7 @@ public final class MemorySender: CallbackSender {
         }
     }
 
-    public func poll(nanoseconds: Int64?, finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {
+    package func poll(nanoseconds: Int64?, finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {
         let (ended, next) = takeEnded()
         if ended.isEmpty {
             wakeup.wait(milliseconds: Self.milliseconds([nanoseconds, next].compactMap { $0 }.min()))
@@ -99,9 +99,9 @@ public final class MemorySender: CallbackSender {
         return Int32(clamping: (max(0, nanoseconds) + 999_999) / 1_000_000)
     }
 
-    public func wake() { wakeup.signal() }
+    package func wake() { wakeup.signal() }
 
-    public func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {
+    package func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) {
         let open = state.withLock { state in
             let open = state.open.keys.sorted()
             state = State()
@@ -115,7 +115,7 @@ public final class MemorySender: CallbackSender {
 
 extension CallbackOutcome {
     /// An answer with this status, at once.
-    public static func answered(_ status: Int, retryAfter: Int? = nil) -> CallbackOutcome {
+    package static func answered(_ status: Int, retryAfter: Int? = nil) -> CallbackOutcome {
         CallbackOutcome(verdict: .answered(status: status, retryAfter: retryAfter), duration: 0)
     }
 }

@@ -1,5 +1,5 @@
 /// The port for the registry inside a transaction: delegates and event types, which memory has whole from the start.
-public protocol RegistryTransaction: AnyObject {
+package protocol RegistryTransaction: AnyObject {
     /// A new delegate, or the next version of one (same `key`). `StoreError.failed` when that was deleted, or when
     /// another delegate of the app has the URL, as far as the store can read it.
     /// - Precondition: no other delegate of the app has the URL; the registry sees to it.
@@ -14,7 +14,7 @@ public protocol RegistryTransaction: AnyObject {
 }
 
 /// Reads what memory has no more of delegates.
-public protocol RegistryReader: AnyObject {
+package protocol RegistryReader: AnyObject {
     /// Delegates that were deleted, by key: the id under which they were known.
     func deletedDelegateID(_ key: DelegateKey) throws(StoreError) -> String?
 }

@@ -18,8 +18,9 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Anything else, a defect of ours included.
     case failed(reason: String)
 
-    public static let thisProcess = "this process"
+    package static let thisProcess = "this process"
 
+    /// The error in words, for operators.
     public var description: String {
         switch self {
         case .inUse(let path, Self.thisProcess):

@@ -1,4 +1,4 @@
-public import HeraldJSON
+package import HeraldJSON
 
 /// A delegate's condition on the content of events, in the style of EventBridge's patterns:
 ///
@@ -16,13 +16,13 @@ public import HeraldJSON
 /// Compiled once, immutable, shared by all threads. Equal when the text is.
 public final class ContentFilter: Sendable {
     /// Objects inside each other, the outermost one included.
-    public static let maxDepth = 8
+    package static let maxDepth = 8
     /// Accepted values and conditions in all.
-    public static let maxLeaves = 256
+    package static let maxLeaves = 256
     /// Of ``text``.
-    public static let maxBytes = 8_192
+    package static let maxBytes = 8_192
     /// Steps that it may take to hold one event against the filter: 5 ms at most, where some dozen steps are usual.
-    public static let maxSteps = 200_000
+    package static let maxSteps = 200_000
 
     /// The filter as compact JSON, members in their order: what is stored and shown.
     public let text: [UInt8]
@@ -44,27 +44,47 @@ public final class ContentFilter: Sendable {
     /// - Parameters:
     ///   - pointer: where `value` stands in the request's body, for the errors.
     ///   - errors: gets everything that is wrong; then there is no filter.
-    public convenience init?(_ value: JSONValue, at pointer: String, _ errors: inout [FieldError]) {
+    package convenience init?(_ value: JSONValue, at pointer: String, _ errors: inout [FieldError]) {
+        var found: [FieldError] = []
+        guard let (text, fields) = Self.compile(value, &found) else {
+            errors += found.map { FieldError(pointer + $0.pointer, $0.detail) }
+            return nil
+        }
+        self.init(text: text, fields: fields)
+    }
+
+    private static func compile(_ value: JSONValue, _ errors: inout [FieldError]) -> (text: [UInt8], fields: [Field])? {
         var json = JSONWriter()
         json.value(CompactJSON(value))
         guard json.bytes.count <= Self.maxBytes else {
             errors.append(
-                FieldError(
-                    pointer, "must have at most \(Self.maxBytes) bytes without white space, not \(json.bytes.count)"))
+                FieldError("", "must have at most \(Self.maxBytes) bytes without white space, not \(json.bytes.count)"))
             return nil
         }
         var compiler = FilterCompiler()
         let fields = compiler.compile(value)
         guard compiler.errors.isEmpty else {
-            errors += compiler.errors.map { FieldError(pointer + $0.pointer, $0.detail) }
+            errors += compiler.errors
             return nil
         }
-        self.init(text: json.bytes, fields: fields)
+        return (json.bytes, fields)
+    }
+
+    /// Compiles a filter as the HTTP API takes it.
+    /// - Parameter json: a JSON object, at most 8,192 bytes without white space; see the type.
+    /// - Throws: `InvalidInput` with everything that is wrong.
+    public convenience init(json: String) throws(InvalidInput) {
+        guard let document = try? JSONDocument(parsing: json) else {
+            throw InvalidInput([FieldError("", "must be a JSON object")])
+        }
+        var errors: [FieldError] = []
+        guard let filter = Self.compile(document.root, &errors) else { throw InvalidInput(errors) }
+        self.init(text: filter.text, fields: filter.fields)
     }
 
     /// From the store.
     /// - Parameter text: what ``text`` gave. `nil` when it is not a filter.
-    public convenience init?(text: [UInt8]) {
+    package convenience init?(text: [UInt8]) {
         guard let document = try? JSONDocument(parsing: text) else { return nil }
         var errors: [FieldError] = []
         self.init(document.root, at: "", &errors)
@@ -72,7 +92,7 @@ public final class ContentFilter: Sendable {
 
     /// Whether the event matches. One that can't be held against the filter in ``maxSteps`` does: better to be told once too
     /// often than to miss an event.
-    public func matches(_ event: EventView) -> Bool {
+    package func matches(_ event: EventView) -> Bool {
         var budget = WorkBudget(steps: Self.maxSteps)
         let matches = fields.allSatisfy { field in
             switch field.name {
@@ -88,7 +108,7 @@ public final class ContentFilter: Sendable {
     }
 
     /// Why the event doesn't match: the first clause that says no. `nil` when it matches.
-    public func mismatch(_ event: EventView) -> FilterMismatch? {
+    package func mismatch(_ event: EventView) -> FilterMismatch? {
         matches(event) ? nil : firstMismatch(event)
     }
 

@@ -2,15 +2,17 @@
 ///
 /// The service's own events (`herald.…`) come only to those who name them: `*` does not mean these.
 public enum EventPattern: Hashable, Sendable {
+    /// Every type but Herald's own.
     case any
     /// `auth.*` is `.prefix("auth.")`: the prefix ends with the dot.
     case prefix(String)
+    /// One type, such as `order.placed`.
     case exact(String)
 
     /// What a pattern must be, in words.
-    public static let words = "a type such as auth.logged_in, a prefix such as auth.*, or *"
+    package static let words = "a type such as auth.logged_in, a prefix such as auth.*, or *"
 
-    /// `nil` when the text is none of the three forms; see `EventType.isValid` for the alphabet.
+    /// Reads `order.placed`, `order.*` or `*`; `nil` when the text is none of the three forms.
     public init?(_ text: String) {
         if text == "*" {
             self = .any
@@ -24,7 +26,7 @@ public enum EventPattern: Hashable, Sendable {
         }
     }
 
-    public func matches(_ type: String) -> Bool {
+    package func matches(_ type: String) -> Bool {
         switch self {
         case .any: !ServiceFamily.isOne(type)
         case .prefix(let prefix): type.hasPrefix(prefix)
@@ -32,6 +34,7 @@ public enum EventPattern: Hashable, Sendable {
         }
     }
 
+    /// As the HTTP API writes it: `order.placed`, `order.*` or `*`.
     public var text: String {
         switch self {
         case .any: "*"

@@ -13,7 +13,7 @@
 /// A value without I/O. Matching allocates nothing; only a filter that looks at `data` has it parsed.
 public struct EventSelection: Hashable, Sendable {
     /// The first condition that an event does not meet.
-    public enum Mismatch: Hashable, Sendable, CaseIterable {
+    package enum Mismatch: Hashable, Sendable, CaseIterable {
         /// It belongs to another app.
         case app
         /// What it said was erased.
@@ -28,7 +28,7 @@ public struct EventSelection: Hashable, Sendable {
         case filter
     }
 
-    public var app: AppKey
+    package var app: AppKey
     /// One of them has to match the type.
     public var events: [EventPattern]
     /// Only events about these; empty: any. See ``SubjectSelection``.
@@ -36,15 +36,23 @@ public struct EventSelection: Hashable, Sendable {
         get { subjectSelection.patterns }
         set { subjectSelection = SubjectSelection(newValue) }
     }
+    /// Only events whose content matches; `nil`: any.
     public var filter: ContentFilter?
     /// Events that are addressed to this delegate match, too; `nil`: none that is addressed.
     let addressee: DelegateKey?
     /// ``subjects``, compiled.
     private(set) var subjectSelection: SubjectSelection
 
-    public init(
-        app: AppKey = .default, events: [EventPattern] = [.any], subjects: Set<String> = [],
-        filter: ContentFilter? = nil
+    /// - Parameters:
+    ///   - events: any of these types. Herald's own (`herald.…`) only when they are named.
+    ///   - subjects: any of these subjects, exact or with `*` at the end for a prefix; empty: any.
+    ///   - filter: what the content has to match; `nil`: anything.
+    public init(events: [EventPattern] = [.any], subjects: Set<String> = [], filter: ContentFilter? = nil) {
+        self.init(app: .default, events: events, subjects: subjects, filter: filter)
+    }
+
+    package init(
+        app: AppKey, events: [EventPattern] = [.any], subjects: Set<String> = [], filter: ContentFilter? = nil
     ) {
         self.app = app
         self.events = events
@@ -63,12 +71,12 @@ public struct EventSelection: Hashable, Sendable {
     }
 
     /// Whether one of the patterns matches a type, whatever the other conditions say.
-    public func includes(type: String) -> Bool { events.contains { $0.matches(type) } }
+    package func includes(type: String) -> Bool { events.contains { $0.matches(type) } }
 
-    public func matches(_ view: EventView) -> Bool { mismatch(view) == nil }
+    package func matches(_ view: EventView) -> Bool { mismatch(view) == nil }
 
     /// The first condition that the event does not meet; `nil`: it matches.
-    public func mismatch(_ view: EventView) -> Mismatch? { mismatch(view.event) { view } }
+    package func mismatch(_ view: EventView) -> Mismatch? { mismatch(view.event) { view } }
 
     /// - Parameters:
     ///   - isRouted: the ``Router`` has found the delegate by the event's type: the patterns are not asked again.
@@ -92,5 +100,5 @@ public struct EventSelection: Hashable, Sendable {
 
 /// A stream chooses as a webhook does.
 extension EventSelection: StreamInterest {
-    public func wants(_ event: Event) -> Bool { matches(event) { EventView(event) } }
+    package func wants(_ event: Event) -> Bool { matches(event) { EventView(event) } }
 }

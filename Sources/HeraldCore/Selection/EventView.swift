@@ -1,18 +1,18 @@
-public import HeraldJSON
+package import HeraldJSON
 
 /// One event as filters see it. Parses `data` when a filter first asks for it, once for all filters.
 ///
 /// Not `Sendable`: one thread makes it, asks it and lets it go.
-public final class EventView {
-    public let event: Event
+package final class EventView {
+    package let event: Event
     private let parser: EventDataParser
     /// For all filters that look at the event. When it is spent, their answers mean nothing.
-    public private(set) var budget: WorkBudget
+    package private(set) var budget: WorkBudget
 
     /// - Parameters:
     ///   - parser: keeps its memory from event to event; one for each thread that makes many views.
     ///   - budget: for all filters together; each has a bound of its own beside it.
-    public init(
+    package init(
         _ event: Event, _ parser: EventDataParser = EventDataParser(), within budget: WorkBudget = .unlimited
     ) {
         self.event = event
@@ -33,11 +33,11 @@ public final class EventView {
 }
 
 /// Memory for parsing the data of events. One thread.
-public final class EventDataParser {
+package final class EventDataParser {
     /// What is in the log was accepted, and its size bounds it; the depth is the one that was accepted.
     private var parser = JSONParser(limits: JSONLimits(values: .max, keyBytes: .max))
 
-    public init() {}
+    package init() {}
 
     func parse(_ data: ArraySlice<UInt8>) -> JSONValue? { try? parser.parse(data) }
 }

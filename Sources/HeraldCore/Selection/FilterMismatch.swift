@@ -1,16 +1,16 @@
 import HeraldJSON
 
 /// The clause of a filter that an event doesn't agree with, and why, for people.
-public struct FilterMismatch: Equatable, Sendable {
+package struct FilterMismatch: Equatable, Sendable {
     /// The clause: a JSON pointer into the filter.
-    public let pointer: String
+    package let pointer: String
     /// What the clause accepts: `"pro" or a string that begins with "team-"`. At most about 200 characters.
-    public let expected: String
+    package let expected: String
     /// What the event has there: `the string "free"`. At most about 100 characters.
-    public let found: String
+    package let found: String
 
     /// `/data/plan: expected "pro", found "free"`
-    public var description: String { "\(pointer): expected \(expected), found \(found)" }
+    package var description: String { "\(pointer): expected \(expected), found \(found)" }
 }
 
 extension FilterMismatch: CustomStringConvertible {}

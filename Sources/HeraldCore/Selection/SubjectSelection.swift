@@ -1,13 +1,13 @@
 /// Which subjects are meant: some, those that begin with a text (`order:*`), or any.
 ///
 /// Part of ``EventSelection``.
-public struct SubjectSelection: Hashable, Sendable {
+package struct SubjectSelection: Hashable, Sendable {
     private let exact: Set<String>
     private let prefixes: [String]
 
     /// - Parameter patterns: each a subject, or with a `*` at its end the beginning of one; `*` alone means every event that has
     ///   a subject. Empty: any event.
-    public init(_ patterns: some Sequence<String>) {
+    package init(_ patterns: some Sequence<String>) {
         var exact: Set<String> = []
         var prefixes: Set<String> = []
         for pattern in patterns {
@@ -18,7 +18,7 @@ public struct SubjectSelection: Hashable, Sendable {
     }
 
     /// Whether an event about this, or about nothing, is meant.
-    public func contains(_ subject: String?) -> Bool {
+    package func contains(_ subject: String?) -> Bool {
         if exact.isEmpty && prefixes.isEmpty { return true }
         guard let subject else { return false }
         return exact.contains(subject) || prefixes.contains { subject.begins(with: $0) }
@@ -28,12 +28,12 @@ public struct SubjectSelection: Hashable, Sendable {
     var patterns: Set<String> { exact.union(prefixes.map { $0 + "*" }) }
 
     /// What a pattern wants subjects to begin with; `nil`: it is a subject itself.
-    public static func prefix(_ pattern: String) -> String? {
+    package static func prefix(_ pattern: String) -> String? {
         pattern.utf8.last == UInt8(ascii: "*") ? String(pattern.dropLast()) : nil
     }
 
     /// What is wrong with a pattern, in words.
-    public static func problem(_ pattern: String) -> String? {
+    package static func problem(_ pattern: String) -> String? {
         guard !pattern.isEmpty, pattern.unicodeScalars.count <= EventInput.maxSubjectCharacters else {
             return "must be a string of 1 to \(EventInput.maxSubjectCharacters) characters"
         }

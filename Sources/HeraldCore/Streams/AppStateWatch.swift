@@ -4,7 +4,7 @@ import Synchronization
 /// Who waits for the app state to change: a delegate of the multicast, told after the projection of the states.
 ///
 /// Any thread; the lock guards who waits.
-public final class AppStateWatch: EventDelegate {
+package final class AppStateWatch: EventDelegate {
     private struct Waiter {
         let app: AppKey
         let known: String
@@ -29,18 +29,18 @@ public final class AppStateWatch: EventDelegate {
     private let hub: Hub
     private let waiters = Mutex(Waiters())
 
-    public init(hub: Hub) { self.hub = hub }
+    package init(hub: Hub) { self.hub = hub }
 
-    public func published(_ batch: EventBatch) {
+    package func published(_ batch: EventBatch) {
         if batch.events.contains(where: { $0.type == AppStateFamily.changed && $0.audience == nil }) { answerChanged() }
     }
 
     /// The version of the current state, for `ETag`.
-    public func version(_ app: AppKey) -> String { hub.appState.state(app)?.eventID ?? AppState.unknownVersion }
+    package func version(_ app: AppKey) -> String { hub.appState.state(app)?.eventID ?? AppState.unknownVersion }
 
     /// Waits until the state has another version than `known`, or the time is up, to a second.
     /// - Parameter answer: called once, on some thread; must not wait.
-    public func wait(_ app: AppKey, known: String, seconds: Int, answer: @escaping @Sendable () -> Void) {
+    package func wait(_ app: AppKey, known: String, seconds: Int, answer: @escaping @Sendable () -> Void) {
         let deadline = hub.clock.monotonic() + Int64(seconds) * 1_000_000_000
         let startsTicking = waiters.withLock { waiters in
             waiters.entries[waiters.next] = Waiter(app: app, known: known, deadline: deadline, answer: answer)

@@ -4,9 +4,9 @@ import Synchronization
 /// deliveries keep no copies for them, and do nothing else either while nobody listens.
 ///
 /// What is not constant or atomic belongs to the streams' thread, which is why it may cross threads.
-public final class AttemptLog: StreamLog, @unchecked Sendable {
-    public typealias Page = AttemptPage
-    public typealias Interest = AttemptInterest
+package final class AttemptLog: StreamLog, @unchecked Sendable {
+    package typealias Page = AttemptPage
+    package typealias Interest = AttemptInterest
 
     /// Attempts in memory at most, once cut: a client that reads slower than that reads from the store.
     private static let memory = 1_024
@@ -27,27 +27,27 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
     init(_ hub: Hub) { self.hub = hub }
 
     /// What is not in memory any more is not counted: 1,024 are told apart at least.
-    public func count(of app: AppKey, after place: LogPosition) -> Int64 {
+    package func count(of app: AppKey, after place: LogPosition) -> Int64 {
         known.withLock { known in Int64(known.reversed().prefix { $0.place > place }.count { $0.app == app }) }
     }
-    public var erasures: Int { hub.recentEvents.erasures.load(ordering: .acquiring) }
+    package var erasures: Int { hub.recentEvents.erasures.load(ordering: .acquiring) }
 
     // MARK: The streams' thread
 
-    public var end: LogPosition? { nil }
+    package var end: LogPosition? { nil }
 
-    public func begin(head: LogPosition) {
+    package func begin(head: LogPosition) {
         if recent != nil { return }
         recent = AttemptPage(after: head, last: head)
         erasuresSeen = erasures
     }
 
-    public func rest() {
+    package func rest() {
         recent = nil
         known.withLock { $0 = [] }
     }
 
-    public func slice(after place: LogPosition, limit: Int) -> LogSlice<AttemptPage> {
+    package func slice(after place: LogPosition, limit: Int) -> LogSlice<AttemptPage> {
         guard let recent else { return .gone }
         if erasuresSeen != erasures {
             erasuresSeen = erasures
@@ -57,7 +57,7 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
         return place >= recent.last ? .end : .entries(recent.rest(after: place, limit: limit))
     }
 
-    public func refresh(on thread: any StreamThread, _ done: @escaping @Sendable () -> Void) {
+    package func refresh(on thread: any StreamThread, _ done: @escaping @Sendable () -> Void) {
         isBehind = true
         if !isReading { read(thread, done) }
     }
@@ -115,9 +115,9 @@ public final class AttemptLog: StreamLog, @unchecked Sendable {
 
     // MARK: A reader's thread
 
-    public func end(in reader: any StoreReader) throws(StoreError) -> LogPosition { try reader.lastAttempt() }
+    package func end(in reader: any StoreReader) throws(StoreError) -> LogPosition { try reader.lastAttempt() }
 
-    public func page(after place: LogPosition, in reader: any StoreReader) throws(StoreError) -> AttemptPage {
+    package func page(after place: LogPosition, in reader: any StoreReader) throws(StoreError) -> AttemptPage {
         let found = try reader.attempts(after: place, limit: PageCache.eventsPerPage)
         guard let first = found.first, let last = found.last else { return AttemptPage(after: place, last: place) }
         // Numbers may be missing where something was erased. What is missing at the front was removed by retention, or that is

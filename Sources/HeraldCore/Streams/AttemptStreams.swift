@@ -1,28 +1,28 @@
 /// All clients that listen to attempts: a delegate of the multicast, told as attempts are written down. It may cross
 /// threads as what it inherits from does: it adds nothing that changes.
-public final class AttemptStreams: LiveStreams<AttemptLog>, EventDelegate, @unchecked Sendable {
-    public init(hub: Hub, format: StreamFormat<LoggedAttempt>) {
+package final class AttemptStreams: LiveStreams<AttemptLog>, EventDelegate, @unchecked Sendable {
+    package init(hub: Hub, format: StreamFormat<LoggedAttempt>) {
         super.init(hub: hub, log: AttemptLog(hub), format: format)
     }
 
-    public func published(_ batch: EventBatch) {}
-    public func recordedAttempts() { wake() }
+    package func published(_ batch: EventBatch) {}
+    package func recordedAttempts() { wake() }
 }
 
 /// A client that listens to attempts.
-public typealias AttemptStream = LiveStream<AttemptInterest>
+package typealias AttemptStream = LiveStream<AttemptInterest>
 
 /// Which attempts a stream tells of.
-public struct AttemptInterest: StreamInterest {
-    public let app: AppKey
+package struct AttemptInterest: StreamInterest {
+    package let app: AppKey
     /// `nil`: all.
-    public let delegate: DelegateKey?
+    package let delegate: DelegateKey?
     /// The id of an event; `nil`: all.
-    public let event: String?
+    package let event: String?
     /// `nil`: however they ended.
-    public let succeeded: Bool?
+    package let succeeded: Bool?
 
-    public init(
+    package init(
         app: AppKey = .default, delegate: DelegateKey? = nil, event: String? = nil, succeeded: Bool? = nil
     ) {
         self.app = app
@@ -31,7 +31,7 @@ public struct AttemptInterest: StreamInterest {
         self.succeeded = succeeded
     }
 
-    public func wants(_ attempt: LoggedAttempt) -> Bool {
+    package func wants(_ attempt: LoggedAttempt) -> Bool {
         let record = attempt.attempt.record
         return attempt.app == app && (delegate == nil || delegate == record.delegate)
             && (event == nil || event == attempt.eventID) && (succeeded == nil || succeeded == record.succeeded)
@@ -39,19 +39,19 @@ public struct AttemptInterest: StreamInterest {
 }
 
 /// An attempt with the names of what it was about.
-public struct LoggedAttempt: Sendable {
-    public let attempt: StoredAttempt
-    public let app: AppKey
-    public let delegateID: String
+package struct LoggedAttempt: Sendable {
+    package let attempt: StoredAttempt
+    package let app: AppKey
+    package let delegateID: String
     /// `nil`: the event has left the log.
-    public let eventID: String?
+    package let eventID: String?
 }
 
 /// Attempts as they were read, with their names. Those that nobody can be told of any more are left out.
-public struct AttemptPage: LogPage {
-    public let after: LogPosition
-    public private(set) var last: LogPosition
-    public private(set) var entries: [LoggedAttempt]
+package struct AttemptPage: LogPage {
+    package let after: LogPosition
+    package private(set) var last: LogPosition
+    package private(set) var entries: [LoggedAttempt]
 
     init(after: LogPosition, last: LogPosition, entries: [LoggedAttempt] = []) {
         self.after = after
@@ -59,9 +59,9 @@ public struct AttemptPage: LogPage {
         self.entries = entries
     }
 
-    public func place(_ index: Int) -> LogPosition { entries[index].attempt.id }
+    package func place(_ index: Int) -> LogPosition { entries[index].attempt.id }
 
-    public func rest(after place: LogPosition) -> AttemptPage { rest(after: place, limit: .max) }
+    package func rest(after place: LogPosition) -> AttemptPage { rest(after: place, limit: .max) }
 
     /// What of it comes first after a place within it.
     func rest(after place: LogPosition, limit: Int) -> AttemptPage {

@@ -1,7 +1,7 @@
 import Synchronization
 
 /// What a stream tells of. Streams that ask for the same share what is found out for one of them.
-public protocol StreamInterest: Hashable, Sendable {
+package protocol StreamInterest: Hashable, Sendable {
     associatedtype Entry
     var app: AppKey { get }
     func wants(_ entry: Entry) -> Bool
@@ -10,14 +10,14 @@ public protocol StreamInterest: Hashable, Sendable {
 /// A client that listens: a delegate of the kind `stream`.
 ///
 /// What is not constant or atomic belongs to the streams' thread, which is why it may cross threads.
-public final class LiveStream<Interest: StreamInterest>: @unchecked Sendable {
+package final class LiveStream<Interest: StreamInterest>: @unchecked Sendable {
     /// `dlg_` and a ULID, new with each connection.
-    public let id: String
-    public let interest: Interest
+    package let id: String
+    package let interest: Interest
     /// Who listens, in a few words.
-    public let description: String
+    package let description: String
     /// Milliseconds since 1970 UTC.
-    public let createdAt: Int64
+    package let createdAt: Int64
 
     enum Phase {
         /// It is being found out where it begins: until a reader has answered.

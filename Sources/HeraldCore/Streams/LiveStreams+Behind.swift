@@ -3,7 +3,7 @@ import Synchronization
 // Streams that are not at the end of the log. Each takes its turn: a piece, then the others.
 extension LiveStreams {
     /// Finds the place after which to begin; `nil`: the log doesn't have it.
-    public typealias Start = @Sendable (any StoreReader) throws(StoreError) -> StreamPlace?
+    package typealias Start = @Sendable (any StoreReader) throws(StoreError) -> StreamPlace?
 
     private struct Beginning: Sendable {
         /// With what the client resumes from when it is cut off before it was told anything.

@@ -10,10 +10,10 @@ import Synchronization
 ///
 /// Told on the writer's thread; works on the streams' thread, to which all that changes belongs but for what is behind
 /// the lock. That is why it may cross threads.
-public class LiveStreams<Log: StreamLog>: @unchecked Sendable {
-    public typealias Interest = Log.Interest
-    public typealias Entry = Log.Page.Entry
-    public typealias Stream = LiveStream<Interest>
+package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
+    package typealias Interest = Log.Interest
+    package typealias Entry = Log.Page.Entry
+    package typealias Stream = LiveStream<Interest>
 
     private struct Shared {
         var thread: (any StreamThread)?
@@ -62,12 +62,12 @@ public class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     }
 
     /// Those that are open.
-    public final var all: [Stream] { shared.withLock { Array($0.open.values) } }
+    package final var all: [Stream] { shared.withLock { Array($0.open.values) } }
 
-    public final func stream(_ id: String) -> Stream? { shared.withLock { $0.open[id] } }
+    package final func stream(_ id: String) -> Stream? { shared.withLock { $0.open[id] } }
 
     /// How many entries of its app a stream has not been told of, those that it does not want included.
-    public final func lag(_ stream: Stream) -> Int64 {
+    package final func lag(_ stream: Stream) -> Int64 {
         stream.place.map { log.count(of: stream.interest.app, after: $0) } ?? 0
     }
 
@@ -82,7 +82,7 @@ public class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     ///   - thread: the same for all streams; this is called on it.
     ///   - start: finds the place after which to begin, on a reader's thread; `nil` from it: the log doesn't have it.
     ///     Without one the stream begins now.
-    public final func open(
+    package final func open(
         _ interest: Interest, description: String, on thread: any StreamThread, to output: any StreamOutput,
         start: Start?
     ) -> Stream {
@@ -103,7 +103,7 @@ public class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     }
 
     /// The client has gone.
-    public final func close(_ stream: Stream) {
+    package final func close(_ stream: Stream) {
         if case .closed = stream.phase { return }
         leaveChannel(stream)
         stream.move(to: .closed)
@@ -113,7 +113,7 @@ public class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     }
 
     /// The client has read what waited for it.
-    public final func drained(_ stream: Stream) { goOn(stream) }
+    package final func drained(_ stream: Stream) { goOn(stream) }
 
     // MARK: Live
 

@@ -1,5 +1,5 @@
 /// A log that clients listen to: what the streams need to know of it.
-public protocol StreamLog: AnyObject, Sendable {
+package protocol StreamLog: AnyObject, Sendable {
     associatedtype Page: LogPage
     associatedtype Interest: StreamInterest where Interest.Entry == Page.Entry
 
@@ -31,19 +31,19 @@ public protocol StreamLog: AnyObject, Sendable {
 }
 
 /// A place in a log, after which a stream begins.
-public struct StreamPlace: Equatable, Sendable {
-    public let number: LogPosition
+package struct StreamPlace: Equatable, Sendable {
+    package let number: LogPosition
     /// The client's own word for it, by which it can come back; `nil`: it named none.
-    public let id: String?
+    package let id: String?
 
-    public init(_ number: LogPosition, id: String? = nil) {
+    package init(_ number: LogPosition, id: String? = nil) {
         self.number = number
         self.id = id
     }
 }
 
 /// What memory can say of a log after a place.
-public enum LogSlice<Page: LogPage>: Sendable {
+package enum LogSlice<Page: LogPage>: Sendable {
     case entries(Page)
     /// The place is the end of what is known.
     case end

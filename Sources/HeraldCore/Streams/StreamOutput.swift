@@ -1,5 +1,5 @@
 /// The port to a client that listens: where the bytes of a stream go. Belongs to the thread of the streams.
-public protocol StreamOutput: AnyObject {
+package protocol StreamOutput: AnyObject {
     /// Whether bytes wait for the client. While they do, nothing more is written.
     var isFull: Bool { get }
     /// Sends the bytes, or keeps a reference to what can't be sent yet.
@@ -9,21 +9,21 @@ public protocol StreamOutput: AnyObject {
 }
 
 /// The port to the one thread that all streams share.
-public protocol StreamThread: Sendable {
+package protocol StreamThread: Sendable {
     /// Runs `body` on the thread, in the order of the calls. Any thread.
     func perform(_ body: @escaping @Sendable () -> Void)
 }
 
 /// How a log looks to those who listen.
-public struct StreamFormat<Entry>: Sendable {
+package struct StreamFormat<Entry>: Sendable {
     /// An entry; asked once for all streams.
-    public let entry: @Sendable (Entry) -> [UInt8]
+    package let entry: @Sendable (Entry) -> [UInt8]
     /// The beginning of a stream.
-    public let beginning: @Sendable (StreamBeginning, AppKey) -> [UInt8]
+    package let beginning: @Sendable (StreamBeginning, AppKey) -> [UInt8]
     /// Entries after the last one that was told are in the log no more.
-    public let gap: @Sendable () -> [UInt8]
+    package let gap: @Sendable () -> [UInt8]
 
-    public init(
+    package init(
         entry: @escaping @Sendable (Entry) -> [UInt8],
         beginning: @escaping @Sendable (StreamBeginning, AppKey) -> [UInt8],
         gap: @escaping @Sendable () -> [UInt8]
@@ -35,7 +35,7 @@ public struct StreamFormat<Entry>: Sendable {
 }
 
 /// Where in the log a stream begins.
-public enum StreamBeginning: Sendable {
+package enum StreamBeginning: Sendable {
     /// After this place, whoever the entry there belongs to.
     case after(StreamPlace)
     /// What the client saw last is not in the log: it begins after this place, the end.

@@ -172,7 +172,7 @@ final class SimulatedProcess: @unchecked Sendable {
         }
     }
 
-    func publish(_ drafts: [EventDraft], answered: @escaping @Sendable (WriteResult<[PostedEvent]>) -> Void) {
+    func publish(_ drafts: [EventDraft], answered: @escaping @Sendable (WriteResult<[PublishedEvent]>) -> Void) {
         unanswered += 1
         let refusal = intake.submit(
             Publication(drafts: drafts) { [self] in

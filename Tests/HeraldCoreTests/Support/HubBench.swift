@@ -24,14 +24,14 @@ struct HubBench: Sendable {
         hub = try Hub(store: store, configuration: configuration, onDurabilityLost: { _ in }, makeSender: { sender })
     }
 
-    func post(_ type: String, id: String? = nil, data: String = "{}") async throws -> PostedEvent {
+    func post(_ type: String, id: String? = nil, data: String = "{}") async throws -> PublishedEvent {
         let event = Event(type, id: id ?? hub.ids.next("evt_", time: hub.clock.wall()), data: data)
         return try await hub.publish([EventDraft(event: event, mayExist: id != nil)])[0]
     }
 
     func publish(
-        _ drafts: [EventDraft], idempotency: Idempotency<[PostedEvent]>? = nil
-    ) async -> WriteResult<[PostedEvent]> {
+        _ drafts: [EventDraft], idempotency: Idempotency<[PublishedEvent]>? = nil
+    ) async -> WriteResult<[PublishedEvent]> {
         await withCheckedContinuation { continuation in
             hub.publish(Publication(drafts: drafts, idempotency: idempotency) { continuation.resume(returning: $0) })
         }

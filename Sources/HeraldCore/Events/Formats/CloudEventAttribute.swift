@@ -1,13 +1,13 @@
 /// The names of a CloudEvent's attributes.
-public enum CloudEventAttribute {
-    public static let specVersion = "specversion"
-    public static let id = "id"
-    public static let source = "source"
-    public static let type = "type"
-    public static let subject = "subject"
-    public static let time = "time"
-    public static let dataContentType = "datacontenttype"
-    public static let dataSchema = "dataschema"
+package enum CloudEventAttribute {
+    package static let specVersion = "specversion"
+    package static let id = "id"
+    package static let source = "source"
+    package static let type = "type"
+    package static let subject = "subject"
+    package static let time = "time"
+    package static let dataContentType = "datacontenttype"
+    package static let dataSchema = "dataschema"
 
     private static let own: Set<String> = [
         specVersion, id, source, type, subject, time, dataContentType, "data", "data_base64",
@@ -17,7 +17,7 @@ public enum CloudEventAttribute {
     static func isOptional(_ name: String) -> Bool { isValid(name) && !own.contains(name) }
 
     /// Letters a–z and digits; the specification recommends at most 20 of them.
-    public static func isValid(_ name: String) -> Bool {
+    package static func isValid(_ name: String) -> Bool {
         (1...64).contains(name.utf8.count)
             && name.utf8.allSatisfy { byte in
                 switch byte {

@@ -5,14 +5,14 @@ import HeraldJSON
 ///
 /// An event that came as a CloudEvent keeps its `id`, `source`, `dataschema` and extensions (``EventAttribute``). In binary
 /// mode all of them are texts.
-public enum CloudEventFormat {
-    public static let specVersion = "1.0"
+package enum CloudEventFormat {
+    package static let specVersion = "1.0"
     /// Of ``structuredBody(_:source:)``.
-    public static let structuredContentType = "application/cloudevents+json; charset=utf-8"
+    package static let structuredContentType = "application/cloudevents+json; charset=utf-8"
 
     /// The body in structured mode. The data stands in it byte for byte.
     /// - Parameter source: the service's own, a URI reference, for events that brought none.
-    public static func structuredBody(_ event: Event, source: String) -> [UInt8] {
+    package static func structuredBody(_ event: Event, source: String) -> [UInt8] {
         var json = JSONWriter(capacity: event.body.count + 256)
         json.object { body in
             forEachAttribute(of: event, source: source) { $0.write(to: &body) }
@@ -23,11 +23,11 @@ public enum CloudEventFormat {
     }
 
     /// The `Content-Type` in binary mode, where the body is ``Event/data``.
-    public static func binaryContentType(_ event: Event) -> String { contentType(of: event) }
+    package static func binaryContentType(_ event: Event) -> String { contentType(of: event) }
 
     /// The `ce-…` headers in binary mode. Values are visible ASCII, whatever the attributes hold.
     /// - Parameter source: the service's own, a URI reference, for events that brought none.
-    public static func binaryHeaders(_ event: Event, source: String) -> [KeyValue] {
+    package static func binaryHeaders(_ event: Event, source: String) -> [KeyValue] {
         var headers: [KeyValue] = []
         headers.reserveCapacity(event.attributes.count + 6)
         forEachAttribute(of: event, source: source) { attribute in

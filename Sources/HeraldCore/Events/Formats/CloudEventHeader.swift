@@ -1,7 +1,7 @@
 /// Attributes as HTTP header values: percent-encoded UTF-8 (CloudEvents' HTTP protocol binding, 3.1.3.2).
-public enum CloudEventHeader {
+package enum CloudEventHeader {
     /// Visible ASCII without `"` and `%`; all else as `%XX`.
-    public static func encode(_ value: String) -> String {
+    package static func encode(_ value: String) -> String {
         if value.utf8.allSatisfy(isPlain) { return value }
         var encoded: [UInt8] = []
         for byte in value.utf8 {
@@ -16,7 +16,7 @@ public enum CloudEventHeader {
 
     /// Takes quoted values too, as the specification asks; a `%` without two hexadecimal digits stands for itself.
     /// - Returns: `nil` when what comes out is not UTF-8.
-    public static func decode(_ value: String) -> String? {
+    package static func decode(_ value: String) -> String? {
         let text = Array(unquoted(Array(value.utf8)))
         guard text.contains(UInt8(ascii: "%")) else { return String(validating: text, as: UTF8.self) }
         var decoded: [UInt8] = []

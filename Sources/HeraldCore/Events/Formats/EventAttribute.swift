@@ -1,41 +1,41 @@
-public import HeraldJSON
+package import HeraldJSON
 
 /// One of an event's attributes, as others than the store see it.
 ///
 /// Attributes are kept as pairs of texts. The value of a CloudEvent's extension may be a number or a boolean; so that it stays
 /// one, its key ends with ``literalMark``, which no publisher's name can.
-public struct EventAttribute: Equatable, Sendable {
-    public let name: String
+package struct EventAttribute: Equatable, Sendable {
+    package let name: String
     /// A text, or the literal as JSON writes it.
-    public let value: String
+    package let value: String
     /// A JSON number or boolean.
-    public let isLiteral: Bool
+    package let isLiteral: Bool
 
     private static let literalMark = ".json"
 
-    public init(_ name: String, _ value: String, isLiteral: Bool = false) {
+    package init(_ name: String, _ value: String, isLiteral: Bool = false) {
         self.name = name
         self.value = value
         self.isLiteral = isLiteral
     }
 
     /// What is kept as this pair.
-    public init(_ pair: KeyValue) {
+    package init(_ pair: KeyValue) {
         isLiteral = pair.key.hasSuffix(Self.literalMark)
         name = isLiteral ? String(pair.key.dropLast(Self.literalMark.count)) : pair.key
         value = pair.value
     }
 
     /// How it is kept.
-    public var pair: KeyValue { KeyValue(isLiteral ? name + Self.literalMark : name, value) }
+    package var pair: KeyValue { KeyValue(isLiteral ? name + Self.literalMark : name, value) }
 
     /// Writes `"name":value`.
-    public func write(to object: inout JSONObjectWriter) {
+    package func write(to object: inout JSONObjectWriter) {
         if isLiteral { object.member(name, .raw(Array(value.utf8))) } else { object.member(name, value) }
     }
 
     /// The canonical text of a JSON value that CloudEvents allow: a string, a boolean or a whole number; `nil` for others.
-    public init?(_ name: String, _ value: JSONValue) {
+    package init?(_ name: String, _ value: JSONValue) {
         switch value.kind {
         case .string: self.init(name, value.string ?? "")
         case .bool: self.init(name, value.bool == true ? "true" : "false", isLiteral: true)
@@ -51,11 +51,11 @@ public struct EventAttribute: Equatable, Sendable {
 
 extension EventAttribute {
     /// Of one event, beside its fields.
-    public static let maxCount = 32
-    public static let maxValueBytes = 1_024
+    package static let maxCount = 32
+    package static let maxValueBytes = 1_024
 
     /// Whether a text may be a value.
-    public static func isAcceptable(_ text: String) -> Bool {
+    package static func isAcceptable(_ text: String) -> Bool {
         (1...maxValueBytes).contains(text.utf8.count)
             && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }
@@ -85,7 +85,7 @@ extension EventAttribute {
 extension Event {
     /// The attributes, as the API shows them: an event that has another id in the log than its publisher gave it has that as
     /// `id`; the service's own notes are left out.
-    public var shownAttributes: [EventAttribute] {
+    package var shownAttributes: [EventAttribute] {
         attributes.compactMap { pair in
             switch pair.key {
             case Self.publisherIDName: EventAttribute(CloudEventAttribute.id, pair.value)
@@ -96,7 +96,7 @@ extension Event {
     }
 
     /// What ``shownAttributes`` shows, as it is kept.
-    public static func attributes(shown: JSONValue) -> [KeyValue] {
+    package static func attributes(shown: JSONValue) -> [KeyValue] {
         shown.members.compactMap { name, value in
             EventAttribute(name == CloudEventAttribute.id ? publisherIDName : name, value)?.pair
         }

@@ -1,0 +1,180 @@
+import Delegation
+public import HeraldCore
+import Synchronization
+
+/// The events of the log, one after the other, as they become durable: what ``Hub/events(after:matching:)`` returns.
+///
+/// Each iteration reads the log for itself and at its own speed: a slow one delays nobody and loses nothing within the
+/// retention; what the retention has removed it skips. An iteration ends when its task is cancelled and when the hub has
+/// stopped. It keeps the hub alive until then.
+public struct EventSequence: AsyncSequence, Sendable {
+    /// An event and its position in the log.
+    public struct Element: Sendable {
+        /// Where it is in the log. Hand it to ``Hub/events(after:matching:)`` to continue behind it.
+        public let position: LogPosition
+        /// The event.
+        public let event: Event
+    }
+
+    private let hub: Hub
+    private let position: LogPosition
+    private let selection: EventSelection
+
+    fileprivate init(_ hub: Hub, after position: LogPosition, _ selection: EventSelection) {
+        self.hub = hub
+        self.position = position
+        self.selection = selection
+    }
+
+    /// Begins an iteration.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(hub, after: position, selection) }
+
+    /// One iteration.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private let hub: Hub
+        private let selection: EventSelection
+        private let signal: LogSignal
+        /// The last one that was looked at.
+        private var position: LogPosition
+        /// Events behind `position`, read already.
+        private var page: ArraySlice<Event> = []
+
+        fileprivate init(_ hub: Hub, after position: LogPosition, _ selection: EventSelection) {
+            self.hub = hub
+            self.position = position
+            self.selection = selection
+            signal = LogSignal(hub)
+        }
+
+        /// The next event; suspends until there is one.
+        /// - Returns: `nil` when the task was cancelled or the hub has stopped.
+        /// - Throws: `StoreError` when the log can't be read.
+        public mutating func next(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async throws(StoreError) -> Element? {
+            while !Task.isCancelled {
+                while let event = page.popFirst() {
+                    position += 1
+                    if selection.matches(EventView(event)) { return Element(position: position, event: event) }
+                }
+                guard try await read() else { return nil }
+            }
+            return nil
+        }
+
+        /// Fills the page, or waits until it can be.
+        /// - Returns: `false` at the end.
+        private mutating func read(isolation actor: isolated (any Actor)? = #isolation) async throws(StoreError) -> Bool
+        {
+            // Asked before the log: what is published before the end of the hub is still seen.
+            let isEnd = signal.hasEnded
+            if let recent = hub.recentEvents(after: position, limit: PageSize.events) {
+                page = recent.events[...]
+                if page.isEmpty, isEnd { return false }
+                if page.isEmpty { await signal.wait(beyond: position) }
+                return true
+            }
+            guard let old = await hub.storedEvents(after: position) else {
+                if hub.isStopping { return false }
+                // Too many reads wait already.
+                try? await Task.sleep(for: .milliseconds(50))
+                return true
+            }
+            let batch = try old.get()
+            page = batch.events[...]
+            position = page.isEmpty ? Swift.max(position, hub.head) : batch.first - 1
+            return true
+        }
+    }
+}
+
+private enum PageSize {
+    static let events = 256
+    static let bytes = 1 << 20
+}
+
+extension Hub {
+    /// The events of the log as a sequence, once they are on disk.
+    ///
+    /// ```swift
+    /// for try await entry in hub.events() { print(entry.position, entry.event.type) }
+    /// ```
+    /// - Parameters:
+    ///   - position: begins behind this position of the log; 0: with the oldest event there is; `nil`: with those that are
+    ///     published from now on.
+    ///   - selection: which events; by default all but Herald's own.
+    /// - Returns: a sequence that ends when the hub stops. Any number of them may exist at once.
+    public func events(
+        after position: LogPosition? = nil, matching selection: EventSelection = EventSelection()
+    ) -> EventSequence {
+        EventSequence(self, after: position.map { Swift.max(0, $0) } ?? head, selection)
+    }
+
+    /// - Returns: `nil` when too many reads wait, or the hub has stopped.
+    fileprivate func storedEvents(after position: LogPosition) async -> Result<EventBatch, StoreError>? {
+        await withCheckedContinuation { continuation in
+            let isTaken = read { reader in
+                continuation.resume(
+                    returning: reader.flatMap { reader in
+                        Result { () throws(StoreError) in
+                            try reader.events(after: position, limit: PageSize.events, maxBytes: PageSize.bytes)
+                        }
+                    })
+            }
+            if !isTaken { continuation.resume(returning: nil) }
+        }
+    }
+}
+
+/// Wakes one iteration when the log has grown or the hub has stopped. The lock is held for a few instructions.
+private final class LogSignal: EventDelegate, StopObserver {
+    private struct State {
+        var head: LogPosition = 0
+        var hasEnded = false
+        /// Of the one iteration that waits.
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    private let state = Mutex(State())
+
+    init(_ hub: Hub) {
+        hub.addDelegate(self, description: "Follows the log: a sequence of events")
+        hub.stopObservers.addDelegate(self)
+        if hub.isStopping { hubHasStopped() }
+        // A batch may be on its way to the delegates that were there before this one.
+        hub.afterDraining { [weak self, weak hub] in
+            if let hub { self?.advance { $0.head = max($0.head, hub.head) } }
+        }
+    }
+
+    var hasEnded: Bool { state.withLock { $0.hasEnded } }
+
+    func published(_ batch: EventBatch) { advance { $0.head = batch.last } }
+    func hubHasStopped() { advance { $0.hasEnded = true } }
+
+    private func advance(_ change: (inout State) -> Void) {
+        let waiter = state.withLock { state in
+            change(&state)
+            defer { state.waiter = nil }
+            return state.waiter
+        }
+        waiter?.resume()
+    }
+
+    /// Returns when the log may have grown beyond the position, when the hub has stopped, and when the task is cancelled.
+    func wait(beyond position: LogPosition, isolation actor: isolated (any Actor)? = #isolation) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isDone = state.withLock { state in
+                    // The cancellation handler may have run before.
+                    if state.head > position || state.hasEnded || Task.isCancelled { return true }
+                    state.waiter = continuation
+                    return false
+                }
+                if isDone { continuation.resume() }
+            }
+        } onCancel: {
+            advance { _ in }
+        }
+    }
+}

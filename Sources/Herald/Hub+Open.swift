@@ -1,0 +1,169 @@
+import Delegation
+import Glibc
+public import HeraldCore
+import HeraldCrypto
+import HeraldRuntime
+import HeraldSQLite
+import HeraldWebhooks
+
+extension Hub {
+    /// What can be chosen when a hub is opened. The defaults suit an app with some hundreds of webhooks.
+    public struct Options: Sendable {
+        /// Threads that call webhooks, 1 to 64.
+        public var deliveryThreads = 1
+        /// Threads that read the database, 1 to 64.
+        public var readerThreads = 2
+        /// How long events stay in the log, at least a minute; `nil`: without limit.
+        public var eventRetention: Duration? = .seconds(7 * 86_400)
+        /// How long the records of attempts to call webhooks stay, at least a minute; `nil`: without limit.
+        public var attemptRetention: Duration? = .seconds(7 * 86_400)
+        /// Bytes on disk past which the oldest events are removed, however young they are; `nil`: without limit.
+        public var maxDiskBytes: Int64?
+        /// Whether webhooks on this machine (127.0.0.0/8 and ::1) may be called.
+        public var allowsLoopback = false
+        /// Networks that webhooks may be in although they are private, such as `10.0.0.0/8` or `10.0.0.5/32:8080`. Without
+        /// them Herald calls public addresses only.
+        public var allowedNetworks: [String] = []
+        /// Networks that are never called, in the same form.
+        public var deniedNetworks: [String] = []
+        /// The attribute `source` of events in a CloudEvents format: a URI reference.
+        public var source = "/herald"
+        /// A file (PEM) of certificates to trust in place of the system's.
+        public var certificateAuthorities: String?
+        /// The key that encrypts secrets in the database: 32 bytes in base64. Given for the first time, it encrypts what is
+        /// there; from then on the database opens with it only. `nil`: secrets are stored as they are.
+        public var masterKey: String?
+
+        /// The defaults.
+        public init() {}
+    }
+
+    /// Opens the database in a folder, creates both if they do not exist, and starts the threads that call webhooks.
+    ///
+    /// Blocks while it recovers what is in the folder, usually some milliseconds.
+    ///
+    /// - Parameters:
+    ///   - folder: the path of a folder on a local disk, whose parent exists. One process has it open at a time.
+    ///   - options: threads, limits, and which addresses may be called.
+    ///   - onDurabilityLost: called at most once, on the thread that writes, when the disk could not flush: nobody can know
+    ///     what is on it then, and events that were reported as published may be lost. The process has to end and open the
+    ///     folder anew. By default it does: ``endProcess(_:)``. Your own closure may log first; it must not return to normal
+    ///     work, and no publication succeeds any more.
+    /// - Throws: `StoreError` when the folder can't be used; `InvalidInput` when an option is wrong; an error of the operating
+    ///   system when it has no threads or descriptors left.
+    public static func open(
+        folder: String, options: Options = Options(),
+        onDurabilityLost: @escaping @Sendable (StoreError) -> Void = Hub.endProcess
+    ) throws -> Hub {
+        var sending = CurlSender.Configuration(version: heraldVersion, addressGuard: try options.addressGuard())
+        sending.source = options.source
+        sending.certificateAuthorities = options.certificateAuthorities
+        let sealer = try options.sealer()
+        let configuration = try options.configuration()
+        let resolver = Resolver()
+        do {
+            let hub = try Hub(
+                store: SQLiteStore(folder: folder, sealer: sealer), configuration: configuration,
+                onDurabilityLost: onDurabilityLost, makeSender: { try CurlSender(sending, resolver: resolver) })
+            hub.stopObservers.addDelegate(ResolverEnd(resolver), holding: .strong)
+            return hub
+        } catch {
+            resolver.close()
+            throw error
+        }
+    }
+
+    /// Writes the error to standard error and ends the process at once with the status 74 (`EX_IOERR`), without the handlers of
+    /// `atexit`: what ``open(folder:options:onDurabilityLost:)`` does by default when durability is lost.
+    /// - Parameter error: what the disk reported.
+    public static func endProcess(_ error: StoreError) {
+        let text = "Herald stops the process, since nobody can know what is on disk. \(error)\n"
+        _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
+        _exit(74)
+    }
+
+    /// Finishes what was published, gives open callbacks time to end, and closes the database. The last call: publications
+    /// are refused from its beginning, and sequences of events end.
+    ///
+    /// What a webhook has not received is sent when the folder is opened again. A second call returns at once.
+    /// - Parameter grace: how long open callbacks may take; those that are cut off are made again later.
+    public func stop(grace: Duration) async {
+        let nanoseconds = max(0, grace.nanoseconds)
+        await withCheckedContinuation { continuation in
+            let end: @Sendable () -> Void = { [self] in
+                stop(grace: nanoseconds)
+                continuation.resume()
+            }
+            // It waits for threads, which the cooperative pool must not. Without memory for a thread there is no choice.
+            guard let thread = try? Thread(name: "hub-stop", body: end) else { return end() }
+            thread.detach()
+        }
+    }
+}
+
+/// Closes the resolver behind the senders that use it. Held by its hub.
+private final class ResolverEnd: StopObserver {
+    private let resolver: Resolver
+    init(_ resolver: Resolver) { self.resolver = resolver }
+    func hubHasStopped() { resolver.close() }
+}
+
+extension Hub.Options {
+    fileprivate func configuration() throws(InvalidInput) -> Hub.Configuration {
+        var errors: [FieldError] = []
+        var configuration = Hub.Configuration()
+        for (name, count) in [("deliveryThreads", deliveryThreads), ("readerThreads", readerThreads)]
+        where !(1...64).contains(count) {
+            errors.append(FieldError("/\(name)", "must be 1 to 64"))
+        }
+        for (name, period) in [("eventRetention", eventRetention), ("attemptRetention", attemptRetention)] {
+            if let period, period < .seconds(60) { errors.append(FieldError("/\(name)", "must be at least a minute")) }
+        }
+        if let maxDiskBytes, maxDiskBytes <= 0 { errors.append(FieldError("/maxDiskBytes", "must be positive")) }
+        guard errors.isEmpty else { throw InvalidInput(errors) }
+        configuration.deliveryLoops = deliveryThreads
+        configuration.readers = readerThreads
+        configuration.retention.events = eventRetention.map { $0.nanoseconds / 1_000_000 }
+        configuration.retention.attempts = attemptRetention.map { $0.nanoseconds / 1_000_000 }
+        configuration.retention.bytes = maxDiskBytes
+        return configuration
+    }
+
+    fileprivate func addressGuard() throws(InvalidInput) -> AddressGuard {
+        var errors: [FieldError] = []
+        func rules(_ texts: [String], _ name: String) -> [NetworkRule] {
+            texts.enumerated().compactMap { index, text in
+                do throws(NetworkRuleError) {
+                    return try NetworkRule(parsing: text)
+                } catch {
+                    errors.append(FieldError("/\(name)/\(index)", error.description))
+                    return nil
+                }
+            }
+        }
+        let allow = rules(allowedNetworks, "allowedNetworks")
+        let deny = rules(deniedNetworks, "deniedNetworks")
+        guard errors.isEmpty else { throw InvalidInput(errors) }
+        return AddressGuard(allow: allow, deny: deny, allowLoopback: allowsLoopback)
+    }
+
+    fileprivate func sealer() throws(InvalidInput) -> Sealer? {
+        guard let masterKey else { return nil }
+        do throws(MasterKeyError) {
+            return Sealer(try MasterKey(text: masterKey))
+        } catch {
+            throw InvalidInput([FieldError("/masterKey", "\(error)")])
+        }
+    }
+}
+
+extension Duration {
+    /// The nearest that 64 bits hold: 292 years.
+    fileprivate var nanoseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+        if overflow { return seconds < 0 ? .min : .max }
+        let (sum, sumOverflow) = whole.addingReportingOverflow(attoseconds / 1_000_000_000)
+        return sumOverflow ? (seconds < 0 ? .min : .max) : sum
+    }
+}

@@ -1,0 +1,1 @@
+public enum SHA256 { public static let byteCount = 32 }

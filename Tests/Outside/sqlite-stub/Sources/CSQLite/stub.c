@@ -1,0 +1,3 @@
+#include "CSQLite.h"
+
+int sqlite_stub_version(void) { return 3; }
