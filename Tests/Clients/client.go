@@ -44,7 +44,7 @@ func main() {
 	one := herald.EventInputAsPostInput(event)
 	posted, _, err := client.EventsAPI.PostEvents(context).PostInput(one).Prefer("wait=30").Execute()
 	check(err)
-	first := posted.PublishedEvent
+	first := posted.PostedEvent
 	expect(first != nil && len(first.GetDeliveries()) == 1, posted)
 	expect(first.GetDeliveries()[0].GetStatusCode() == 204, first)
 	several := []herald.BatchEvent{*herald.NewBatchEvent("order.paid"), *herald.NewBatchEvent("order.shipped")}

@@ -50,7 +50,7 @@ assert again.id == delegate.id and not again.secret, again
 # Post one, and wait for its delivery; post a batch; ask who would be told.
 one = herald.EventInput(type="order.placed", subject="order:1", data={"total": 12.5, "lines": [1, None, "x"]})
 posted = call(events.post_events, 200, herald.PostInput(one), prefer="wait=30").actual_instance
-assert isinstance(posted, herald.PublishedEvent) and posted.deliveries[0].status_code == 204, posted
+assert isinstance(posted, herald.PostedEvent) and posted.deliveries[0].status_code == 204, posted
 batch = [herald.BatchEvent(type="order.paid"), herald.BatchEvent(type="order.shipped")]
 batch = call(events.post_events, 202, herald.PostInput(batch)).actual_instance
 assert isinstance(batch, herald.PostedBatch) and len(batch.data) == 2, batch

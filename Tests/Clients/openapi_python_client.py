@@ -40,7 +40,7 @@ assert again.id == delegate.id and not again.secret, again
 # Post one, and wait for its delivery; post a batch; ask who would be told.
 one = models.EventInput(type_="order.placed", subject="order:1", data={"total": 12.5, "lines": [1, None, "x"]})
 posted = call(post_events, 200, body=one, prefer="wait=30")
-assert isinstance(posted, models.PublishedEvent) and posted.deliveries[0].status_code == 204, posted
+assert isinstance(posted, models.PostedEvent) and posted.deliveries[0].status_code == 204, posted
 batch = call(post_events, 202, body=[models.EventInput(type_="order.paid"), models.EventInput(type_="order.shipped")])
 assert isinstance(batch, models.PostedBatch) and len(batch.data) == 2, batch
 explanation = call(post_events, 200, body=one, dry_run=True)

@@ -7,6 +7,7 @@
 /// A delegate that is `failing` is an active one with ``failingSince``. One that has *expired* is no longer there:
 /// whatever its status, the end of its lease removes it, as a `DELETE` does.
 public struct DelegateLifecycle: Equatable, Sendable {
+    /// Whether events are sent to a delegate.
     public enum Status: String, Sendable, CaseIterable {
         /// Events are sent.
         ///

@@ -3,6 +3,7 @@ package typealias DelegateKey = Int64
 
 /// A registered webhook. Immutable; a change makes a new object with the same `key`.
 public final class WebhookDelegate: Sendable {
+    /// Whether events are sent to it.
     public typealias Status = DelegateLifecycle.Status
 
     /// What changes while the delegate lives.

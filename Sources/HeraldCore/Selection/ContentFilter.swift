@@ -135,6 +135,7 @@ public final class ContentFilter: Sendable {
 
 extension ContentFilter: Hashable {
     public static func == (one: ContentFilter, two: ContentFilter) -> Bool { one === two || one.text == two.text }
+    /// By the text of the filter.
     public func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
