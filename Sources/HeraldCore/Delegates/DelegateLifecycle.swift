@@ -1,10 +1,10 @@
 /// The life of a webhook: its status, and what follows when something happens to it.
 ///
 /// This is the one rule about it. Requests (register, change, pause, resume, renew) and what delivery loops find out
-/// (an answer 410, an outage, consent) are each a ``Cause``; ``apply(_:settings:now:)`` makes the new state of it and says
+/// (an answer 410, an outage, consent) are each a `Cause`; `apply` makes the new state of it and says
 /// what is to be done. A value without I/O, changed by nothing else; the store writer's thread applies it.
 ///
-/// A delegate that is `failing` is an active one with ``failingSince``. One that has *expired* is no longer there:
+/// A delegate that is `failing` is an active one with `failingSince`. One that has *expired* is no longer there:
 /// whatever its status, the end of its lease removes it, as a `DELETE` does.
 public struct DelegateLifecycle: Equatable, Sendable {
     /// Whether events are sent to a delegate.

@@ -5,7 +5,8 @@ import Synchronization
 final class RetentionTask: Sendable {
     /// Nanoseconds between two looks.
     static let interval: Int64 = 10_000_000_000
-    /// Of the size that is too much, a cut frees at least so many events.
+    /// A cut for space takes at least so many events, so that it is worth a look, but no more than a tenth of the log beyond what
+    /// is too much: of large events, a few hundred are all that there are.
     private static let leastEvents: Int64 = 500
 
     private let retention: Hub.Retention
@@ -39,7 +40,8 @@ final class RetentionTask: Sendable {
             let count = max(1, try reader.lastEvent() - first + 1)
             if size > bytes {
                 let share = Double(size - bytes) / Double(size)
-                events = max(events, first - 1 + max(Self.leastEvents, Int64(share * Double(count))))
+                let least = min(Self.leastEvents, max(1, count / 10))
+                events = max(events, first - 1 + max(least, Int64((share * Double(count)).rounded(.up))))
             }
         }
         return TrimWrite(

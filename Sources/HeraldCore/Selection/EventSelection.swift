@@ -3,7 +3,7 @@
 /// This is the one rule about it. Lanes ask it for each event that they may send; dry runs, backlogs, the story of an
 /// event and lists of pending deliveries ask the same. An event matches when all of these agree, in this order:
 ///
-/// 1. It belongs to ``app``.
+/// 1. It belongs to its app.
 /// 2. It has not been erased.
 /// 3. It is addressed to nobody, or to this delegate. An addressed event is matched like any other beside that.
 /// 4. One of ``events`` matches its type.
@@ -31,7 +31,7 @@ public struct EventSelection: Hashable, Sendable {
     package var app: AppKey
     /// One of them has to match the type.
     public var events: [EventPattern]
-    /// Only events about these; empty: any. See ``SubjectSelection``.
+    /// Only events about these; empty: any. A `*` at the end of one matches any that begins like it.
     public var subjects: Set<String> {
         get { subjectSelection.patterns }
         set { subjectSelection = SubjectSelection(newValue) }
