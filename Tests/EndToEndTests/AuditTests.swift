@@ -84,7 +84,7 @@ struct AuditTests {
         _ = try await run("apps", "create", "third", "--max-delegates", "7")
         _ = try await run("apps", "change", "third", "--name", "fourth", "--max-delegates", "default")
         #expect(try await run("apps", "list").contains("fourth"))
-        _ = try await run("apps", "delete", "fourth")
+        _ = try await run("apps", "delete", "fourth", "--yes")
         #expect(try await herald.send("DELETE", "/v1/apps/shop").status == 204)
         #expect(try await stranger.get("/v1/delegates", headers).status == 401)
         #expect(!herald.process.text.contains(token))

@@ -20,7 +20,16 @@ struct ClientPublishTests {
         #expect(events.map { $0["data"]?["from"]?.string } == [nil, "stdin", "file", "flag"])
         #expect(
             try await client.run("publish", "a.b", "--id", "mine").text
-                == "mine was published before; no delegate was notified again")
+                == """
+                mine was published before; no delegate was notified again
+                warning: the event on disk has other values, which count: /subject, /data
+                """)
+        let same = try await client.run("publish", "a.b", "--id=mine", "--subject=s", "--data", #"{"from": "flag"}"#)
+        #expect(same.text == "mine was published before; no delegate was notified again")
+        let lines = [#"{"type": "a.b", "id": "mine"}"#, #"{"type": "a.b", "id": "other"}"#].joined(separator: "\n")
+        #expect(
+            try await client.run("publish", "--ndjson", input: lines).text
+                == "2 events are on disk, 1 of them from before.")
     }
 
     @Test("--wait says how it went, --dry-run who would be told")

@@ -173,6 +173,16 @@ struct ClientTests {
         #expect(try await client.run("delegates", "remove", "--all", "--yes").text == "Removed 2.")
     }
 
+    @Test("apps delete wants --yes where nobody can be asked")
+    func deletionOfAnApp() async throws {
+        let client = Client(try await HeraldProcess.start())
+        _ = try await client.run("apps", "create", "shop")
+        let refused = try await client.run("apps", "delete", "shop")
+        #expect(refused.end == .exited(64))
+        #expect(refused.text.contains("Delete the app shop of http://127.0.0.1:"), "\(refused.text)")
+        #expect(try await client.run("apps", "delete", "shop", "--yes").end == .exited(0))
+    }
+
     @Test("a time may be given as a duration: 1h is an hour ago, or in an hour for what is to come")
     func durations() async throws {
         let receiver = try Receiver()

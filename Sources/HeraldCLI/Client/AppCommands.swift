@@ -26,9 +26,13 @@ extension Command {
                 }),
             Command(
                 name: "delete", summary: "delete an app, with its delegates, keys and streams", arguments: [name],
-                flags: Flags.client,
+                flags: [Confirmation.flag] + Flags.client,
                 action: .run { call throws(CommandError) in
-                    let answer = try APIClient(call).send("DELETE", ["v1", "apps", call.arguments[0]])
+                    let client = try APIClient(call)
+                    try Confirmation.ask(call) { () throws(CommandError) in
+                        "Delete the app \(call.arguments[0]) of \(client.server), with its delegates, keys and streams?"
+                    }
+                    let answer = try client.send("DELETE", ["v1", "apps", call.arguments[0]])
                     try Listing(call).print(
                         answer, "The app \(call.arguments[0]) was deleted, with its delegates, keys and streams.")
                 }),

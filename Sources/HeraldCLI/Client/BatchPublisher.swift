@@ -15,6 +15,8 @@ struct BatchPublisher {
     /// Of one request. Halved when the server takes less.
     private var maxBytes = 262_144
     private var published = 0
+    /// Of those published, which were on disk before.
+    private var duplicates = 0
     private var lastLine: Int?
     private var progress = Progress()
     private var reader = LineReader()
@@ -43,7 +45,10 @@ struct BatchPublisher {
                 exitCode: error.exitCode)
         }
         progress.end()
-        if !isJSON { try Output.line("\(Self.count(published)) on disk.") }
+        if !isJSON {
+            let before = duplicates == 0 ? "" : ", \(duplicates) of them from before"
+            try Output.line("\(Self.count(published)) on disk\(before).")
+        }
     }
 
     private static func count(_ events: Int) -> String { events == 1 ? "1 event is" : "\(events) events are" }
@@ -91,8 +96,11 @@ struct BatchPublisher {
         published += events.count
         lastLine = events.last?.line
         progress.show(published)
-        if isJSON, let data = try? JSONDocument(parsing: answer.body, limits: JSONLimits(values: 1_000_000))["data"] {
-            for event in data.elements { try Output.line(json: event.bytes) }
+        if let data = try? JSONDocument(parsing: answer.body, limits: JSONLimits(values: 1_000_000))["data"] {
+            for event in data.elements {
+                if isJSON { try Output.line(json: event.bytes) }
+                if event["duplicate"]?.bool == true { duplicates += 1 }
+            }
         }
     }
 

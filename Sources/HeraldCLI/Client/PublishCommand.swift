@@ -65,7 +65,7 @@ private enum PublishCommand {
         let listing = Listing(call)
         if listing.isJSON { return try listing.print(answer) }
         if call.has("dry-run") { return try explain(answer.json) }
-        let isOld = answer.status == 200 && answer.json["deliveries"] == nil
+        let isOld = answer.json["duplicate"]?.bool == true
         try Output.line(
             answer.json.text("id").printable() + (isOld ? " was published before; no delegate was notified again" : ""))
         try warn(answer.json)
@@ -84,6 +84,12 @@ private enum PublishCommand {
     }
 
     private static func warn(_ answer: JSONValue) throws(CommandError) {
+        let differences = answer["differs"].map { $0.elements.compactMap(\.string) } ?? []
+        if !differences.isEmpty {
+            Output.note(
+                "warning: the event on disk has other values, which count: \(differences.joined(separator: ", "))"
+                    .printable() + "\n")
+        }
         for warning in answer["warnings"].map({ Array($0.elements) }) ?? [] {
             Output.note("warning: \(warning.text("pointer")) \(warning.text("detail"))".printable() + "\n")
         }
