@@ -43,6 +43,7 @@ enum DelegateColumns {
     static let ordering = Of("ordering", .name) { $0.settings.ordering }
     static let rateLimit = Of("rate_limit", .optionalReal) { $0.settings.rateLimit }
     static let leaseSeconds = Of("lease_seconds", .optionalInt) { $0.settings.leaseSeconds }
+    static let disableAfterSeconds = Of("disable_after_seconds", .int) { $0.settings.disableAfterSeconds }
     static let verification = Of("verification", .name) { $0.settings.verification }
     static let httpVersion = Of("http_version", .name) { $0.settings.httpVersion }
     static let tls = Of("tls", .optionalPairs, wiped: .null, seal: ColumnSealer.AssociatedData.tls) {
@@ -54,7 +55,8 @@ enum DelegateColumns {
         [
             key, app, id, start, createdAt, updatedAt, version, status, statusReason, expiresAt, failingSince, secrets,
             secretTerms, url, events, subjects, description, metadata, headers, maxInFlight, timeoutSeconds,
-            retrySchedule, filter, format, ordering, rateLimit, leaseSeconds, verification, httpVersion, tls,
+            retrySchedule, filter, format, ordering, rateLimit, leaseSeconds, disableAfterSeconds, verification,
+            httpVersion, tls,
         ])
 }
 
@@ -90,6 +92,7 @@ extension WebhookSettings {
         ordering = try row(Columns.ordering)
         rateLimit = try row(Columns.rateLimit)
         leaseSeconds = try row(Columns.leaseSeconds)
+        disableAfterSeconds = try row(Columns.disableAfterSeconds)
         verification = try row(Columns.verification)
         httpVersion = try row(Columns.httpVersion)
         tls = try row(Columns.tls).map { TLSSettings($0) } ?? TLSSettings()

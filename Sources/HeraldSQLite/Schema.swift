@@ -288,5 +288,9 @@ enum Schema {
         -- Where a replay began. NULL: of before there was this.
         ALTER TABLE replays ADD COLUMN start INTEGER;
         """,
+        """
+        -- Before, every delegate was disabled after five days.
+        ALTER TABLE delegates ADD COLUMN disable_after_seconds INTEGER NOT NULL DEFAULT 432000;
+        """,
     ]
 }

@@ -11,13 +11,14 @@ struct DelegateActionTests {
         let plain = try await herald.register("http://127.0.0.1:9/plain")
         for (field, value) in [
             ("format", "\"standard\""), ("ordering", "\"none\""), ("rate_limit", "null"), ("filter", "null"),
-            ("lease_seconds", "null"), ("verification", "\"none\""), ("http_version", "\"1.1\""),
+            ("lease_seconds", "null"), ("disable_after_seconds", "432000"), ("verification", "\"none\""),
+            ("http_version", "\"1.1\""),
             ("signature", "\"v1\""), ("public_key", "null"), ("expires_at", "null"), ("failing_since", "null"),
         ] { #expect(plain[field]?.bytes == Array(value.utf8), "\(field)") }
         let filter = #"{"data":{"plan":["pro",{"prefix":"team-"}]}}"#
         let all = try await herald.register(
             "http://127.0.0.1:9/all", #""format": "cloudevents", "ordering": "subject", "rate_limit": 2.5"#,
-            #""filter": \#(filter), "lease_seconds": 3600, "http_version": "2", "signature": "v1a""#,
+            #""filter": \#(filter), "lease_seconds": 3600, "disable_after_seconds": 60, "http_version": "2", "signature": "v1a""#,
             #""start": "earliest", "replay_current_state": true"#)
         #expect(all["filter"]?.bytes == Array(filter.utf8))
         #expect(all["rate_limit"]?.double == 2.5)

@@ -33,13 +33,14 @@ struct DelegateInputTests {
     @Test("every setting is read")
     func settings() throws {
         let settings = try register(
-            #""format": "cloudevents_binary", "ordering": "strict", "rate_limit": 0.01, "lease_seconds": 10"#,
+            #""format": "cloudevents_binary", "ordering": "strict", "rate_limit": 0.01, "lease_seconds": 10, "disable_after_seconds": 60"#,
             #""verification": "challenge", "http_version": "2", "filter": {"data": {"plan": ["pro"]}}"#
         ).settings
         #expect(settings.format == .cloudeventsBinary)
         #expect(settings.ordering == .strict)
         #expect(settings.rateLimit == 0.01)
         #expect(settings.leaseSeconds == 10)
+        #expect(settings.disableAfterSeconds == 60)
         #expect(settings.verification == .challenge)
         #expect(settings.httpVersion == .http2)
         #expect(settings.filter?.text == Array(#"{"data":{"plan":["pro"]}}"#.utf8))
@@ -108,6 +109,7 @@ struct DelegateInputTests {
         arguments: [
             #""format": "xml""#, #""ordering": "none ""#, #""rate_limit": 0"#, #""rate_limit": 0.009"#,
             #""rate_limit": 10000.1"#, #""rate_limit": "1""#, #""lease_seconds": 9"#, #""lease_seconds": 31536001"#,
+            #""disable_after_seconds": 59"#,
             #""lease_seconds": 60.5"#, #""verification": true"#, #""http_version": 2"#, #""http_version": "3""#,
             #""start": "last night""#, #""start": 5"#, #""replay_current_state": "yes""#, #""secret": "whsec_short""#,
             #""secret": "abc""#, #""secret": "whsk_AAAA""#, #""signature": "v2""#,

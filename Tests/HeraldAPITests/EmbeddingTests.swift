@@ -155,6 +155,8 @@ struct EmbeddingTests {
     func outside() async throws {
         let package = Repository.root.appending(path: "Tests/Outside").path
         let scratch = Repository.root.appending(path: ".build/outside").path
+        // SwiftPM does not always notice that a type of a package that it depends on has another layout.
+        try? FileManager.default.removeItem(atPath: scratch)
         let arguments = [
             "swift", "run", "--package-path", package, "--scratch-path", scratch, "App", folder.path + "/data",
         ]

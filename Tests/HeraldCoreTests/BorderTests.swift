@@ -23,6 +23,7 @@ struct BorderTests {
             ("/max_in_flight", { $0.maxInFlight = 0 }), ("/rate_limit", { $0.rateLimit = 0 }),
             ("/rate_limit", { $0.rateLimit = .nan }), ("/timeout_seconds", { $0.timeoutSeconds = -1 }),
             ("/retry_schedule/0", { $0.retrySchedule = [-1] }), ("/lease_seconds", { $0.leaseSeconds = 9 }),
+            ("/disable_after_seconds", { $0.disableAfterSeconds = 59 }),
             ("/retry_schedule", { $0.retrySchedule = Array(repeating: 1, count: 21) }),
             ("/headers/Host", { $0.headers = [KeyValue("Host", "x")] }),
             ("/headers/Date", { $0.headers = [KeyValue("Date", "x")] }),

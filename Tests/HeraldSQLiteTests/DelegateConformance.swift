@@ -20,6 +20,7 @@ struct DelegateConformance {
         wanted.ordering = .subject
         wanted.rateLimit = 0.25
         wanted.leaseSeconds = 3600
+        wanted.disableAfterSeconds = 600
         wanted.verification = .challenge
         wanted.httpVersion = .http2
         wanted.tls = TLSSettings(authorities: "ca: ä", pin: "p", clientCertificate: "c\n", clientKey: "k")

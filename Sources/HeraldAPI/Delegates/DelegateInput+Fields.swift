@@ -30,6 +30,9 @@ extension DelegateInput {
             settings.timeoutSeconds = reader.integer(value, "/timeout_seconds") ?? defaults.timeoutSeconds
         case "retry_schedule": settings.retrySchedule = isDefault ? defaults.retrySchedule : schedule(value)
         case "lease_seconds": settings.leaseSeconds = reader.integer(value, "/lease_seconds")
+        case "disable_after_seconds":
+            settings.disableAfterSeconds =
+                reader.integer(value, "/disable_after_seconds") ?? defaults.disableAfterSeconds
         case "verification":
             settings.verification =
                 isDefault

@@ -5,8 +5,8 @@ import HeraldJSON
 struct DelegateInput {
     static let patchFields = [
         "url", "events", "subjects", "filter", "description", "metadata", "format", "headers", "ordering",
-        "max_in_flight", "rate_limit", "timeout_seconds", "retry_schedule", "lease_seconds", "verification",
-        "http_version", "tls",
+        "max_in_flight", "rate_limit", "timeout_seconds", "retry_schedule", "lease_seconds",
+        "disable_after_seconds", "verification", "http_version", "tls",
     ]
     /// What only a registration can say.
     static let firstFields = ["start", "replay_current_state", "secret", "signature"]

@@ -84,6 +84,7 @@ extension JSONObjectWriter {
         member("timeout_seconds", settings.timeoutSeconds)
         member("retry_schedule", settings.retrySchedule)
         member("lease_seconds", settings.leaseSeconds)
+        member("disable_after_seconds", settings.disableAfterSeconds)
         member("verification", settings.verification.rawValue)
         member("http_version", settings.httpVersion.rawValue)
         if settings.tls.isEmpty { member("tls", JSONNull()) } else { object("tls") { $0.members(of: settings.tls) } }

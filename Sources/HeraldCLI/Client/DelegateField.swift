@@ -65,6 +65,9 @@ struct DelegateField: Sendable {
             "lease", "SECONDS", "Remove the delegate when it is not renewed for this long.", .number,
             member: "lease_seconds"),
         DelegateField(
+            "disable-after", "SECONDS", "Disable the delegate when it has failed for this long. Default: five days.",
+            .number, member: "disable_after_seconds"),
+        DelegateField(
             "verification", "KIND", "How the receiver agrees to the callbacks: none, challenge, cloudevents.", .text,
             values: ["none", "challenge", "cloudevents"]),
         DelegateField("http-version", "1.1|2", "The version of HTTP.", .text, values: ["1.1", "2"]),

@@ -25,6 +25,7 @@ package struct WebhookRules: Sendable {
     package static let retryDelay: ClosedRange<Double> = 0...604_800
     package static let maxRetries = 20
     package static let leaseSeconds: ClosedRange<Int> = 10...31_536_000
+    package static let disableAfterSeconds: ClosedRange<Int> = 60...31_536_000
     private static let maxDescription = 256
     package static let maxMetadata = 32
     private static let maxMetadataKey = 64
@@ -59,6 +60,7 @@ package struct WebhookRules: Sendable {
         check(settings.rateLimit, rateLimit, "/rate_limit", "a number of requests a second")
         check(settings.timeoutSeconds, timeoutSeconds, "/timeout_seconds", "an integer")
         check(settings.leaseSeconds, leaseSeconds, "/lease_seconds", "an integer")
+        check(settings.disableAfterSeconds, disableAfterSeconds, "/disable_after_seconds", "an integer")
         check(
             settings.retrySchedule.count <= maxRetries, "/retry_schedule",
             "must be at most \(maxRetries) delays in seconds")
@@ -131,6 +133,7 @@ extension WebhookDelegate {
         state.settings.maxInFlight = old.maxInFlight.clamped(to: WebhookRules.maxInFlight)
         state.settings.timeoutSeconds = old.timeoutSeconds.clamped(to: WebhookRules.timeoutSeconds)
         state.settings.leaseSeconds = old.leaseSeconds.map { $0.clamped(to: WebhookRules.leaseSeconds) }
+        state.settings.disableAfterSeconds = old.disableAfterSeconds.clamped(to: WebhookRules.disableAfterSeconds)
         state.settings.rateLimit = old.rateLimit.map { $0.clamped(to: WebhookRules.rateLimit) }
         state.settings.retrySchedule = old.retrySchedule.map { $0.clamped(to: WebhookRules.retryDelay) }
         return observed(state)

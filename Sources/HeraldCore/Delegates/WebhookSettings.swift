@@ -65,6 +65,8 @@ public struct WebhookSettings: Equatable, Sendable {
     package var retrySchedule = defaultRetrySchedule
     /// The delegate is removed when it is not renewed for so long, 10–31,536,000; `nil`: it stays.
     package var leaseSeconds: Int?
+    /// The delegate is disabled when it has failed without a break for so long, 60–31,536,000.
+    package var disableAfterSeconds = 5 * 86_400
     package var verification = Verification.none
     /// The version of HTTP that callbacks use.
     public var httpVersion = HTTPVersion.http1
@@ -90,6 +92,12 @@ public struct WebhookSettings: Equatable, Sendable {
     public var retryDelays: [Duration] {
         get { retrySchedule.map { .seconds($0) } }
         set { retrySchedule = newValue.map { $0 / .seconds(1) } }
+    }
+
+    /// How long the receiver may fail without a break before the webhook is disabled: 1 minute to 365 days.
+    public var disableAfter: Duration {
+        get { .seconds(disableAfterSeconds) }
+        set { disableAfterSeconds = Int(clamping: newValue.components.seconds) }
     }
 
     /// Settings with defaults for everything but the URL; the other properties can be set afterwards.

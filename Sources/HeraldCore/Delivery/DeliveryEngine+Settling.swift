@@ -108,7 +108,9 @@ extension DeliveryEngine {
         case .lost:
             guard lanes[index]?.isHalted == false else { return }
             halt(index)
-            note(.disabled(reason: "it failed for five days; the last time: \(outcome.reason)"))
+            let limit = delegate.settings.disableAfterSeconds
+            note(
+                .disabled(reason: "it failed for \(limit) s (disable_after_seconds); the last time: \(outcome.reason)"))
         }
     }
 

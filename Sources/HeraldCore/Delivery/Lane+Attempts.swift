@@ -102,8 +102,8 @@ extension Lane {
         }
         if end.outcome.isGone { return (drop(end), .none) }
         let change = flow.failed(
-            end.start, end.sequence, isAlone: ordering == .strict, end.outcome, now: end.now, wall: end.wall,
-            random: end.random, reserve: end.reserve)
+            end.start, end.sequence, isAlone: ordering == .strict, end.outcome, limits, now: end.now,
+            wall: end.wall, random: end.random, reserve: end.reserve)
         if change == .opened { probesBeforeNew = 1 }
         return (settlement(ofFailure: end, change), change)
     }

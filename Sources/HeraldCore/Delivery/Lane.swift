@@ -193,7 +193,8 @@ struct Lane {
     var limits: FlowControl.Limits {
         .init(
             maxInFlight: ordering == .strict ? 1 : delegate.settings.maxInFlight,
-            rateLimit: delegate.settings.rateLimit)
+            rateLimit: delegate.settings.rateLimit,
+            patience: Int64(delegate.settings.disableAfterSeconds) * 1_000)
     }
 
     /// Nothing is sent but probes.

@@ -15,8 +15,6 @@ struct Breaker: Equatable {
     static let suspectInterval: Int64 = 100_000_000
     static let firstPause: Int64 = 1_000_000_000
     static let longestPause: Int64 = 60_000_000_000
-    /// A delegate that has failed for so long is disabled, in milliseconds: five days.
-    static let patience: Int64 = 5 * 86_400_000
 
     enum State: Equatable {
         /// `since`: when the first attempt of the row began.
@@ -42,7 +40,7 @@ struct Breaker: Equatable {
         case opened
         /// It was open already.
         case stayedOpen
-        /// It has been open for longer than `patience`.
+        /// It has been open for as long as the delegate's owner allows.
         case lost
         /// It was open for so many nanoseconds.
         case closed(after: Int64)
@@ -113,12 +111,13 @@ struct Breaker: Equatable {
     ///   - isProbe: it was started while the breaker was open.
     ///   - wall: milliseconds since 1970 UTC.
     ///   - minimumDelay: how long the receiver asked to be left alone.
+    ///   - patience: it is given up after so many milliseconds of `wall`.
     ///   - random: within 0..<1; probes come after half to all of the pause, so that those of many lanes spread.
     ///   - reserve: finds a time for a probe, from then on; see `ProbeCalendar`.
     /// - Returns: what changed, and whether the failure belongs to the row.
     mutating func failed(
         _ delivery: LogPosition, countsRepeats: Bool, startedAt: Int64, isProbe: Bool, now: Int64, wall: Int64,
-        minimumDelay: Int64, random: Double,
+        minimumDelay: Int64, patience: Int64, random: Double,
         reserve: (Int64) -> Int64
     ) -> (change: Change, counts: Bool) {
         func pause(_ length: Int64) -> Int64 { Int64(Double(length) * (0.5 + 0.5 * random)) }
@@ -145,7 +144,7 @@ struct Breaker: Equatable {
             outage.pause = min(outage.pause * 2, Self.longestPause)
             outage.nextProbe = reserve(max(now, startedAt + pause(outage.pause), now + minimumDelay))
             state = .open(outage)
-            return (wall - outage.since >= Self.patience ? .lost : .stayedOpen, true)
+            return (wall - outage.since >= patience ? .lost : .stayedOpen, true)
         }
     }
 

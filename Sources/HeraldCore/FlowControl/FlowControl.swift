@@ -19,6 +19,8 @@ struct FlowControl: Equatable {
         let maxInFlight: Int
         /// Attempts a second.
         let rateLimit: Double?
+        /// Milliseconds of an outage after which the receiver is given up.
+        let patience: Int64
     }
 
     /// Starts that are this much too early are let through, so that a loop that wakes every millisecond keeps up with a
@@ -111,9 +113,8 @@ struct FlowControl: Equatable {
     ///   - isAlone: the lane tries no other delivery before this one has ended.
     ///   - wall, random, reserve: as of `Breaker.failed`.
     mutating func failed(
-        _ start: Start, _ delivery: LogPosition, isAlone: Bool, _ outcome: CallbackOutcome, now: Int64, wall: Int64,
-        random: Double,
-        reserve: (Int64) -> Int64
+        _ start: Start, _ delivery: LogPosition, isAlone: Bool, _ outcome: CallbackOutcome, _ limits: Limits,
+        now: Int64, wall: Int64, random: Double, reserve: (Int64) -> Int64
     ) -> Breaker.Change {
         let meaning = outcome.meaning
         let wasSuspect = breaker.isSuspect
@@ -121,7 +122,8 @@ struct FlowControl: Equatable {
         let (change, counts) = breaker.failed(
             delivery, countsRepeats: isAlone || meaning == .unreachable, startedAt: start.at, isProbe: start.isProbe,
             now: now, wall: wall,
-            minimumDelay: Int64(outcome.retryAfter ?? 0) * 1_000_000_000, random: random, reserve: reserve)
+            minimumDelay: Int64(outcome.retryAfter ?? 0) * 1_000_000_000, patience: limits.patience, random: random,
+            reserve: reserve)
         if counts, meaning == .hang || breaker.isSuspect || breaker.isOpen { concurrency.collapse() }
         if change == .opened { rate.interrupted() }
         if breaker.isSuspect, !wasSuspect { nextStart = max(nextStart, now + Breaker.suspectInterval) }

@@ -5,19 +5,19 @@ import Testing
 @Suite("Breaker")
 struct BreakerTests {
     private let second: Int64 = 1_000_000_000
-    private let day: Int64 = 86_400_000
+    private static let day: Int64 = 86_400_000
 
     /// A failure of an attempt that took no time; by default of another delivery each time.
     @discardableResult
     private func fail(
         _ breaker: inout Breaker, _ delivery: LogPosition? = nil, countsRepeats: Bool = false, at now: Int64,
         startedAt: Int64? = nil, isProbe: Bool = false, wall: Int64 = 0,
-        minimumDelay: Int64 = 0, random: Double = 1
+        minimumDelay: Int64 = 0, patience: Int64 = 5 * Self.day, random: Double = 1
     ) -> Breaker.Change {
         breaker.failed(
             delivery ?? LogPosition.random(in: 1...(1 << 60)), countsRepeats: countsRepeats,
             startedAt: startedAt ?? now,
-            isProbe: isProbe, now: now, wall: wall, minimumDelay: minimumDelay,
+            isProbe: isProbe, now: now, wall: wall, minimumDelay: minimumDelay, patience: patience,
             random: random, reserve: { $0 }
         ).change
     }
@@ -128,11 +128,13 @@ struct BreakerTests {
         #expect(breaker == before)
     }
 
-    @Test("a delegate that has failed for five days is lost with its next probe, not with an earlier one")
-    func lost() {
+    @Test(
+        "a delegate that has failed for too long is lost with its next probe, not with an earlier one",
+        arguments: [5 * Self.day, 60_000])
+    func lost(patience: Int64) {
         var breaker = opened(wall: 1_000)
-        #expect(fail(&breaker, at: 5 * second, isProbe: true, wall: 1_000 + 5 * day - 1) == .stayedOpen)
-        #expect(fail(&breaker, at: 9 * second, isProbe: true, wall: 1_000 + 5 * day) == .lost)
+        #expect(fail(&breaker, at: 5 * second, isProbe: true, wall: 999 + patience, patience: patience) == .stayedOpen)
+        #expect(fail(&breaker, at: 9 * second, isProbe: true, wall: 1_000 + patience, patience: patience) == .lost)
     }
 
     @Test("an operator who says that the receiver works again gets a probe at once")

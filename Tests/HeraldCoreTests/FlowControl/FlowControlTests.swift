@@ -7,7 +7,7 @@ struct FlowControlTests {
     private let second: Int64 = 1_000_000_000
 
     private func limits(_ maxInFlight: Int = 32, rate: Double? = nil) -> FlowControl.Limits {
-        .init(maxInFlight: maxInFlight, rateLimit: rate)
+        .init(maxInFlight: maxInFlight, rateLimit: rate, patience: 5 * 86_400_000)
     }
 
     private func succeed(_ flow: inout FlowControl, _ limits: FlowControl.Limits, at now: Int64) {
@@ -20,15 +20,17 @@ struct FlowControlTests {
         _ flow: inout FlowControl, _ limits: FlowControl.Limits, at now: Int64, _ outcome: CallbackOutcome = .failure
     ) -> Breaker.Change {
         let start = flow.started(limits, now: now)
-        return fail(&flow, start, outcome, at: now)
+        return fail(&flow, limits, start, outcome, at: now)
     }
 
     @discardableResult
     private func fail(
-        _ flow: inout FlowControl, _ start: FlowControl.Start, _ outcome: CallbackOutcome, at now: Int64
+        _ flow: inout FlowControl, _ limits: FlowControl.Limits, _ start: FlowControl.Start,
+        _ outcome: CallbackOutcome, at now: Int64
     ) -> Breaker.Change {
         flow.failed(
-            start, .random(in: 1...(1 << 60)), isAlone: false, outcome, now: now, wall: 0, random: 1, reserve: { $0 })
+            start, .random(in: 1...(1 << 60)), isAlone: false, outcome, limits, now: now, wall: 0, random: 1,
+            reserve: { $0 })
     }
 
     // MARK: What an outcome means
@@ -117,9 +119,9 @@ struct FlowControlTests {
         let old = flow.started(limits(), now: 5)
         let new = flow.started(limits(), now: 100)
         let timeout = CallbackOutcome(verdict: .failed(.timeout, detail: ""), duration: 0)
-        fail(&flow, old, timeout, at: 200)
+        fail(&flow, limits(), old, timeout, at: 200)
         #expect(flow.mayStart(open: 31, limits(), now: 200))
-        fail(&flow, new, timeout, at: 200)
+        fail(&flow, limits(), new, timeout, at: 200)
         #expect(!flow.mayStart(open: 1, limits(), now: 200))
     }
 

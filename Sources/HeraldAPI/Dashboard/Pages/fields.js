@@ -33,6 +33,7 @@ const fields = [
   { name: "timeout_seconds", title: "Timeout, in seconds", type: number, hint: "1 to 60; default 15.", more: true },
   { name: "retry_schedule", title: "Retries after, in seconds", type: numbers, hint: "5, 300, 1800, …; empty: the default.", more: true },
   { name: "lease_seconds", title: "Lease, in seconds", type: number, hint: "Removed when not renewed in time; empty: no lease.", more: true },
+  { name: "disable_after_seconds", title: "Disabled after failing for, in seconds", type: number, hint: "60 to 31536000; default 432000, five days.", more: true },
   { name: "headers", title: "Extra headers", type: pairs, rows: 2, hint: "Name: value, one per line. Values are never shown again.", more: true },
   { name: "metadata", title: "Metadata", type: pairs, rows: 2, hint: "Name: value, one per line.", more: true },
   { name: "http_version", title: "HTTP version", type: choice("1.1", "2"), more: true },
