@@ -65,16 +65,16 @@ public enum RequestFailure: Error, Sendable, Hashable {
         case .malformed(let rule): rule.rawValue
         case .bodyTooLarge: "the body is too large"
         case .targetTooLong: "the target is too long"
-        case .unknownExpectation: "only 100-continue can be expected"
-        case .misdirected: "this server does not answer for that host"
+        case .unknownExpectation: "the only supported expectation is 100-continue"
+        case .misdirected: "this server does not serve that host"
         case .tooManyFields: "there are too many header fields"
         case .headTooLarge: "the request line and the header fields are too large together"
-        case .unanswered: "the request was given up"
+        case .unanswered: "the request was abandoned"
         case .unknownMethod: "the method is unknown"
         case .overloaded: "too many requests are waiting"
-        case .timedOut: "the request could not be answered in time"
+        case .timedOut: "the request timed out"
         case .stopping: "the server is stopping"
-        case .unsupportedVersion: "this server speaks HTTP/1.1 and HTTP/1.0"
+        case .unsupportedVersion: "this server supports HTTP/1.1 and HTTP/1.0"
         }
     }
 
