@@ -77,7 +77,7 @@ extension Hub {
     /// `atexit`: what ``open(folder:options:onDurabilityLost:)`` does by default when durability is lost.
     /// - Parameter error: what the disk reported.
     public static func endProcess(_ error: StoreError) {
-        let text = "Herald stops the process, since nobody can know what is on disk. \(error)\n"
+        let text = "Herald ends the process, because the state of the data on disk is unknown. \(error)\n"
         _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
         _exit(74)
     }

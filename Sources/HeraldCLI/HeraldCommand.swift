@@ -48,7 +48,7 @@ struct HeraldCommand {
         let settings = read(arguments)
         do {
             try Rewrap.run(settings, newKey: Environment.current["HERALD_NEW_MASTER_KEY"])
-            print("The secrets in \(settings.data) are sealed anew.")
+            print("The secrets in \(settings.data) are now encrypted with the new key.")
         } catch let error as CommandError {
             complain(error.description)
             exit(error.exitCode)

@@ -61,7 +61,7 @@ public enum SealError: Error, Equatable, Sendable, CustomStringConvertible {
         switch self {
         case .notSealed: "The value is not sealed."
         case .otherKey: "The value was sealed under another master key."
-        case .damaged: "The sealed value is damaged, or was sealed for another place."
+        case .damaged: "The sealed value is damaged, or was sealed for another column."
         }
     }
 }

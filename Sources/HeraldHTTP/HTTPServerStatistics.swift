@@ -7,7 +7,7 @@ public struct HTTPServerStatistics: Sendable, Hashable {
     public var openStreams = 0
     /// Answers that were ended because their client did not read.
     public var cutStreams = 0
-    /// Requests that wait for their answer.
+    /// Requests that wait for their response.
     public var waitingRequests = 0
     /// Answers by the first digit of their status, from 1 to 5.
     public var answers1xx = 0

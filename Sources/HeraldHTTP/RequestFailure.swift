@@ -30,7 +30,7 @@ public enum RequestFailure: Error, Sendable, Hashable {
     public enum Rule: String, Sendable {
         case requestLine =
             "the request line is not a method, a target and a version of HTTP/1, with a space between them"
-        case method = "the method is not made of capital letters"
+        case method = "the method does not consist of capital letters"
         case target = "the target does not start with a slash, or has a byte that must be escaped"
         case version = "the version is neither HTTP/1.0 nor HTTP/1.1"
         case line = "a header line does not end with CR LF, is folded, has no name, no colon, or a NUL"

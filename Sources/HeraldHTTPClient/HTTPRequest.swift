@@ -64,7 +64,7 @@ public enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertible
         switch self {
         case .library: "libcurl can't be used"
         case .url(let text): text
-        case .tooLarge(let limit): "the answer is longer than \(limit >> 20) MiB"
+        case .tooLarge(let limit): "the response is longer than \(limit >> 20) MiB"
         case .silent(let seconds): "nothing came for \(seconds) s"
         case .failed(let text): text
         }

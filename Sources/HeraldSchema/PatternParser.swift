@@ -75,7 +75,7 @@ struct PatternParser {
                 guard next != "=", next != "!" else { throw PatternError("it looks behind, which is not supported") }
                 try skipName()
             } else if !take(":") {
-                throw PatternError("(? may only go on with : or a name: looking ahead is not supported")
+                throw PatternError("(? must be followed by : or a name: look-ahead is not supported")
             }
         }
         let tree = try choice()
@@ -222,7 +222,7 @@ struct PatternParser {
             }
         }
         guard take("}"), let set = CharacterSet(category: name) else {
-            throw PatternError("\\p knows general categories only, such as {L}, {Lu} or {Nd}")
+            throw PatternError("\\p supports only general categories, such as {L}, {Lu} or {Nd}")
         }
         return set
     }

@@ -106,7 +106,7 @@ extension SchemaCompiler {
         if !parent.isEmpty {
             fail(place, "may only stand at the top of a schema")
         } else if keyword == "$schema", text != dialect, text != dialect + "#" {
-            fail(place, "must be \"\(dialect)\": no other dialect is known here")
+            fail(place, "must be \"\(dialect)\": no other dialect is supported")
         }
         return nil
     }

@@ -75,7 +75,7 @@ struct SchemaCompiler {
             let at = JSONPointer.child(place, keyword)
             if Self.annotations.contains(keyword) { continue }
             guard Self.keywords.contains(keyword) else {
-                fail(at, "is not supported here: schemas may have \(Self.known)")
+                fail(at, "is not supported: schemas may have \(Self.known)")
                 continue
             }
             if let assertion = assertion(keyword, value, at, in: schema, place) { node.assertions.append(assertion) }
@@ -121,7 +121,7 @@ struct SchemaCompiler {
         guard text.hasPrefix("#"), let fragment = percentDecoded(text.dropFirst()),
             fragment.isEmpty || fragment.hasPrefix("/")
         else {
-            fail(place, "must name a place in this schema, such as \"#/$defs/address\"")
+            fail(place, "must point into this schema, such as \"#/$defs/address\"")
             return nil
         }
         var found = root

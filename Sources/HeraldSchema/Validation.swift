@@ -161,9 +161,10 @@ struct Validation {
         case .reference(let node): check(node, value)
         case .allOf(let nodes): all(nodes, value)
         case .anyOf(let nodes):
-            nodes.contains { accepts($0, value) } || violation("must fit one of \(nodes.count) schemas, but fits none")
+            nodes.contains { accepts($0, value) }
+                || violation("must match one of \(nodes.count) schemas, but matches none")
         case .oneOf(let nodes): one(of: nodes, value)
-        case .not(let node): !accepts(node, value) || violation("must not fit a schema that it fits")
+        case .not(let node): !accepts(node, value) || violation("must not match a schema that it matches")
         case .condition(let test, let then, let otherwise):
             (accepts(test, value) ? then : otherwise).map { check($0, value) } ?? true
         }
@@ -208,7 +209,7 @@ struct Validation {
         }
         return fitting == 1
             || violation(
-                "must fit exactly one of \(nodes.count) schemas, but fits \(fitting == 0 ? "none" : "several")")
+                "must match exactly one of \(nodes.count) schemas, but matches \(fitting == 0 ? "none" : "several")")
     }
 
     mutating func equal(_ one: JSONValue, _ two: JSONValue) -> Bool {

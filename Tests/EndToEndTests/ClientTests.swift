@@ -95,13 +95,13 @@ struct ClientTests {
         let list = try await client.run("deliveries", "list", "--state", "exhausted")
         #expect(list.lines.count == 2 && list.lines[1].contains("\(delegate)  exhausted  1 "), "\(list.text)")
         let dry = try await client.run("deliveries", "redeliver", "--delegate", delegate, "--dry-run")
-        #expect(dry.text == "Deliveries to repeat: 1 (nothing was done).")
+        #expect(dry.text == "Deliveries to repeat: 1 (dry run).")
         #expect(
             try await client.run("deliveries", "redeliver", "--event=\(event)", "--json").document()["deliveries"]?
                 .integer
                 == 1)
         #expect(
-            try await client.run("deliveries", "cancel", "--state=retrying").text.hasPrefix("Deliveries given up: "))
+            try await client.run("deliveries", "cancel", "--state=retrying").text.hasPrefix("Deliveries cancelled: "))
         let failed = try await client.run("delegates", "test", delegate)
         #expect(failed.end == .exited(1))
         #expect(failed.lines.contains { $0.hasPrefix("outcome ") && $0.hasSuffix("failed") }, "\(failed.text)")

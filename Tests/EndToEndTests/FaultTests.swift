@@ -141,7 +141,7 @@ struct FaultTests {
         #expect(Set(result.refused.keys).isSubset(of: [503]))
         let errors = herald.process.lines.filter { $0.contains(#""level":"error""#) }
         #expect(errors.count == 1)
-        #expect(errors.first?.contains("nobody can know what is on disk") == true)
+        #expect(errors.first?.contains("the state of the data on disk is unknown") == true)
         #expect(herald.process.lines.count == 2, "listening, and why it stopped: \(herald.process.text)")
         try await expect(result.acknowledged, in: try await herald.restart())
     }

@@ -116,7 +116,7 @@ struct HardeningTests {
         let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
         let file = try folder.write(key + "\n", to: "master")
         let herald = try await HeraldProcess.start(folder: folder, environment: ["HERALD_MASTER_KEY_FILE": file])
-        #expect(herald.log("listening").first?["secrets"]?.string == "sealed")
+        #expect(herald.log("listening").first?["secrets"]?.string == "encrypted")
         try await herald.stop()
         await #expect(throws: (any Error).self) { try await HeraldProcess.start(folder: folder) }
         // It is the same key.

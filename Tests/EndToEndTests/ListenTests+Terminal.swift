@@ -35,11 +35,11 @@ struct ListenTerminalTests {
         let screen = try await Screen(Self.herald("listen", at: herald))
         _ = try await screen.lines(with: "Listening")
         try await herald.kill()
-        _ = try await screen.lines(with: "Trying again until it comes back.")
+        _ = try await screen.lines(with: "Retrying until it responds.")
         let again = try await herald.restart(["--listen", "127.0.0.1:\(herald.port)"])
         let id = try await again.publish("came.back")
         let lines = try await screen.lines(with: id)
-        #expect(lines.filter { $0.contains("Trying again") }.count == 1)
+        #expect(lines.filter { $0.contains("Retrying") }.count == 1)
         #expect(lines.contains("Connected again."))
     }
 
@@ -54,7 +54,7 @@ struct ListenTerminalTests {
         #expect(lines.joined().contains("Signed with whsec_"), "\(lines)")
         let first = try await herald.publish("order.paid")
         let second = try await herald.publish("order.refused")
-        _ = try await screen.lines(with: "does not answer; trying again, the events wait.")
+        _ = try await screen.lines(with: "does not respond; retrying, later events wait.")
         let receiver = try Receiver(port: port) { request in
             request.text.contains("refused") ? .status(422) : .status(200)
         }
@@ -62,13 +62,13 @@ struct ListenTerminalTests {
         let requests = receiver.requests
         #expect(requests.map { $0.header("webhook-id") } == [first, second], "each once, in order")
         let paid = try #require(lines.first { $0.contains(first) })
-        #expect(paid.contains("order.paid") && paid.contains("200") && paid.contains("at try "), "\(paid)")
+        #expect(paid.contains("order.paid") && paid.contains("200") && paid.contains("attempt "), "\(paid)")
         let refused = try #require(lines.first { $0.contains(second) })
         #expect(refused.contains("422"), "\(refused)")
-        #expect(lines.filter { $0.contains("does not answer") }.count == 1)
+        #expect(lines.filter { $0.contains("does not respond") }.count == 1)
         try await screen.type("C-c")
         lines = try await screen.lines(with: "END 130")
-        #expect(lines.joined().contains("1 succeeded, 1 failed; go on with --after \(second)"), "\(lines)")
+        #expect(lines.joined().contains("1 succeeded, 1 failed; continue with --after \(second)"), "\(lines)")
     }
 
     @Test("events tail shows the newest, and then those that come")

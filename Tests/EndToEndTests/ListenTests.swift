@@ -32,7 +32,7 @@ struct ListenTests {
         for number in 1...3 { try await herald.publish("n.counted", "\"data\": \(number)") }
         try await eventually("three are shown") { Self.documents(child).count == 3 }
         try await herald.kill()
-        try await eventually("that is said") { child.text.contains("Trying again") }
+        try await eventually("that is said") { child.text.contains("Retrying") }
         let again = try await herald.restart(["--listen", "127.0.0.1:\(herald.port)"])
         for number in 4...40 { try await again.publish("n.counted", "\"data\": \(number)") }
         try await again.publish("another.type")
@@ -40,7 +40,7 @@ struct ListenTests {
         child.signal(15)
         #expect(try await child.ended() == .exited(0))
         #expect(Self.documents(child).compactMap { $0["data"]?.integer } == Array(1...40))
-        #expect(child.lines.filter { $0.contains("Trying again until it comes back.") }.count == 1)
+        #expect(child.lines.filter { $0.contains("Retrying until it responds.") }.count == 1)
         #expect(child.lines.filter { $0 == "Connected again." }.count == 1)
     }
 
@@ -87,7 +87,7 @@ struct ListenTests {
         #expect(first["outcome"]?.string == "succeeded" && first["status_code"]?.integer == 200)
         #expect(first["duration_ms"] != nil && first["attempts"]?.integer == 1)
         #expect(
-            child.lines.contains { $0.hasSuffix("0 failed; go on with --after \(wanted[39])") }, "\(child.text)"
+            child.lines.contains { $0.hasSuffix("0 failed; continue with --after \(wanted[39])") }, "\(child.text)"
         )
     }
 

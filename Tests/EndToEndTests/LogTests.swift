@@ -67,6 +67,6 @@ struct LogTests {
         #expect(line["retention"]?.string == "36h")
         #expect(line["retention_attempts"]?.string == "7d")
         #expect(line["retention_size"]?.string == "unlimited")
-        #expect(line["secrets"]?.string == "as they are")
+        #expect(line["secrets"]?.string == "not encrypted")
     }
 }

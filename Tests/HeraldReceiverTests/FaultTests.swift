@@ -39,7 +39,7 @@ struct FaultTests {
     @Test("a request that is not drawn finds the next step")
     func shares() throws {
         let drawn = try answers("/hang/share/30/then/429/retry-after/1/share/30/then/201", at: times(300, at: 0))
-        #expect(Set(drawn) == ["no answer", "429", "201"])
+        #expect(Set(drawn) == ["no response", "429", "201"])
     }
 
     @Test("steps by number and steps by chance mix")

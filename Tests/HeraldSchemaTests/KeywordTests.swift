@@ -110,7 +110,7 @@ struct KeywordTests {
             ])
         #expect(
             try violations(#"{"anyOf": [{"type": "null"}, {"type": "string"}]}"#, "1")
-                == [": must fit one of 2 schemas, but fits none"])
+                == [": must match one of 2 schemas, but matches none"])
         #expect(
             try violations(#"{"dependentRequired": {"a": ["b"]}}"#, #"{"a": 1}"#)
                 == [#": must have the member "b", since it has "a""#])

@@ -89,7 +89,7 @@ extension Member {
         // The conversion to AnyObject below never fails: it would put a value into a box that is gone at once.
         precondition(
             type(of: delegate as Any) is AnyClass,
-            "A delegate must be an instance of a class, because it is held weakly and told apart by identity; "
+            "A delegate must be an instance of a class, because it is held weakly and compared by identity; "
                 + "\(type(of: delegate as Any)) is not a class.")
         return delegate as AnyObject
     }

@@ -82,7 +82,7 @@ struct DelegateInput {
         "/start":
             "can't be changed: it only says where a new delegate begins. POST /v1/delegates/{id}/replay sends past "
             + "events again",
-        "/replay_current_state": "can't be changed: it only says what a new delegate is told first",
+        "/replay_current_state": "can't be changed: it only applies to a new delegate",
         "/secret": "can't be changed here: POST /v1/delegates/{id}/secret/rotate replaces it, with an overlap",
         "/signature": "can't be changed here: POST /v1/delegates/{id}/secret/rotate makes a key for another signature",
     ]

@@ -46,7 +46,7 @@ struct SecretInput: Sendable {
         do throws(CryptoError) {
             return try SecretText.newSecret()
         } catch {
-            throw .unavailable("no-randomness", "The secret could not be made", error.description)
+            throw .unavailable("no-randomness", "The secret could not be created", error.description)
         }
     }
 }

@@ -21,7 +21,8 @@ struct TLSInput {
             case "client_key": settings.clientKey = text(member, "/tls/client_key", &reader)
             default:
                 reader.wrong(
-                    JSONPointer.child("/tls", key), "is not a member here; known: \(members.joined(separator: ", "))")
+                    JSONPointer.child("/tls", key),
+                    "is not a member here; members are: \(members.joined(separator: ", "))")
             }
         }
     }

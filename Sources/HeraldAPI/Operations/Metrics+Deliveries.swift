@@ -14,7 +14,7 @@ extension Metrics {
             .init(("outcome", "exhausted"), value: sum { $0.gaveUp.load(ordering: .relaxed) }))
         page.counter(
             "herald_deliveries_missed_total",
-            "Deliveries that were not made because their event had left the log: events that a delegate wanted.",
+            "Deliveries that were not made because the event was no longer in the log.",
             .init(value: sum { $0.missed.load(ordering: .relaxed) }))
         let failures = OutcomeMeaning.allCases.filter { $0 != .success }.map { meaning in
             (meaning: meaning, count: sum { $0.attempts(meaning) })
@@ -25,8 +25,8 @@ extension Metrics {
             .init(("outcome", "failed"), value: failures.reduce(0) { $0 + $1.count }))
         page.counter(
             "herald_attempt_failures_total",
-            "Attempts that failed, by what that says about the receiver: rejection (429, 503), failure (another answer, "
-                + "or a broken one), unreachable (no connection), hang (no answer in time).",
+            "Attempts that failed, by kind: rejection (429, 503), failure (another status, "
+                + "or a malformed response), unreachable (no connection), hang (no response in time).",
             failures.map { .init(("kind", $0.meaning.rawValue), value: $0.count) })
         if let durations = counters.map(\.durations.snapshot).merged {
             page.histogram("herald_attempt_duration_seconds", "Attempts, by their time.", durations)

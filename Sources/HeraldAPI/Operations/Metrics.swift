@@ -40,7 +40,7 @@ struct Metrics: Sendable {
         writeLanes(&page, reader)
         if let reader { writeStore(&page, reader) }
         page.counter(
-            "herald_wrong_keys_total", "Access keys and links that came and let nobody in.",
+            "herald_wrong_keys_total", "Access keys and links that were not valid.",
             .init(value: wrongKeys.count))
         if let http = http() { write(http, &page) }
         process.write(&page)
@@ -52,7 +52,7 @@ struct Metrics: Sendable {
             "herald_events_published_total", "Events that became durable, by family.",
             events.counts.map { .init(("family", $0.family), value: $0.count) })
         page.counter(
-            "herald_event_check_failures_total", "Events that did not fit the schema of their type, by what was done.",
+            "herald_event_check_failures_total", "Events that did not match the schema of their type, by action.",
             checks.counts.map { .init(("check", $0.check.rawValue), value: $0.count) })
     }
 
@@ -105,7 +105,8 @@ struct Metrics: Sendable {
             "herald_http_streams_cut_total", "Live streams that were ended because their client did not read.",
             .init(value: http.cutStreams))
         page.gauge(
-            "herald_http_requests_waiting", "Requests that wait for their answer.", .init(value: http.waitingRequests))
+            "herald_http_requests_waiting", "Requests that wait for their response.", .init(value: http.waitingRequests)
+        )
         page.counter(
             "herald_http_responses_total", "Answers, by class of their status.",
             .init(("class", "2xx"), value: http.answers2xx), .init(("class", "3xx"), value: http.answers3xx),

@@ -8,7 +8,7 @@ extension JSONDocument {
         let list = known.isEmpty ? "none" : known.joined(separator: ", ")
         var errors: [FieldError] = []
         for (key, _) in root.members where !known.contains(key) {
-            errors.append(FieldError(JSONPointer.child("", key), "is not a field here; known: \(list)"))
+            errors.append(FieldError(JSONPointer.child("", key), "is not a field here; fields are: \(list)"))
             if errors.count == FieldError.maxReported { break }
         }
         return errors

@@ -241,7 +241,7 @@ extension Problem {
     }
 
     static let noRandomness = unavailable(
-        "no-randomness", "The secret could not be made",
+        "no-randomness", "The secret could not be created",
         "The system returned no random bytes. Nothing was done; try again.")
 
     static let tooManyChecks = unavailable(
@@ -311,7 +311,7 @@ extension Problem {
         421: ("misdirected-request", "The host is not served"),
         431: ("header-fields-too-large", "The header section is too large"),
         500: ("internal", "An internal error occurred"),
-        501: ("method-unknown", "The method is not known"),
+        501: ("method-unknown", "The method is unknown"),
         505: ("version-not-supported", "The version of HTTP is not supported"),
     ]
 

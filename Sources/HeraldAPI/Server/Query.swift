@@ -20,7 +20,10 @@ struct Query {
             }
             if !known.contains(name) {
                 let list = known.isEmpty ? "none" : known.joined(separator: ", ")
-                wrong.append(.init(place: .parameter(name), detail: "is not a parameter here; known: \(list)"))
+                wrong.append(
+                    .init(
+                        place: .parameter(name), detail: "is not a parameter of this operation; parameters are: \(list)"
+                    ))
             } else if parameters.contains(where: { $0.name == name }) {
                 wrong.append(.init(place: .parameter(name), detail: "is given twice"))
             }

@@ -18,16 +18,16 @@ struct BenchReport {
 
     func print(isJSON: Bool) throws(CommandError) {
         if isJSON { return try Output.line(json: json) }
-        let pace = plan.rate.map { "\(Self.rounded($0)) events a second" } ?? "as fast as it goes"
+        let pace = plan.rate.map { "\(Self.rounded($0)) events per second" } ?? "as fast as possible"
         try Output.line(
-            "\(Self.rounded(load.seconds)) s, \(plan.connections) connections, \(pace), \(plan.event.body.count) bytes an event\n"
+            "\(Self.rounded(load.seconds)) s, \(plan.connections) connections, \(pace), \(plan.event.body.count) bytes per event\n"
         )
         var table = Table("EVENTS", "COUNT", "PER SECOND", "P50 MS", "P95 MS", "P99 MS", "P99.9 MS", "MAX MS")
         var rows = [row("accepted", load.accepted, load.seconds)]
         if let arrived { rows.append(row("arrived", arrived.latency, arrived.seconds)) }
         try table.print(rows)
         var notes = load.errors.sorted { $0.value > $1.value }.map { "\($0.value) not accepted: \($0.key)" }
-        if load.unsent > 0 { notes.append("\(load.unsent) not sent: all connections were waiting for answers") }
+        if load.unsent > 0 { notes.append("\(load.unsent) not sent: all connections were waiting for responses") }
         if let arrived, arrived.latency.count < load.accepted.count {
             notes.append("\(load.accepted.count - arrived.latency.count) did not arrive")
         }

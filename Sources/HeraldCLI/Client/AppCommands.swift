@@ -2,7 +2,7 @@ import HeraldJSON
 
 extension Command {
     static let apps = Command(
-        name: "apps", summary: "create, list, change and delete apps: tenants that see nothing of each other",
+        name: "apps", summary: "create, list, change and delete apps: tenants, isolated from each other",
         details: "To use an app, use one of its keys, or an admin key and --app.",
         action: .group([
             Command(
@@ -37,7 +37,7 @@ extension Command {
                         answer, "The app \(call.arguments[0]) was deleted, with its delegates, keys and streams.")
                 }),
             Command(
-                name: "link", summary: "make a link that opens the dashboard of an app", arguments: [name],
+                name: "link", summary: "create a link that opens the dashboard of an app", arguments: [name],
                 flags: [
                     Flag(
                         name: "expires-in", placeholder: "SECONDS",
@@ -54,13 +54,13 @@ extension Command {
     private static let limits = [
         Flag(
             name: "max-delegates", placeholder: "NUMBER|default",
-            help: "How many webhooks it may have. Default: no limit."),
+            help: "Maximum of webhooks. Default: no limit."),
         Flag(
             name: "events-per-second", placeholder: "NUMBER|default",
-            help: "Events that it may post in a second. Default: any number."),
+            help: "Maximum of events posted per second. Default: no limit."),
         Flag(
             name: "max-stored-bytes", placeholder: "NUMBER|default",
-            help: "Bytes that its events may take. Default: any number."),
+            help: "Maximum of bytes that its events take. Default: no limit."),
     ]
 }
 

@@ -49,7 +49,7 @@ extension Command {
                     + Flags.client,
                 action: .run(DelegateCommands.remove)),
             Command(
-                name: "pause", summary: "hold back deliveries to a delegate; no event is lost", arguments: [id],
+                name: "pause", summary: "stop deliveries to a delegate; it gets the events later", arguments: [id],
                 flags: Flags.client, action: .run(DelegateCommands.pause)),
             Command(
                 name: "resume", summary: "resume deliveries to a delegate", arguments: [id], flags: Flags.client,
@@ -73,7 +73,7 @@ extension Command {
                         name: "until", placeholder: "ID|TIME|now", help: "The last event. Default: now.", time: .past),
                     Flag(
                         name: "only", placeholder: "WHICH",
-                        help: "all, or failed: only what was given up. Default: all.",
+                        help: "all, or failed: only events whose deliveries failed. Default: all.",
                         values: ["all", "failed"]),
                     Flags.dryRun,
                 ] + Flags.client,
@@ -210,7 +210,7 @@ private enum DelegateCommands {
         let answer = try APIClient(call).send(
             "POST", path(call, "replay"), query: [("dry_run", isDry ? "true" : nil)], body: json.bytes)
         let words = call["only"] == "failed" ? "Deliveries to repeat" : "Events to send again"
-        try Listing(call).print(answer, "\(words): \(events(answer.json))\(isDry ? " (nothing was done)" : "").")
+        try Listing(call).print(answer, "\(words): \(events(answer.json))\(isDry ? " (dry run)" : "").")
     }
 
     static func replays(_ call: Invocation) throws(CommandError) {

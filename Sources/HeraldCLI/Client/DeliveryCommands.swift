@@ -5,7 +5,7 @@ extension Command {
         name: "deliveries", summary: "list deliveries that failed or wait, repeat or cancel them",
         action: .group([
             Command(
-                name: "list", summary: "list deliveries that wait, were given up, or were dropped",
+                name: "list", summary: "list deliveries that wait, are exhausted, or were dropped",
                 flags: filters("pending", "retrying", "exhausted", "dropped") + [Flags.limit, Flags.everything]
                     + Flags.client, examples: ["herald deliveries list --state exhausted"],
                 action: .run(DeliveryCommands.list)),
@@ -20,7 +20,7 @@ extension Command {
                 name: "cancel", summary: "cancel deliveries that wait for their next attempt",
                 flags: filters("retrying") + [Flags.dryRun] + Flags.client,
                 action: .run { call throws(CommandError) in
-                    try DeliveryCommands.act(call, "cancel", "Deliveries given up")
+                    try DeliveryCommands.act(call, "cancel", "Deliveries cancelled")
                 }),
         ]))
 
@@ -55,7 +55,7 @@ private enum DeliveryCommands {
         let query = filters(call) + [("dry_run", call.has("dry-run") ? "true" : nil)]
         let answer = try APIClient(call).send("POST", ["v1", "deliveries", verb], query: query)
         let more = answer.json["more"]?.bool == true ? " There are more: do it again for the rest." : ""
-        let dry = call.has("dry-run") ? " (nothing was done)" : ""
+        let dry = call.has("dry-run") ? " (dry run)" : ""
         try Listing(call).print(answer, "\(words): \(answer.json.text("deliveries"))\(dry).\(more)")
     }
 

@@ -34,7 +34,7 @@ extension Command {
                     Flag(name: "schema", placeholder: "JSON|@FILE", help: "A JSON Schema (2020-12) for the data."),
                     Flag(
                         name: "check", placeholder: "CHECK",
-                        help: "What happens to data that does not fit the schema: off, report, enforce.",
+                        help: "What happens to data that does not match the schema: off, report, enforce.",
                         values: ["off", "report", "enforce"]),
                 ] + Flags.client,
                 examples: ["herald event-types set order.paid --schema @order.json --check enforce"],

@@ -70,7 +70,7 @@ final class Forwarder {
         } catch let error as SecretTextError {
             throw CommandError(description: "The secret \(error).")
         } catch {
-            throw CommandError(description: "No secret can be made: \(error).", exitCode: ExitCode.software)
+            throw CommandError(description: "The secret can't be created: \(error).", exitCode: ExitCode.software)
         }
     }
 
@@ -124,7 +124,7 @@ final class Forwarder {
     private func sayThatItIsDown(_ outcome: CallbackOutcome) {
         guard !isDown, case .failed(_, let detail) = outcome.verdict else { return }
         isDown = true
-        let text = "\(delegate.settings.url) does not answer; trying again, the events wait.\n  \(detail)\n"
+        let text = "\(delegate.settings.url) does not respond; retrying, later events wait.\n  \(detail)\n"
         Output.note(text.printable(keepsLines: true))
     }
 }

@@ -24,7 +24,7 @@ final class ForwardingPrinter {
         let outcome = result.outcome
         let time = Timestamp(milliseconds: Clock.system.wall()).description.dropFirst(11).prefix(8)
         var details = outcome.detail.map { [$0] } ?? []
-        if result.attempts > 1 { details.append(outcome.isSuccess ? "at try \(result.attempts)" : "given up") }
+        if result.attempts > 1 { details.append(outcome.isSuccess ? "attempt \(result.attempts)" : "exhausted") }
         return [
             .init(String(time), .faint), .init(result.event.id), .init(result.event.type),
             .init(outcome.status.map(String.init) ?? "none", outcome.isSuccess ? .good : .bad),
@@ -86,6 +86,6 @@ final class ForwardingTally: Sendable {
     var summary: String {
         let count = count.withLock { $0 }
         guard let last = count.last else { return "Nothing was forwarded.\n" }
-        return "\(count.succeeded) succeeded, \(count.failed) failed; go on with --after \(last)\n"
+        return "\(count.succeeded) succeeded, \(count.failed) failed; continue with --after \(last)\n"
     }
 }

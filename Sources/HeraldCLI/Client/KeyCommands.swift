@@ -38,7 +38,7 @@ extension Command {
                 name: "revoke", summary: "end a key at once", arguments: [id], flags: Flags.client,
                 action: .run { call throws(CommandError) in
                     let answer = try APIClient(call).send("DELETE", ["v1", "keys", call.arguments[0]])
-                    try Listing(call).print(answer, "The key \(call.arguments[0]) lets nobody in any more.")
+                    try Listing(call).print(answer, "The key \(call.arguments[0]) is revoked.")
                 }),
         ]))
 

@@ -39,7 +39,7 @@ struct LiveEvents {
         while let problem = try listen(each) {
             if state == .listening {
                 let what = problem.hasSuffix(".") ? problem : problem + "."
-                Output.note("\(what) Trying again until it comes back.\n".printable(keepsLines: true))
+                Output.note("\(what) Retrying until it responds.\n".printable(keepsLines: true))
                 state = .lost
                 pause = Self.firstPause
             }
@@ -102,7 +102,7 @@ struct LiveEvents {
                 return failure == nil
             }
         } catch {
-            throw client.notHerald("it sends more than an event can be")
+            throw client.notHerald("it sent a message that is longer than any event")
         }
         if let failure { throw failure }
     }

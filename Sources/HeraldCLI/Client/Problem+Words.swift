@@ -4,7 +4,7 @@ extension Problem {
     var words: String {
         switch name {
         case nil:
-            "\(server) failed, or is not a Herald server: it answered with the status \(status)."
+            "\(server) failed, or is not a Herald server: it responded with status \(status)."
         case "validation" where !errors.isEmpty: validation
         case "unauthorized":
             (hasKey

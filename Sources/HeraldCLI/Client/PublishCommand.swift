@@ -36,7 +36,7 @@ extension Command {
             let others = ["data", "subject", "id", "time", "wait", "dry-run"].filter(call.has)
             guard call.arguments.isEmpty, others.isEmpty else {
                 throw CommandError(
-                    description: "With --ndjson the events come with all they have: leave out the type and --"
+                    description: "With --ndjson the lines contain whole events: leave out the type and --"
                         + (others.first ?? "data") + ".")
             }
             var publisher = BatchPublisher(call, try APIClient(call))

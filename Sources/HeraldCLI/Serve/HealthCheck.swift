@@ -85,11 +85,11 @@ private enum HealthCheck {
         do throws(HTTPClientError) {
             status = try HTTPClient(configuration).send(request).status
         } catch {
-            throw CommandError(description: "Nothing answers at \(target): \(error).", exitCode: ExitCode.refused)
+            throw CommandError(description: "\(target) does not respond: \(error).", exitCode: ExitCode.refused)
         }
         guard status == 200 else {
             throw CommandError(
-                description: "\(target) answered, but is not healthy (status \(status)).", exitCode: ExitCode.refused)
+                description: "\(target) is not healthy (status \(status)).", exitCode: ExitCode.refused)
         }
     }
 }

@@ -30,7 +30,7 @@ struct Server {
         do throws(SystemError) {
             log = try Log(format: settings.logFormat, level: settings.logLevel)
         } catch {
-            throw CommandError(description: "there can be no log: \(error)", exitCode: ExitCode.software)
+            throw CommandError(description: "The log can't be opened: \(error)", exitCode: ExitCode.software)
         }
         defer { log.end() }
         do {
@@ -75,14 +75,14 @@ struct Server {
                 store: SQLiteStore(folder: settings.data, sealer: settings.masterKey.map(Sealer.init)),
                 configuration: configuration,
                 onDurabilityLost: { error in
-                    log.error("stopped: nobody can know what is on disk", ["reason": error.description])
+                    log.error("stopped: the state of the data on disk is unknown", ["reason": error.description])
                     log.end()
                     // Without the clean-up of `exit`, which would pull libraries from under the threads that go on.
                     _exit(ExitCode.inputOutput)
                 },
                 makeSender: { [resolver] in try CurlSender(sending, resolver: resolver) })
             delegateLog = DelegateLog(log, clock: hub.clock.wall)
-            hub.addDelegate(delegateLog, description: "Log: what becomes of the delegates")
+            hub.addDelegate(delegateLog, description: "Log of the server: changes of delegates")
             hub.registry.delegates.addDelegate(delegateLog)
             let needsKey = !settings.listen.isLoopback && !settings.allowAnonymous
             bootstrapKey =
@@ -96,7 +96,7 @@ struct Server {
             serving.corsOrigins = settings.corsOrigins
             serving.reportWrongKeys = { report in
                 log.write(.warning, "wrong access keys") {
-                    ["address": report.address?.description ?? "many others", "keys": String(report.count)]
+                    ["address": report.address?.description ?? "several addresses", "keys": String(report.count)]
                 }
             }
             serving.httpStatistics = { [http] in http.statistics }
@@ -110,16 +110,20 @@ struct Server {
 
     /// "listening" comes last: whoever waits for it has read the warnings.
     private func announce() {
-        if let risk = settings.tls?.risk { log.warning("the private key is not private", ["risk": risk]) }
+        if let risk = settings.tls?.risk {
+            log.warning("other users may be able to read the private key", ["risk": risk])
+        }
         if let bootstrapKey {
             // Whatever level is logged: there is no second chance.
-            log.insist(.warning, "made an admin key, since others can reach this address") {
+            log.insist(.warning, "created an admin key, because other machines can reach this address") {
                 ["file": bootstrapKey.file, "then": bootstrapKey.file.map { _ in "delete the file" }]
             }
             if let text = bootstrapKey.text { Output.note("\n    The admin key, shown only once: \(text)\n\n") }
         }
         if isOpen && !settings.listen.isLoopback {
-            log.warning("anyone who reaches this address can do everything", ["listen": settings.listen.description])
+            log.warning(
+                "no access key is required: every client that reaches this address has full access",
+                ["listen": settings.listen.description])
         }
         log.info(
             "listening",
@@ -135,8 +139,8 @@ struct Server {
                 "retention": Option.describe(duration: settings.retention.events),
                 "retention_attempts": Option.describe(duration: settings.retention.attempts),
                 "retention_size": Option.describe(size: settings.retention.bytes),
-                "secrets": settings.masterKey == nil ? "as they are" : "sealed",
-                "access": isOpen ? "open to all" : "by key",
+                "secrets": settings.masterKey == nil ? "not encrypted" : "encrypted",
+                "access": isOpen ? "no key required" : "key required",
                 "version": HeraldCommand.version,
             ])
     }
@@ -145,15 +149,15 @@ struct Server {
 
     /// After HUP: the certificate is read again. One that can't be used changes nothing.
     private func reload() {
-        guard let tls = settings.tls else { return log.info("HUP: there is nothing to read again") }
+        guard let tls = settings.tls else { return log.info("SIGHUP ignored: there is no certificate to reload") }
         do throws(TLSFilesError) {
             let certificate = try tls.load()
             http.replaceCertificate(certificate)
             log.info(
-                "new connections get the certificate that was read again",
+                "certificate reloaded; new connections use it",
                 ["until": Timestamp(milliseconds: certificate.expiration * 1000).description])
         } catch {
-            log.error("the certificate stays as it was", ["reason": error.description])
+            log.error("certificate not reloaded; the previous one stays in use", ["reason": error.description])
         }
     }
 
@@ -165,7 +169,7 @@ struct Server {
         do throws(HubWaitError) {
             try hub.drain()
         } catch {
-            log.warning("could not wait for the last commit", ["reason": error.description])
+            log.warning("stopped before the last commit was confirmed", ["reason": error.description])
         }
         letClientsHear()
         http.stop()

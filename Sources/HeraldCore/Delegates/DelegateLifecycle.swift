@@ -120,7 +120,7 @@ public struct DelegateLifecycle: Equatable, Sendable {
         case .disabled(let why): if status == .active { enter(.disabled, why) }
         case .gone:
             guard status != .gone else { break }
-            enter(.gone, "the receiver answered 410 Gone")
+            enter(.gone, "the receiver responded with 410 Gone")
             failingSince = nil
         case .leaseEnded: if let expiresAt, expiresAt <= now { return .expire(expiresAt) }
         }

@@ -24,18 +24,19 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .inUse(let path, Self.thisProcess):
-            "\(path) is in use by this process. Stop the hub that has it first, or choose another folder."
+            "\(path) is in use by this process. Stop the hub that uses it first, or choose another data folder."
         case .inUse(let path, let holder):
-            "\(path) is in use by \(holder). Stop that process first, or choose another folder with --data."
+            "\(path) is in use by \(holder). Stop that process first, or choose another data folder (`herald serve --data`)."
         case .notWritable(let path, let reason):
-            "\(path) can't be written: \(reason). Check the owner and the permissions, or choose another folder with --data."
+            "\(path) can't be written: \(reason). Check the owner and the permissions, "
+                + "or choose another data folder (`herald serve --data`)."
         case .corrupt(let path, let reason):
             "\(path) is not a readable Herald database: \(reason). It was left untouched; restore it from a backup."
         case .newer(let path, let found, let supported):
-            "\(path) has schema version \(found), this Herald knows up to \(supported). Run the newer Herald again."
+            "\(path) has schema version \(found); this version of Herald supports up to \(supported). Use the newer one."
         case .sealed(let path, let reason):
-            "The secrets in \(path) are sealed, \(reason). Set HERALD_MASTER_KEY to the key that they were sealed with; "
-                + "`herald rewrap` changes it."
+            "The secrets in \(path) are encrypted, \(reason). Provide the master key that encrypted them: "
+                + "HERALD_MASTER_KEY of the server, or masterKey of Hub.Options. `herald rewrap` replaces the key."
         case .full: "The disk is full."
         case .inputOutput(let reason): "The disk reported an error: \(reason)."
         case .syncFailed(let reason): "Flushing to the disk failed: \(reason)."

@@ -15,7 +15,7 @@ struct FilterCompiler {
             let pointer = JSONPointer.child("", key)
             guard let name = ContentFilter.Field.Name(rawValue: key) else {
                 let known = ContentFilter.Field.Name.allCases.map(\.rawValue).joined(separator: ", ")
-                fail(pointer, "is not a member of an event; known: \(known)")
+                fail(pointer, "is not a member of an event; members are: \(known)")
                 continue
             }
             if value.kind == .object, name != .data {
@@ -45,7 +45,7 @@ struct FilterCompiler {
                 return nil
             }
             guard value.count > 0 else {
-                fail(pointer, "must name a member; {\"exists\": true} in an array asks whether something is there")
+                fail(pointer, "must name a member; {\"exists\": true} in an array tests whether the member exists")
                 return nil
             }
             var clauses: [FilterClause] = []
@@ -90,7 +90,7 @@ struct FilterCompiler {
         case "exists": return exists(operand, place)
         case "anything-but": return anythingBut(operand, place)
         default:
-            fail(place, "is not a condition; known: \(Self.operators.joined(separator: ", "))")
+            fail(place, "is not a condition; conditions are: \(Self.operators.joined(separator: ", "))")
             return nil
         }
     }

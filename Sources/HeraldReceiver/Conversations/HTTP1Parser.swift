@@ -39,7 +39,7 @@ struct HTTP1Parser {
             while buffer.starts(with: [13, 10]) { buffer.removeFirst(2) }
             guard let end = endOfHead() else {
                 return buffer.count <= ConversationLimits.headBytes
-                    ? .incomplete : .malformed(status: 431, "The head is larger than 64 KiB.")
+                    ? .incomplete : .malformed(status: 431, "The header section is larger than 64 KiB.")
             }
             let lines = buffer[..<end].split(separator: 10).map { $0.last == 13 ? $0.dropLast() : $0 }
             buffer.removeFirst(end)

@@ -13,7 +13,7 @@ extension ReceiverReply: CustomStringConvertible {
         }
         let ending =
             switch end {
-            case .keepOpen: content.isNothing ? "no answer" : ""
+            case .keepOpen: content.isNothing ? "no response" : ""
             case .close: "close"
             case .reset: "reset"
             case .refuse: "refuse the stream"
