@@ -44,7 +44,7 @@ struct AsyncTests {
     private let record = Record()
     private let delegates = MulticastDelegate<any Patient>()
 
-    @Test("in order, each has ended before the next begins")
+    @Test("in order, each delegate finishes before the next one starts")
     func inOrder() async {
         let readers = ["a", "b", "c"].map { Reader($0, record) { await Task.yield() } }
         for reader in readers { delegates.addDelegate(reader) }
@@ -53,7 +53,7 @@ struct AsyncTests {
             record.lines == ["a begins x", "a ends x", "b begins x", "b ends x", "c begins x", "c ends x"])
     }
 
-    @Test("concurrently, they can wait for each other")
+    @Test("when called concurrently, they can wait for each other")
     func concurrently() async {
         let point = MeetingPoint(of: 3)
         let readers = ["a", "b", "c"].map { Reader($0, record) { await point.meet() } }
@@ -63,7 +63,7 @@ struct AsyncTests {
         #expect(record.lines.prefix(3).allSatisfy { $0.contains("begins") })
     }
 
-    @Test("one that is released or removed before its turn is not told")
+    @Test("a delegate that is released or removed before its turn is not called")
     func leaving() async {
         let delegates = delegates
         let holder = Box<Reader?>(Reader("released", record))

@@ -39,7 +39,7 @@ struct AuthEventsTests {
         #expect(record.lines.count == 3)
     }
 
-    @Test("tell who it was to those who ask for it, and to the others that it was")
+    @Test("pass the user to delegates that ask for it, and only the event to the others")
     func withUser() {
         let cleaner = Cleaner(record)
         events.addDelegate(cleaner)
@@ -56,7 +56,7 @@ struct AuthEventsTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("are shared by the process, once for each type of user, beside instances of one's own")
+    @Test("one shared instance exists for each type of user; more instances can be created")
     func shared() {
         #expect(AuthEvents<Account>.shared === AuthEvents<Account>.shared)
         #expect(AuthEvents<OtherAccount>.shared as AnyObject !== AuthEvents<Account>.shared as AnyObject)
@@ -67,7 +67,7 @@ struct AuthEventsTests {
         #expect(record.lines == ["hello ada"])
     }
 
-    @Test("pass on what another instance tells")
+    @Test("forward the events of another instance")
     func chained() {
         let inner = AuthEvents<Account>()
         events.addDelegate(inner)
@@ -77,7 +77,7 @@ struct AuthEventsTests {
         #expect(record.lines == ["hello ada"])
     }
 
-    @Test("that are posted from inside a notification are told after it, to everyone")
+    @Test("events posted during a notification follow after it, and reach every delegate")
     func nested() {
         let events = events
         let record = record
@@ -94,7 +94,7 @@ struct AuthEventsTests {
         withExtendedLifetime((first, last)) {}
     }
 
-    @Test("of a chain of ten thousand posts don't fill the stack")
+    @Test("a chain of ten thousand posts does not overflow the stack")
     func longChain() {
         let events = events
         let count = Box(0)

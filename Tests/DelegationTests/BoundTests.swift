@@ -21,7 +21,7 @@ struct BoundTests {
     private let record = Record()
     private let delegates = BoundMulticastDelegate<any Listener>()
 
-    @Test("an actor is told isolated to itself, in the order of the calls, and isn't kept alive")
+    @Test("an actor is called in its isolation, in the order of the calls, and is not kept alive")
     func actors() async {
         weak var observed: Diary?
         do {
@@ -37,7 +37,7 @@ struct BoundTests {
         #expect(delegates.count == 0)
     }
 
-    @Test("a delegate of the main actor is told there")
+    @Test("a delegate of the main actor is called there")
     func mainActor() async {
         let scribe = Scribe("a", record) { _ in MainActor.assertIsolated() }
         delegates.addDelegate(scribe, on: .main)
@@ -46,7 +46,7 @@ struct BoundTests {
         #expect(record.lines == ["a x"])
     }
 
-    @Test("a delegate of a dispatch queue is told there, also in order when the queue is concurrent")
+    @Test("a delegate of a dispatch queue is called there, in order even if the queue is concurrent")
     func dispatchQueues() async {
         let serial = DispatchQueue(label: "serial")
         let scribe = Scribe("a", record) { _ in dispatchPrecondition(condition: .onQueue(serial)) }
@@ -63,7 +63,7 @@ struct BoundTests {
         #expect(other.lines == (0..<1000).map { "b \($0)" })
     }
 
-    @Test("what waits for one that was removed or released is not told")
+    @Test("pending calls of a removed or released delegate are dropped")
     func leaving() {
         let jobs = Box<[@Sendable () -> Void]>([])
         let queue = DelegateQueue { job in jobs.update { $0.append(job) } }
@@ -88,7 +88,7 @@ struct BoundTests {
         #expect(delegates.count == 0)
     }
 
-    @Test("one that is added twice is told once, where it was bound first")
+    @Test("a delegate that is added twice is called once, where it was bound first")
     func duplicates() async {
         let scribe = Scribe("a", record) { _ in MainActor.assertIsolated() }
         #expect(delegates.addDelegate(scribe, on: .main, holding: .strong))
@@ -98,7 +98,7 @@ struct BoundTests {
         #expect(record.lines == ["a x"])
     }
 
-    @Test("calls for an actor that is gone end with it")
+    @Test("pending calls end when their actor is released")
     func goneActor() {
         let queue = DelegateQueue.actor(Diary())
         let scribe = Scribe("a", record)

@@ -4,7 +4,7 @@ import Testing
 /// What must compile, and what must not: asked of the compiler, together with the sources of the module.
 @Suite("The compiler", .enabled(if: Compiler.exists), .timeLimit(.minutes(5)))
 struct CompilerTests {
-    @Test("refuses a value as a delegate, where the protocol is bound to classes")
+    @Test("refuses a value type as a delegate if the protocol is bound to classes")
     func values() async throws {
         let answer = try await Compiler.check(
             """
@@ -15,7 +15,7 @@ struct CompilerTests {
         #expect(answer.contains("error: argument type 'Value' does not conform to expected type 'Listener'"))
     }
 
-    @Test("refuses a value that claims to conform to such a protocol")
+    @Test("refuses a value type that claims to conform to such a protocol")
     func conformingValues() async throws {
         let answer = try await Compiler.check(
             """
@@ -25,7 +25,7 @@ struct CompilerTests {
         #expect(answer.contains("error: non-class type 'Value' cannot conform to class protocol 'Listener'"))
     }
 
-    @Test("takes code in the shape that the pattern was published in, unchanged, also as Swift 5")
+    @Test("accepts code written for the published pattern, unchanged, also in Swift 5 mode")
     func publishedShape() async throws {
         let code = """
             public protocol EmergencyResponding {
@@ -53,7 +53,7 @@ struct CompilerTests {
         for version in ["5", "6"] { #expect(try await Compiler.check(code, version: version) == "") }
     }
 
-    @Test("takes the conformances for UIKit, here with a stand-in for UIKit")
+    @Test("accepts the conformances for UIKit, here with a stand-in for UIKit")
     func uikit() async throws {
         let uikit = """
             @MainActor open class UIResponder {

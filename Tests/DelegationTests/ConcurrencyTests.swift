@@ -13,7 +13,7 @@ private final class Counter: Counting {
 
 @Suite("A multicast delegate shared by threads")
 struct ConcurrencyTests {
-    @Test("eight tasks add, remove, release and invoke at once, and whoever stays is told by all")
+    @Test("eight tasks add, remove, release and invoke at once, and every remaining delegate is called by all")
     func everythingAtOnce() async {
         let delegates = MulticastDelegate<any Counting>()
         let permanent = Counter()
@@ -40,7 +40,7 @@ struct ConcurrencyTests {
         #expect(delegates.delegates.first === permanent)
     }
 
-    @Test("a delegate is added once, whoever is first")
+    @Test("a delegate that several threads add at once is added once")
     func oneWins() async {
         for _ in 0..<100 {
             let delegates = MulticastDelegate<any Counting>()

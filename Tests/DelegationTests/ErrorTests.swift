@@ -28,7 +28,7 @@ struct ErrorTests {
         #expect(error?.description == "2 of the delegates have failed: busy; closed")
     }
 
-    @Test("don't keep the others from being told, and each one's error is gathered")
+    @Test("do not prevent calls to the others, and each error is collected")
     func synchronous() {
         let error = #expect(throws: MulticastError<Refusal>.self) {
             try delegates.invokeDelegates { listener throws(Refusal) in try refuse(listener) }
@@ -36,7 +36,7 @@ struct ErrorTests {
         check(error)
     }
 
-    @Test("in order: the same")
+    @Test("in order: errors are collected in the same way")
     func inOrder() async {
         let error = await #expect(throws: MulticastError<Refusal>.self) {
             try await delegates.invokeDelegatesInOrder { listener async throws(Refusal) in try refuse(listener) }
@@ -45,7 +45,7 @@ struct ErrorTests {
         #expect(record.lines == ["a x", "b x", "c x"])
     }
 
-    @Test("concurrently: the same, in the order of registration")
+    @Test("concurrently: errors are collected in the order of registration")
     func concurrently() async {
         let error = await #expect(throws: MulticastError<Refusal>.self) {
             try await delegates.invokeDelegatesConcurrently { listener async throws(Refusal) in try refuse(listener) }
@@ -53,7 +53,7 @@ struct ErrorTests {
         check(error)
     }
 
-    @Test("when nobody throws nothing is thrown")
+    @Test("if no delegate throws, nothing is thrown")
     func nobody() throws {
         struct Other: Error {}
         try delegates.invokeDelegates { listener in
@@ -63,7 +63,7 @@ struct ErrorTests {
         #expect(record.lines.count == 3)
     }
 
-    @Test("an error of any type is gathered as it is")
+    @Test("errors of any type are collected unchanged")
     func untyped() {
         struct Other: Error {}
         let error = #expect(throws: MulticastError<any Error>.self) {

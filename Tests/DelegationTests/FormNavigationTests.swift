@@ -24,9 +24,9 @@ private final class Form: FormNavigation {
 }
 
 @MainActor
-@Suite("A form whose fields advance")
+@Suite("Navigation between the fields of a form")
 struct FormNavigationTests {
-    @Test("hands on the focus in the order of the tags, and leaves after the last field")
+    @Test("the focus moves in the order of the tags, and leaves after the last field")
     func order() {
         let form = Form(3, 1, 2)
         form.focusFirstField()
@@ -41,7 +41,7 @@ struct FormNavigationTests {
         #expect(form.exits == ["showHome"])
     }
 
-    @Test("skips tags that are missing and fields that are disabled")
+    @Test("missing tags and disabled fields are skipped")
     func gaps() {
         let form = Form(1, 4, 9, 12)
         form.fields[2].isEnabled = false
@@ -57,7 +57,7 @@ struct FormNavigationTests {
         #expect(form.exits == ["showHome"])
     }
 
-    @Test("goes on behind a field that has left the form meanwhile")
+    @Test("navigation continues after a field that was removed from the form")
     func leftTheForm() {
         let form = Form(1, 3)
         form.advance(from: Field(2))
@@ -66,7 +66,7 @@ struct FormNavigationTests {
         #expect(form.exits == ["showHome"])
     }
 
-    @Test("takes fields with the same tag in the order in which the form has them")
+    @Test("fields with the same tag keep the order in which they were added")
     func equalTags() {
         let form = Form(1, 1, 1)
         form.advance(from: form.fields[0])
@@ -75,7 +75,7 @@ struct FormNavigationTests {
         #expect(form.fields.map(\.hasFocus) == [false, false, true])
     }
 
-    @Test("without fields has nothing to focus")
+    @Test("a form without fields has nothing to focus")
     func empty() {
         let form = Form()
         form.focusFirstField()

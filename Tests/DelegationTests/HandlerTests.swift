@@ -7,7 +7,7 @@ struct HandlerTests {
     private let record = Record()
     private let words = MulticastDelegate<Handler<String>>()
 
-    @Test("are told in the order of registration until their token is released")
+    @Test("are called in the order of registration until their token is released")
     func tokens() {
         let first = words.addHandler { [record] in record.add("first \($0)") }
         var second: DelegateToken? = words.addHandler { [record] in record.add("second \($0)") }
@@ -42,7 +42,7 @@ struct HandlerTests {
         token?.cancel()
     }
 
-    @Test("one may end its own registration while it is told, and another's")
+    @Test("a handler may end its own registration while it is called, and that of another handler")
     func reentrant() {
         let tokens = Box<[DelegateToken]>([])
         for name in ["a", "b", "c"] {
@@ -57,7 +57,7 @@ struct HandlerTests {
         #expect(record.lines == ["a x"])
     }
 
-    @Test("on the main actor, in the order of the events") @MainActor
+    @Test("on the main actor, are called in the order of the events") @MainActor
     func mainActor() async {
         var heard: [String] = []
         let token = words.addHandler(on: MainActor.shared) { heard.append($0) }
@@ -82,7 +82,7 @@ struct HandlerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("on a queue, aren't told what waits when the token is released")
+    @Test("on a queue, are not called for pending events after the token is released")
     func waiting() {
         let jobs = Box<[@Sendable () -> Void]>([])
         let queue = DelegateQueue { job in jobs.update { $0.append(job) } }

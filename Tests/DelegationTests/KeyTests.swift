@@ -25,7 +25,7 @@ private final class Radio: Station {
     func hear(_ word: String) { record.add("\(label) \(word)") }
 }
 
-@Suite("Delegates that name their own identity")
+@Suite("Delegates with an identity of their own")
 struct KeyTests {
     private let record = Record()
     private let stations = MulticastDelegate<any Station>(identifiedBy: \.name)
@@ -45,7 +45,7 @@ struct KeyTests {
         #expect(record.lines == ["first x", "second y"])
     }
 
-    @Test("with different keys of the same hash are all told")
+    @Test("with different keys of the same hash are all called")
     func collisions() {
         let radios = (0..<50).map { Radio("\($0)", "\($0)", record) }
         for radio in radios { #expect(stations.addDelegate(radio)) }
@@ -56,7 +56,7 @@ struct KeyTests {
         #expect(stations.count == 0)
     }
 
-    @Test("make room for another with an equal key when they are released")
+    @Test("can be replaced by another delegate with an equal key after their release")
     func released() {
         weak var observed: Radio?
         do {
@@ -73,7 +73,7 @@ struct KeyTests {
         #expect(stations.count == 1)
     }
 
-    @Test("don't pile up when they are released, though newcomers take the places of some")
+    @Test("do not accumulate after their release, although new delegates reuse some slots")
     func sweeping() {
         for round in 0..<200 {
             for name in ["a", "b", "c", "\(round)"] { stations.addDelegate(Radio(name, name, record)) }

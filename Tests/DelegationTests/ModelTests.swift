@@ -217,7 +217,7 @@ private struct SeededRandom: RandomNumberGenerator {
 
 @Suite("A multicast delegate and a simple model of it", .timeLimit(.minutes(5)))
 struct ModelTests {
-    @Test("agree, whatever is added, removed, released, invoked and re-entered", arguments: UInt64(1)...8)
+    @Test("agree on any sequence of adding, removing, releasing, invoking and re-entering", arguments: UInt64(1)...8)
     func alone(_ seed: UInt64) async throws {
         let (told, failures) = try await onThread {
             let world = World(MulticastDelegate(), isAlone: true, seed: seed)
@@ -228,7 +228,7 @@ struct ModelTests {
         #expect(told > 400)
     }
 
-    @Test("agree on several threads at once, each about its own", arguments: UInt64(1)...4)
+    @Test("agree on several threads at once, with one pair for each thread", arguments: UInt64(1)...4)
     func inCompany(_ seed: UInt64) async throws {
         let delegates = MulticastDelegate<Inhabitant>()
         try await withThrowingTaskGroup(of: (Int, [String]).self) { group in

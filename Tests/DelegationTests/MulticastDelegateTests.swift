@@ -8,7 +8,7 @@ struct MulticastDelegateTests {
     private let record = Record()
     private let delegates = MulticastDelegate<any Listener>()
 
-    @Test("tells its delegates in the order of registration")
+    @Test("calls its delegates in the order of registration")
     func order() {
         let scribes = (0..<100).map { Scribe("\($0)", record) }
         for scribe in scribes { #expect(delegates.addDelegate(scribe)) }
@@ -19,7 +19,7 @@ struct MulticastDelegateTests {
         withExtendedLifetime(scribes) {}
     }
 
-    @Test("begins with the delegates it is given, and with none")
+    @Test("starts with the given delegates, or with none")
     func initialisers() {
         let one = Scribe("one", record)
         let two = Scribe("two", record)
@@ -31,7 +31,7 @@ struct MulticastDelegateTests {
         #expect(record.lines.count == 2)
     }
 
-    @Test("tells a delegate that was registered twice once")
+    @Test("calls a delegate that was registered twice once")
     func duplicates() {
         let scribe = Scribe("a", record)
         #expect(delegates.addDelegate(scribe))
@@ -42,7 +42,7 @@ struct MulticastDelegateTests {
         #expect(delegates.count == 1)
     }
 
-    @Test("no longer tells a delegate that was removed")
+    @Test("does not call a delegate that was removed")
     func removal() {
         let one = Scribe("one", record)
         let two = Scribe("two", record)
@@ -61,7 +61,7 @@ struct MulticastDelegateTests {
         #expect(delegates.delegates.isEmpty)
     }
 
-    @Test("doesn't keep a weakly held delegate alive")
+    @Test("does not keep a weakly held delegate alive")
     func weakHolding() {
         var scribe: Scribe? = Scribe("a", record)
         weak let observed = scribe
@@ -89,7 +89,7 @@ struct MulticastDelegateTests {
         #expect(observed == nil)
     }
 
-    @Test("lets go of what it holds when it is released itself")
+    @Test("releases what it holds when it is released")
     func release() {
         weak var observed: Scribe?
         do {
@@ -101,7 +101,7 @@ struct MulticastDelegateTests {
         #expect(observed == nil)
     }
 
-    @Test("takes a new delegate in the memory of a released one for a new one")
+    @Test("distinguishes a new delegate from a released one at the same address")
     func recycledMemory() {
         for round in 0..<1000 {
             let scribe = Scribe("\(round)", record)
@@ -133,7 +133,7 @@ struct MulticastDelegateTests {
         #expect(record.lines == ["a 1", "a 2", "a 3"])
     }
 
-    @Test("stops the program when a delegate isn't an object")
+    @Test("stops the program when a delegate is not an object")
     func valueTypes() async {
         let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             MulticastDelegate<any CustomStringConvertible>().addDelegate("a value")
@@ -143,7 +143,7 @@ struct MulticastDelegateTests {
         #expect(message.contains("String is not a class"))
     }
 
-    @Test("takes += and -= for adding and removing")
+    @Test("supports += and -= for adding and removing")
     func operators() {
         let scribe = Scribe("a", record)
         delegates += scribe
@@ -153,7 +153,7 @@ struct MulticastDelegateTests {
         #expect(record.lines == ["a x"])
     }
 
-    @Test("calls on the thread of the caller, before it returns, below the caller in one stack")
+    @Test("calls on the thread of the caller, before it returns, in the same stack")
     func synchronous() async throws {
         let delegates = delegates
         let record = record
@@ -170,7 +170,7 @@ struct MulticastDelegateTests {
         }
     }
 
-    @Test("clears the places of released delegates, when a call finds them and when there are many")
+    @Test("removes the slots of released delegates, when a call finds them and when there are many")
     func sweeping() {
         /// Adds some that live together, so that each has memory of its own, and releases them.
         func addAndRelease(_ count: Int) {

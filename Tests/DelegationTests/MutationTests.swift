@@ -1,12 +1,12 @@
 import Delegation
 import Testing
 
-@Suite("While the delegates of a multicast delegate are told")
+@Suite("While the delegates of a multicast delegate are called")
 struct MutationDuringInvocationTests {
     private let record = Record()
     private let delegates = MulticastDelegate<any Listener>()
 
-    @Test("one may remove itself")
+    @Test("a delegate may remove itself")
     func removesItself() {
         let scribes = (0..<5).map { Scribe("\($0)", record) { [delegates] in delegates.removeDelegate($0) } }
         for scribe in scribes { delegates.addDelegate(scribe) }
@@ -15,7 +15,7 @@ struct MutationDuringInvocationTests {
         #expect(record.lines == (0..<5).map { "\($0) x" })
     }
 
-    @Test("one that is removed before its turn is not told", arguments: [DelegateHolding.weak, .strong])
+    @Test("a delegate that is removed before its turn is not called", arguments: [DelegateHolding.weak, .strong])
     func removesAnother(_ holding: DelegateHolding) {
         let last = Scribe("last", record)
         let first = Scribe("first", record) { [delegates] _ in delegates.removeDelegate(last) }
@@ -25,7 +25,7 @@ struct MutationDuringInvocationTests {
         #expect(record.lines == ["first x"])
     }
 
-    @Test("nobody is told any more when all are removed")
+    @Test("no more delegates are called after all were removed")
     func removesAll() {
         let first = Scribe("first", record) { [delegates] _ in delegates.removeAllDelegates() }
         let last = Scribe("last", record)
@@ -36,7 +36,7 @@ struct MutationDuringInvocationTests {
         withExtendedLifetime(last) {}
     }
 
-    @Test("one that joins hears from the next round on")
+    @Test("a delegate that is added is called from the next round on")
     func adds() {
         let late = Scribe("late", record)
         let first = Scribe("first", record) { [delegates] _ in delegates.addDelegate(late) }
@@ -46,7 +46,7 @@ struct MutationDuringInvocationTests {
         #expect(record.lines == ["first x", "first y", "late y"])
     }
 
-    @Test("one that is released before its turn is skipped")
+    @Test("a delegate that is released before its turn is skipped")
     func releases() {
         let holder = Box<Scribe?>(Scribe("released", record))
         let first = Scribe("first", record) { _ in holder.value = nil }
@@ -59,7 +59,7 @@ struct MutationDuringInvocationTests {
         withExtendedLifetime((first, last)) {}
     }
 
-    @Test("the delegates may be told something else")
+    @Test("delegates may start another call")
     func nested() {
         let depth = Box(0)
         let first = Scribe("first", record) { [delegates] _ in

@@ -53,7 +53,7 @@ struct ObservedStateTests {
     private let record = Record()
     private let state = ObservedState(AppState.idle)
 
-    @Test("tells every delegate the old and the new value when it is assigned, not when it begins")
+    @Test("calls every delegate with the old and the new value on assignment, not at the start")
     func assignment() {
         let observers = ["a", "b"].map { Observer($0, record) }
         for observer in observers { #expect(state.addDelegate(observer)) }
@@ -72,7 +72,7 @@ struct ObservedStateTests {
             ])
     }
 
-    @Test("is compared with what it may be, associated values and all")
+    @Test("compares all possible values, including associated values")
     func comparison() {
         state.value = .dataRetrieval(.success)
         #expect(state == .dataRetrieval(.success))
@@ -80,7 +80,7 @@ struct ObservedStateTests {
         #expect(state != .idle)
     }
 
-    @Test("reads like a property as a wrapper, as in the articles")
+    @Test("reads like a property when used as a wrapper, as in the articles")
     func wrapper() {
         final class Model {
             @ObservedState var state = AppState.idle
@@ -93,7 +93,7 @@ struct ObservedStateTests {
         #expect(record.lines.count == 1)
     }
 
-    @Test("tells what is assigned from inside a notification after all were told of the one before")
+    @Test("an assignment during a notification is announced after all delegates were called for the previous one")
     func nested() {
         let state = state
         let first = Observer("first", record) { _, new in
@@ -116,7 +116,7 @@ struct ObservedStateTests {
         #expect(state == .idle)
     }
 
-    @Test("a delegate that joins late asks for the current value, and hears from the next change on")
+    @Test("a delegate that is added late can read the current value, and is called from the next change on")
     func late() {
         state.value = .signedIn(user: "ada")
         let late = Observer("late", record)
@@ -138,7 +138,7 @@ struct ObservedStateTests {
         #expect(record.lines == ["handler: idle → signedIn(user: \"ada\")"])
     }
 
-    @Test("tells all delegates every change of all threads, in one order")
+    @Test("calls all delegates for every change of all threads, in one order")
     func threads() async throws {
         let state = ObservedState(0)
         let chains = [Chain(), Chain()]
@@ -172,7 +172,7 @@ struct StateMachineTests {
         }
     }
 
-    @Test("makes an illegal transition an error that changes nothing and is not told")
+    @Test("an illegal transition is an error that changes nothing and calls no delegate")
     func rules() throws {
         let record = Record()
         let door = StateMachine(Door.closed) { Self.isAllowed($0, $1) }
@@ -187,7 +187,7 @@ struct StateMachineTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("tells its delegates as an observed state does")
+    @Test("calls its delegates like an observed state")
     func delegates() throws {
         let counter = StateMachine(0) { $1 == $0 + 1 }
         let chain = Chain()
@@ -200,7 +200,7 @@ struct StateMachineTests {
         #expect(counter.value == 3)
     }
 
-    @Test("lets no thread past its rules")
+    @Test("enforces its rules on all threads")
     func threads() async throws {
         let counter = StateMachine(0) { $1 == $0 + 1 }
         let chain = Chain()

@@ -25,7 +25,7 @@ private final class DispatchSystem {
 
 @Suite("The pattern as it was published")
 struct PublishedPatternTests {
-    @Test("a released station is no longer told")
+    @Test("a released station is no longer called")
     func dispatch() throws {
         let dispatch = DispatchSystem()
         let policeStation = PoliceStation()

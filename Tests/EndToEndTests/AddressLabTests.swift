@@ -5,7 +5,7 @@ import Testing
 @Suite("Addresses that callbacks may reach", .serialized, .timeLimit(.minutes(5)))
 struct AddressLabTests {
     @Test(
-        "no block is reached in any notation, behind any name; what lies beside them is",
+        "no blocked network is reached in any notation or by any name; neighbouring addresses are",
         .enabled("no network namespace can be made here: the guard's unit tests are what is left") {
             try await ChildProcess.run("unshare", namespace + ["ip", "link", "set", "lo", "up"]).end == .exited(0)
         })

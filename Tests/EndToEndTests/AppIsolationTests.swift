@@ -6,9 +6,9 @@ import Testing
 /// Two apps on one server: `owner` has everything there is, `stranger` has a key that may do everything a key of an app can.
 ///
 /// The operations come from the description of the API, so that a new one can't be forgotten.
-@Suite("Apps see nothing of each other", .timeLimit(.minutes(5)))
+@Suite("Apps are isolated from each other", .timeLimit(.minutes(5)))
 struct AppIsolationTests {
-    @Test("every operation, with the ids of another app, finds nothing, tells nothing and changes nothing")
+    @Test("every operation with ids of another app finds nothing, reveals nothing and changes nothing")
     func operations() async throws {
         let scene = try await Scene()
         let before = try await scene.snapshot()
@@ -41,7 +41,7 @@ struct AppIsolationTests {
         _ = try await scene.herald.deliveries(of: scene.event, "delivered", "retrying", headers: scene.owner.headers)
     }
 
-    @Test("ids, addresses, idempotency keys, states and types are each app's own")
+    @Test("each app has its own ids, addresses, idempotency keys, states and types")
     func names() async throws {
         let scene = try await Scene()
         let headers = scene.stranger.headers
@@ -74,7 +74,7 @@ struct AppIsolationTests {
         #expect(try await scene.herald.get("/.well-known/jwks.json?app=owner").status == 404)
     }
 
-    @Test("callbacks and streams tell of the events of their app alone")
+    @Test("callbacks and streams contain only the events of their app")
     func deliveries() async throws {
         let scene = try await Scene()
         let herald = scene.herald
@@ -111,7 +111,7 @@ struct AppIsolationTests {
 }
 
 extension AppIsolationTests {
-    @Test("no number, tag or list of an app moves when another one posts a thousand events")
+    @Test("no number, tag or list of an app changes when another app posts a thousand events")
     func numbers() async throws {
         let scene = try await Scene()
         let herald = scene.herald
@@ -158,7 +158,7 @@ extension AppIsolationTests {
         for (one, other) in zip(before, after) { #expect(one == other) }
     }
 
-    @Test("a cursor of another app, or of another list, is none")
+    @Test("a cursor of another app, or of another list, is invalid")
     func cursors() async throws {
         let scene = try await Scene()
         let herald = scene.herald

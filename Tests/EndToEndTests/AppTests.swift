@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Apps")
 struct AppTests {
-    @Test("an app is made, listed, changed and deleted, and what acts in its name ends with it")
+    @Test("an app is created, listed, changed and deleted; everything that belongs to it ends with it")
     func life() async throws {
         let herald = try await HeraldProcess.start(adminKey: "the-admin-of-these-tests")
         #expect(try await herald.get("/v1/apps").data.map { $0["name"]?.string } == ["default"])
@@ -46,7 +46,7 @@ struct AppTests {
         #expect(try await next.get("/v1/events", inIt).data.isEmpty)
     }
 
-    @Test("an admin acts on the app that Herald-App names, and nobody else does on another than their own")
+    @Test("an admin key acts on the app that Herald-App names; other keys act on their own app only")
     func header() async throws {
         let herald = try await HeraldProcess.start(adminKey: "the-admin-of-these-tests")
         let id = try await herald.post("/v1/apps", #"{"name": "shop"}"#).id
@@ -70,7 +70,7 @@ struct AppTests {
         #expect(try await herald.get("/metrics", key.headers).status == 403)
     }
 
-    @Test("an app that stores as much as it may posts no more, until something has gone; others do")
+    @Test("an app at its storage quota is refused until events are deleted; other apps are not affected")
     func stored() async throws {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
         let made = try await herald.post("/v1/apps", #"{"name": "trial", "max_stored_bytes": 3100}"#)
@@ -106,7 +106,7 @@ struct AppTests {
         #expect(try await next.post("/v1/events", event, trial).status == 202)
     }
 
-    @Test("an app that posts faster than it may is told to wait; others are not")
+    @Test("an app that exceeds its rate limit is refused with Retry-After; other apps are not affected")
     func rate() async throws {
         let herald = try await HeraldProcess.start(adminKey: "the-admin-of-these-tests")
         #expect(try await herald.post("/v1/apps", #"{"name": "trial", "events_per_second": 1}"#).status == 201)

@@ -8,7 +8,7 @@ import Testing
 struct AttemptStreamTests {
     private static let path = "/v1/attempts/stream"
 
-    @Test("attempts come as they are recorded, with what the list says of them, and only those that are asked for")
+    @Test("attempts appear as they are recorded, with the same data as in the list, filtered by parameters")
     func live() async throws {
         let receiver = try Receiver { $0.path == "/bad" ? .status(500) : .status(204) }
         defer { receiver.close() }
@@ -63,7 +63,7 @@ struct AttemptStreamTests {
         _ = try await herald.get("/v1/delegates?kind=stream") { $0.data.isEmpty }
     }
 
-    @Test("where it begins: earliest, an id, now; an id that was never given is said")
+    @Test("it starts at earliest, an id or now; an unknown id is reported")
     func beginnings() async throws {
         let receiver = try Receiver { _ in .status(204) }
         defer { receiver.close() }
@@ -91,7 +91,7 @@ struct AttemptStreamTests {
         }
     }
 
-    @Test("what was erased is told to nobody, and does not look like a loss")
+    @Test("attempts of erased events are not sent, and do not look like a loss")
     func erased() async throws {
         let receiver = try Receiver { _ in .status(204) }
         defer { receiver.close() }
@@ -116,7 +116,7 @@ struct AttemptStreamTests {
         }
     }
 
-    @Test("what can't be meant is refused, and HEAD knows the address")
+    @Test("invalid parameters are refused, and HEAD works")
     func refusals() async throws {
         let herald = try await HeraldProcess.start()
         for (query, status) in [

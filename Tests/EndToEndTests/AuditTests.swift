@@ -2,9 +2,9 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("The audit log, and links for the people of an app")
+@Suite("The audit log, and portal links")
 struct AuditTests {
-    @Test("who changed which delegate, key or app stands in the log, and what was refused does not")
+    @Test("changes of delegates, keys and apps are logged with their author; refused requests are not")
     func audit() async throws {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
         let app = try await herald.post("/v1/apps", #"{"name": "shop"}"#).id
@@ -39,7 +39,7 @@ struct AuditTests {
         #expect(lines(try await next.get("/v1/audit")) == expected.reversed())
     }
 
-    @Test("a link opens a session in one app, until it ends or the app does")
+    @Test("a link opens a session in one app, until the link or the app ends")
     func portal() async throws {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
         for name in ["shop", "other"] { _ = try await herald.post("/v1/apps", #"{"name": "\#(name)"}"#) }

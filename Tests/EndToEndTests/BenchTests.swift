@@ -7,7 +7,7 @@ import Testing
 
 @Suite("herald bench", .serialized, .timeLimit(.minutes(5)))
 struct BenchTests {
-    @Test("at a rate, every event that was due is accounted for, and those that were accepted arrive")
+    @Test("at a fixed rate, every event that was due is counted, and accepted events arrive")
     func delivery() async throws {
         let client = Client(try await HeraldProcess.start())
         let result = try await client.run(
@@ -25,7 +25,7 @@ struct BenchTests {
         #expect(try await client.run("events", "list", "--type=bench.*", "--all", "--json").lines.count == accepted)
     }
 
-    @Test("with a rate, what waits because the server is slow is measured, and what could not be sent is told")
+    @Test("at a fixed rate, the delay of a slow server is measured, and unsent events are counted")
     func slowServer() async throws {
         let server = try Receiver { _ in .delayed(milliseconds: 200, .status(202, body: "{}")) }
         let result = try await Client.run(
@@ -40,7 +40,7 @@ struct BenchTests {
         #expect(longest >= 200 + Double(accepted - 1) * 150 - 1, "\(result.text)")
     }
 
-    @Test("what was not accepted is counted by what happened, and the exit code is 1")
+    @Test("refused events are counted by reason, and the exit code is 1")
     func errors() async throws {
         let server = try Receiver { request in
             request.path.contains("dry_run") ? .status(200, body: "{}") : .status(503)
@@ -52,7 +52,7 @@ struct BenchTests {
         #expect(result.lines.contains { $0.hasPrefix("accepted  0 ") }, "\(result.text)")
     }
 
-    @Test("Ctrl-C ends a run: the figures so far are told, and nobody is left registered")
+    @Test("Ctrl-C ends a run: the results so far are printed, and the webhook is unregistered")
     func interruption() async throws {
         let herald = try await HeraldProcess.start()
         let child = try ChildProcess(
@@ -66,7 +66,7 @@ struct BenchTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.isEmpty)
     }
 
-    @Test("what can't be measured is said before anything is posted")
+    @Test("impossible measurements are refused before anything is posted")
     func mistakes() async throws {
         let herald = try await HeraldProcess.start()
         for (arguments, code, words) in [
@@ -81,7 +81,7 @@ struct BenchTests {
         #expect(try await herald.get("/v1/events").data.isEmpty)
     }
 
-    @Test("a terminal shows how far it is, and then a table", .enabled(if: ChildProcess.exists("tmux")))
+    @Test("a terminal shows the progress, and then a table", .enabled(if: ChildProcess.exists("tmux")))
     func terminal() async throws {
         let herald = try await HeraldProcess.start()
         let screen = try await Screen(
@@ -95,7 +95,7 @@ struct BenchTests {
             lines.contains { $0.hasPrefix("accepted  ") } && lines.contains { $0.hasPrefix("arrived   ") }, "\(lines)")
     }
 
-    @Test("times are counted to two percent, and a percentile is the time that so many did not exceed")
+    @Test("times are counted to two percent, and percentiles are correct")
     func histogram() {
         var all = BenchHistogram()
         #expect(all.percentile(0.5) == 0)

@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Documents that are dear to compute", .serialized)
+@Suite("Documents that are expensive to process", .serialized)
 struct BudgetTests {
     private static func list(_ count: Int, _ element: (Int) -> String) -> String {
         (0..<count).map(element).joined(separator: ",")
@@ -23,7 +23,7 @@ struct BudgetTests {
     }
 
     @Test(
-        "a batch that takes too much work is refused as a whole, and the answer names the budget",
+        "a batch that exceeds the budget is refused as a whole, and the response names the budget",
         arguments: ["enforce", "report"])
     func refused(check: String) async throws {
         let herald = try await HeraldProcess.start()
@@ -37,7 +37,7 @@ struct BudgetTests {
         #expect(try await herald.get("/v1/events").data.count == 1)
     }
 
-    @Test("definitions that double 25 times are checked like any other: a hundred events, and all are taken")
+    @Test("definitions that double 25 times are validated like any other: a hundred events are accepted")
     func doubling() async throws {
         let herald = try await HeraldProcess.start()
         let definitions = Self.list(25) {
@@ -55,7 +55,7 @@ struct BudgetTests {
         #expect(try await herald.post("/v1/events", batch("1")).string("type") == "/problems/validation")
     }
 
-    @Test("a schema, an example and a dry run have the same budget")
+    @Test("schemas, examples and dry runs have the same budget")
     func others() async throws {
         let herald = try await HeraldProcess.start()
         let path = "/v1/event-types/attack.dear"
@@ -83,7 +83,7 @@ struct BudgetTests {
         #expect(usual["not_told"]?.integer == 10)
     }
 
-    @Test("while clients send such documents all the time, others are answered, and TERM ends the process")
+    @Test("while clients send such documents continuously, other requests are served, and TERM ends the process")
     func underAttack() async throws {
         let herald = try await HeraldProcess.start(["--grace", "1"])
         try await Self.describe(herald)
@@ -111,7 +111,7 @@ struct BudgetTests {
         }
     }
 
-    @Test("thousands of mistakes are not all named, nor compared with each other")
+    @Test("thousands of errors are neither all listed nor compared with each other")
     func mistakes() async throws {
         let herald = try await HeraldProcess.start()
         let members = Self.list(9_000) { "\"k\($0)\": 1" }

@@ -27,7 +27,7 @@ struct ClientCatalogueTests {
         #expect(wrong.end == .exited(65) && wrong.text.contains("--schema is not JSON"), "\(wrong.text)")
     }
 
-    @Test("a subject is erased, which a script has to confirm")
+    @Test("a subject is erased; scripts must confirm it")
     func erasure() async throws {
         let client = Client(try await HeraldProcess.start())
         for subject in ["a/b", "a/b", "c"] { try await client.herald.publish("t", "\"subject\": \"\(subject)\"") }

@@ -17,7 +17,7 @@ struct ClientOfflineTests {
         return Command.all.flatMap { below([$0]) }
     }
 
-    @Test("every command explains itself, its arguments, its flags and its exit codes")
+    @Test("every command has help with its arguments, flags and exit codes")
     func help() async throws {
         for path in Self.leaves {
             let help = Help.text(for: path)
@@ -39,7 +39,7 @@ struct ClientOfflineTests {
     }
 
     @Test(
-        "a mistyped word gets a suggestion, and exit code 64",
+        "a misspelled word gets a suggestion, and exit code 64",
         arguments: [
             (["pubish", "a"], "There is no command pubish. Did you mean publish?"),
             (["delegates", "lsit"], "There is no command delegates lsit. Did you mean list?"),
@@ -65,7 +65,7 @@ struct ClientOfflineTests {
         #expect(result.lines.count == 1)
     }
 
-    @Test("every flag that takes a time takes a duration, and says so in its help")
+    @Test("every flag for a time accepts a duration, and its help says so")
     func times() {
         let flags = Self.leaves.flatMap { $0.last?.flags ?? [] }
         let times = flags.filter { $0.placeholder?.contains("TIME") == true }
@@ -74,7 +74,7 @@ struct ClientOfflineTests {
     }
 
     @Test(
-        "lines fit on the screen, and no column takes the room of all others",
+        "lines fit on the screen, and no column takes the space of all others",
         arguments: [(80, "order.paid  customer:…  {\"amount\"…"), (120, ""), (220, "")])
     func tables(_ width: Int, _ end: String) throws {
         let id = "evt_01M7ZBVP6SEA9SZZ2NGM4EGXYC"
@@ -104,7 +104,7 @@ struct ClientOfflineTests {
         #expect(plain.lines([cells("t", id, "a", subject, data)], width: nil, usesColor: false)[1].hasSuffix(data))
     }
 
-    @Test("openapi prints what the server answers")
+    @Test("openapi prints the server's response")
     func openapi() async throws {
         let json = try await Client.run(["openapi"])
         #expect(try JSONDocument(parsing: json.text, limits: JSONLimits(values: 100_000))["openapi"]?.string == "3.0.3")
@@ -113,7 +113,7 @@ struct ClientOfflineTests {
 
     // MARK: verify
 
-    @Test("verify tells whether a callback was signed with the key", arguments: ["v1", "v1a"])
+    @Test("verify checks whether a callback was signed with the key", arguments: ["v1", "v1a"])
     func verify(_ scheme: String) async throws {
         let receiver = try Receiver()
         let herald = try await HeraldProcess.start()
@@ -138,7 +138,7 @@ struct ClientOfflineTests {
         #expect(unsigned.end == .exited(1) && unsigned.text.contains("webhook-timestamp"), "\(unsigned.text)")
     }
 
-    @Test("an old signature fits only when age is said not to matter")
+    @Test("an old signature is accepted only with --any-age")
     func age() async throws {
         // As in the README's example by openssl.
         let key = Array("0123456789abcdef0123456789abcdef".utf8)
@@ -211,7 +211,7 @@ struct ClientOfflineTests {
         }
     }
 
-    @Test("the manual page has every command and no mistake", .enabled(if: ChildProcess.exists("groff")))
+    @Test("the manual page contains every command and has no errors", .enabled(if: ChildProcess.exists("groff")))
     func manual() async throws {
         let page = try await Client.run(["man"]).text
         for path in Self.leaves {

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("herald publish", .timeLimit(.minutes(5)))
 struct ClientPublishTests {
-    @Test("one event: data as it stands, of a file, or from the standard input")
+    @Test("one event: data from the argument, a file, or standard input")
     func one() async throws {
         let client = Client(try await HeraldProcess.start())
         let file = try TemporaryFolder().written(#"{"from": "file"}"#)
@@ -32,7 +32,7 @@ struct ClientPublishTests {
                 == "2 events are on disk, 1 of them from before.")
     }
 
-    @Test("--wait says how it went, --dry-run who would be told")
+    @Test("--wait prints the results, --dry-run the delegates that match")
     func waiting() async throws {
         let receiver = try Receiver()
         let client = Client(try await HeraldProcess.start())
@@ -45,7 +45,7 @@ struct ClientPublishTests {
         #expect(try await client.run("events", "list", "--type", "c").text == "No events.")
     }
 
-    @Test("many events from lines: in order, empty lines skipped")
+    @Test("many events from lines: in order, without empty lines")
     func lines() async throws {
         let client = Client(try await HeraldProcess.start())
         let input = (1...2500).map { #"{"type": "n", "data": \#($0)}"# + ($0 % 100 == 0 ? "\r\n\n" : "\n") }.joined()
@@ -59,7 +59,7 @@ struct ClientPublishTests {
         #expect(try await client.run("publish", "--ndjson").text == "0 events are on disk.")
     }
 
-    @Test("a server that takes less gets less at once")
+    @Test("batches are smaller for a server with smaller limits")
     func smallBodies() async throws {
         let client = Client(try await HeraldProcess.start(["--max-body", "2048"]))
         let input = (1...300).map { #"{"type": "n", "data": \#($0)}"# }.joined(separator: "\n")
@@ -72,7 +72,7 @@ struct ClientPublishTests {
         #expect(refused.text.contains("0 events are on disk."), "\(refused.text)")
     }
 
-    @Test("what is wrong is told with its line, and how many events are on disk")
+    @Test("an error names its line and the number of events on disk")
     func wrongLines() async throws {
         let client = Client(try await HeraldProcess.start())
         let broken = try await client.run(
@@ -93,7 +93,7 @@ struct ClientPublishTests {
         #expect(try await client.run("events", "list", "--json").lines.count == 2)
     }
 
-    @Test("a busy server is asked again when it said")
+    @Test("a busy server is tried again after Retry-After")
     func busy() async throws {
         let times = Counter()
         let receiver = try Receiver { request in
@@ -109,7 +109,7 @@ struct ClientPublishTests {
         #expect(receiver.requests.map(\.text) == Array(repeating: #"[{"type": "a"},{"type": "b"}]"#, count: 3))
     }
 
-    @Test("what can't be is refused before anything is sent")
+    @Test("invalid arguments are refused before anything is sent")
     func usage() async throws {
         for (arguments, hint, code) in [
             (["publish"], "TYPE is missing", 64), (["publish", "a", "b"], "\"b\" is too much", 64),

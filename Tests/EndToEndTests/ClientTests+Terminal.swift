@@ -4,7 +4,7 @@ import Testing
 @Suite(
     "The command line in a terminal", .serialized, .timeLimit(.minutes(5)), .enabled(if: ChildProcess.exists("tmux")))
 struct ClientTerminalTests {
-    @Test("tables are coloured and as wide as the screen; NO_COLOR turns colours off")
+    @Test("tables have colors and the width of the screen; NO_COLOR turns colors off")
     func tables() async throws {
         let herald = try await HeraldProcess.start()
         _ = try await herald.register(
@@ -22,7 +22,7 @@ struct ClientTerminalTests {
         }
     }
 
-    @Test("publishing shows how far it is, and takes that away at the end")
+    @Test("publishing shows its progress, and removes it at the end")
     func progress() async throws {
         let herald = try await HeraldProcess.start()
         let folder = TemporaryFolder()

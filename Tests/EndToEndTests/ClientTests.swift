@@ -8,9 +8,9 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("The command line asks a server", .timeLimit(.minutes(5)))
+@Suite("The command line with a server", .timeLimit(.minutes(5)))
 struct ClientTests {
-    @Test("a delegate is added, listed, changed, paused, resumed, tested, given another secret, and removed")
+    @Test("a delegate is added, listed, changed, paused, resumed, tested, given a new secret, and removed")
     func delegates() async throws {
         let receiver = try Receiver()
         let client = Client(try await HeraldProcess.start())
@@ -61,7 +61,7 @@ struct ClientTests {
         #expect(try await client.run("delegates", "remove").end == .exited(64))
     }
 
-    @Test("an event's story is told, and it is sent again")
+    @Test("an event's story is shown, and the event is sent again")
     func events() async throws {
         let receiver = try Receiver()
         let client = Client(try await HeraldProcess.start())
@@ -85,7 +85,7 @@ struct ClientTests {
         #expect(attempts.json.allSatisfy { $0.text("event") == id })
     }
 
-    @Test("deliveries that were given up are listed and made again")
+    @Test("exhausted deliveries are listed and sent again")
     func deliveries() async throws {
         let receiver = try Receiver { _ in .status(500) }
         let client = Client(try await HeraldProcess.start())
@@ -122,7 +122,7 @@ struct ClientTests {
         #expect(try await client.run("auth", "get", "nobody").lines[1] == "status   unknown")
     }
 
-    @Test("lists go over pages, and --json is one document on a line, whatever the data holds")
+    @Test("lists are read page by page, and --json prints one document per line, for any data")
     func pages() async throws {
         let client = Client(try await HeraldProcess.start())
         let input = (1...450).map { #"{"type": "n.counted", "data": {"n": \#($0)}}"# }.joined(separator: "\n")
@@ -137,7 +137,7 @@ struct ClientTests {
         #expect(try broken.lines.count == 1 && broken.document()["data"]?["b"]?.count == 2)
     }
 
-    @Test("what a terminal would obey is not printed as it is")
+    @Test("control characters are not printed")
     func escaping() async throws {
         let client = Client(try await HeraldProcess.start())
         let data = "{\"type\": \"a\", \"subject\": \"\\u001b[2J\u{202e}x\"}"
@@ -146,7 +146,7 @@ struct ClientTests {
         #expect(list.text.contains(#"\u{1b}[2J\u{202e}x"#), "\(list.text)")
     }
 
-    @Test("a refusal is told in words, with each field, and exit code 1")
+    @Test("a refusal is printed as a sentence, with each field, and exit code 1")
     func refusals() async throws {
         let client = Client(try await HeraldProcess.start())
         let add = try await client.run("delegates", "add", "ftp://x", "--max-in-flight", "0", "--format", "xml")
@@ -161,7 +161,7 @@ struct ClientTests {
         #expect(try await client.run("delegates", "remove", "..").end == .exited(1))
     }
 
-    @Test("remove --all wants --yes where nobody can be asked")
+    @Test("remove --all requires --yes without a terminal")
     func removalOfAll() async throws {
         let client = Client(try await HeraldProcess.start())
         for port in 1...2 { _ = try await client.herald.register("http://127.0.0.1:\(port)/") }
@@ -183,7 +183,7 @@ struct ClientTests {
         #expect(try await client.run("apps", "delete", "shop", "--yes").end == .exited(0))
     }
 
-    @Test("a time may be given as a duration: 1h is an hour ago, or in an hour for what is to come")
+    @Test("a time may be a duration: 1h is an hour ago, or in an hour for times in the future")
     func durations() async throws {
         let receiver = try Receiver()
         let client = Client(try await HeraldProcess.start())
@@ -219,7 +219,7 @@ struct ClientTests {
         #expect((89 * 86_400_000..<91 * 86_400_000).contains(ends - Clock.system.wall()), "\(key.text)")
     }
 
-    @Test("openapi prints the description of the server that is named")
+    @Test("openapi prints the description of the given server")
     func openapi() async throws {
         let description = #"{"openapi": "3.1.0", "info": {"title": "Another Herald"}}"#
         let other = try Receiver { request in
@@ -243,7 +243,7 @@ struct ClientTests {
         #expect(try await Client.run(["openapi", "--yaml", "--server", silent.url()]).end == .exited(69))
     }
 
-    @Test("every problem is told in words of the command line, not of HTTP")
+    @Test("every problem is described in terms of the command line, not of HTTP")
     func words() async throws {
         let problems = Self.problems
         #expect(problems.count > 20)
@@ -312,7 +312,7 @@ struct ClientTests {
         )
     }
 
-    @Test("where no server is, or another one, that is said: exit code 69")
+    @Test("a missing server, or a server that is not Herald, is reported with exit code 69")
     func unreachable() async throws {
         let (socket, port) = try listenOnLoopback()
         close(socket)
@@ -327,7 +327,7 @@ struct ClientTests {
         #expect(try await Client.run(["events", "list", "--server", "http://a b"]).end == .exited(64))
     }
 
-    @Test("an https server is trusted by the given authority, and by no other")
+    @Test("an https server is trusted with the given authority, and with no other")
     func tls() async throws {
         let authority = try CertificateAuthority()
         let folder = TemporaryFolder()
@@ -346,7 +346,7 @@ struct ClientTests {
         #expect(bad.text.contains("certificate"), "\(bad.text)")
     }
 
-    @Test("a busy or broken server is told from one that refuses")
+    @Test("a busy or failing server is distinguished from one that refuses")
     func busy() async throws {
         let receiver = try Receiver { request in
             request.path.hasPrefix("/v1/auth") ? .status(500) : .status(503, headers: [("Retry-After", "7")])

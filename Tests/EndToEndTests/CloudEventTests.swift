@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("CloudEvents that are posted", .serialized)
+@Suite("Posted CloudEvents", .serialized)
 struct CloudEventTests {
     private static let structured = ["Content-Type": "application/cloudevents+json; charset=UTF-8"]
     private static let batch = ["Content-Type": "application/cloudevents-batch+json"]
@@ -54,7 +54,7 @@ struct CloudEventTests {
         #expect(try await herald.post("/v1/events", "[\(event("e5"))]", Self.structured).errors == [""])
     }
 
-    @Test("events of two sources are two, also with one id; the same source and id is one")
+    @Test("equal ids of two sources are two events; the same source and id is one event")
     func sources() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -101,7 +101,7 @@ struct CloudEventTests {
         #expect(try await herald.get("/v1/events/2")["attributes"]?["herald.source"] == nil)
     }
 
-    @Test("a number and a boolean stay what they are in structured mode, and are texts in binary mode")
+    @Test("numbers and booleans keep their type in structured mode, and are strings in binary mode")
     func types() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -152,7 +152,7 @@ struct CloudEventTests {
         #expect(try await herald.get("/v1/events/b2")["data"]?.isNull == true)
     }
 
-    @Test("the families are checked as in Herald's own form")
+    @Test("the built-in families are validated as in Herald's own format")
     func families() async throws {
         let herald = try await HeraldProcess.start()
         let login = ["ce-type": "auth.logged_in", "ce-id": "l1"]
@@ -164,7 +164,7 @@ struct CloudEventTests {
         #expect(try await herald.get("/v1/auth/42").string("status") == "logged_in")
     }
 
-    @Test("what is wrong in a document is named by its place, what is wrong in headers by their names")
+    @Test("errors in a document are located by pointer, errors in headers by name")
     func errors() async throws {
         let herald = try await HeraldProcess.start()
         let document = """
@@ -195,7 +195,7 @@ struct CloudEventTests {
         #expect(try await herald.get("/v1/events").data.isEmpty)
     }
 
-    @Test("other content types are a 415, with headers of CloudEvents or without")
+    @Test("other content types get 415, with or without CloudEvents headers")
     func contentTypes() async throws {
         let herald = try await HeraldProcess.start()
         for type in [
@@ -211,7 +211,7 @@ struct CloudEventTests {
                 == 415)
     }
 
-    @Test("an idempotency key belongs to the headers too")
+    @Test("an idempotency key covers the headers too")
     func idempotency() async throws {
         let herald = try await HeraldProcess.start()
         let first = Self.binary.merging(["Idempotency-Key": "k"]) { $1 }
@@ -221,7 +221,8 @@ struct CloudEventTests {
     }
 
     @Test(
-        "what the CloudEvents SDK of PyPI makes is taken in all three modes", .enabled(if: getenv("HERALD_VENV") != nil)
+        "events of the CloudEvents SDK from PyPI are accepted in all three modes",
+        .enabled(if: getenv("HERALD_VENV") != nil)
     )
     func sdk() async throws {
         let venv = try #require(getenv("HERALD_VENV").map { String(cString: $0) })
@@ -264,7 +265,7 @@ struct CloudEventTests {
     }
 
     @Test(
-        "what arrives in both formats is an event that the SDK of PyPI reads",
+        "callbacks in both formats are events for the SDK from PyPI",
         .enabled(if: getenv("HERALD_VENV") != nil))
     func delivered() async throws {
         let venv = try #require(getenv("HERALD_VENV").map { String(cString: $0) })

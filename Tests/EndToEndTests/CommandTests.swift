@@ -29,7 +29,7 @@ struct CommandTests {
         #expect(try await Binary.run(["health", "--help"]).text.hasPrefix("Usage: herald health"))
     }
 
-    @Test("the version is told")
+    @Test("--version prints the version")
     func version() async throws {
         for arguments in [["--version"], ["-V"], ["version"]] {
             let version = try await Binary.run(arguments)
@@ -38,7 +38,7 @@ struct CommandTests {
         }
     }
 
-    @Test("without a command, or with an unknown one, it says what there is")
+    @Test("a missing or unknown command prints the list of commands")
     func noCommand() async throws {
         let none = try await Binary.run([])
         #expect(none.end == .exited(64))
@@ -49,7 +49,7 @@ struct CommandTests {
     }
 
     @Test(
-        "a wrong value names the key, the value and what is allowed",
+        "an invalid value is reported with its setting, the value and the allowed values",
         arguments: [
             ("listen", "8080", "127.0.0.1:8080"), ("listen", "127.0.0.1:99999", "127.0.0.1:8080"),
             ("listen", ":80", "address"),
@@ -74,7 +74,7 @@ struct CommandTests {
         }
     }
 
-    @Test("an unknown flag or variable is refused, with a suggestion when it is nearly one")
+    @Test("an unknown flag or variable is refused, with a suggestion if a similar one exists")
     func unknownSettings() async throws {
         for (arguments, environment, wanted) in [
             (["serve", "--lissten", "127.0.0.1:0"], [:], "--lissten is not a setting; did you mean --listen?"),
@@ -89,7 +89,7 @@ struct CommandTests {
         }
     }
 
-    @Test("variables that Kubernetes makes of a service called herald or herald-… are no settings")
+    @Test("variables that Kubernetes sets for a service called herald or herald-… are ignored")
     func kubernetes() async throws {
         var environment: [String: String] = [:]
         for service in ["HERALD", "HERALD_MASTER", "HERALD_SERVER", "HERALD_LISTEN", "HERALD_PORT", "HERALD_2"] {
@@ -119,7 +119,7 @@ struct CommandTests {
         }
     }
 
-    @Test("a flag wins over the environment")
+    @Test("a flag overrides the environment")
     func precedence() async throws {
         let herald = try await HeraldProcess.start(
             ["--max-body", "2048"], environment: ["HERALD_MAX_BODY": "4096", "HERALD_LOG_LEVEL": "info"])
@@ -129,7 +129,7 @@ struct CommandTests {
         #expect(try await other.post("/v1/events", body).status == 202)
     }
 
-    @Test("the first line says where it listens and what callbacks may reach, in JSON or for people")
+    @Test("the first line contains the address and the allowed callbacks, as JSON or text")
     func logs() async throws {
         let herald = try await HeraldProcess.start(["--allow-networks", "10.0.0.0/8"])
         let first = try #require(herald.process.lines.first.flatMap { try? JSONDocument(parsing: $0) })
@@ -153,7 +153,7 @@ struct CommandTests {
         #expect(try await human.ended() == .exited(0))
     }
 
-    @Test("health asks the server of --server, or of HERALD_SERVER where nothing says that there is one here")
+    @Test("health uses --server, or HERALD_SERVER if no local server is configured")
     func healthElsewhere() async throws {
         let herald = try await HeraldProcess.start()
         let server = "http://127.0.0.1:\(herald.port)"
@@ -171,7 +171,7 @@ struct CommandTests {
         #expect(wrong.end == .exited(64), "\(wrong.text)")
     }
 
-    @Test("health says whether a server answers")
+    @Test("health reports whether a server responds")
     func health() async throws {
         let herald = try await HeraldProcess.start()
         let listen = "127.0.0.1:\(herald.port)"

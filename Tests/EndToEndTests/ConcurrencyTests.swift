@@ -3,7 +3,7 @@ import HeraldTestSupport
 import Synchronization
 import Testing
 
-@Suite("Many at once", .serialized)
+@Suite("Concurrent requests", .serialized)
 struct ConcurrencyTests {
     @Test("pausing, resuming and changing under load loses nothing and repeats nothing")
     func changesUnderLoad() async throws {
@@ -29,7 +29,7 @@ struct ConcurrencyTests {
         #expect(acknowledged.count > 100)
     }
 
-    @Test("receivers that fail now and then get everything, each once with success")
+    @Test("receivers that fail at times get every event, each with one success")
     func flaky() async throws {
         let herald = try await HeraldProcess.start()
         let book = Book()
@@ -57,7 +57,7 @@ struct ConcurrencyTests {
         #expect(book.duplicates == 0)
     }
 
-    @Test("after DELETE is answered, no more comes than what was in flight")
+    @Test("after DELETE returns, only requests in flight arrive")
     func deleteUnderLoad() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -73,7 +73,7 @@ struct ConcurrencyTests {
         #expect(receiver.requests.count <= count + 8)
     }
 
-    @Test("the same registration by many at once makes one delegate")
+    @Test("concurrent equal registrations create one delegate")
     func sameRegistration() async throws {
         let herald = try await HeraldProcess.start()
         let answers = try await withThrowingTaskGroup(of: Answer.self) { group in
@@ -87,7 +87,7 @@ struct ConcurrencyTests {
         #expect(answers.count { $0["secret"] != nil } == 1)
     }
 
-    @Test("overlapping patterns tell a delegate once, and several delegates each once")
+    @Test("overlapping patterns notify a delegate once, and several delegates once each")
     func overlap() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -107,7 +107,7 @@ struct ConcurrencyTests {
         }
     }
 
-    @Test("clients that go away in the middle harm nobody")
+    @Test("clients that disconnect do not affect others")
     func rudeClients() async throws {
         let herald = try await HeraldProcess.start()
         _ = try await RawHTTP.onThread { [port = herald.port] in

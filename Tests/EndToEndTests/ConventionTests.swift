@@ -2,9 +2,9 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("What every answer has in common", .serialized)
+@Suite("Conventions of all responses", .serialized)
 struct ConventionTests {
-    @Test("every answer has a request id, and a problem repeats it")
+    @Test("every response has a request id, and a problem repeats it")
     func requestIDs() async throws {
         let herald = try await HeraldProcess.start()
         let good = try await herald.get("/v1/events")
@@ -17,7 +17,7 @@ struct ConventionTests {
         #expect(good.header("content-type") == "application/json")
     }
 
-    @Test("a problem says what is wrong in the form of RFC 9457")
+    @Test("a problem has the format of RFC 9457")
     func problemShape() async throws {
         let herald = try await HeraldProcess.start()
         let answer = try await herald.get("/v1/nothing")
@@ -29,7 +29,7 @@ struct ConventionTests {
     }
 
     @Test(
-        "a body that is not strict JSON is a 400",
+        "a body that is not strict JSON gets 400",
         arguments: [
             "", "{", "{\"type\":\"a\",}", "{\"type\":\"a\",\"type\":\"b\"}", "{} {}", "\u{FEFF}{}", "{\"n\":NaN}",
         ])
@@ -40,7 +40,7 @@ struct ConventionTests {
         #expect(answer.problem == "malformed-json")
     }
 
-    @Test("all wrong fields of a registration are named at once, and nothing is registered")
+    @Test("all invalid fields of a registration are reported at once, and nothing is registered")
     func allErrors() async throws {
         let herald = try await HeraldProcess.start()
         let answer = try await herald.post(
@@ -60,7 +60,7 @@ struct ConventionTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.isEmpty)
     }
 
-    @Test("an unknown field, or one that can only be read, is refused", arguments: ["typo", "id", "status", "lag"])
+    @Test("an unknown or read-only field is refused", arguments: ["typo", "id", "status", "lag"])
     func unknownFields(name: String) async throws {
         let herald = try await HeraldProcess.start()
         let answer = try await herald.post("/v1/delegates", #"{"url": "http://127.0.0.1:9/", "\#(name)": null}"#)
@@ -68,7 +68,7 @@ struct ConventionTests {
         #expect(answer.errors == ["/" + name])
     }
 
-    @Test("a parameter that is not there is refused, and nothing is done")
+    @Test("an unknown parameter is refused, and nothing is changed")
     func unbuiltFeatures() async throws {
         let herald = try await HeraldProcess.start()
         _ = try await herald.register("http://127.0.0.1:9/")
@@ -78,7 +78,7 @@ struct ConventionTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
     }
 
-    @Test("a client that waits for 100 Continue gets it, and one that announces too much gets the refusal instead")
+    @Test("a client that waits for 100 Continue gets it; one that announces too large a body gets the refusal instead")
     func expectContinue() async throws {
         let herald = try await HeraldProcess.start()
         let statuses = try await RawHTTP.onThread { [port = herald.port] in
@@ -96,7 +96,7 @@ struct ConventionTests {
         #expect(statuses == [100, 202, 413])
     }
 
-    @Test("an unknown member of an event, or a pointer's special characters in its name, are reported by pointer")
+    @Test("an unknown member of an event, also with special characters in its name, is reported by pointer")
     func unknownMembers() async throws {
         let herald = try await HeraldProcess.start()
         let answer = try await herald.post("/v1/events", #"[{"type": "a"}, {"type": "b", "a/b~c": 1}]"#)
@@ -104,7 +104,7 @@ struct ConventionTests {
         #expect(answer.errors == ["/1/a~1b~0c"])
     }
 
-    @Test("an unknown, repeated or wrong query parameter is named")
+    @Test("an unknown, repeated or invalid query parameter is named")
     func parameters() async throws {
         let herald = try await HeraldProcess.start()
         for (query, name) in [
@@ -118,7 +118,7 @@ struct ConventionTests {
         #expect(try await herald.get("/v1/events?type=%zz").status == 400)
     }
 
-    @Test("HEAD answers like GET without a body")
+    @Test("HEAD responds like GET without a body")
     func head() async throws {
         let herald = try await HeraldProcess.start()
         let head = try await herald.send("HEAD", "/healthz")
@@ -129,7 +129,7 @@ struct ConventionTests {
         #expect(head.header("content-type") == get.header("content-type"))
     }
 
-    @Test("OPTIONS tells the methods, and another method is refused with them")
+    @Test("OPTIONS lists the methods, and other methods get 405 with this list")
     func methods() async throws {
         let herald = try await HeraldProcess.start()
         for (path, allowed) in [
@@ -149,7 +149,7 @@ struct ConventionTests {
         #expect(try await herald.send("OPTIONS", "/v1/nothing").status == 404)
     }
 
-    @Test("an Accept header without JSON is a 406, and a body that does not say it is JSON a 415")
+    @Test("an Accept header without JSON gets 406, and a body that is not declared as JSON 415")
     func negotiation() async throws {
         let herald = try await HeraldProcess.start()
         for accept in ["text/html", "application/json;q=0", "image/*"] {
@@ -169,7 +169,7 @@ struct ConventionTests {
                 .status == 202)
     }
 
-    @Test("a body over the limit is a 413, whether its length is told or not, and one at the limit is taken")
+    @Test("a body above the limit gets 413, with or without Content-Length; a body at the limit is accepted")
     func bodySize() async throws {
         let herald = try await HeraldProcess.start(["--max-body", "2048"])
         func event(_ bytes: Int) -> String {
@@ -189,7 +189,7 @@ struct ConventionTests {
         #expect(try await herald.get("/v1/events").data.count == 1)
     }
 
-    @Test("no answer may be guessed at or kept, be it good, a problem or one of the server below")
+    @Test("no response may be sniffed or cached: successes, problems and responses of the HTTP library")
     func safeHeaders() async throws {
         let herald = try await HeraldProcess.start()
         let host = "Host: localhost\r\n"
@@ -213,7 +213,7 @@ struct ConventionTests {
         }
     }
 
-    @Test("a foreign Host is a 421")
+    @Test("an unknown Host gets 421")
     func host() async throws {
         let herald = try await HeraldProcess.start()
         let answer = try await herald.get("/healthz", ["Host": "evil.example"])
@@ -224,7 +224,7 @@ struct ConventionTests {
         }
     }
 
-    @Test("headers that are too large or too many are a 431, and a target that is too long a 414")
+    @Test("headers that are too large or too many get 431, and a target that is too long 414")
     func largeHeads() async throws {
         let herald = try await HeraldProcess.start()
         #expect(try await herald.get("/healthz", ["X-Large": String(repeating: "x", count: 40_000)]).status == 431)
@@ -234,7 +234,7 @@ struct ConventionTests {
     }
 
     @Test(
-        "a path that could be read in two ways is a 400",
+        "an ambiguous path gets 400",
         arguments: [
             "/v1/delegates/%2e%2e", "/v1/delegates/..", "/v1/delegates/a%2fb", "/v1/delegates/a%5Cb",
             "/v1/delegates/a%00b", "/v1/delegates/a%zz", "/v1/delegates/%ff",
@@ -245,7 +245,7 @@ struct ConventionTests {
     }
 
     @Test(
-        "an escape that can't be decoded is said to be what it is",
+        "an invalid percent-escape is reported as such",
         arguments: [
             ("/v1/delegates/a%00b", "The path has %00, the character NUL"),
             ("/v1/events?type=a%00b", "The query has %00, the character NUL"),
@@ -259,14 +259,14 @@ struct ConventionTests {
     }
 
     @Test(
-        "a path that only looks like one that is there is a 404",
+        "a path that resembles an existing one gets 404",
         arguments: ["/v1/events/", "//v1/events", "/V1/events", "/v1/delegates//pause", "/v1/%65vents", "//", "/v1"])
     func otherPaths(path: String) async throws {
         let herald = try await HeraldProcess.start()
         #expect(try await herald.get(path).status == 404)
     }
 
-    @Test("health, readiness, metrics and the description of the API are there")
+    @Test("health, readiness, metrics and the API description are served")
     func system() async throws {
         let herald = try await HeraldProcess.start()
         #expect(try await herald.get("/healthz").string("status") == "ok")
@@ -278,7 +278,7 @@ struct ConventionTests {
         #expect(try await herald.get("/openapi.json").string("openapi")?.hasPrefix("3.") == true)
     }
 
-    @Test("requests one after the other, and several at once, work on one connection")
+    @Test("sequential and pipelined requests work on one connection")
     func connectionReuse() async throws {
         let herald = try await HeraldProcess.start()
         let statuses = try await RawHTTP.onThread { [port = herald.port] in

@@ -6,7 +6,7 @@ import Testing
 @Suite("The dashboard")
 struct DashboardTests {
     @Test(
-        "the page comes with a policy that lets nothing in from elsewhere, and is asked for again only when it changed")
+        "the page has a policy that forbids content from elsewhere, and is cached by its version")
     func page() async throws {
         let herald = try await HeraldProcess.start()
         let page = try await herald.get("/")
@@ -61,7 +61,7 @@ struct DashboardTests {
         #expect(herald.process.end == nil)
     }
 
-    @Test("who has a key signs in, and out", .enabled(if: Self.hasBrowser))
+    @Test("a user signs in with a key, and out", .enabled(if: Self.hasBrowser))
     func signingIn() async throws {
         let key = "the-key-of-this-test-0123"
         let herald = try await HeraldProcess.start(adminKey: key)
@@ -69,7 +69,7 @@ struct DashboardTests {
         #expect(herald.process.end == nil)
     }
 
-    @Test("what is live follows by itself, and goes on after the server was away", .enabled(if: Self.hasBrowser))
+    @Test("live views update by themselves, and continue after the server was down", .enabled(if: Self.hasBrowser))
     func healing() async throws {
         let receiver = try Receiver { _ in .status(204) }
         defer { receiver.close() }
@@ -77,7 +77,8 @@ struct DashboardTests {
     }
 
     @Test(
-        "a page on another address changes nothing, and uses the API when it was named", .enabled(if: Self.hasBrowser))
+        "a page of another origin changes nothing, and may use the API if the operator allows its origin",
+        .enabled(if: Self.hasBrowser))
     func foreign() async throws {
         try await drive("foreign.py", try Binary.path())
     }

@@ -3,9 +3,9 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("What can be done with a webhook", .serialized)
+@Suite("Actions on a webhook", .serialized)
 struct DelegateActionTests {
-    @Test("a registration shows all settings as they were given, and as null or the default where they were not")
+    @Test("a registration returns all settings as given, or null or the default")
     func settings() async throws {
         let herald = try await HeraldProcess.start()
         let plain = try await herald.register("http://127.0.0.1:9/plain")
@@ -32,7 +32,7 @@ struct DelegateActionTests {
             ])
     }
 
-    @Test("a lease is renewed, a delegate without one is a 409")
+    @Test("a lease is renewed; a delegate without one gets 409")
     func renewal() async throws {
         let herald = try await HeraldProcess.start()
         let leased = try await herald.register("http://127.0.0.1:9/a", #""lease_seconds": 600"#)
@@ -49,7 +49,7 @@ struct DelegateActionTests {
         #expect(try await herald.post("/v1/delegates/dlg_0/renew", "{}").status == 404)
     }
 
-    @Test("a secret rotates: both sign during the overlap, only the new one without")
+    @Test("a secret is rotated: both sign during the overlap, without overlap only the new one")
     func rotation() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -82,7 +82,7 @@ struct DelegateActionTests {
         #expect(try await herald.get("/v1/delegates/\(created.id)")["secret"] == nil)
     }
 
-    @Test("a key pair's public half is shown, and stands in the key set")
+    @Test("the public key of a key pair is returned, and is in the key set")
     func keys() async throws {
         let herald = try await HeraldProcess.start()
         let pair =
@@ -97,7 +97,7 @@ struct DelegateActionTests {
         #expect(keys == ["1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4"])
     }
 
-    @Test("a test call is answered with what the receiver did, and stands in no list")
+    @Test("a test call returns the receiver's response, and is in no list")
     func test() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { _ in .status(418, body: "short and stout") }
@@ -118,7 +118,7 @@ struct DelegateActionTests {
         #expect(try await herald.send("POST", "/v1/delegates/dlg_0/test").status == 404)
     }
 
-    @Test("a delegate begins where it says: at the first event, at an event, at a time, or now")
+    @Test("a delegate starts as requested: at the first event, at an event, at a time, or now")
     func start() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -146,7 +146,7 @@ struct DelegateActionTests {
         #expect(unknown.errors == ["/start"])
     }
 
-    @Test("past events are replayed, marked; or those alone that failed")
+    @Test("past events are replayed and marked; or only those that failed")
     func replay() async throws {
         let herald = try await HeraldProcess.start()
         let isWell = Flag()
@@ -181,7 +181,7 @@ struct DelegateActionTests {
         #expect(statistics["pending"]?["exhausted"]?.integer == 0)
     }
 
-    @Test("a replay is counted before by what matches, is listed while it is under way, and can be ended")
+    @Test("a replay is estimated before it starts, listed while it runs, and can be ended")
     func endReplay() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
@@ -219,7 +219,7 @@ struct DelegateActionTests {
         #expect(receiver.requests.count == 12)
     }
 
-    @Test("a lag counts what will be sent, in every place that shows one")
+    @Test("the lag counts the events that will be sent, in every response that contains it")
     func lag() async throws {
         let herald = try await HeraldProcess.start()
         let id = try await herald.register(

@@ -3,9 +3,9 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("How a webhook begins", .serialized)
+@Suite("Starting a webhook", .serialized)
 struct DelegateStartTests {
-    @Test("nothing is sent before the challenge came back, and nothing is lost meanwhile")
+    @Test("nothing is sent before the challenge succeeded, and no event is lost in the meantime")
     func verification() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
@@ -30,7 +30,7 @@ struct DelegateStartTests {
         #expect(areEvents.last == true && areEvents.count { $0 } == 1)
     }
 
-    @Test("an address that does not agree stays unverified, and the reason is told; without verification it is active")
+    @Test("an address that does not agree stays unverified with a reason; without verification it is active")
     func notVerified() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -49,7 +49,7 @@ struct DelegateStartTests {
         _ = try await herald.deliveries(of: event, "delivered")
     }
 
-    @Test("a new delegate can be told the current state first")
+    @Test("a new delegate can receive the current state first")
     func currentState() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()

@@ -2,9 +2,9 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Delegates after their registration", .serialized)
+@Suite("Changes of delegates", .serialized)
 struct DelegateTests {
-    @Test("PATCH merges: what it names changes, null sets back, the rest stays")
+    @Test("PATCH merges: present fields change, null resets, missing fields stay")
     func patch() async throws {
         let herald = try await HeraldProcess.start()
         let created = try await herald.register(
@@ -24,7 +24,7 @@ struct DelegateTests {
         #expect(try await herald.get(path).body == changed.body)
     }
 
-    @Test("a PATCH with one wrong field changes nothing, and a secret can't be patched")
+    @Test("a PATCH with one invalid field changes nothing, and a secret can't be patched")
     func badPatch() async throws {
         let herald = try await HeraldProcess.start()
         let created = try await herald.register("http://127.0.0.1:9/", #""description": "kept""#)
@@ -48,7 +48,7 @@ struct DelegateTests {
         #expect(try await herald.get("/v1/delegates/\(two.id)").string("url") == "http://127.0.0.1:9/2")
     }
 
-    @Test("a paused delegate is told nothing, and everything once it is resumed")
+    @Test("a paused delegate receives nothing, and every event after it is resumed")
     func pauseAndResume() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -78,7 +78,7 @@ struct DelegateTests {
         _ = try await herald.deliveries(of: last, "delivered", "delivered")
     }
 
-    @Test("pausing twice is as good as once, and a change of settings does not resume")
+    @Test("pausing is idempotent, and changing settings does not resume")
     func pausingTwice() async throws {
         let herald = try await HeraldProcess.start()
         let created = try await herald.register("http://127.0.0.1:9/")
@@ -92,7 +92,7 @@ struct DelegateTests {
         #expect(try await herald.send("POST", "/v1/delegates/dlg_0/pause").status == 404)
     }
 
-    @Test("a deleted delegate is gone and is told nothing more; its URL is free again")
+    @Test("a deleted delegate receives nothing more; its URL is free again")
     func delete() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -118,7 +118,7 @@ struct DelegateTests {
         #expect(deliveries.first?["url"]?.isNull == true)
     }
 
-    @Test("deleting all needs all=true, and says how many there were")
+    @Test("deleting all requires all=true, and returns the number")
     func deleteAll() async throws {
         let herald = try await HeraldProcess.start()
         for number in 0..<3 { _ = try await herald.register("http://127.0.0.1:9/\(number)") }
@@ -131,7 +131,7 @@ struct DelegateTests {
         #expect(try await herald.send("DELETE", "/v1/delegates?all=true").integer("deleted") == 0)
     }
 
-    @Test("the list answers who would be told of an event, and who is paused")
+    @Test("the list can be filtered by event type and by status")
     func filters() async throws {
         let herald = try await HeraldProcess.start()
         let all = try await herald.register("http://127.0.0.1:9/all").id
@@ -151,7 +151,7 @@ struct DelegateTests {
         #expect(try await herald.get("/v1/delegates?event=N%20T").errors == ["event"])
     }
 
-    @Test("only matching types and subjects are told")
+    @Test("only matching types and subjects are delivered")
     func routing() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()

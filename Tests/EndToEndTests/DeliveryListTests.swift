@@ -3,9 +3,9 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("Deliveries that did not simply succeed", .serialized)
+@Suite("Deliveries that wait or did not succeed", .serialized)
 struct DeliveryListTests {
-    @Test("they are listed by state, delegate and event, counted first, made again, and cancelled")
+    @Test("they are listed by state, delegate and event, counted by a dry run, sent again, and cancelled")
     func lifeCycle() async throws {
         let herald = try await HeraldProcess.start()
         let isWell = Flag()
@@ -53,7 +53,7 @@ struct DeliveryListTests {
         }
     }
 
-    @Test("what has not been attempted is listed by delegate and by event")
+    @Test("pending deliveries are listed by delegate and by event")
     func pending() async throws {
         let herald = try await HeraldProcess.start()
         let id = try await herald.register("http://127.0.0.1:9/", #""events": ["a.*"]"#).id
@@ -78,7 +78,7 @@ struct DeliveryListTests {
         #expect(try await herald.get("/v1/deliveries?state=pending").errors == ["delegate", "event"])
     }
 
-    @Test("an event is sent again to all, or to one delegate, and its story shows every attempt")
+    @Test("an event is sent again to all delegates or to one, and its story contains every attempt")
     func redeliverEvent() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()

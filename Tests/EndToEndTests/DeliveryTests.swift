@@ -3,9 +3,9 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("What arrives at a webhook", .serialized)
+@Suite("The callback of a webhook", .serialized)
 struct DeliveryTests {
-    @Test("the request is a POST with the headers of Standard Webhooks, ours and the delegate's own")
+    @Test("the request is a POST with the headers of Standard Webhooks, Herald and the delegate")
     func headers() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -32,7 +32,7 @@ struct DeliveryTests {
         #expect((now - 30...now + 1).contains(stamp))
     }
 
-    @Test("proxies of the environment are not asked")
+    @Test("proxies of the environment are not used")
     func environmentProxies() async throws {
         let names = ["http_proxy", "https_proxy", "all_proxy", "ALL_PROXY", "HTTPS_PROXY"]
         let herald = try await HeraldProcess.start(
@@ -44,7 +44,7 @@ struct DeliveryTests {
         _ = try await herald.deliveries(of: event, "delivered")
     }
 
-    @Test("the body is type, timestamp, data and subject; the data is byte for byte what was posted")
+    @Test("the body has type, timestamp, data and subject; the data is byte for byte as posted")
     func body() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -59,7 +59,7 @@ struct DeliveryTests {
                 == #"{"type":"a.b","timestamp":"2026-01-02T03:04:05.000Z","data":\#(data),"subject":"s \"1\""}"#)
     }
 
-    @Test("openssl and Python's standardwebhooks both find the signature right, and an altered body wrong")
+    @Test("openssl and Python's standardwebhooks accept the signature, and refuse an altered body")
     func signature() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -84,7 +84,7 @@ struct DeliveryTests {
         #expect(requests.filter { $0.header("webhook-id") == small }.count == 2)
     }
 
-    @Test("a receiver that fails a few times gets the same id and body until it succeeds, the attempts numbered")
+    @Test("a receiver that fails a few times gets the same id and body until it succeeds, with numbered attempts")
     func retries() async throws {
         let herald = try await HeraldProcess.start()
         let statuses = [500, 302, 404]
@@ -107,7 +107,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("when the schedule is used up the delivery is exhausted, and no more comes")
+    @Test("when the schedule is used up, the delivery is exhausted and not sent again")
     func exhausted() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { $0.header("webhook-id") == "last" ? .status(200) : .status(400) }
@@ -122,7 +122,7 @@ struct DeliveryTests {
         #expect(try await herald.get("/metrics").text.contains("herald_deliveries_total{outcome=\"exhausted\"} 1\n"))
     }
 
-    @Test("a receiver that does not answer in time, or whose gateway says so, is left alone for a minute")
+    @Test("after a timeout or a gateway error the next attempt waits a minute")
     func rest() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
@@ -149,7 +149,7 @@ struct DeliveryTests {
         }
     }
 
-    @Test("Retry-After is obeyed when it is later than the schedule")
+    @Test("Retry-After is honored when it is later than the schedule")
     func retryAfter() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { _ in .status(503, headers: [("retry-after", "3600")]) }
@@ -180,7 +180,7 @@ struct DeliveryTests {
         #expect(await receiver.requests(11).count == 11)
     }
 
-    @Test("a receiver that was away gets everything once it is back")
+    @Test("a receiver that was down gets every event when it is back")
     func outage() async throws {
         let herald = try await HeraldProcess.start()
         let first = try Receiver()

@@ -2,9 +2,9 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("What the service says of itself", .serialized)
+@Suite("The service describes itself", .serialized)
 struct DescriptionTests {
-    @Test("every operation of the OpenAPI document is there, and no other on its paths")
+    @Test("the OpenAPI document contains every operation, and no others on its paths")
     func operations() async throws {
         let herald = try await HeraldProcess.start()
         let document = try await herald.get("/openapi.json")
@@ -23,7 +23,7 @@ struct DescriptionTests {
         }
     }
 
-    @Test("the metrics are well-formed, and count what happened")
+    @Test("the metrics are well-formed and correct")
     func metrics() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { $0.path == "/bad" ? .status(500) : .status(200) }

@@ -3,9 +3,9 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("A subject is erased", .serialized)
+@Suite("Erasing a subject", .serialized)
 struct ErasureTests {
-    @Test("its data is gone from the log, the attempts, the statuses and the files, and a receipt says what was there")
+    @Test("its data is removed from the log, the attempts, the statuses and the files; the receipt counts it")
     func erasure() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { request in
@@ -44,7 +44,7 @@ struct ErasureTests {
         }
     }
 
-    @Test("more events than one transaction takes, and a subject that a path can't carry")
+    @Test("more events than fit in one transaction, and a subject that a path can't contain")
     func many() async throws {
         let herald = try await HeraldProcess.start()
         let event = #"{"type": "a.b", "subject": "orders/1", "data": "x"}"#

@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("What a receiver's answer means", .serialized)
+@Suite("The meaning of a receiver's response", .serialized)
 struct EtiquetteTests {
     /// How long after its last attempt the next one of the event's only delivery is due, in milliseconds.
     private func pause(_ herald: HeraldProcess, _ event: String) async throws -> Int64 {
@@ -14,7 +14,7 @@ struct EtiquetteTests {
     }
 
     @Test(
-        "Retry-After of 429 and 503 is obeyed, in seconds and as a date, and capped at a day; other statuses have none")
+        "Retry-After of 429 and 503 is honored, in seconds and as a date, up to a day; other statuses have none")
     func retryAfter() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { request in
@@ -37,7 +37,7 @@ struct EtiquetteTests {
         }
     }
 
-    @Test("a delivery whose receiver asked for time waits for it, and the others are tried")
+    @Test("a delivery with Retry-After waits, and other deliveries continue")
     func waits() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { _ in .status(429, headers: [("retry-after", "3600")]) }
@@ -51,7 +51,7 @@ struct EtiquetteTests {
     }
 
     @Test(
-        "400, 413 and 415 are failures like any other, and so is a redirect, with a hint",
+        "400, 413 and 415 are ordinary failures; so is a redirect, with a hint",
         arguments: [400, 413, 415, 302])
     func failures(status: Int) async throws {
         let herald = try await HeraldProcess.start()
@@ -68,7 +68,7 @@ struct EtiquetteTests {
         #expect(hint?.contains(status == 302 ? "redirects are never followed" : "200 to 299") == true)
     }
 
-    @Test("410 ends the deliveries: the delegate is gone until somebody resumes it")
+    @Test("410 ends the deliveries: the delegate is gone until it is resumed")
     func gone() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { $0.header("webhook-id") == "last" ? .status(200) : .status(410) }
@@ -94,7 +94,7 @@ struct EtiquetteTests {
         #expect(receiver.requests.map { $0.header("webhook-id") } == [event, "last"])
     }
 
-    @Test("by the header webhook-delivery a receiver ends a delivery, or all of them")
+    @Test("the response header webhook-delivery ends one delivery, or all of them")
     func control() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { request in
@@ -119,7 +119,7 @@ struct EtiquetteTests {
         #expect(receiver.requests.map { $0.header("webhook-id") } == ["abort", "disable", "waiting"])
     }
 
-    @Test("a delegate that fails as a whole is announced, probed, and announced again when it works")
+    @Test("a delegate that fails is announced, probed, and announced again when it recovers")
     func failing() async throws {
         let herald = try await HeraldProcess.start()
         let isWell = Flag()

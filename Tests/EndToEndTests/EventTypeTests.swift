@@ -2,12 +2,12 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("The catalogue of event types", .serialized)
+@Suite("The event types", .serialized)
 struct EventTypeTests {
     private static let schema =
         #"{"type": "object", "required": ["amount"], "properties": {"amount": {"type": "number"}}}"#
 
-    @Test("a type is described, listed, changed with its version, and forgotten")
+    @Test("a type is described, listed, changed with its version, and deleted")
     func lifeCycle() async throws {
         let herald = try await HeraldProcess.start()
         let added = try await herald.send("PUT", "/v1/event-types/order.paid", #"{"description": "Paid in full."}"#)
@@ -40,7 +40,7 @@ struct EventTypeTests {
         #expect(try await again.send("DELETE", "/v1/event-types/order.paid").status == 404)
     }
 
-    @Test("data that does not fit is refused, or taken with warnings and counted")
+    @Test("data that does not match is refused, or accepted with warnings and counted")
     func checks() async throws {
         let herald = try await HeraldProcess.start()
         func describe(_ check: String) async throws {
@@ -67,7 +67,7 @@ struct EventTypeTests {
         #expect(try await herald.post("/v1/events", bad)["warnings"] == nil)
     }
 
-    @Test("values that a PUT posts are checked too")
+    @Test("values from PUT requests are validated too")
     func families() async throws {
         let herald = try await HeraldProcess.start()
         let schema = #"{"properties": {"state": {"enum": ["idle", "busy"]}}}"#
@@ -77,7 +77,7 @@ struct EventTypeTests {
         #expect(try await herald.send("PUT", "/v1/app-state", #"{"state": "gone"}"#).errors == ["/state"])
     }
 
-    @Test("a schema that can't be used, an example that does not fit, and a check without a schema are refused")
+    @Test("an invalid schema, an example that does not match, and a check without a schema are refused")
     func refusals() async throws {
         let herald = try await HeraldProcess.start()
         for (body, pointer) in [

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Auth status and app state", .serialized)
 struct FamilyTests {
-    @Test("logging in and out changes the status, and a change of status is posted with it")
+    @Test("logins and logouts change the status, and each change of status is posted with them")
     func auth() async throws {
         let herald = try await HeraldProcess.start()
         let unknown = try await herald.get("/v1/auth/42")
@@ -48,7 +48,7 @@ struct FamilyTests {
         #expect(try await herald.get("/v1/events").data.isEmpty)
     }
 
-    @Test("PUT of an auth status is the same as posting the event")
+    @Test("PUT of an auth status is equivalent to posting the event")
     func putAuth() async throws {
         let herald = try await HeraldProcess.start()
         let put = try await herald.send(
@@ -81,7 +81,7 @@ struct FamilyTests {
             ).status == 202)
     }
 
-    @Test("the app state is what was set last; every assignment tells what it was before")
+    @Test("the app state is the last one set; every event contains the previous one")
     func appState() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()

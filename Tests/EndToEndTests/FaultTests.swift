@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Faults of the disk", .serialized)
+@Suite("Disk failures", .serialized)
 struct FaultTests {
     private static func hasStrace() -> Bool { ChildProcess.exists("strace") }
 
@@ -38,7 +38,7 @@ struct FaultTests {
     }
 
     @Test(
-        "a full disk: publishers get 503, reads and deliveries go on, and it recovers without a restart",
+        "a full disk: publishers get 503, reads and deliveries continue, and it recovers without a restart",
         .enabled("needs to be root, to mount a small file system", mayMount))
     func diskFull() async throws {
         let folder = TemporaryFolder()
@@ -98,7 +98,7 @@ struct FaultTests {
     }
 
     @Test(
-        "an I/O error on write: 503, nothing acknowledged, and it goes on by itself",
+        "an I/O error on write: 503, nothing is acknowledged, and the server continues",
         .enabled("needs strace", hasStrace))
     func writeError() async throws {
         let herald = try await HeraldProcess.start()
@@ -129,7 +129,7 @@ struct FaultTests {
     /// Not the second sync: that is SQLite's of the folder, of which it ignores how it ended. Herald has synced the folder
     /// itself at the start.
     @Test(
-        "a failed sync ends the process with 74 and one clear line, and nothing acknowledged is lost",
+        "a failed sync ends the process with 74 and one clear line, and no acknowledged event is lost",
         .enabled("needs strace", hasStrace), arguments: [1, 3, 7, 20])
     func syncError(number: Int) async throws {
         let herald = try await HeraldProcess.start()
@@ -147,7 +147,7 @@ struct FaultTests {
     }
 
     @Test(
-        "killed at any system call that writes, it has everything that it acknowledged",
+        "killed at any writing system call, it keeps everything that it acknowledged",
         .enabled("needs strace", hasStrace))
     func killedAtSystemCalls() async throws {
         var (acknowledged, kills) = (0, 0)

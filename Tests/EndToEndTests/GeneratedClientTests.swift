@@ -6,10 +6,10 @@ import Testing
 /// Clients that generators make of the description that the server answers, used against the server: the programs in
 /// Tests/Clients. Each registers, posts one event and several, lists, reads a story, rotates a secret and deletes.
 @Suite(
-    "Clients that are generated from openapi.yaml work", .serialized, .timeLimit(.minutes(5)),
+    "Clients generated from openapi.yaml", .serialized, .timeLimit(.minutes(5)),
     .enabled(if: GeneratedClient.hasGenerators))
 struct GeneratedClientTests {
-    @Test("openapi-python-client leaves no operation out")
+    @Test("openapi-python-client generates every operation")
     func openapiPythonClient() async throws {
         let client = try await GeneratedClient()
         let text = try await client.generate(
@@ -19,7 +19,7 @@ struct GeneratedClientTests {
         try await client.usePython("openapi_python_client.py")
     }
 
-    @Test("openapi-generator writes Python that runs")
+    @Test("openapi-generator generates Python that runs")
     func python() async throws {
         let client = try await GeneratedClient()
         try await client.openapiGenerator(
@@ -27,7 +27,7 @@ struct GeneratedClientTests {
         try await client.usePython("openapi_generator.py")
     }
 
-    @Test("openapi-generator writes TypeScript that fits its types, and runs", .enabled(if: ChildProcess.exists("tsc")))
+    @Test("openapi-generator generates TypeScript that type-checks and runs", .enabled(if: ChildProcess.exists("tsc")))
     func typeScript() async throws {
         let client = try await GeneratedClient()
         try await client.openapiGenerator("typescript-fetch", to: client.folder + "/client")
@@ -41,7 +41,7 @@ struct GeneratedClientTests {
         try await client.run("node", [client.folder + "/out/main.js"] + client.arguments)
     }
 
-    @Test("openapi-generator writes Go that compiles, and runs", .enabled(if: GeneratedClient.hasGo))
+    @Test("openapi-generator generates Go that compiles and runs", .enabled(if: GeneratedClient.hasGo))
     func go() async throws {
         let client = try await GeneratedClient()
         let path = client.folder + "/src"

@@ -4,9 +4,10 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("What the process shows of itself, and to those who guess")
+@Suite("Hardening of the process")
 struct HardeningTests {
-    @Test("wrong keys are counted, logged once a minute, and slowed after ten; a right one of the same address is not")
+    @Test(
+        "wrong keys are counted, logged once a minute, and delayed after ten; a valid key from the same address is not")
     func wrongKeys() async throws {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
         let port = herald.port
@@ -57,7 +58,7 @@ struct HardeningTests {
     }
 
     @Test(
-        "no other process of its user reads its memory or its environment, and there is no core file",
+        "other processes of its user can't read its memory or environment, and there is no core file",
         .enabled(if: getuid() == 0 && ChildProcess.exists("setpriv")))
     func undumpable() async throws {
         let herald = try await startAsNobody()
@@ -77,7 +78,7 @@ struct HardeningTests {
 
     /// `script/build` says how the binary that is given out is linked.
     @Test(
-        "the binary is position-independent, with full RELRO and a stack that nobody executes",
+        "the binary is position-independent, with full RELRO and a stack that is not executable",
         .enabled(if: ((try? Binary.path()) ?? "").contains("/release/") && ChildProcess.exists("readelf")))
     func linking() async throws {
         let read = try await ChildProcess.run("readelf", ["-hldW", try Binary.path()])
@@ -89,7 +90,7 @@ struct HardeningTests {
         #expect(lines.contains { $0.contains("GNU_STACK") && $0.contains("RW ") && !$0.contains("RWE") })
     }
 
-    @Test("an address that others can reach by https tells browsers to stay with it; plain http and loopback don't")
+    @Test("on a public https address responses have Strict-Transport-Security; plain http and loopback do not")
     func strictTransport() async throws {
         let folder = TemporaryFolder()
         let authority = try CertificateAuthority()
@@ -110,7 +111,7 @@ struct HardeningTests {
         #expect(try await !head("0.0.0.0:0", "http", []).contains("strict-transport"))
     }
 
-    @Test("the master key comes from a file, too")
+    @Test("the master key can come from a file")
     func masterKeyFile() async throws {
         let folder = TemporaryFolder()
         let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Access keys")
 struct KeyTests {
-    @Test("as long as there is no key none is needed; the first one is for everything, and from then on each needs one")
+    @Test("without any key none is required; the first one has all scopes, and from then on every request needs one")
     func first() async throws {
         let herald = try await HeraldProcess.start()
         #expect(try await herald.get("/v1/session")["key_required"]?.bool == false)
@@ -27,7 +27,7 @@ struct KeyTests {
         #expect(try await herald.restart().get("/v1/delegates").status == 401)
     }
 
-    @Test("a key does what its scopes allow, and the answer to all else names what is missing")
+    @Test("a key allows what its scopes include; a refusal names the missing scope")
     func scopes() async throws {
         let herald = try await HeraldProcess.start()
         let admin = try await herald.makeKey("admin")
@@ -59,7 +59,7 @@ struct KeyTests {
         }
     }
 
-    @Test("a key makes as many requests a second as it may, with its sessions; others are not held up")
+    @Test("the rate limit of a key includes its sessions; other keys are not affected")
     func rate() async throws {
         let herald = try await HeraldProcess.start(["--requests-per-second", "10000"], adminKey: MadeKey.admin.text)
         let slow = try MadeKey(
@@ -94,7 +94,7 @@ struct KeyTests {
         _ = try await herald.get("/v1/events", slow.headers) { $0.status == 200 }
     }
 
-    @Test("a key that is missing, unknown, mistyped, revoked or expired gets the same answer")
+    @Test("missing, unknown, mistyped, revoked and expired keys get the same response")
     func refusals() async throws {
         let herald = try await HeraldProcess.start()
         let admin = try await herald.makeKey("admin")
@@ -122,7 +122,7 @@ struct KeyTests {
         #expect(early.status == 401 && early.header("connection") == "close")
     }
 
-    @Test("who is let in by the head and not any more when the body has come does nothing")
+    @Test("a key that is revoked between the headers and the body of a request does nothing")
     func revokedMeanwhile() async throws {
         let herald = try await HeraldProcess.start()
         let (open, admin) = try await post(to: herald) { try await herald.makeKey("admin") }
@@ -163,7 +163,7 @@ struct KeyTests {
         return (try await status, value)
     }
 
-    @Test("a stream ends when its key is revoked, and others go on")
+    @Test("a stream ends when its key is revoked, and others continue")
     func streams() async throws {
         let herald = try await HeraldProcess.start()
         let admin = try await herald.makeKey("admin")
@@ -178,7 +178,7 @@ struct KeyTests {
         #expect(try await RawHTTP.onThread { try other.value.next() }?.id == event)
     }
 
-    @Test("a key ends at its time")
+    @Test("a key expires at its time")
     func expiry() async throws {
         let herald = try await HeraldProcess.start()
         let admin = try await herald.makeKey("admin")
@@ -198,7 +198,7 @@ struct KeyTests {
         #expect(wallClock() >= soon.milliseconds)
     }
 
-    @Test("another key takes a key's place while the old one goes on; the last admin key stays")
+    @Test("a key is replaced by another while the old one stays valid; the last admin key can't be removed")
     func rotation() async throws {
         let herald = try await HeraldProcess.start()
         let admin = try await herald.makeKey("admin")
@@ -221,7 +221,7 @@ struct KeyTests {
         #expect(try await herald.post("/v1/keys/key_unknown/rotate", "{}", newest.headers).status == 404)
     }
 
-    @Test("whoever makes keys for an app reads, replaces and revokes them by their ids")
+    @Test("keys of other apps are read, replaced and revoked by id")
     func othersKeys() async throws {
         let herald = try await HeraldProcess.start()
         let admin = try await herald.makeKey("admin")
@@ -250,7 +250,7 @@ struct KeyTests {
         #expect(try await herald.send("DELETE", "/v1/keys/\(admin.id)", nil, own.headers).status == 403)
     }
 
-    @Test("a key's text is in no file; when it was used last outlives the process")
+    @Test("the text of a key is in no file; its last use survives a restart")
     func storage() async throws {
         let herald = try await HeraldProcess.start()
         let admin = try await herald.makeKey("admin", ["Idempotency-Key": "one"])
@@ -272,7 +272,7 @@ struct KeyTests {
         #expect(key["last_used_at"]?.timestamp != nil)
     }
 
-    @Test("what is wrong with a new key is said all at once")
+    @Test("all errors of a new key are reported at once")
     func mistakes() async throws {
         let herald = try await HeraldProcess.start()
         let answer = try await herald.post(
@@ -311,7 +311,7 @@ struct KeyTests {
     }
 
     @Test(
-        "a start where others can reach it makes a key, in a file and not in the log; with --allow-anonymous none is needed"
+        "a start on a public address creates a key, in a file and not in the log; --allow-anonymous needs none"
     )
     func firstStart() async throws {
         let herald = try await HeraldProcess.start(["--listen", "0.0.0.0:0", "--log-level", "info"])

@@ -31,7 +31,7 @@ struct KillTests {
         getenv("HERALD_KILL_CYCLES").flatMap { Int(String(cString: $0)) } ?? 10
     }
 
-    @Test("nothing acknowledged is lost, and twice comes only what the last checkpoint before a kill could not know")
+    @Test("nothing acknowledged is lost, and only what the last checkpoint missed arrives twice")
     func cycles() async throws {
         let (book, late, flaky) = (Book(), Book(), Book())
         let count = Atomic(0)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Limits of a delegate's settings", .serialized)
 struct LimitTests {
-    @Test("metadata keys differ by case, header names don't, and none is dropped silently")
+    @Test("metadata keys are case-sensitive, header names are not, and none is dropped silently")
     func caseOfNames() async throws {
         let herald = try await HeraldProcess.start()
         let created = try await herald.register("http://127.0.0.1:9/", #""metadata": {"a": "1", "A": "2"}"#)
@@ -20,7 +20,7 @@ struct LimitTests {
         #expect(replaced["header_names"]?.bytes == Array(#"["x-a"]"#.utf8))
     }
 
-    @Test("a PATCH can't grow headers and metadata beyond their limits")
+    @Test("a PATCH can't exceed the limits of headers and metadata")
     func growth() async throws {
         let herald = try await HeraldProcess.start()
         func pairs(_ prefix: String, _ count: Int) -> String {
@@ -40,7 +40,7 @@ struct LimitTests {
         #expect(swapped["header_names"]?.count == 16)
     }
 
-    @Test("each limit holds to the last unit")
+    @Test("each limit holds exactly")
     func edges() async throws {
         let herald = try await HeraldProcess.start()
         func text(_ count: Int) -> String { String(repeating: "x", count: count) }
@@ -69,7 +69,7 @@ struct LimitTests {
         }
     }
 
-    @Test("few descriptors: what is refused is refused, and it recovers", .timeLimit(.minutes(5)))
+    @Test("with few descriptors, requests are refused cleanly, and the server recovers", .timeLimit(.minutes(5)))
     func fewDescriptors() async throws {
         let receiver = try Receiver()
         defer { receiver.close() }

@@ -10,7 +10,7 @@ struct ListenTerminalTests {
         "HERALD_SERVER=127.0.0.1:\(herald.port) \(try Binary.path()) \(arguments)"
     }
 
-    @Test("events are rows, with colours unless NO_COLOR is set; Ctrl-C ends it with 130", arguments: [true, false])
+    @Test("events are rows, with colors unless NO_COLOR is set; Ctrl-C ends it with 130", arguments: [true, false])
     func rows(_ hasColors: Bool) async throws {
         let herald = try await HeraldProcess.start()
         let screen = try await Screen(
@@ -29,7 +29,7 @@ struct ListenTerminalTests {
         _ = try await screen.lines(with: "END 130")
     }
 
-    @Test("a server that goes away is told of once, and again when it is back")
+    @Test("an unreachable server is reported once, and again when it is back")
     func lostServer() async throws {
         let herald = try await HeraldProcess.start()
         let screen = try await Screen(Self.herald("listen", at: herald))
@@ -43,7 +43,7 @@ struct ListenTerminalTests {
         #expect(lines.contains("Connected again."))
     }
 
-    @Test("forwarding says how each event was answered, and waits for a receiver that is down")
+    @Test("forwarding prints the response to each event, and waits for a receiver that is down")
     func forwarding() async throws {
         let herald = try await HeraldProcess.start()
         let (socket, port) = try listenOnLoopback()
@@ -71,7 +71,7 @@ struct ListenTerminalTests {
         #expect(lines.joined().contains("1 succeeded, 1 failed; continue with --after \(second)"), "\(lines)")
     }
 
-    @Test("events tail shows the newest, and then those that come")
+    @Test("events tail shows the newest events, and then new ones")
     func tail() async throws {
         let herald = try await HeraldProcess.start()
         for number in 1...5 { try await herald.publish("n\(number)") }
@@ -84,7 +84,7 @@ struct ListenTerminalTests {
         #expect(types == ["n4", "n5", "n6"], "\(lines)")
     }
 
-    @Test("events tail shows all columns on a narrow screen, whatever a subject needs")
+    @Test("events tail shows all columns on a narrow screen, for any length of subject")
     func narrow() async throws {
         let herald = try await HeraldProcess.start()
         let id = try await herald.publish(
@@ -96,7 +96,7 @@ struct ListenTerminalTests {
         #expect(row.count <= 80)
     }
 
-    @Test("remove --all asks on a terminal, and says how many")
+    @Test("remove --all asks for confirmation on a terminal, with the number")
     func removalOfAll() async throws {
         let herald = try await HeraldProcess.start()
         _ = try await herald.register("http://127.0.0.1:9/")
@@ -108,7 +108,7 @@ struct ListenTerminalTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
     }
 
-    @Test("what can't be undone is asked for; no is no, and a script has to say --yes")
+    @Test("irreversible commands ask for confirmation; no cancels, and scripts must pass --yes")
     func confirmation() async throws {
         let herald = try await HeraldProcess.start()
         try await herald.publish("a.b", #""subject": "user:42""#)

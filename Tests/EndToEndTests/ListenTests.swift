@@ -25,7 +25,7 @@ struct ListenTests {
         child.lines.compactMap { try? JSONDocument(parsing: $0) }
     }
 
-    @Test("a server that is killed and comes back: that is said once, and each event is shown once and in order")
+    @Test("a server that is killed and restarted is reported once, and each event is shown once and in order")
     func killed() async throws {
         let herald = try await HeraldProcess.start()
         let child = try await Self.start(["listen", "--json", "--events", "n.*"], at: herald)
@@ -44,7 +44,7 @@ struct ListenTests {
         #expect(child.lines.filter { $0 == "Connected again." }.count == 1)
     }
 
-    @Test("what is forwarded is what a webhook would get, signed; a server that is killed meanwhile loses nothing")
+    @Test("forwarded events equal the callbacks of a webhook, signed; a kill of the server loses nothing")
     func forwarding() async throws {
         let local = try Receiver()
         let webhook = try Receiver()
@@ -91,7 +91,7 @@ struct ListenTests {
         )
     }
 
-    @Test("more than a slow receiver can take waits in the log, and arrives in order")
+    @Test("events that a slow receiver can't accept yet wait in the log, and arrive in order")
     func slowReceiver() async throws {
         let local = try Receiver { _ in .delayed(milliseconds: 10) }
         let herald = try await HeraldProcess.start()
@@ -107,7 +107,7 @@ struct ListenTests {
         #expect(try await child.ended() == .exited(0))
     }
 
-    @Test("--after begins in the past; tail begins with the newest events, oldest first, and misses none")
+    @Test("--after starts in the past; tail starts with the newest events, oldest first, and misses none")
     func past() async throws {
         let client = Client(try await HeraldProcess.start())
         let empty = try await Self.start(["events", "tail", "--json"], at: client.herald)
@@ -133,7 +133,7 @@ struct ListenTests {
         empty.signal(9)
     }
 
-    @Test("when nobody reads any more it ends, without a word and with exit code 0", .timeLimit(.minutes(5)))
+    @Test("when its output is closed it ends silently with exit code 0", .timeLimit(.minutes(5)))
     func closedPipe() async throws {
         let herald = try await HeraldProcess.start()
         try await herald.publish("a.b")
@@ -147,7 +147,7 @@ struct ListenTests {
         #expect(!result.text.contains("herald:"), "\(result.text)")
     }
 
-    @Test("what can't be listened to or forwarded is said at once")
+    @Test("impossible arguments are reported at once")
     func mistakes() async throws {
         let client = Client(try await HeraldProcess.start())
         for (arguments, code, words) in [
@@ -171,7 +171,7 @@ struct ListenTests {
 
     // MARK: Its parts
 
-    @Test("a connection on which nothing comes counts as lost, and one that is not wanted any more ends")
+    @Test("a silent connection counts as lost, and a connection that is no longer needed ends")
     func silence() async throws {
         let receiver = try Receiver { _ in .raw("HTTP/1.1 200 OK\r\n\r\nfirst") }
         let url = receiver.url()
@@ -201,7 +201,7 @@ struct ListenTests {
         #expect(statuses.allSatisfy { $0 == 200 || $0 == 0 }, "it ended, before or after the answer began")
     }
 
-    @Test("messages are read however their bytes are cut", arguments: ["\n", "\r", "\r\n"])
+    @Test("messages are parsed wherever their bytes are split", arguments: ["\n", "\r", "\r\n"])
     func messages(_ lineBreak: String) throws {
         let text =
             "retry: 1\nevent: ready\nid: a\ndata: {}\n\n:\n:\n\nid: b\ndata: one\ndata:two\nother\n\nevent: none\n\ndata\n\ndata: cut"

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("The log", .serialized)
 struct LogTests {
-    @Test("it says what became of a delegate, one line for each change, and why")
+    @Test("it reports each change of a delegate on one line, with the reason")
     func delegates() async throws {
         let herald = try await HeraldProcess.start()
         let isMended = Flag()
@@ -41,7 +41,7 @@ struct LogTests {
         #expect(!herald.process.text.contains("token=secret"))
     }
 
-    @Test("a delivery that failed for good is a warning with the trace of its event, in the callback about it too")
+    @Test("an exhausted delivery is a warning with the trace of its event, as is the callback about it")
     func exhausted() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { $0.path == "/bad" ? .status(400) : .status(200) }
@@ -60,7 +60,7 @@ struct LogTests {
         #expect(told.header("traceparent") == trace)
     }
 
-    @Test("the first line says how long what is kept, and how secrets lie in the database")
+    @Test("the first line contains the retention times, and whether secrets are encrypted")
     func start() async throws {
         let herald = try await HeraldProcess.start(["--retention", "36h", "--retention-size", "unlimited"])
         let line = try #require(herald.log("listening").first)

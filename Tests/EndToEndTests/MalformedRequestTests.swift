@@ -52,7 +52,7 @@ struct MalformedRequestTests {
         (get("Expect: tea\r\n"), 417),
     ]
 
-    @Test("each gets one answer, a problem with our headers, and the connection is closed")
+    @Test("each gets one response, a problem with Herald's headers, and the connection is closed")
     func table() async throws {
         let herald = try await HeraldProcess.start()
         let port = herald.port
@@ -78,7 +78,7 @@ struct MalformedRequestTests {
         #expect(try await herald.get("/healthz").status == 200)
     }
 
-    @Test("an integer may be written with a fraction of zero, or an exponent, in every field that takes one")
+    @Test("an integer may have a fraction of zero or an exponent, in every field")
     func integers() async throws {
         let herald = try await HeraldProcess.start()
         let delegate = try await herald.register(

@@ -2,7 +2,7 @@ import HeraldTestSupport
 import Synchronization
 import Testing
 
-@Suite("A delegate and its neighbours", .serialized)
+@Suite("A delegate and other delegates", .serialized)
 struct NeighbourTests {
     /// When each event arrived, in seconds.
     private final class Arrivals: Sendable {
@@ -58,7 +58,7 @@ struct NeighbourTests {
         }
     }
 
-    @Test("dead and hanging delegates delay nobody: all has arrived before the first of them timed out")
+    @Test("dead and hanging delegates delay no others: all events arrive before the first timeout")
     func deadNeighbours() async throws {
         let alone = try await Side()
         let beside = try await Side()

@@ -3,7 +3,7 @@ import HeraldTestSupport
 import Synchronization
 import Testing
 
-@Suite("Order", .serialized)
+@Suite("Ordering", .serialized)
 struct OrderingTests {
     private struct Arrivals {
         var successes: [String] = []
@@ -34,13 +34,13 @@ struct OrderingTests {
         return (posted, arrivals.withLock { $0.successes })
     }
 
-    @Test("strict: all arrive in the order of the log, although some fail at first")
+    @Test("strict: all events arrive in the order of the log, although some fail at first")
     func strict() async throws {
         let (posted, arrived) = try await deliver("strict")
         #expect(arrived == posted)
     }
 
-    @Test("subject: the events about each subject arrive in the order of the log, although some fail at first")
+    @Test("subject: the events of each subject arrive in the order of the log, although some fail at first")
     func subject() async throws {
         let (posted, arrived) = try await deliver("subject")
         #expect(Set(arrived) == Set(posted) && arrived.count == posted.count)

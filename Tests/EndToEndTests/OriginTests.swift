@@ -26,7 +26,7 @@ struct OriginTests {
         ]
     }
 
-    @Test("what would change something and comes from a page of another site is refused, with keys and without")
+    @Test("changes from a page of another site are refused, with and without keys")
     func refused() async throws {
         for adminKey in [nil, MadeKey.admin.text] {
             let herald = try await HeraldProcess.start(adminKey: adminKey)
@@ -50,7 +50,7 @@ struct OriginTests {
         }
     }
 
-    @Test("a body that comes from elsewhere is not waited for")
+    @Test("the body of a foreign request is not awaited")
     func unread() async throws {
         let herald = try await HeraldProcess.start()
         let answer = try await herald.sendRaw(
@@ -59,7 +59,7 @@ struct OriginTests {
         #expect(answer.status == 403 && answer.header("connection") == "close")
     }
 
-    @Test("programs, people and the dashboard change what they like, also through a proxy that hands on Host")
+    @Test("programs, people and the dashboard may make changes, also through a proxy that forwards Host")
     func allowed() async throws {
         let herald = try await HeraldProcess.start(["--allowed-hosts", "127.0.0.1,herald.example,[::1]"])
         let own = "127.0.0.1:\(herald.port)"
@@ -87,7 +87,7 @@ struct OriginTests {
         }
     }
 
-    @Test("pages of the origins that the operator named may ask and read, and no others")
+    @Test("pages of allowed origins may use the API, and no others")
     func named() async throws {
         let herald = try await HeraldProcess.start(
             ["--cors-origins", "https://shop.example, http://localhost:3000"], adminKey: MadeKey.admin.text)
@@ -126,7 +126,7 @@ struct OriginTests {
     }
 
     @Test(
-        "an origin is named exactly as browsers write it",
+        "an origin must be written exactly as browsers do",
         arguments: [
             ("https://shop.example", true), ("http://localhost:3000", true), ("http://127.0.0.1:8081", true),
             ("http://[::1]:3000", true), ("http://[::1]", true), ("chrome-extension://abcdefgh", true),

@@ -20,7 +20,7 @@ struct PagingTests {
         return pages
     }
 
-    @Test("all wrong parameters are told at once, and a cursor of something else is none")
+    @Test("all invalid parameters are reported at once, and a foreign cursor is invalid")
     func wrongParameters() async throws {
         let herald = try await HeraldProcess.start()
         #expect(try await herald.get("/v1/events?typo=1&type=a&type=b&other=2").errors == ["typo", "type", "other"])
@@ -31,7 +31,7 @@ struct PagingTests {
         }
     }
 
-    @Test("the log comes newest first, page by page, every event once")
+    @Test("the log is listed newest first, page by page, every event once")
     func events() async throws {
         let herald = try await HeraldProcess.start()
         var ids: [String] = []
@@ -42,7 +42,7 @@ struct PagingTests {
         #expect(try await allPages(herald, "/v1/events?limit=7").map(\.count) == [7])
     }
 
-    @Test("a cursor stays right while events are added")
+    @Test("a cursor stays valid while events are added")
     func changingLog() async throws {
         let herald = try await HeraldProcess.start()
         var ids: [String] = []

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Posting events", .serialized)
 struct PublishingTests {
-    @Test("one event is answered with its head, and can be read with its data, byte for byte")
+    @Test("one event is returned without its data, and can be read with it, byte for byte")
     func one() async throws {
         let herald = try await HeraldProcess.start()
         let data = #"{"a": 1.0,  "big": 12345678901234567890.123, "u": "\u00e9é", "n": null, "e": [1e3, -0]}"#
@@ -23,7 +23,7 @@ struct PublishingTests {
         #expect(read["deliveries"]?.count == 0)
     }
 
-    @Test("an event needs no more than a type")
+    @Test("an event needs only a type")
     func least() async throws {
         let herald = try await HeraldProcess.start()
         let posted = try await herald.post("/v1/events", #"{"type": "a"}"#)
@@ -34,7 +34,7 @@ struct PublishingTests {
         #expect(try await herald.get("/v1/events/evt_0").status == 404)
     }
 
-    @Test("an array is answered in its order")
+    @Test("the response to an array has its order")
     func array() async throws {
         let herald = try await HeraldProcess.start()
         let events = (0..<1000).map { #"{"type": "a.b", "id": "e\#($0)"}"# }.joined(separator: ",")
@@ -45,7 +45,7 @@ struct PublishingTests {
         #expect(listed == ["e999", "e998"])
     }
 
-    @Test("an array with one wrong event posts none, and names everything that is wrong")
+    @Test("an array with one invalid event posts none, and every error is listed")
     func allOrNothing() async throws {
         let herald = try await HeraldProcess.start()
         let posted = try await herald.post(
@@ -60,7 +60,7 @@ struct PublishingTests {
         #expect(try await herald.get("/v1/events").data.isEmpty)
     }
 
-    @Test("limits are where they are said to be")
+    @Test("limits are where they are documented")
     func limits() async throws {
         let herald = try await HeraldProcess.start()
         func text(_ count: Int) -> String { String(repeating: "a", count: count) }
@@ -83,7 +83,7 @@ struct PublishingTests {
         #expect(try await status(#""type": "a", "data": [[[\#(depth)]]]"#) == 400)
     }
 
-    @Test("a thousand events with many values each are taken together")
+    @Test("a thousand events with many values each are accepted together")
     func manyValues() async throws {
         let herald = try await HeraldProcess.start()
         let event = #"{"type":"a","data":["# + Array(repeating: "1", count: 60).joined(separator: ",") + "]}"
@@ -93,7 +93,7 @@ struct PublishingTests {
         #expect(answer.data.count == 1_000)
     }
 
-    @Test("a refusal is not remembered for an idempotency key: it may be repeated when its cause is gone")
+    @Test("a refusal is not remembered for an idempotency key: the request may be repeated when its cause is gone")
     func refusalsAreNotRemembered() async throws {
         let herald = try await HeraldProcess.start()
         let first = try await herald.register("http://127.0.0.1:9/", #""description": "first""#).id
@@ -108,7 +108,7 @@ struct PublishingTests {
                 == "true")
     }
 
-    @Test("an id that a client brings makes posting safe to repeat: the first answer, and nobody is told twice")
+    @Test("a client's own id makes posting repeatable: the first response again, and no second delivery")
     func duplicateIDs() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -131,7 +131,7 @@ struct PublishingTests {
         #expect(try await herald.get("/v1/events").data.count == 3)
     }
 
-    @Test("an idempotency key replays the first answer, and posts nothing again")
+    @Test("an idempotency key replays the first response, and posts nothing again")
     func idempotency() async throws {
         let herald = try await HeraldProcess.start()
         let key = ["Idempotency-Key": "0f8fad5b-d9cb-469f-a165-70867728950e"]
@@ -166,7 +166,7 @@ struct PublishingTests {
         #expect(try await herald.post("/v1/events", #"{"type": "a"}"#, ["Idempotency-Key": "with space"]).status == 422)
     }
 
-    @Test("the same key at the same time posts once")
+    @Test("concurrent requests with the same key post once")
     func concurrentKey() async throws {
         let herald = try await HeraldProcess.start()
         let ids = try await withThrowingTaskGroup(of: String.self) { group in
@@ -179,7 +179,7 @@ struct PublishingTests {
         #expect(try await herald.get("/v1/events").data.count == 1)
     }
 
-    @Test("types with upper case and hyphens are taken everywhere, and by patterns")
+    @Test("types with upper case and hyphens are accepted everywhere, and in patterns")
     func otherTypes() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -199,7 +199,7 @@ struct PublishingTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook&event=\(type)").data.count == 1)
     }
 
-    @Test("an id with dots, slashes, colons and percent signs names the event in every path")
+    @Test("an id with dots, slashes, colons and percent signs works in every path")
     func otherIDs() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -220,7 +220,7 @@ struct PublishingTests {
         #expect(try await herald.post("/v1/events", #"{"type": "a", "id": "\#(id)"}"#).status == 200)
     }
 
-    @Test("each event of an answer says whether it was there before, and what the post says otherwise")
+    @Test("each event of a response says whether it is a duplicate, and where it differs")
     func duplicates() async throws {
         let herald = try await HeraldProcess.start()
         func item(_ value: JSONValue) -> String {
@@ -248,7 +248,7 @@ struct PublishingTests {
         #expect(item(try await herald.post("/v1/events", next).json) == "z true /data")
     }
 
-    @Test("subjects that end with a star mean all that begin so, and other stars are refused")
+    @Test("subjects that end with a star match by prefix, and other stars are refused")
     func subjectPatterns() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()

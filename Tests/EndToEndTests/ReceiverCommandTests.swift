@@ -44,7 +44,7 @@ struct ReceiverCommandTests {
         }
     }
 
-    @Test("prints what it gets with its headers, and answers as the URL says")
+    @Test("prints requests with their headers, and responds as the URL says")
     func printing() async throws {
         let receiver = try await Running()
         #expect(try await curl("-d", "hello", receiver.url + "status/503/body/no", "-w", " %{http_code}") == "no 503")
@@ -58,7 +58,7 @@ struct ReceiverCommandTests {
         try await receiver.stop()
     }
 
-    @Test("what a terminal would obey is not printed as it is")
+    @Test("control characters are not printed")
     func escaping() async throws {
         let receiver = try await Running(["--brief"])
         _ = try await curl("--data-binary", "\u{1b}[2J\nsecond line\u{9b}1m", receiver.url)
@@ -67,7 +67,7 @@ struct ReceiverCommandTests {
         try await receiver.stop()
     }
 
-    @Test("verifies what Herald signs, and answers 401 to others")
+    @Test("verifies Herald's signatures, and responds with 401 to others")
     func signatures() async throws {
         let (socket, port) = try listenOnLoopback()
         close(socket)
@@ -86,7 +86,7 @@ struct ReceiverCommandTests {
         try await receiver.stop()
     }
 
-    @Test("a script says what is answered where, --reply what is answered elsewhere")
+    @Test("a script sets the responses of its paths, --reply those of all others")
     func script() async throws {
         let folder = TemporaryFolder()
         let file = try folder.write(#"{"/a": [{"status": 500}, {"status": 201}]}"#, to: "script.json")
@@ -99,7 +99,7 @@ struct ReceiverCommandTests {
         try await receiver.stop()
     }
 
-    @Test("control requests begin and end an outage, replace a script, and tell what came; nothing is printed")
+    @Test("control requests start and end an outage, replace a script, and return counts; nothing is printed")
     func control() async throws {
         let receiver = try await Running(["--control", "0", "--quiet"])
         let prefix = "control requests on "
@@ -128,7 +128,7 @@ struct ReceiverCommandTests {
         try await receiver.stop()
     }
 
-    @Test("speaks TLS, and says which authority to trust, until it ends")
+    @Test("serves TLS, and prints the authority to trust")
     func tls() async throws {
         let receiver = try await Running(["--tls", "--names", "localhost,hooks.example"])
         #expect(receiver.url.hasPrefix("https://"))
@@ -152,7 +152,7 @@ struct ReceiverCommandTests {
     }
 
     @Test(
-        "what can't be is refused with one line",
+        "invalid arguments are refused with one line",
         arguments: [
             (["--port", "many"], "0 to 65535", 64), (["--port"], "needs a value", 64), (["--sekret"], "--sekret", 64),
             (["--secret", "abc"], "whsec_", 64), (["--reply", "nothing"], "no directive", 64),

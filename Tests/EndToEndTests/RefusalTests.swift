@@ -2,7 +2,7 @@ import Glibc
 import HeraldTestSupport
 import Testing
 
-@Suite("Data that can't be used", .serialized)
+@Suite("Unusable data folders", .serialized)
 struct RefusalTests {
     private func serve(_ data: String) async throws -> (end: ChildProcess.End, text: String) {
         try await Binary.run(["serve", "--listen", "127.0.0.1:0", "--data", data, "--log-format", "json"])
@@ -31,7 +31,7 @@ struct RefusalTests {
         #expect(try Files.read(file) == bytes)
     }
 
-    @Test("a second process on the same folder is refused, and told which process has it")
+    @Test("a second process on the same folder is refused, with the id of the first")
     func inUse() async throws {
         let herald = try await HeraldProcess.start()
         let second = try await serve(herald.folder.path + "/data")
@@ -51,7 +51,7 @@ struct RefusalTests {
         }
     }
 
-    @Test("an empty file, or one that is no database, is refused")
+    @Test("an empty file, or one that is not a database, is refused")
     func noDatabase() async throws {
         try await expectRefusal(65, try await usedFolder(), mentioning: "empty") { $0 = [] }
         try await expectRefusal(65, try await usedFolder(), mentioning: "not an SQLite database") {
@@ -74,7 +74,7 @@ struct RefusalTests {
         }
     }
 
-    @Test("a lost log after a crash is noticed: acknowledged events were in it")
+    @Test("a write-ahead log that is lost after a crash is detected: it contained acknowledged events")
     func lostLog() async throws {
         let herald = try await HeraldProcess.start()
         try await herald.publish()
@@ -85,7 +85,7 @@ struct RefusalTests {
         #expect(result.text.contains("herald.db-wal"), "\(result.text)")
     }
 
-    @Test("a folder that can't be made is refused")
+    @Test("a folder that can't be created is refused")
     func notWritable() async throws {
         let folder = TemporaryFolder()
         try Files.write([65], to: folder.path + "/file")
@@ -96,7 +96,7 @@ struct RefusalTests {
         }
     }
 
-    @Test("an address in use is refused before the data is touched")
+    @Test("an address in use is refused before the data is opened")
     func addressInUse() async throws {
         let herald = try await HeraldProcess.start()
         let folder = TemporaryFolder()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Registering delegates", .serialized)
 struct RegistrationTests {
-    @Test("a registration answers with all settings, its address, and this once the secret")
+    @Test("a registration returns all settings, its path, and once the secret")
     func register() async throws {
         let herald = try await HeraldProcess.start()
         let created = try await herald.register("http://127.0.0.1:9/hook")
@@ -28,7 +28,7 @@ struct RegistrationTests {
         #expect(shown.string("created_at") == created.string("created_at"))
     }
 
-    @Test("a secret and header values are never shown again, wherever one looks")
+    @Test("a secret and header values are never returned again, in any response")
     func secrecy() async throws {
         let herald = try await HeraldProcess.start()
         let secret = "whsec_" + "QUJDREVGR0hJSktMTU5PUFFSU1RVVldY"
@@ -56,7 +56,7 @@ struct RegistrationTests {
         #expect(!herald.process.text.contains("hush-hush") && !herald.process.text.contains(secret))
     }
 
-    @Test("the same URL again is a no-op with the same settings, and a conflict that names the delegate with others")
+    @Test("the same URL with the same settings changes nothing, and with others is a conflict that names the delegate")
     func again() async throws {
         let herald = try await HeraldProcess.start()
         let created = try await herald.register("http://127.0.0.1:9/a", #""events": ["auth.*"]"#)
@@ -72,7 +72,7 @@ struct RegistrationTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
     }
 
-    @Test("URLs are compared in the form that libcurl prints")
+    @Test("URLs are compared in libcurl's normalized form")
     func normalisedURLs() async throws {
         let herald = try await HeraldProcess.start()
         let created = try await herald.register("HTTP://LocalHost:80/a/../b?q=1")
@@ -83,7 +83,7 @@ struct RegistrationTests {
     }
 
     @Test(
-        "a URL that is none, or that has what callbacks don't need, is refused",
+        "an invalid URL, or one with parts that callbacks don't need, is refused",
         arguments: [
             "", "nonsense", "ftp://127.0.0.1/", "file:///etc/passwd", "http://user@127.0.0.1/", "http://u:p@127.0.0.1/",
             "http://127.0.0.1/#f", "http:///x", "http://127.0.0.1:0/", "http://127.0.0.1:65536/", "http://a..b/",
@@ -97,7 +97,7 @@ struct RegistrationTests {
         #expect(answer.errors == ["/url"])
     }
 
-    @Test("an address that callbacks must not reach is refused, however it is written, and the answer names the rule")
+    @Test("a forbidden address is refused in every notation, and the response names the rule")
     func refusedAddresses() async throws {
         let herald = try await HeraldProcess.start()
         for (url, rule) in [
@@ -115,7 +115,7 @@ struct RegistrationTests {
         }
     }
 
-    @Test("--allow-networks opens what it names and no more; --deny-networks closes loopback")
+    @Test("--allow-networks opens exactly what it names; --deny-networks closes loopback")
     func networks() async throws {
         let herald = try await HeraldProcess.start([
             "--allow-networks", "10.1.0.0/16", "--deny-networks", "127.0.0.0/8",
@@ -129,7 +129,7 @@ struct RegistrationTests {
         #expect(try await status("http://169.254.169.254/") == 422)
     }
 
-    @Test("an idempotency key makes a registration safe to repeat, with the secret")
+    @Test("an idempotency key makes a registration repeatable, with the secret")
     func idempotency() async throws {
         let herald = try await HeraldProcess.start()
         let body = #"{"url": "http://127.0.0.1:9/"}"#

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Stopping and starting", .serialized)
 struct RestartTests {
-    @Test("what could not be delivered before a restart is delivered after it, once")
+    @Test("deliveries that were open before a restart are made after it, once")
     func undelivered() async throws {
         let herald = try await HeraldProcess.start()
         let first = try Receiver()
@@ -28,7 +28,7 @@ struct RestartTests {
         #expect(second.requests.count == 31)
     }
 
-    @Test("a delegate, its pause and what it missed survive a restart, even by kill -9")
+    @Test("a delegate, its pause and its backlog survive a restart, even by kill -9")
     func pausedAcrossKill() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()
@@ -52,7 +52,7 @@ struct RestartTests {
         #expect(try await Signature.byOpenSSL(of: request, secret: secret) == request.header("webhook-signature"))
     }
 
-    @Test("a deleted delegate stays deleted, and is told nothing after a restart")
+    @Test("a deleted delegate stays deleted, and receives nothing after a restart")
     func deleted() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { _ in .status(500) }
@@ -72,7 +72,7 @@ struct RestartTests {
         #expect(receiver.requests.count == count)
     }
 
-    @Test("TERM under load: what was acknowledged is delivered once, before or after")
+    @Test("TERM under load: acknowledged events are delivered once, before or after")
     func cleanStop() async throws {
         let book = Book()
         let receiver = try Receiver { request in
@@ -116,7 +116,7 @@ struct RestartTests {
         #expect(late.duplicates == 0)
     }
 
-    @Test("a delegate registered under load is told of every event posted after its registration was answered")
+    @Test("a delegate registered under load receives every event posted after the response")
     func registeredUnderLoad() async throws {
         let herald = try await HeraldProcess.start()
         let load = Load(port: herald.port, prefix: "r")

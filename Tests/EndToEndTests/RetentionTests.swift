@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Retention", .serialized)
 struct RetentionTests {
-    @Test("past the size the oldest events go; a delegate that had not come so far is told by an announcement")
+    @Test("beyond the size limit the oldest events are deleted; a delegate that had not received them is notified")
     func size() async throws {
         let herald = try await HeraldProcess.start(["--retention-size", "16MiB"])
         let watcher = try Receiver()

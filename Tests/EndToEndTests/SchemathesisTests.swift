@@ -9,9 +9,9 @@ import Testing
 /// Its random numbers begin with a fixed seed, and what it remembers of a run goes with the run's folder. The parameters
 /// name things that are there, so that it gets past 404, and wait for a second at most; what would delete them has a run of
 /// its own. A stream never ends, so its tests are elsewhere.
-@Suite("The description of the API holds", .serialized, .enabled(if: Schemathesis.program != nil))
+@Suite("The API description is true", .serialized, .enabled(if: Schemathesis.program != nil))
 struct SchemathesisTests {
-    @Test("answers to all kinds of requests are those that are described, and none is the server's fault")
+    @Test("responses to all kinds of requests are as described, and none is a server error")
     func everything() async throws {
         let excluded = ["unregisterDelegate", "streamEvents", "streamAttempts"].flatMap {
             ["--exclude-operation-id", $0]
@@ -19,7 +19,7 @@ struct SchemathesisTests {
         try await Schemathesis.run(examples: 6, excluded, deletingAll: false)
     }
 
-    @Test("so are answers to what deletes")
+    @Test("so are responses to deletions")
     func deleting() async throws {
         try await Schemathesis.run(examples: 20, ["--include-method", "DELETE"], deletingAll: true)
     }

@@ -2,7 +2,7 @@ import Glibc
 import HeraldTestSupport
 import Testing
 
-@Suite("Secrets at rest", .serialized)
+@Suite("Encryption at rest", .serialized)
 struct SealingTests {
     private static let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
     private static let newKey = "Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="
@@ -13,7 +13,7 @@ struct SealingTests {
         try await Binary.run(["rewrap", "--data", folder.path + "/data"], environment: environment)
     }
 
-    @Test("with a master key no secret, header or remembered answer lies in the files; the key can be changed")
+    @Test("with a master key, no secret, header or stored response is readable in the files; the key can be changed")
     func sealing() async throws {
         let folder = TemporaryFolder()
         let herald = try await HeraldProcess.start(folder: folder, environment: ["HERALD_MASTER_KEY": Self.key])
@@ -41,7 +41,7 @@ struct SealingTests {
         #expect(try await run(folder, environment).end == .exited(73))
     }
 
-    @Test("rewrap says what it needs")
+    @Test("rewrap reports what it needs")
     func needs() async throws {
         let folder = TemporaryFolder()
         #expect(try await run(folder, [:]).text.contains("HERALD_NEW_MASTER_KEY is not set"))

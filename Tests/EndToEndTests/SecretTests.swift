@@ -6,7 +6,7 @@ import Testing
 
 /// Everything is done that shows, uses or refuses a secret, at the most verbose level of the log; then all that the server has
 /// said or written is searched for each of them.
-@Suite("No secret is ever shown", .serialized, .timeLimit(.minutes(5)))
+@Suite("No secret is ever revealed", .serialized, .timeLimit(.minutes(5)))
 struct SecretTests {
     private static let masterKey = "WmVyYmVydXMgaXMgdGhlIGhvdW5kIG9mIEhhZGVzISE="
     /// 32 bytes: "Zerberus signs with these bytes!".
@@ -34,7 +34,7 @@ struct SecretTests {
         }
     }
 
-    @Test("in answers, errors, lists, metrics, streams, the audit log, the log and the files")
+    @Test("in responses, errors, lists, metrics, streams, the audit log, the log and the files")
     func all() async throws {
         let receiver = try Receiver { request in
             request.path.hasPrefix("/broken") ? .status(500, body: "no") : .status(204)

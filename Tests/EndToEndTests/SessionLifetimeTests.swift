@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Sessions and links outlive a restart, and end with what they come from")
+@Suite("Sessions and links survive a restart, and end with their origin")
 struct PassTests {
     private static let page = ["Sec-Fetch-Site": "same-origin"]
 
@@ -25,7 +25,7 @@ struct PassTests {
         try await HeraldProcess.stranger(to: herald).get("/v1/events", headers).status
     }
 
-    @Test("after a kill a session and a link go on; signing out and revoking the key end them for good")
+    @Test("after a kill, a session and a link are still valid; signing out and revoking the key end them")
     func restart() async throws {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
         _ = try await herald.post("/v1/apps", #"{"name": "shop"}"#)
@@ -86,7 +86,7 @@ struct PassTests {
         for stream in [second, third] { #expect(try await RawHTTP.onThread { try stream.value.next() } == nil) }
     }
 
-    @Test("an app takes its links and their sessions with it, and a link counts to its key")
+    @Test("an app is deleted with its links and their sessions, and a link counts towards its key")
     func ends() async throws {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
         _ = try await herald.post("/v1/apps", #"{"name": "shop"}"#)
@@ -109,7 +109,7 @@ struct PassTests {
         #expect(try await status(herald, visitor) == 401)
     }
 
-    @Test("the audit log has event types, deliveries, erasures and test calls, and not whom an erasure was about")
+    @Test("the audit log contains event types, deliveries, erasures and test calls, and not the erased subject")
     func audit() async throws {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
         let key = try await herald.makeKey("publish\", \"manage")

@@ -15,7 +15,7 @@ struct SessionTests {
         return ["Cookie": String(cookie.prefix { $0 != ";" })]
     }
 
-    @Test("a key opens a session, which may do what the key may, until it is closed or the key is revoked")
+    @Test("a key opens a session with the same rights, until it is closed or the key is revoked")
     func session() async throws {
         let herald = try await HeraldProcess.start()
         let admin = try await herald.makeKey("admin")
@@ -38,7 +38,7 @@ struct SessionTests {
         #expect(try await herald.get("/v1/events", other).status == 401)
     }
 
-    @Test("a session counts for the pages of this server alone")
+    @Test("a session is valid for the pages of this server only")
     func origin() async throws {
         let herald = try await HeraldProcess.start()
         let admin = try await herald.makeKey("admin")

@@ -23,7 +23,7 @@ struct SignalTests {
         #expect(herald.log("stopped").count == 1)
     }
 
-    @Test("TERM waits for what is in flight, and writes down how it ended")
+    @Test("TERM waits for requests in flight, and records their outcome")
     func drain() async throws {
         let gate = ReceiverGate()
         let receiver = try Receiver { _ in .held(gate) }
@@ -43,7 +43,7 @@ struct SignalTests {
         #expect(receiver.requests.count == 1)
     }
 
-    @Test("after the grace it ends although a callback is still open, which is made again after the restart")
+    @Test("after the grace period it ends although a callback is open, which is repeated after the restart")
     func grace() async throws {
         let gate = ReceiverGate()
         let receiver = try Receiver { request in .held(gate) }
@@ -59,7 +59,7 @@ struct SignalTests {
         #expect(receiver.requests.map { $0.header("herald-attempt") } == ["1", "1"])
     }
 
-    @Test("a log that nobody reads holds nothing up: no request, no signal, not the stop")
+    @Test("a log without a reader delays nothing: no request, no signal, and not the stop")
     func unreadLog() async throws {
         let folder = TemporaryFolder()
         // The first line is read; then the pipe is filled, and nobody reads it any more.
@@ -100,7 +100,7 @@ struct SignalTests {
         _ = try await next.deliveries(of: event, "delivered")
     }
 
-    @Test("stopped and continued by the terminal, it goes on")
+    @Test("stopped and continued by the terminal, it keeps working")
     func suspended() async throws {
         let receiver = try Receiver()
         defer { receiver.close() }

@@ -3,9 +3,9 @@ import HeraldTestSupport
 import Synchronization
 import Testing
 
-@Suite("Why did this arrive, and where did it not?", .serialized)
+@Suite("The story of an event", .serialized)
 struct StoryTests {
-    @Test("an event tells every delegate's state: pending, retrying, delivered, exhausted")
+    @Test("it contains every delegate's state: pending, retrying, delivered, exhausted")
     func states() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
@@ -44,7 +44,7 @@ struct StoryTests {
         _ = try await herald.deliveries(of: event, "delivered", "dropped", "delivered", "exhausted")
     }
 
-    @Test("a retry that a changed delegate does not want any more is dropped, and the story and the list say why")
+    @Test("a retry that a changed delegate no longer wants is dropped, and the story and the list say why")
     func unwanted() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { _ in .status(500) }
@@ -64,7 +64,7 @@ struct StoryTests {
         #expect(await receiver.requests(2).last?.header("herald-replay") == "true")
     }
 
-    @Test("an erased event is pending nowhere, although a paused delegate has not come by it")
+    @Test("an erased event is not pending, although a paused delegate has not reached it")
     func erased() async throws {
         let herald = try await HeraldProcess.start()
         let id = try await herald.register("http://127.0.0.1:9/").id
@@ -79,7 +79,7 @@ struct StoryTests {
         #expect(listed.data.map { $0["event"]?.string } == [other])
     }
 
-    @Test("at no moment is a delivery missing from the story, or its state at odds with its attempts")
+    @Test("at no moment is a delivery missing from the story, or its state inconsistent with its attempts")
     func consistency() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { $0.path == "/good" ? .status(200) : .status(500) }
@@ -151,7 +151,7 @@ struct StoryTests {
         #expect(try await herald.get(path + "?limit=3&cursor=\(cursor)").data.map { $0["attempt"]?.integer } == [1])
     }
 
-    @Test("why there was no answer is named")
+    @Test("the reason of a missing response is given")
     func failures() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
@@ -185,7 +185,7 @@ struct StoryTests {
         }
     }
 
-    @Test("a name is judged by its address when it is dialled, and the attempt names the rule")
+    @Test("a host name is checked by its address on each connection, and the attempt names the rule")
     func refusedAddress() async throws {
         let receiver = try Receiver()
         defer { receiver.close() }

@@ -9,7 +9,7 @@ import Testing
     "Live streams and an independent client", .serialized, .timeLimit(.minutes(5)),
     .enabled(if: getenv("HERALD_VENV") != nil))
 struct StreamClientTests {
-    @Test("it reads events and attempts live, and comes again when it was cut off and when the server was away")
+    @Test("it reads events and attempts live, and reconnects after a disconnection and a server restart")
     func listening() async throws {
         let receiver = try Receiver { _ in .status(204) }
         defer { receiver.close() }

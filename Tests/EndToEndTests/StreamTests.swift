@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The live stream", .serialized)
 struct StreamTests {
-    @Test("events come as they are posted, with what the log says of them, and only those that are asked for")
+    @Test("events appear as they are posted, with the same data as in the log, filtered by parameters")
     func live() async throws {
         let herald = try await HeraldProcess.start()
         try await herald.publish("order.paid")
@@ -40,7 +40,7 @@ struct StreamTests {
         #expect(try await RawHTTP.onThread { try listener.value.next() } == nil)
     }
 
-    @Test("who listens is listed among the delegates, as long as it listens")
+    @Test("a stream is listed among the delegates while it is open")
     func listed() async throws {
         let herald = try await HeraldProcess.start()
         let port = herald.port
@@ -60,7 +60,7 @@ struct StreamTests {
         #expect(try await herald.get("/v1/delegates/\(id)").status == 404)
     }
 
-    @Test("where it begins: earliest, a time, an id; an id that nobody knows is said")
+    @Test("it starts at earliest, a time or an id; an unknown id is reported")
     func beginnings() async throws {
         let herald = try await HeraldProcess.start()
         var ids: [String] = []
@@ -93,7 +93,7 @@ struct StreamTests {
         }
     }
 
-    @Test("what can't be meant is refused, and HEAD and OPTIONS know the address")
+    @Test("invalid parameters are refused, and HEAD and OPTIONS work")
     func refusals() async throws {
         let herald = try await HeraldProcess.start()
         for (query, status) in [
@@ -110,7 +110,7 @@ struct StreamTests {
     }
 
     @Test(
-        "clients that lose their connection, and a server that is killed: all comes once, in order, events and attempts",
+        "clients that lose their connection, and a killed server: everything arrives once, in order",
         .timeLimit(.minutes(5)))
     func reconnecting() async throws {
         let receiver = try Receiver { _ in .status(204) }
@@ -161,7 +161,9 @@ struct StreamTests {
     }
 
     /// 30 s are the bound of the server itself.
-    @Test("who does not read is cut off after 30 s, and misses nothing when it comes again", .timeLimit(.minutes(5)))
+    @Test(
+        "a client that does not read is disconnected after 30 s, and misses nothing when it returns",
+        .timeLimit(.minutes(5)))
     func slow() async throws {
         let receiver = try Receiver { _ in .status(204) }
         defer { receiver.close() }
@@ -219,7 +221,7 @@ struct StreamTests {
         return found.reversed()
     }
 
-    @Test("a long poll of the app state is answered by the next change, or when the time is up")
+    @Test("a long poll of the app state ends with the next change, or at its timeout")
     func longPoll() async throws {
         let herald = try await HeraldProcess.start()
         #expect(try await herald.get("/v1/app-state?wait=1&if_none_match=0").status == 200)

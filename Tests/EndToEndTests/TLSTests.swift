@@ -35,7 +35,7 @@ struct TLSTests {
                 + ["https://127.0.0.1:\(herald.port)\(path)"])
     }
 
-    @Test("events are posted, listened to and asked for as over http, by the commands too")
+    @Test("posting, listening and reading work as over http, also with the commands")
     func story() async throws {
         let herald = try await HeraldProcess.start(try show(authority))
         #expect(herald.log("listening").first?["address"]?.string == "https://127.0.0.1:\(herald.port)")
@@ -61,7 +61,7 @@ struct TLSTests {
         #expect(try await herald.stop() == .exited(0))
     }
 
-    @Test("HUP reads the certificate again; one that is broken changes nothing")
+    @Test("HUP reloads the certificate; an invalid one changes nothing")
     func reload() async throws {
         let herald = try await HeraldProcess.start(try show(authority))
         let second = try CertificateAuthority()
@@ -85,7 +85,7 @@ struct TLSTests {
         #expect(try await curl(herald, "/healthz", ca: secondFile).end == .exited(0))
     }
 
-    @Test("a key that others can read is told of")
+    @Test("a key that other users can read is reported")
     func readableKey() async throws {
         for (mode, word) in [(mode_t(0o640), "group"), (0o644, "everybody")] {
             let herald = try await HeraldProcess.start(try show(authority, mode: mode))
@@ -95,7 +95,7 @@ struct TLSTests {
         }
     }
 
-    @Test("what can't be served is said at the start")
+    @Test("invalid TLS settings are reported at the start")
     func refused() async throws {
         let data = folder.path + "/data"
         func start(_ arguments: [String]) async throws -> (end: ChildProcess.End, text: String) {
@@ -119,7 +119,7 @@ struct TLSTests {
         }
     }
 
-    @Test("a client certificate goes out, and no answer and no log ever shows its key")
+    @Test("a client certificate is used, and no response and no log contains its key")
     func clientCertificate() async throws {
         let clients = try CertificateAuthority()
         let receiver = try Receiver(tls: ReceiverTLS(authority, clientAuthority: clients))

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Versions: ETag, If-Match, If-None-Match", .serialized)
 struct VersionTests {
-    @Test("a change on an outdated version is a 412 and changes nothing")
+    @Test("a change with an outdated version gets 412 and changes nothing")
     func lostUpdate() async throws {
         let herald = try await HeraldProcess.start()
         let created = try await herald.register("http://127.0.0.1:9/")
@@ -29,7 +29,7 @@ struct VersionTests {
         #expect(try await herald.send("DELETE", path, nil, ["If-Match": second]).status == 204)
     }
 
-    @Test("a change that changes nothing keeps the version")
+    @Test("a change without effect keeps the version")
     func idleChange() async throws {
         let herald = try await HeraldProcess.start()
         let created = try await herald.register("http://127.0.0.1:9/", #""description": "same""#)
@@ -38,7 +38,7 @@ struct VersionTests {
         #expect(changed.string("updated_at") == created.string("updated_at"))
     }
 
-    @Test("a user's version changes with all that is shown; a logout keeps what is known of the user")
+    @Test("a user's version changes with everything that is returned; a logout keeps the known user")
     func authVersions() async throws {
         let herald = try await HeraldProcess.start()
         let path = "/v1/auth/42"
@@ -62,7 +62,7 @@ struct VersionTests {
         #expect(out["user"]?["name"]?.string == "Eve")
     }
 
-    @Test("what nobody has set yet can be set by one of two")
+    @Test("a value that was never set can be set by one of two clients")
     func firstAppState() async throws {
         let herald = try await HeraldProcess.start()
         let unknown = try #require(try await herald.get("/v1/app-state").header("etag"))
@@ -74,7 +74,7 @@ struct VersionTests {
         #expect(try await herald.get("/v1/app-state").integer("state") == 1)
     }
 
-    @Test("what the client has already is a 304 without a body")
+    @Test("a version that the client already has gets 304 without a body")
     func notModified() async throws {
         let herald = try await HeraldProcess.start()
         let created = try await herald.register("http://127.0.0.1:9/")
@@ -93,7 +93,7 @@ struct VersionTests {
         }
     }
 
-    @Test("two clients that set the app state from the same version: one wins")
+    @Test("of two clients that set the app state from the same version, one succeeds")
     func appState() async throws {
         let herald = try await HeraldProcess.start()
         let first = try await herald.send("PUT", "/v1/app-state", #"{"state": "one"}"#)

@@ -3,9 +3,9 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("A post that asks or waits", .serialized)
+@Suite("Waiting posts and dry runs", .serialized)
 struct WaitingPostTests {
-    @Test("Prefer: wait holds the answer until every delegate has been told once")
+    @Test("Prefer: wait delays the response until one attempt was made for every delegate")
     func waits() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { $0.path.hasPrefix("/bad") ? .status(500) : .status(204) }
@@ -27,7 +27,7 @@ struct WaitingPostTests {
         #expect(several.data.map { $0["deliveries"]?.count } == [4, 3])
     }
 
-    @Test("the same request again gets the first answer again, also while the first one waits")
+    @Test("the same request gets the first response again, also while the first one waits")
     func repeated() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
@@ -58,7 +58,7 @@ struct WaitingPostTests {
         #expect(try await next.post("/v1/events", body, headers).text == answers[0].text)
     }
 
-    @Test("when nobody has to be told, the answer comes at once")
+    @Test("without matching delegates, the response comes at once")
     func nobody() async throws {
         let herald = try await HeraldProcess.start()
         let answer = try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=60"])
@@ -66,7 +66,7 @@ struct WaitingPostTests {
         #expect(answer["deliveries"]?.count == 0)
     }
 
-    @Test("when the time is up, the answer is the usual one")
+    @Test("after the timeout, the response is the usual one")
     func timeIsUp() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
@@ -80,7 +80,7 @@ struct WaitingPostTests {
         #expect(answer.header("preference-applied") == nil)
     }
 
-    @Test("a refused post, and one that was posted before, are answered at once")
+    @Test("refused posts and duplicates get their response at once")
     func refused() async throws {
         let herald = try await HeraldProcess.start()
         let prefer = ["Prefer": "wait=60"]
@@ -92,7 +92,7 @@ struct WaitingPostTests {
         #expect(again["deliveries"] == nil)
     }
 
-    @Test("a dry run posts nothing, and says who would be told and what says no")
+    @Test("a dry run posts nothing, and returns which delegates match and why others do not")
     func dryRun() async throws {
         let herald = try await HeraldProcess.start()
         let told = try await herald.register("http://127.0.0.1:9/told").id
@@ -120,7 +120,7 @@ struct WaitingPostTests {
         #expect(try await herald.post("/v1/events?dry_run=yes", #"{"type": "a.b"}"#).errors == ["dry_run"])
     }
 
-    @Test("the publisher's trace comes with the callback, unless it is malformed")
+    @Test("the publisher's trace is sent with the callback, unless it is malformed")
     func trace() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver()

@@ -38,7 +38,7 @@ struct ExampleTests {
         try await herald.ended()
     }
 
-    @Test("say so when there is no Herald")
+    @Test("report when Herald is not running")
     func noHerald() async throws {
         // Port 9 is discard: nothing listens there.
         let (end, text) = try await ChildProcess.run(
@@ -47,7 +47,7 @@ struct ExampleTests {
         #expect(text.contains("Herald at http://127.0.0.1:9 can't be reached"))
     }
 
-    @Test("have the code that the article about Herald shows")
+    @Test("contain the code of the article about Herald")
     func article() throws {
         let article = try String(
             contentsOf: Self.root.appending(path: "Sources/Delegation/Delegation.docc/FromDelegateToWebhook.md"),

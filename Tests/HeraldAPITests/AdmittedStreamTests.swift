@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeraldAPI
 
-@Suite("Streams end with what let them in")
+@Suite("Streams end with their authorization")
 struct AdmittedStreamTests {
     private final class Output: AdmittedStreams.Output, StreamThread {
         private let isOver = Atomic(false)
@@ -68,7 +68,7 @@ struct AdmittedStreamTests {
         return output
     }
 
-    @Test("signing out ends the streams of that session, and those that are about to begin")
+    @Test("signing out ends the streams of that session, including those about to start")
     func signOut() async throws {
         defer { hub.stop(grace: 0) }
         let key = try await key()
@@ -81,7 +81,7 @@ struct AdmittedStreamTests {
         for output in streams { access.ended(output) }
     }
 
-    @Test("a link, its sessions and their streams end when the key that made it expires, and when it is revoked")
+    @Test("a link, its sessions and their streams end when the key that created it expires or is revoked")
     func links() async throws {
         defer { hub.stop(grace: 0) }
         let week: Int64 = 7 * 86_400_000
@@ -117,7 +117,7 @@ struct AdmittedStreamTests {
         #expect(principal(visitors[1].session) == nil && visitors[1].stream.hasEnded)
     }
 
-    @Test("a stream ends when its key expires, also by being replaced, or when its session does")
+    @Test("a stream ends when its key expires, also after a rotation, or when its session does")
     func expiry() async throws {
         defer { hub.stop(grace: 0) }
         let (brief, replaced, lasting) = (try await key(expiresIn: 60), try await key(), try await key())

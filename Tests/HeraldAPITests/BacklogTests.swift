@@ -36,7 +36,7 @@ struct BacklogTests {
         }
     }
 
-    @Test("what matches is counted, exactly up to 10,000 events, and estimated beyond", arguments: [64, 16_384])
+    @Test("matching events are counted exactly up to 10,000, and estimated beyond", arguments: [64, 16_384])
     func counting(tailEvents: Int) async throws {
         let store = MemoryStore()
         var configuration = Hub.Configuration()
@@ -65,7 +65,7 @@ struct BacklogTests {
         #expect(blind.isEstimate && (2_200...12_000).contains(blind.events))
     }
 
-    @Test("an event that is addressed to the delegate counts as far as its filter matches, and nobody else's counts")
+    @Test("an event addressed to the delegate counts if its filter matches; events addressed to others do not")
     func addressed() async throws {
         let store = MemoryStore()
         let hub = try Hub(store: store, onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
@@ -83,7 +83,7 @@ struct BacklogTests {
         #expect(try counter.count([(delegate(7), lane(1))])[7]?.events == 2)
     }
 
-    @Test("many delegates that are far behind share the work, and those that are least behind are counted first")
+    @Test("many delegates that are far behind share the work, and the least behind are counted first")
     func many() async throws {
         let store = MemoryStore()
         let hub = try Hub(store: store, onDurabilityLost: { _ in }, makeSender: { try MemorySender() })

@@ -7,7 +7,7 @@ import Testing
 
 @testable import HeraldAPI
 
-@Suite("What a client says of a webhook")
+@Suite("The settings of a webhook in a request")
 struct DelegateInputTests {
     private static let check = WebhookRules { CallbackRules(AddressGuard()).problems(of: &$0) }
 
@@ -46,7 +46,7 @@ struct DelegateInputTests {
         #expect(settings.filter?.text == Array(#"{"data":{"plan":["pro"]}}"#.utf8))
     }
 
-    @Test("what is asked of TLS is read, merged, and held against the URL")
+    @Test("TLS settings are read, merged, and validated with the URL")
     func tls() throws {
         let authority = try CertificateAuthority()
         let (one, two) = (try authority.makeIdentity(), try authority.makeIdentity())
@@ -105,7 +105,7 @@ struct DelegateInputTests {
     }
 
     @Test(
-        "what is beyond a limit is refused, and named",
+        "values beyond a limit are refused, and named",
         arguments: [
             #""format": "xml""#, #""ordering": "none ""#, #""rate_limit": 0"#, #""rate_limit": 0.009"#,
             #""rate_limit": 10000.1"#, #""rate_limit": "1""#, #""lease_seconds": 9"#, #""lease_seconds": 31536001"#,
@@ -119,7 +119,7 @@ struct DelegateInputTests {
         #expect(errors { _ = try register(member) } == ["/" + name])
     }
 
-    @Test("all that is wrong is said at once, a filter's clauses included")
+    @Test("all errors are reported at once, including a filter's clauses")
     func several() {
         let found = errors {
             _ = try register(
@@ -129,14 +129,14 @@ struct DelegateInputTests {
         #expect(found.contains { $0.hasPrefix("/filter/data/a") } && found.contains { $0.hasPrefix("/filter/data/b") })
     }
 
-    @Test("a place in the log is a word, a time or an event's id")
+    @Test("a position in the log is a word, a time or an event's id")
     func places() throws {
         #expect(try register(#""start": "earliest""#).start == .earliest)
         #expect(try register(#""start": "1970-01-01T00:00:01Z""#).start == .time(1000))
         #expect(try register(#""start": "evt_1""#).start == .event(id: "evt_1"))
     }
 
-    @Test("a secret tells its signature, and must agree with the one that is asked for")
+    @Test("a secret determines its signature, which must agree with the requested one")
     func secrets() throws {
         let hmac = #""secret": "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw""#
         let pair =
@@ -160,7 +160,7 @@ struct DelegateInputTests {
         return state
     }
 
-    @Test("what only a registration can say is refused by a patch, in words that say what to do")
+    @Test("a patch with fields of a registration is refused, and the error says what to do instead")
     func firstFields() throws {
         for field in DelegateInput.firstFields {
             let document = try JSONDocument(parsing: "{\"\(field)\": null}")
@@ -174,7 +174,7 @@ struct DelegateInputTests {
         }
     }
 
-    @Test("a lease that is patched begins anew, and ends without one")
+    @Test("a patched lease starts again, and ends without one")
     func lease() throws {
         let settings = WebhookSettings(url: "http://a/")
         #expect(try patched(settings, .active, #"{"lease_seconds": 60}"#).expiresAt == 61_000)

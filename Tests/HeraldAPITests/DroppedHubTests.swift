@@ -3,7 +3,7 @@ import HeraldSQLite
 import HeraldTestSupport
 import Testing
 
-@Suite("A hub that nobody stops", .timeLimit(.minutes(5)))
+@Suite("A hub that is not stopped", .timeLimit(.minutes(5)))
 struct DroppedHubTests {
     private func makeHub(_ folder: TemporaryFolder) throws -> Hub {
         try Hub(
@@ -11,7 +11,7 @@ struct DroppedHubTests {
             makeSender: { try MemorySender() })
     }
 
-    @Test("lets go of its folder when it is dropped, with all that was posted")
+    @Test("releases its folder when it is deallocated, with everything that was posted")
     func dropped() async throws {
         let folder = TemporaryFolder()
         for number in 1...3 {
@@ -25,7 +25,7 @@ struct DroppedHubTests {
         store.close()
     }
 
-    @Test("keeps its folder while it lives, and another one is told that it is this process")
+    @Test("keeps its folder while it lives, and a second hub gets an error that names this process")
     func kept() throws {
         let folder = TemporaryFolder()
         let hub = try makeHub(folder)

@@ -52,7 +52,7 @@ struct EmbeddingTests {
         await hub.stop(grace: .seconds(5))
     }
 
-    @Test("a sequence gives the events of the log in order, from disk and from memory, until the hub stops")
+    @Test("a sequence returns the events of the log in order, from disk and from memory, until the hub stops")
     func sequence() async throws {
         let first = try hub()
         // More than one page.
@@ -90,7 +90,7 @@ struct EmbeddingTests {
         await hub.stop(grace: .zero)
     }
 
-    @Test("an iteration that begins when the hub has stopped ends")
+    @Test("an iteration that starts after the hub stopped ends")
     func late() async throws {
         let hub = try hub()
         await hub.stop(grace: .zero)
@@ -98,7 +98,7 @@ struct EmbeddingTests {
         for try await _ in hub.events(after: 0) {}
     }
 
-    @Test("what is wrong is refused, with its name")
+    @Test("invalid values are refused by name")
     func refusals() async throws {
         var options = Hub.Options()
         options.allowedNetworks = ["10.0.0.0/8", "10.0.0.0/99"]
@@ -135,7 +135,7 @@ struct EmbeddingTests {
         await hub.stop(grace: .zero)
     }
 
-    @Test("an event keeps its id and its date, and one with a known id exists already")
+    @Test("an event keeps its id and its date; a known id is reported as existing")
     func identity() async throws {
         let hub = try hub()
         var event = try NewEvent("order.placed", data: ["when": Date(timeIntervalSince1970: 1)])
@@ -151,7 +151,7 @@ struct EmbeddingTests {
     }
 
     @Test(
-        "a package outside, whose other packages have targets of well-known names, builds with both products and runs")
+        "a package whose other packages have targets with common names builds with both products and runs")
     func outside() async throws {
         let package = Repository.root.appending(path: "Tests/Outside").path
         let scratch = Repository.root.appending(path: ".build/outside").path
@@ -166,7 +166,7 @@ struct EmbeddingTests {
     }
 }
 
-@Suite("The border of the library")
+@Suite("The public interface of the library")
 struct BorderTests {
     private struct Declaration {
         let file: String
@@ -192,7 +192,7 @@ struct BorderTests {
         }
     }
 
-    @Test("everything public is documented, and there is little of it")
+    @Test("every public declaration is documented, and there are few of them")
     func border() throws {
         let all = try Self.declarations(of: "Herald") + Self.declarations(of: "HeraldCore")
         for one in all where !one.isDocumented { Issue.record("\(one.file):\(one.line) has no documentation") }

@@ -4,7 +4,7 @@ import Testing
 /// What generators of clients trip over, each found with openapi-python-client or openapi-generator. That it is valid
 /// OpenAPI 3.0, which knows no `const`, no `type: "null"` and no list of types, is what script/lint checks.
 /// `EndToEndTests/GeneratedClientTests` use what they generate.
-@Suite("openapi.yaml is one that generators read")
+@Suite("openapi.yaml works with generators")
 struct GeneratorTests {
     private let specification: JSONDocument
     private let schemas: [(key: String, value: JSONValue)]
@@ -18,12 +18,12 @@ struct GeneratorTests {
         }
     }
 
-    @Test("it is OpenAPI 3.0, whose validator knows the words of no later version")
+    @Test("it is OpenAPI 3.0, without keywords of later versions")
     func version() {
         #expect(specification["openapi"]?.string?.hasPrefix("3.0.") == true)
     }
 
-    @Test("the schema of each body and answer has a name, or is a plain text")
+    @Test("the schema of each request and response body has a name, or is a plain text")
     func names() {
         var places: [(place: String, value: JSONValue?)] = []
         for (place, operation) in operations {
@@ -48,7 +48,7 @@ struct GeneratorTests {
         #expect(seen > 80)
     }
 
-    @Test("all answers of an operation that tell of success and have a body have the same schema")
+    @Test("all successful responses of an operation that have a body have the same schema")
     func answers() {
         for (place, operation) in operations {
             let schemas = members(operation["responses"]).filter { $0.key.hasPrefix("2") }.flatMap {
@@ -58,7 +58,7 @@ struct GeneratorTests {
         }
     }
 
-    @Test("a body of several types is no list in any of them")
+    @Test("a body of several types is never an array in one of them")
     func bodies() {
         for (place, operation) in operations {
             let types = members(operation["requestBody"]?["content"]).compactMap {
@@ -69,7 +69,7 @@ struct GeneratorTests {
         }
     }
 
-    @Test("objects with properties, and unions, have names; a default is no object, a null no entry of an enum")
+    @Test("objects with properties and unions have names; a default is not an object; null is not in an enum")
     func nesting() {
         var seen = 0
         for (name, schema) in schemas {
@@ -89,7 +89,7 @@ struct GeneratorTests {
         #expect(seen > 300)
     }
 
-    @Test("a parameter is a text, a number or a boolean, or one of a list of texts")
+    @Test("a parameter is a string, a number or a boolean, or an array of strings")
     func parameters() {
         let shared = specification["components"]?["parameters"]?.members.map(\.value) ?? []
         let own = operations.flatMap { elements($0.value["parameters"]) }
@@ -105,7 +105,7 @@ struct GeneratorTests {
         }
     }
 
-    @Test("the names that a generator makes of schemas and of enums' values are different ones")
+    @Test("the names that generators derive from schemas and enum values are unique")
     func constants() {
         let names = Set(schemas.map(\.key))
         for name in names { #expect(!names.contains("New" + name), "In Go, New\(name) makes a \(name)") }
@@ -121,7 +121,7 @@ struct GeneratorTests {
         #expect(values.count > 20)
     }
 
-    @Test("no operation has scopes in its security, which only OAuth has in OpenAPI 3.0")
+    @Test("no operation has scopes in its security, which OpenAPI 3.0 allows for OAuth only")
     func security() {
         for (place, operation) in operations {
             for scheme in elements(operation["security"]) {

@@ -3,10 +3,10 @@ import Testing
 
 @testable import HeraldAPI
 
-@Suite("Request headers that wish for something")
+@Suite("Optional request headers")
 struct HeaderTests {
     @Test(
-        "traces that are handed on",
+        "traces that are accepted",
         arguments: [
             "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
             "01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00-later",

@@ -8,7 +8,7 @@ struct NumberSealTests {
     private let seal = NumberSeal(ServerSecret(bytes: Array(0..<32)))
     private let other = AppKey(rawValue: 2)
 
-    @Test("a number comes back for its app and kind, and for no other")
+    @Test("a number can be decoded for its app and kind only")
     func back() {
         for number in [0, 1, 255, 256, 1 << 20, (1 << 48) - 1] as [Int64] {
             for open in [0, 1_760_000_000_123, (1 << 48) - 1] as [Int64] {
@@ -22,14 +22,14 @@ struct NumberSealTests {
         }
     }
 
-    @Test("the same number and secret give the same text, next week as well")
+    @Test("the same number and secret give the same text at any time")
     func stable() {
         #expect(
             NumberSeal(ServerSecret(bytes: Array(0..<32))).text(7, .event, of: .default)
                 == seal.text(7, .event, of: .default))
     }
 
-    @Test("neighbours have nothing in common, and a place looks different each time")
+    @Test("adjacent numbers have nothing in common, and a position looks different each time")
     func unlike() {
         let texts = (0..<1_000).map { seal.text($0, .event, of: .default) }
         #expect(Set(texts).count == 1_000)
@@ -40,7 +40,7 @@ struct NumberSealTests {
         #expect(Set((0..<100).map { _ in seal.place(5, .event, of: .default) }).count == 100)
     }
 
-    @Test("one changed character, and it is none")
+    @Test("with one changed character, the text is invalid")
     func forged() {
         let text = seal.text(123, .event, of: .default, open: 99)
         for index in text.indices {

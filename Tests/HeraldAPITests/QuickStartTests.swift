@@ -11,7 +11,7 @@ import Testing
 /// lines of an output may come in another order, since callbacks do.
 @Suite("The quick start of README.md", .enabled(if: Shell.herald != nil))
 struct QuickStartTests {
-    @Test("runs as it is written, and a second time with the steps of other pages", .timeLimit(.minutes(5)))
+    @Test("runs as written, and again with the steps of other pages", .timeLimit(.minutes(5)))
     func quickStart() async throws {
         let ports = [(8080, try freePort(8080)), (9000, try freePort(9000))]
         let quickStart = try Self.steps(of: ShellSection.quickStart, ports)
@@ -27,7 +27,7 @@ struct QuickStartTests {
         }
     }
 
-    @Test("what it waits for in vain is told, and the waiting ends", .timeLimit(.minutes(5)))
+    @Test("a condition that never becomes true is reported, and the waiting ends", .timeLimit(.minutes(5)))
     func failures() async throws {
         let loops = try Self.steps(of: ShellSection.quickStart + ShellSection.furtherSteps).map(\.script)
             .filter { $0.contains("until ") }

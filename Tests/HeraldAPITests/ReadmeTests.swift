@@ -4,9 +4,9 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("README.md and Documentation say what is so")
+@Suite("README.md and Documentation agree with the code")
 struct ReadmeTests {
-    @Test("the table of the configuration is the one that the help is made of")
+    @Test("the table of the configuration equals the one that the help is made from")
     func configuration() throws {
         // `herald help table` prints what belongs there.
         #expect(try table(of: "Documentation/reference/configuration.md") == Help.table)
@@ -19,7 +19,7 @@ struct ReadmeTests {
         #expect(try Repository.text("Tests/HeraldAPITests/EmbeddingExample.swift") == shown.text)
     }
 
-    @Test("the signature by openssl comes out as shown")
+    @Test("the openssl example prints the documented signature")
     func signature() async throws {
         let blocks = CodeBlock.all(in: try ShellSection.signature.text())
         let index = try #require(blocks.firstIndex { $0.language == "sh" })
@@ -28,7 +28,7 @@ struct ReadmeTests {
         #expect(answer.output == blocks[index + 1].text)
     }
 
-    @Test("the metrics are those that the server has")
+    @Test("the metrics table lists the metrics of the server")
     func metrics() async throws {
         let table = try table(of: "Documentation/reference/metrics.md")
         #expect(MetricsFixture.names(in: table) == (try await MetricsFixture.metrics()))
@@ -51,7 +51,7 @@ struct ReadmeTests {
         #expect(found == Set(ShellSection.quickStart + ShellSection.furtherSteps + [.signature]))
     }
 
-    @Test("every command of herald that is shown exists, with its flags")
+    @Test("every herald command that is shown exists, with its flags")
     func commands() throws {
         var count = 0
         for page in try Repository.pages() {
@@ -69,7 +69,7 @@ struct ReadmeTests {
         #expect(count >= 8)
     }
 
-    @Test("the version is the same in the program, the description of the API and the change log")
+    @Test("the version is the same in the program, the API description and the change log")
     func version() throws {
         let version = HeraldCommand.version
         #expect(try Repository.specification()["info"]?["version"]?.string == version)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldAPI
 
-@Suite("A secret is replaced")
+@Suite("Rotation of a secret")
 struct SecretRotationTests {
     private func state(_ secrets: DelegateSecret...) -> WebhookDelegate.State {
         WebhookDelegate.State(settings: WebhookSettings(url: "http://a/"), secrets: secrets)
@@ -20,7 +20,7 @@ struct SecretRotationTests {
         return state
     }
 
-    @Test("the old one goes on signing for the overlap, a day when nothing else is said")
+    @Test("the old secret signs during the overlap, by default a day")
     func overlap() throws {
         let old = state(DelegateSecret(secret(1)))
         let day = try rotated(old)
@@ -30,14 +30,14 @@ struct SecretRotationTests {
         #expect(try rotated(old, #"{"overlap_seconds": 60}"#).secrets[1].expiresAt == 61_000)
     }
 
-    @Test("without an overlap the old one stops at once")
+    @Test("without an overlap the old secret stops at once")
     func noOverlap() throws {
         let state = try rotated(state(DelegateSecret(secret(1))), #"{"overlap_seconds": 0}"#)
         #expect(state.secrets.count == 1)
         #expect(state.secrets[0].secret != secret(1))
     }
 
-    @Test("expired ones are dropped, those that expire later keep their end")
+    @Test("expired secrets are dropped, and later expirations stay")
     func expiry() throws {
         let old = state(
             DelegateSecret(secret(3)), DelegateSecret(secret(2), expiresAt: 5_000),
@@ -58,7 +58,7 @@ struct SecretRotationTests {
         #expect(try rotated(full, now: 9_000).secrets.count == 2)
     }
 
-    @Test("the signature stays, unless another one is asked for")
+    @Test("the kind of signature stays, unless another one is requested")
     func signature() throws {
         #expect(try rotated(state(DelegateSecret(secret(1)))).secrets[0].secret.scheme == .v1)
         let asymmetric = try rotated(state(DelegateSecret(secret(1))), #"{"signature": "v1a"}"#)
@@ -66,7 +66,7 @@ struct SecretRotationTests {
         #expect(try rotated(asymmetric).secrets.map(\.secret.scheme) == [.v1a, .v1a, .v1])
     }
 
-    @Test("an own secret that is there already becomes the only one of its kind")
+    @Test("an existing secret of the client becomes the only one of its kind")
     func same() throws {
         let text = #"{"secret": "\#(secret(1).text)"}"#
         #expect(try rotated(state(DelegateSecret(secret(1))), text).secrets == [DelegateSecret(secret(1))])

@@ -8,13 +8,13 @@ import Testing
 @testable import HeraldAPI
 @testable import HeraldCLI
 
-@Suite("openapi.yaml says what the server does")
+@Suite("openapi.yaml describes the server")
 struct SpecificationTests {
     private let specification: JSONDocument
 
     init() throws { specification = try Repository.specification() }
 
-    @Test("the specification and the routes are the same, in both directions")
+    @Test("the operations equal the routes, in both directions")
     func routes() throws {
         let hub = try Hub(store: MemoryStore(), onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
         let served = Set(HeraldService(hub: hub).table.routes.map { "\($0.method.rawValue) \($0.template)" })
@@ -30,7 +30,7 @@ struct SpecificationTests {
         #expect(served.subtracting(described) == [], "served, but not described")
     }
 
-    @Test("the scopes that operations need are those of the routes")
+    @Test("the scopes of operations equal those of the routes")
     func scopes() throws {
         let hub = try Hub(store: MemoryStore(), onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
         defer { hub.stop(grace: 0) }
@@ -49,7 +49,7 @@ struct SpecificationTests {
         #expect(listed.elements.compactMap(\.string) == Scope.allCases.map(\.rawValue))
     }
 
-    @Test("every operation has a name of its own, a tag, an example, and says what it can't do")
+    @Test("every operation has a unique name, a tag, an example, and its error responses")
     func operations() throws {
         var names: Set<String> = []
         for (path, item) in try #require(specification["paths"]).members {
@@ -70,7 +70,7 @@ struct SpecificationTests {
         }
     }
 
-    @Test("every example of a post is one that the server takes")
+    @Test("every example of a post is accepted")
     func events() throws {
         let hub = try Hub(store: MemoryStore(), onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
         defer { hub.stop(grace: 0) }
@@ -87,7 +87,7 @@ struct SpecificationTests {
         }
     }
 
-    @Test("every example of a registration or a change of a delegate is one that the server takes")
+    @Test("every example of a registration or a change of a delegate is accepted")
     func delegates() throws {
         let check = WebhookRules { CallbackRules(AddressGuard()).problems(of: &$0) }
         let registrations = try examples(of: "/v1/delegates", "post")
@@ -104,7 +104,7 @@ struct SpecificationTests {
         }
     }
 
-    @Test("every example of an action, or of the description of an event type, is one that the server takes")
+    @Test("every example of an action or an event type is accepted")
     func actions() throws {
         for (name, example) in try examples(of: "/v1/delegates/{id}/secret/rotate", "post") {
             let document = try JSONDocument(parsing: example.bytes)
@@ -145,7 +145,7 @@ struct SpecificationTests {
         }
     }
 
-    @Test("the words that a field takes are those of the code")
+    @Test("the enum values of a field equal those of the code")
     func words() throws {
         let schemas = try #require(specification["components"]?["schemas"])
         func listed(_ schema: JSONValue?) -> [String] { schema?["enum"]?.elements.compactMap(\.string) ?? [] }
@@ -159,7 +159,7 @@ struct SpecificationTests {
         #expect(listed(schemas["Check"]) == EventTypeRecord.Check.allCases.map(\.rawValue))
     }
 
-    @Test("the fields of a delegate are those that the server reads")
+    @Test("the fields of a delegate equal those that the server reads")
     func fields() throws {
         let schemas = try #require(specification["components"]?["schemas"])
         let settings = try #require(schemas["DelegateSettings"]?["properties"]).members.map(\.key)
@@ -171,7 +171,7 @@ struct SpecificationTests {
         #expect(Set(patch) == Set(DelegateInput.patchFields))
     }
 
-    @Test("the problems are those of the code")
+    @Test("the problems equal those of the code")
     func problems() throws {
         let problem = try #require(specification["components"]?["schemas"]?["Problem"])
         let listed = try #require(problem["properties"]?["type"]?["x-extensible-enum"]).elements.compactMap(\.string)

@@ -20,7 +20,8 @@ struct WrongKeysTests {
         PeerAddress(high: 0, low: 0xffff_0000_0000 | UInt64(number))
     }
 
-    @Test("ten of an address in a minute are answered at once, the others late; each minute begins anew")
+    @Test(
+        "ten wrong keys per address and minute get their response at once, further ones late; each minute starts again")
     func patience() {
         let keys = WrongKeys()
         for minute in 0..<3 {
@@ -33,7 +34,7 @@ struct WrongKeysTests {
         #expect(keys.count == 48)
     }
 
-    @Test("an address is reported once a minute, with all that came since the report before")
+    @Test("an address is reported once a minute, with the number since the previous report")
     func reports() {
         let reports = Reports()
         let keys = WrongKeys(report: reports.add)
@@ -46,14 +47,14 @@ struct WrongKeysTests {
         #expect(reports.texts.dropFirst(3) == ["0.0.0.1 10"])
     }
 
-    @Test("an IPv6 subscriber is one address, whatever the rest of it")
+    @Test("an IPv6 /64 network counts as one address")
     func subscriber() {
         let keys = WrongKeys()
         let holds = (1...11).map { keys.note(PeerAddress(high: 0x2a00_1450_0000_0001, low: $0), now: 1) }
         #expect(holds == Array(repeating: 0, count: 10) + [1_000])
     }
 
-    @Test("past 4,096 addresses all others are one, until those of a minute ago make room")
+    @Test("beyond 4,096 addresses all others count as one, until old ones are removed")
     func bounded() {
         let reports = Reports()
         let keys = WrongKeys(report: reports.add)

@@ -13,7 +13,7 @@ import Testing
         #expect(Base64.decodeURLSafe(Base64.encodeURLSafe(Array(plain.utf8))) == Array(plain.utf8))
     }
 
-    @Test("all bytes survive base 64, for URLs too")
+    @Test("all bytes survive base 64, also for URLs")
     func base64RoundTrip() {
         let bytes = (0...255).map { UInt8($0) } + [255, 254]
         #expect(Base64.decode(Base64.encode(bytes)) == bytes)

@@ -9,7 +9,7 @@ import Testing
             hex(SHA256.hash(Array("abc".utf8))) == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
     }
 
-    @Test("HMAC agrees with RFC 4231, and a key serves again and again")
+    @Test("HMAC agrees with RFC 4231, and a key can be reused")
     func hmac() throws {
         let hmac = try HMACSHA256(key: Array("Jefe".utf8))
         for _ in 0..<3 {

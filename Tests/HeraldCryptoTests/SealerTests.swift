@@ -4,7 +4,7 @@ import Testing
 @Suite struct SealerTests {
     private let key = [UInt8](0..<32)
 
-    @Test("what was sealed opens again, and only in its context", arguments: [0, 1, 24, 64, 10_000])
+    @Test("sealed values open again, only in their context", arguments: [0, 1, 24, 64, 10_000])
     func roundTrip(_ count: Int) throws {
         let sealer = Sealer(try MasterKey(bytes: key))
         let secret = try randomBytes(count)
@@ -23,7 +23,7 @@ import Testing
         #expect(try sealer.seal([1, 2, 3], context: "a") != sealer.seal([1, 2, 3], context: "a"))
     }
 
-    @Test("another key says so, and is named")
+    @Test("a wrong key is reported by name")
     func otherKey() throws {
         let one = try MasterKey(bytes: key)
         let two = try MasterKey(bytes: key.reversed())
@@ -33,7 +33,7 @@ import Testing
         #expect(one.id != two.id)
     }
 
-    @Test("a changed byte is noticed, wherever it is")
+    @Test("every changed byte is detected")
     func damage() throws {
         let sealer = Sealer(try MasterKey(bytes: key))
         let sealed = try sealer.seal(Array("a secret".utf8), context: "a")
@@ -61,7 +61,7 @@ import Testing
         #expect(try MasterKey(text: text) == MasterKey(bytes: bytes))
     }
 
-    @Test("any other master key is refused with a reason that doesn't repeat it, and none prints")
+    @Test("any other master key is refused with a reason that does not repeat it, and keys are never printed")
     func keyErrors() throws {
         #expect(throws: MasterKeyError.notBase64) { try MasterKey(text: "correct horse battery staple") }
         #expect(throws: MasterKeyError.wrongLength(0)) { try MasterKey(text: "") }
@@ -71,7 +71,7 @@ import Testing
         #expect(!String(reflecting: Sealer(key)).contains("bytes"))
     }
 
-    @Test("equality in constant time is equality")
+    @Test("constant-time equality is equality")
     func equality() {
         #expect(isEqualInConstantTime([], []))
         #expect(isEqualInConstantTime([1, 2], [1, 2]))

@@ -4,9 +4,9 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("Answers at once, later, twice and never")
+@Suite("Responses at once, later, twice and never")
 struct AnswerTests {
-    @Test("a request is answered later, and its connection goes on")
+    @Test("a request gets its response later, and its connection stays open")
     func later() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -19,7 +19,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("what was put off to the end of a round is done without another request")
+    @Test("work deferred to the end of a round is done without another request")
     func round() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -33,7 +33,7 @@ struct AnswerTests {
 
     /// At first the library asks for the answer; then the connection is suspended, and must be resumed.
     @Test(
-        "an answer comes however long its request has waited, and what stands behind it is not lost",
+        "a response arrives however long its request has waited, and pipelined requests are not lost",
         arguments: [0, 50])
     func patience(rounds: Int) async throws {
         try await Fixture.run { fixture in
@@ -52,7 +52,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("an answer from another thread arrives, whoever is faster", arguments: [1, 2])
+    @Test("a response from another thread arrives in any timing", arguments: [1, 2])
     func race(loops: Int) async throws {
         try await Fixture.run(with(\.loops, loops)) { fixture in
             let clients = try (0..<8).map { _ in try fixture.client() }
@@ -64,7 +64,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("only the first answer counts, also for the next request")
+    @Test("only the first response counts, also for the next request")
     func twice() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -81,7 +81,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("a responder let go without an answer answers 500, at once or later")
+    @Test("a responder released without a response sends 500, at once or later")
     func dropped() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -93,7 +93,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("a waiting request whose client has gone is let go of when it is answered")
+    @Test("a waiting request whose client has disconnected is released with its response")
     func clientGone() async throws {
         try await Fixture.run { fixture in
             let gone = try fixture.client()
@@ -110,7 +110,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("a request that the application forgets gets 503 in the end, and a late answer is ignored")
+    @Test("a request without a response gets 503 in the end, and a late response is ignored")
     func forgotten() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -124,7 +124,7 @@ struct AnswerTests {
         }
     }
 
-    @Test("answers are counted by class")
+    @Test("responses are counted by class")
     func counted() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("What HTTP promises on a connection")
+@Suite("HTTP on a connection")
 struct ConversationTests {
     @Test("a connection is kept for the next request")
     func keepAlive() async throws {
@@ -19,7 +19,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("three pipelined GETs get three answers in order")
+    @Test("three pipelined GETs get three responses in order")
     func pipelining() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -28,7 +28,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("a pipelined GET behind a POST is a request of its own, also when the POST waits")
+    @Test("a pipelined GET after a POST is a separate request, also when the POST waits")
     func pipelinedPost() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -40,7 +40,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("a GET with a body is read to the body's end")
+    @Test("the body of a GET is read to its end")
     func getWithBody() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -51,7 +51,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("HEAD is handled like GET and answered without the body, with its length")
+    @Test("HEAD is handled like GET, without a body but with its length")
     func head() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -63,7 +63,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("a client that expects 100-continue gets it, then the answer")
+    @Test("a client that expects 100-continue gets it, then the response")
     func expectContinue() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -74,7 +74,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("a refused request with Expect is answered without 100, and closed")
+    @Test("a refused request with Expect gets its response without 100, and is closed")
     func expectRefused() async throws {
         try await Fixture.run { fixture in
             let large = try fixture.client()
@@ -89,7 +89,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("a request refused by its head keeps the connection if there is no body")
+    @Test("a request refused by its headers keeps the connection if there is no body")
     func refusedWithoutBody() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -99,7 +99,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("what follows a refused body is never taken for a request", arguments: ["POST", "PUT", "PATCH", "DELETE"])
+    @Test("bytes after a refused body are never parsed as a request", arguments: ["POST", "PUT", "PATCH", "DELETE"])
     func refusedBody(method: String) async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -127,7 +127,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("HTTP/1.0 is answered, with or without Host, and closed")
+    @Test("HTTP/1.0 gets a response, with or without Host, and is closed")
     func http10() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -137,7 +137,7 @@ struct ConversationTests {
         }
     }
 
-    @Test("path and query arrive as sent, headers in any case")
+    @Test("path and query arrive as sent, header names in any case")
     func target() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()

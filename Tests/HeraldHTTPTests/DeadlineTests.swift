@@ -6,7 +6,7 @@ import Testing
 @Suite("Slow clients, on a clock that the test moves")
 struct DeadlineTests {
     @Test(
-        "a request that drips is cut off at its deadline, however often it sends",
+        "a slow request is disconnected at its deadline, however often it sends",
         arguments: [
             ("", "GET /x HTTP"),
             ("GET /x HTTP/1.1\r\nHost: a\r\n", "X: 1\r\nY: 2"),
@@ -50,7 +50,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test("an idle connection ends at its timeout, also if it drips a request line")
+    @Test("an idle connection ends at its timeout, even if it sends a request line slowly")
     func idle() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -65,7 +65,7 @@ struct DeadlineTests {
         }
     }
 
-    @Test("a client that doesn't read its answer is cut off")
+    @Test("a client that does not read its response is disconnected")
     func slowReader() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("The rules for heads, without a socket")
+@Suite("The rules for header sections, without a socket")
 struct HeadRulesTests {
     /// The verdict on a head that is right but for what is given.
     private static func verdict(
@@ -33,7 +33,7 @@ struct HeadRulesTests {
         }
     }
 
-    @Test("a good head is read")
+    @Test("a valid header section is parsed")
     func good() throws {
         let head = try Self.verdict(
             "POST", "/a/b?c=d?e",
@@ -50,7 +50,7 @@ struct HeadRulesTests {
         #expect(head.fields.map(\.name) == ["host", "content-length", "x-empty", "x-name", "x-name"])
     }
 
-    @Test("all known methods are told apart", arguments: RequestMethod.allCases)
+    @Test("all known methods are recognized", arguments: RequestMethod.allCases)
     func methods(method: RequestMethod) throws {
         #expect(try Self.verdict(method.rawValue).method == method)
     }
@@ -110,7 +110,7 @@ struct HeadRulesTests {
     }
 
     @Test(
-        "hosts that are not ours or not hosts",
+        "foreign and invalid hosts",
         arguments: [
             ("", RequestFailure.malformed(.host)), ("a b", .malformed(.host)), ("a/b", .malformed(.host)),
             ("localhost:1:2", .malformed(.host)), ("localhost,evil", .malformed(.host)),
@@ -123,12 +123,13 @@ struct HeadRulesTests {
     }
 
     @Test(
-        "hosts that are ours", arguments: ["localhost", "LocalHost", "localhost:1", "localhost:", "[::1]", "[::1]:80"])
+        "hosts that are served",
+        arguments: ["localhost", "LocalHost", "localhost:1", "localhost:", "[::1]", "[::1]:80"])
     func ours(host: String) throws {
         _ = try Self.verdict(host: host)
     }
 
-    @Test("Host may be missing in HTTP/1.0 only, and encodings may not be there")
+    @Test("Host may be missing in HTTP/1.0 only, and transfer encodings are forbidden there")
     func http10() throws {
         #expect(try Self.verdict("GET", "/x", "HTTP/1.0", host: nil).version == .http10)
         #expect(throws: RequestFailure.malformed(.host)) { try Self.verdict(host: nil) }
@@ -137,7 +138,7 @@ struct HeadRulesTests {
         }
     }
 
-    @Test("any byte in a name or a value is judged as RFC 9110 says")
+    @Test("every byte in a name or a value is accepted or refused according to RFC 9110")
     func bytes() {
         let token = Set("!#$%&'*+-.^_`|~0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz".utf8)
         for byte in UInt8.min...UInt8.max {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("Answers that are held back, on a clock that the test moves", .timeLimit(.minutes(5)))
+@Suite("Delayed responses, on a clock that the test moves", .timeLimit(.minutes(5)))
 struct HoldTests {
     private static let requests = [
         get("/late"), get("/late-answer"), post("/late-answer", "body"),
@@ -12,7 +12,7 @@ struct HoldTests {
         "POST /late HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n",
     ]
 
-    @Test("they come at their time and end the connection, and nobody else waits", arguments: requests)
+    @Test("they are sent at their time and end the connection, and no other client waits", arguments: requests)
     func inTime(_ request: String) async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -30,7 +30,7 @@ struct HoldTests {
         }
     }
 
-    @Test("a stop gives them out at once", arguments: requests)
+    @Test("a stop sends them at once", arguments: requests)
     func stop(_ request: String) async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -41,7 +41,7 @@ struct HoldTests {
         }
     }
 
-    @Test("who leaves meanwhile leaves nothing behind")
+    @Test("a client that disconnects meanwhile leaves nothing behind")
     func leaving() async throws {
         try await Fixture.run { fixture in
             for request in Self.requests {

@@ -3,9 +3,9 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("What is bounded")
+@Suite("Limits")
 struct LimitTests {
-    @Test("a body that announces too much gets 413 before it is sent, and the connection closes")
+    @Test("a body that is declared too large gets 413 before it is sent, and the connection closes")
     func announcedTooLarge() async throws {
         try await Fixture.run(with(\.maxBodyBytes, 100)) { fixture in
             let client = try fixture.client()
@@ -18,7 +18,7 @@ struct LimitTests {
         }
     }
 
-    @Test("a client that sends a whole large body still reads its 413")
+    @Test("a client that sends a whole large body can still read its 413")
     func largeBodySent() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -40,7 +40,7 @@ struct LimitTests {
         }
     }
 
-    @Test("a chunked body without end is cut off")
+    @Test("an endless chunked body is cut off")
     func endlessBody() async throws {
         try await Fixture.run(with(\.maxBodyBytes, 100)) { fixture in
             let client = try fixture.client()
@@ -64,7 +64,7 @@ struct LimitTests {
         }
     }
 
-    @Test("a head that is too large is refused, one that is nearly so is not")
+    @Test("a header section that is too large is refused, one just below the limit is not")
     func headSize() async throws {
         try await Fixture.run { fixture in
             let fields = try fixture.client()
@@ -92,7 +92,7 @@ struct LimitTests {
         }
     }
 
-    @Test("an address has only so many connections, and gets its place back")
+    @Test("the connections of an address are limited, and a closed one frees its place")
     func perAddress() async throws {
         try await Fixture.run(with(\.maxConnectionsPerAddress, 2)) { fixture in
             let first = try fixture.client()
@@ -112,7 +112,7 @@ struct LimitTests {
         }
     }
 
-    @Test("past the limit of connections a new one waits while all others are being answered")
+    @Test("beyond the limit of connections a new one waits while all others are in use")
     func inTotal() async throws {
         try await Fixture.run(with(\.maxConnections, 2)) { fixture in
             let held = [try fixture.client(), try fixture.client()]
@@ -129,7 +129,7 @@ struct LimitTests {
         }
     }
 
-    @Test("when all places are taken, connections that are idle or hold back a request make room for one that asks")
+    @Test("when all places are taken, idle or incomplete connections are closed for one with a request")
     func room() async throws {
         try await Fixture.run(with(\.maxConnections, 64)) { fixture in
             for start in [
@@ -155,7 +155,7 @@ struct LimitTests {
         }
     }
 
-    @Test("a request that came together with the end of its connection is answered, and the connection closed")
+    @Test("a request that arrives together with the end of its connection gets a response, and the connection closes")
     func requestWithEnd() async throws {
         try await Fixture.run(with(\.maxConnectionsPerAddress, 200)) { fixture in
             var clients: [RawHTTPClient] = []
@@ -169,7 +169,7 @@ struct LimitTests {
         }
     }
 
-    @Test("so is a later request of a connection, within a second of its answer")
+    @Test("so does a later request of a connection, within a second of its response")
     func laterRequestWithEnd() async throws {
         try await Fixture.run { fixture in
             let client = try RawHTTPClient(port: fixture.server.port, timeoutSeconds: 20)
@@ -186,7 +186,7 @@ struct LimitTests {
         }
     }
 
-    @Test("a head of any size up to the limit and past it gets an answer")
+    @Test("a header section of any size up to the limit and beyond gets a response")
     func everyHeadSize() async throws {
         try await Fixture.run { fixture in
             var statuses: Set<Int> = []
@@ -201,7 +201,7 @@ struct LimitTests {
         }
     }
 
-    @Test("neither many cookies nor a query of many items take the memory that the answer needs")
+    @Test("neither many cookies nor many query items use up the memory for the response")
     func items() async throws {
         try await Fixture.run { fixture in
             for count in stride(from: 10, to: 2000, by: 97) {
@@ -216,7 +216,7 @@ struct LimitTests {
         }
     }
 
-    @Test("past the limit of waiting requests one that may wait gets 503 with Retry-After, another is served")
+    @Test("beyond the limit of waiting requests one that may wait gets 503 with Retry-After, another is served")
     func waiting() async throws {
         try await Fixture.run(with(\.maxWaiting, 1)) { fixture in
             let first = try fixture.client()

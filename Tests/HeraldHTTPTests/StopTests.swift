@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Starting and stopping")
 struct StopTests {
-    @Test("after stopAccepting nobody can connect, and what was connected is answered, then closed")
+    @Test("after stopAccepting no client can connect, and open connections get their response and are closed")
     func stopAccepting() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -24,7 +24,7 @@ struct StopTests {
         }
     }
 
-    @Test("stop answers what waits with 503 and closes everything", arguments: [1, 3])
+    @Test("stop responds to waiting requests with 503 and closes everything", arguments: [1, 3])
     func stop(loops: Int) async throws {
         try await Fixture.run(with(\.loops, loops)) { fixture in
             let clients = try (0..<10).map { _ in try fixture.client() }
@@ -45,7 +45,7 @@ struct StopTests {
         }
     }
 
-    @Test("stop under load neither hangs nor crashes, and no connection stays", arguments: [1, 2])
+    @Test("stop under load neither hangs nor crashes, and no connection remains", arguments: [1, 2])
     func stopUnderLoad(loops: Int) async throws {
         try await RawHTTP.onThread {
             for _ in 0..<5 {
@@ -98,7 +98,7 @@ struct StopTests {
         }
     }
 
-    @Test("addresses of both families can be listened on", arguments: ["127.0.0.1", "::1", "[::1]", "0.0.0.0", "[::]"])
+    @Test("addresses of both families can be used", arguments: ["127.0.0.1", "::1", "[::1]", "0.0.0.0", "[::]"])
     func hosts(host: String) async throws {
         try await Fixture.run(with(\.host, host)) { fixture in
             #expect(fixture.server.port > 0)
@@ -109,7 +109,7 @@ struct StopTests {
         }
     }
 
-    @Test("nonsense in the configuration is refused")
+    @Test("an invalid configuration is refused")
     func configuration() {
         #expect(throws: HTTPServerError.self) { try Fixture { $0.loops = 0 } }
         #expect(throws: HTTPServerError.self) { try Fixture { $0.maxHeadBytes = 100_000 } }

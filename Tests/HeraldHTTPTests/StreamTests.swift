@@ -30,7 +30,7 @@ final class StreamRecorder: ResponseStreamDelegate {
     }
 }
 
-@Suite("Answers that go on")
+@Suite("Streaming responses")
 struct StreamTests {
     /// - Returns: the head of the answer.
     private static func open(_ fixture: Fixture, _ client: RawHTTPClient) throws -> String? {
@@ -41,7 +41,7 @@ struct StreamTests {
         return head
     }
 
-    @Test("what is written arrives piece by piece, and the end of the stream is the end of the connection")
+    @Test("data arrives piece by piece, and the end of the stream ends the connection")
     func pieces() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -58,7 +58,7 @@ struct StreamTests {
         }
     }
 
-    @Test("a stream is no connection of the library any more, but one of its address")
+    @Test("a stream is no longer a connection of the library, but still counts for its address")
     func counts() async throws {
         try await Fixture.run(with(\.maxConnectionsPerAddress, 1)) { fixture in
             func isServed() throws -> Bool {
@@ -78,7 +78,7 @@ struct StreamTests {
         }
     }
 
-    @Test("a client that leaves is noticed, whichever way it leaves, and its place is free again")
+    @Test("a client that disconnects in any way is noticed, and its place is free again")
     func leaving() async throws {
         try await Fixture.run(with(\.maxStreams, 1)) { fixture in
             let ways: [(RawHTTPClient) -> Void] = [{ $0.reset() }, { _ = shutdown($0.descriptor, Int32(SHUT_WR)) }]
@@ -92,7 +92,7 @@ struct StreamTests {
         }
     }
 
-    @Test("past the limit a request is still answered otherwise")
+    @Test("beyond the limit of streams other requests get responses")
     func limit() async throws {
         try await Fixture.run(with(\.maxStreams, 1)) { fixture in
             let first = try fixture.client()
@@ -103,7 +103,7 @@ struct StreamTests {
         }
     }
 
-    @Test("nothing was written for a while: a heartbeat")
+    @Test("without data a heartbeat is sent")
     func heartbeat() async throws {
         try await Fixture.run { fixture in
             let client = try fixture.client()
@@ -115,7 +115,7 @@ struct StreamTests {
         }
     }
 
-    @Test("who does not read is cut off, who reads late gets everything")
+    @Test("a client that does not read is disconnected, a client that reads late gets everything")
     func slowness() async throws {
         try await Fixture.run { fixture in
             let large = [UInt8](repeating: 120, count: 16_000_000)

@@ -9,7 +9,7 @@ struct StrictnessTests {
         configuration.allowedHosts = ["Localhost", "::1"]
     }
 
-    @Test("each request gets its verdict, and nothing is taken for a second one", arguments: StrictnessCase.all)
+    @Test("each request gets its status, and nothing is parsed as a second one", arguments: StrictnessCase.all)
     func verdict(of request: StrictnessCase) async throws {
         try await Fixture.run(Self.allow) { fixture in
             let wanted = request.wanted + (request.staysOpen ? [200] : [])
@@ -19,7 +19,7 @@ struct StrictnessTests {
         }
     }
 
-    @Test("a request cut in two at any byte gets the same verdict", arguments: StrictnessCase.all)
+    @Test("a request split in two at any byte gets the same status", arguments: StrictnessCase.all)
     func cut(_ request: StrictnessCase) async throws {
         try await Fixture.run(Self.allow) { fixture in
             let wanted = request.wanted + (request.staysOpen ? [200] : [])

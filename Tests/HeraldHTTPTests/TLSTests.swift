@@ -42,7 +42,7 @@ struct TLSTests {
         return result.end == .exited(0) ? result.text : "\(result.end): \(result.text)"
     }
 
-    @Test("is answered as ever, by TLS 1.2 and 1.3 and no older one")
+    @Test("requests work as without it, with TLS 1.2 and 1.3 and nothing older")
     func versions() async throws {
         let fixture = try fixture()
         #expect(try await curl(fixture, "--tls-max", "1.2", "/a") == "/a")
@@ -59,7 +59,7 @@ struct TLSTests {
     }
 
     @Test(
-        "of TLS 1.2 there is forward secrecy and authenticated encryption, and nothing else",
+        "with TLS 1.2 there is forward secrecy and authenticated encryption only",
         arguments: [
             ("ECDHE-ECDSA-AES128-GCM-SHA256", true), ("ECDHE-ECDSA-AES256-GCM-SHA384", true),
             ("ECDHE-ECDSA-CHACHA20-POLY1305", true), ("ECDHE-ECDSA-AES128-SHA", false),
@@ -71,7 +71,7 @@ struct TLSTests {
     }
 
     @Test(
-        "with a key for RSA, no key exchange by RSA or finite fields, and no CBC",
+        "with an RSA key there is no RSA or finite-field key exchange, and no CBC",
         .enabled(if: ChildProcess.exists("openssl")))
     func suitesOfRSA() async throws {
         let (key, certificate) = (folder.path + "/rsa.key", folder.path + "/rsa.pem")
@@ -104,7 +104,7 @@ struct TLSTests {
         ).text
     }
 
-    @Test("every answer tells browsers to stay with https, when it is to")
+    @Test("every response has Strict-Transport-Security, if configured")
     func strictTransport() async throws {
         let fixture = try fixture { $0.strictTransportSeconds = 60 }
         for path in ["/a", "/refused", "/hold"] {
@@ -124,7 +124,7 @@ struct TLSTests {
         #expect(answer.end == .exited(0) && !answer.text.contains("Strict-Transport"))
     }
 
-    @Test("a body of many records goes both ways")
+    @Test("a body of many records works in both directions")
     func large() async throws {
         let fixture = try fixture()
         let body = String(repeating: "0123456789abcde\n", count: 16_000)
@@ -136,7 +136,7 @@ struct TLSTests {
         #expect(size == "32000000")
     }
 
-    @Test("what speaks no TLS is closed, and so is who never finishes the handshake")
+    @Test("a connection without TLS is closed, and so is one that never finishes the handshake")
     func noHandshake() async throws {
         try await RawHTTP.onThread { [self] in
             let fixture = try fixture()
@@ -154,7 +154,7 @@ struct TLSTests {
         }
     }
 
-    @Test("a malformed request gets one answer, which is ours, and the end of the session")
+    @Test("a malformed request gets one response, in Herald's format, and the session ends")
     func malformed() async throws {
         let fixture = try fixture()
         for (field, status) in [("Content-Length: x", 400), ("X: \(String(repeating: "x", count: 40_000))", 431)] {
@@ -165,7 +165,7 @@ struct TLSTests {
         }
     }
 
-    @Test("another certificate is for new connections; those that are open go on with theirs")
+    @Test("a new certificate is used for new connections; open ones keep theirs")
     func replaced() async throws {
         let fixture = try fixture()
         let second = try CertificateAuthority()
@@ -182,7 +182,7 @@ struct TLSTests {
         #expect(held.lines == ["held1", "/next0"])
     }
 
-    @Test("what is no certificate, no key or another's key is said so")
+    @Test("an invalid certificate or key, and a key of another certificate, are reported")
     func wrong() throws {
         let one = try authority.makeIdentity()
         let two = try authority.makeIdentity()
@@ -213,7 +213,7 @@ struct TLSTests {
         return client
     }
 
-    @Test("a stream arrives piece by piece, and its end is the end of the answer")
+    @Test("a stream arrives piece by piece, and its end is the end of the response")
     func stream() async throws {
         let fixture = try fixture()
         let client = try await listen(fixture)
@@ -248,7 +248,7 @@ struct TLSTests {
         }
     }
 
-    @Test("much arrives whole, and who does not read is cut off")
+    @Test("a large stream arrives whole, and a client that does not read is disconnected")
     func slowness() async throws {
         let fixture = try fixture()
         let line = String(repeating: "x", count: 999) + "\n"

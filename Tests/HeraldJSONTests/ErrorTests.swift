@@ -30,7 +30,7 @@ struct ErrorTests {
         #expect(error?.description == expected)
     }
 
-    @Test("the limits hold, and what reaches them passes")
+    @Test("values at the limits are accepted, values beyond are refused")
     func limits() throws {
         let limits = JSONLimits(depth: 2, values: 4, keyBytes: 3)
         _ = try JSONDocument(parsing: #"[[1,2]]"#, limits: limits)
@@ -47,21 +47,21 @@ struct ErrorTests {
         #expect(reason(#"{"a":1}"#, JSONLimits(keyBytes: -1)) == .keyTooLong(limit: -1))
     }
 
-    @Test("10,000 values pass by default, and one more does not")
+    @Test("10,000 values are accepted by default, and one more is not")
     func standardLimit() throws {
         func text(_ count: Int) -> [UInt8] { Array("[\(String(repeating: "1,", count: count - 2))1]".utf8) }
         _ = try JSONDocument(parsing: text(10_000))
         #expect(throws: JSONError.self) { try JSONDocument(parsing: text(10_001)) }
     }
 
-    @Test("the depth may be raised", arguments: [65, 1000])
+    @Test("the depth can be raised", arguments: [65, 1000])
     func deeper(_ depth: Int) throws {
         let text = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         _ = try JSONDocument(parsing: text, limits: JSONLimits(depth: depth))
         #expect(throws: JSONError.self) { try JSONDocument(parsing: text, limits: JSONLimits(depth: depth - 1)) }
     }
 
-    @Test("equal keys are found in objects of every size", arguments: [2, 3, 15, 16, 17, 18, 33, 100, 1000, 9_000])
+    @Test("duplicate keys are found in objects of every size", arguments: [2, 3, 15, 16, 17, 18, 33, 100, 1000, 9_000])
     func duplicates(_ count: Int) throws {
         let keys = (0..<count).map { "key-\($0)" }
         func text(_ keys: [String]) -> String { "{" + keys.map { "\"\($0)\":0" }.joined(separator: ",") + "}" }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("JSON and another implementation of it")
 struct FoundationTests {
-    @Test("valid documents mean what Foundation reads in them", arguments: texts)
+    @Test("valid documents have the values that Foundation reads", arguments: texts)
     func foundation(_ text: String) throws {
         let theirs = try JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
         #expect(isEqual(try JSONDocument(parsing: text).root, theirs))

@@ -37,7 +37,7 @@ struct GrammarTests {
         }
     }
 
-    @Test("a special character is found at every place of a word")
+    @Test("a special character is found at every position of a word")
     func alignment() throws {
         for length in 0..<40 {
             let plain = String(repeating: "x", count: length)

@@ -5,7 +5,7 @@ import Testing
 struct NumberTests {
     private func number(_ text: String) throws -> JSONNumber { try #require(JSONDocument(parsing: text).root.number) }
 
-    @Test("what a text says decides, not how it says it")
+    @Test("the value is compared, not its notation")
     func equal() throws {
         for (one, two) in [
             ("1", "1.0"), ("1", "10e-1"), ("0", "-0"), ("0", "0.000e77"), ("100", "1E+2"), ("-2.50", "-25e-1"),
@@ -17,7 +17,7 @@ struct NumberTests {
         #expect(try number("0.1") != number("0.1000000000000000055511151231257827"))
     }
 
-    @Test("numbers are in order, beyond what a double can tell apart")
+    @Test("numbers are ordered, beyond the precision of doubles")
     func order() throws {
         let ascending = [
             "-1e999999999999999999999999", "-1e400", "-12345678901234567891", "-12345678901234567890", "-10", "-9.99",
@@ -33,7 +33,7 @@ struct NumberTests {
         }
     }
 
-    @Test("whole numbers and multiples are told exactly")
+    @Test("integers and multiples are decided exactly")
     func multiples() throws {
         for text in ["1", "1.0", "1e3", "-0.0", "25e-0", "1.5e1"] { #expect(try number(text).isInteger, "\(text)") }
         for text in ["1.5", "1e-1", "0.1e-3"] { #expect(try !number(text).isInteger, "\(text)") }

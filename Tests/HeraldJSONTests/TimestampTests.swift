@@ -18,7 +18,7 @@ struct TimestampTests {
         #expect(Timestamp(rfc3339: text)?.milliseconds == milliseconds)
     }
 
-    @Test("every day from year 1 to 9999 goes there and back")
+    @Test("every day from year 1 to 9999 survives the round trip")
     func everyDay() {
         var expected = Timestamp.earliest.milliseconds
         while expected <= Timestamp.latest.milliseconds {
@@ -29,7 +29,7 @@ struct TimestampTests {
     }
 
     @Test(
-        "offsets, fractions and small letters are read",
+        "offsets, fractions and lower-case letters are read",
         arguments: [
             ("1970-01-01T01:00:00+01:00", 0), ("1969-12-31T18:30:00-05:30", 0), ("1970-01-01T00:00:00-00:00", 0),
             ("1970-01-01t00:00:00z", 0), ("1970-01-01T00:00:00.1Z", 100), ("1970-01-01T00:00:00.12Z", 120),
@@ -58,7 +58,7 @@ struct TimestampTests {
         ])
     func refuses(_ text: String) { #expect(Timestamp(rfc3339: text) == nil) }
 
-    @Test("what has no text is written as the nearest that has")
+    @Test("a time without a text form is written as the nearest one that has one")
     func clamped() {
         #expect(Timestamp(milliseconds: .max).description == "9999-12-31T23:59:59.999Z")
         #expect(Timestamp(milliseconds: .min).description == "0001-01-01T00:00:00.000Z")

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Values")
 struct ValueTests {
-    @Test("members and elements come in the order of the text")
+    @Test("members and elements have the order of the text")
     func order() throws {
         let root = try JSONDocument(parsing: #"{"b":[1,[2,3],{"x":4}],"a":{"c":null},"d":true}"#).root
         #expect(root.members.map(\.key) == ["b", "a", "d"])
@@ -69,7 +69,7 @@ struct ValueTests {
         #expect(try JSONDocument(parsing: text).root.double == expected)
     }
 
-    @Test("values of one kind are nothing of the others")
+    @Test("values of one kind have no value of the others")
     func kinds() throws {
         let root = try JSONDocument(parsing: #"[null,true,1,"s",[],{}]"#).root
         #expect(root.elements.map(\.kind) == [.null, .bool, .number, .string, .array, .object])
@@ -80,7 +80,7 @@ struct ValueTests {
         #expect(root.elements.map { $0.isString("s") } == [false, false, false, true, false, false])
     }
 
-    @Test("values outlive the parser's next text")
+    @Test("values survive the next text of the parser")
     func lifetimes() throws {
         var parser = JSONParser()
         let first = try parser.parse(Array(#"{"a":"first"}"#.utf8))
@@ -93,7 +93,7 @@ struct ValueTests {
         #expect(third.elements.map { $0.string } == ["third"])
     }
 
-    @Test("a parser goes on after an error, and from large to small texts")
+    @Test("a parser works after an error, and after large texts")
     func reuse() throws {
         var parser = JSONParser()
         let large = Array("[\(String(repeating: "1,", count: 5_000))1]".utf8)
@@ -105,7 +105,7 @@ struct ValueTests {
         }
     }
 
-    @Test("a slice counts from its beginning")
+    @Test("offsets in a slice count from its start")
     func slices() throws {
         var parser = JSONParser()
         let value = try parser.parse(Array("xx[1,22]yy".utf8)[2..<8])

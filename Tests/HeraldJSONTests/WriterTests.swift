@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The writer")
 struct WriterTests {
-    @Test("commas and brackets come by themselves")
+    @Test("commas and brackets are written automatically")
     func structure() {
         var json = JSONWriter()
         json.object {
@@ -34,7 +34,7 @@ struct WriterTests {
                 + #""list":[1,{"a":18446744073709551615},{},["x"],[]],"object":{"b":-9223372036854775808}}"#)
     }
 
-    @Test("strings are escaped where they must be and nowhere else")
+    @Test("strings are escaped only where necessary")
     func strings() {
         #expect(written("a/é€😀\u{7f}\u{2028}") == "\"a/é€😀\u{7f}\u{2028}\"")
         #expect(written("\"\\\u{8}\u{c}\n\r\t\u{0}\u{1f}\u{b}x") == #""\"\\\b\f\n\r\t\u0000\u001f\u000bx""#)
@@ -42,7 +42,7 @@ struct WriterTests {
     }
 
     @Test(
-        "doubles take their shortest form",
+        "doubles have their shortest form",
         arguments: [
             (0, "0"), (-0.0, "-0"), (1, "1"), (-2, "-2"), (0.1, "0.1"), (1e20, "1e+20"), (1.5e-7, "1.5e-07"),
             (100, "100"), (.infinity, "null"), (-.infinity, "null"), (.nan, "null"),
@@ -56,7 +56,7 @@ struct WriterTests {
     @Test("integers of every size", arguments: [0, 7, 10, -1, 99, 100, 12345, .max, .min] as [Int64])
     func integers(_ value: Int64) { #expect(written(value) == "\(value)") }
 
-    @Test("a writer is used again, and goes on behind what is there")
+    @Test("a writer can be reused, and appends to existing content")
     func reuse() {
         var json = JSONWriter(appendingTo: Array("data: ".utf8))
         json.value(1)
@@ -66,7 +66,7 @@ struct WriterTests {
         #expect(json.bytes == Array("[true]".utf8))
     }
 
-    @Test("parsed values are written as they came")
+    @Test("parsed values are written unchanged")
     func values() throws {
         let document = try JSONDocument(parsing: #"{"a": [1.50, "\u0041"] }"#)
         var json = JSONWriter()

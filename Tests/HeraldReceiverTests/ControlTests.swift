@@ -46,7 +46,7 @@ struct ControlTests {
         }
     }
 
-    @Test("an outage begins and ends, by answers")
+    @Test("an outage starts and ends, with error responses")
     func outage() async throws {
         let pair = try Pair()
         defer { pair.close() }
@@ -59,7 +59,7 @@ struct ControlTests {
         #expect(await pair.status("/a") == 200)
     }
 
-    @Test("an outage refuses connections, breaks those that are open, and ends on the same port")
+    @Test("an outage refuses connections, breaks open ones, and ends on the same port")
     func refusal() async throws {
         let pair = try Pair()
         defer { pair.close() }
@@ -85,7 +85,7 @@ struct ControlTests {
         receiver.refuseConnections()
     }
 
-    @Test("a path's script is replaced, and counts are told and begin again")
+    @Test("a path's script is replaced, and counts are returned and reset")
     func scripts() async throws {
         let pair = try Pair()
         defer { pair.close() }
@@ -103,7 +103,7 @@ struct ControlTests {
         #expect(try await attempts() == 0)
     }
 
-    @Test("a control request that is wrong is answered with what is wrong")
+    @Test("an invalid control request gets a description of the error")
     func mistakes() async throws {
         let pair = try Pair()
         defer { pair.close() }

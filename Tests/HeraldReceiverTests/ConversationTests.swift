@@ -1,7 +1,7 @@
 import HeraldTestSupport
 import Testing
 
-@Suite("The receiver speaks HTTP/1.1", .timeLimit(.minutes(5)))
+@Suite("The receiver and HTTP/1.1", .timeLimit(.minutes(5)))
 struct ConversationTests {
     /// Sends the text on a connection of its own, closes nothing, and returns so many answers.
     private func answers(
@@ -17,7 +17,7 @@ struct ConversationTests {
         return (answers, receiver.requests)
     }
 
-    @Test("a request is recorded as it came")
+    @Test("a request is recorded as received")
     func recorded() async throws {
         let (answers, requests) = try await answers(
             1, to: "POST /a?b=c HTTP/1.1\r\nHost: x\r\nX-Two:  words here \r\nContent-Length: 5\r\n\r\nhello"
@@ -34,7 +34,7 @@ struct ConversationTests {
         #expect(request.receivedAt > 0)
     }
 
-    @Test("requests that come at once are answered one after the other, in order")
+    @Test("pipelined requests get their responses one after the other, in order")
     func pipelined() async throws {
         let text = (1...50).map { "GET /\($0) HTTP/1.1\r\nHost: x\r\n\r\n" }.joined()
         let (answers, requests) = try await answers(50, to: text) { .status(200, body: $0.path) }
@@ -43,7 +43,7 @@ struct ConversationTests {
         #expect(Set(requests.map(\.connection)) == [1])
     }
 
-    @Test("a body in chunks is put together, and trailers are skipped")
+    @Test("a chunked body is joined, and trailers are skipped")
     func chunks() async throws {
         let (answers, requests) = try await answers(
             2,
@@ -54,7 +54,7 @@ struct ConversationTests {
         #expect(requests.map(\.text) == ["abc0123456789", ""])
     }
 
-    @Test("who expects 100 Continue is told to go on")
+    @Test("a client that expects 100 Continue gets it")
     func interim() async throws {
         let receiver = try Receiver()
         defer { receiver.close() }
@@ -69,7 +69,7 @@ struct ConversationTests {
         #expect(receiver.requests.first?.text == "abc")
     }
 
-    @Test("answers to HEAD, 204 and 304 have no body")
+    @Test("responses to HEAD, 204 and 304 have no body")
     func noBody() async throws {
         let head = try await answers(1, to: "HEAD / HTTP/1.1\r\nHost: x\r\n\r\n", isHead: true) { _ in
             .status(200, body: "four")
@@ -85,7 +85,7 @@ struct ConversationTests {
     }
 
     @Test(
-        "what can't be understood is answered, and ends the connection",
+        "malformed requests get a response, and end the connection",
         arguments: [
             ("nonsense\r\n\r\n", 400), ("GET / HTTP/2.0\r\n\r\n", 400), ("GET / HTTP/1.1\r\nno colon\r\n\r\n", 400),
             ("POST / HTTP/1.1\r\nContent-Length: many\r\n\r\n", 400),
@@ -109,7 +109,7 @@ struct ConversationTests {
         #expect(receiver.requests.isEmpty)
     }
 
-    @Test("a connection ends after the answer when the client asks for it", arguments: ["1.0", "1.1"])
+    @Test("a connection ends after the response if the client requests it", arguments: ["1.0", "1.1"])
     func last(_ version: String) async throws {
         let receiver = try Receiver()
         defer { receiver.close() }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldReceiver
 
-@Suite("Faults that a receiver's script can have", .timeLimit(.minutes(5)))
+@Suite("Faults in a receiver's script", .timeLimit(.minutes(5)))
 struct FaultTests {
     /// A request that came so many seconds after the clock began.
     private func request(_ target: String, at seconds: Double = 0, id: String? = nil) -> ReceivedRequest {
@@ -25,7 +25,7 @@ struct FaultTests {
 
     private func times(_ count: Int, at seconds: Double) -> [Double] { Array(repeating: seconds, count: count) }
 
-    @Test("a share of the requests is drawn at random, the same for the same seed")
+    @Test("a share of the requests is selected at random, the same for the same seed")
     func share() throws {
         let drawn = try answers("/status/503/share/20", at: times(1000, at: 0))
         #expect((150...250).contains(drawn.count { $0 == "503" }))
@@ -36,20 +36,20 @@ struct FaultTests {
         #expect(try answers("/status/503/share/100", at: times(100, at: 0)).allSatisfy { $0 == "503" })
     }
 
-    @Test("a request that is not drawn finds the next step")
+    @Test("a request that is not selected uses the next step")
     func shares() throws {
         let drawn = try answers("/hang/share/30/then/429/retry-after/1/share/30/then/201", at: times(300, at: 0))
         #expect(Set(drawn) == ["no response", "429", "201"])
     }
 
-    @Test("steps by number and steps by chance mix")
+    @Test("steps by number and steps by chance can be mixed")
     func mixture() throws {
         let drawn = try answers("/status/500/times/2/then/503/share/50/then/204", at: times(200, at: 0))
         #expect(drawn[..<2] == ["500", "500"])
         #expect(Set(drawn[2...]) == ["503", "204"])
     }
 
-    @Test("a step is for the last seconds of each period")
+    @Test("a step can apply to the last seconds of each period")
     func periods() throws {
         let asked = [0, 56.9, 57.1, 59.9, 60.1, 117.5]
         #expect(try answers("/status/503/for/3", at: asked) == ["200", "200", "503", "503", "200", "503"])
@@ -57,7 +57,7 @@ struct FaultTests {
         #expect(reset == ["200", "200", "reset", "reset", "200"])
     }
 
-    @Test("a bucket lets a burst through, and then its rate")
+    @Test("a bucket allows a burst, and then its rate")
     func bucket() throws {
         #expect(try admitted("/rate/50/burst/10", at: times(20, at: 0)) == 10)
         #expect(try admitted("/rate/50/burst/10", at: times(20, at: 0) + times(20, at: 0.1)) == 15)
@@ -66,7 +66,7 @@ struct FaultTests {
         #expect(try answers("/rate/50", at: times(3, at: 0)) == ["200", "200", "429"])
     }
 
-    @Test("a window has its quota, and a refusal says when the next one begins")
+    @Test("a window has its quota, and a refusal names the start of the next one")
     func window() throws {
         #expect(try admitted("/rate/50/window/10", at: times(600, at: 1)) == 500)
         #expect(try admitted("/rate/50/window/1", at: times(60, at: 0.9) + times(60, at: 1.95)) == 100)
@@ -82,7 +82,7 @@ struct FaultTests {
         #expect(answer.headers.map(\.value) == ["9"])
     }
 
-    @Test("a slow start takes a tenth at first, and all in the end")
+    @Test("a slow start accepts a tenth at first, and everything in the end")
     func slowStart() throws {
         let target = "/rate/100/window/1/slow-start/60"
         for (second, expected) in [(0, 10), (30, 55), (60, 100), (100, 100)] {
@@ -91,13 +91,13 @@ struct FaultTests {
         }
     }
 
-    @Test("workers are busy, some requests wait, and others find no room")
+    @Test("workers are busy, some requests wait, and others are refused")
     func workers() throws {
         let answers = try answers("/workers/2/delay/1/room/1", at: times(4, at: 0) + [1.5])
         #expect(answers == ["200 after 1000 ms", "200 after 1000 ms", "200 after 2000 ms", "503", "200 after 1000 ms"])
     }
 
-    @Test("workers under strain take twice as long")
+    @Test("workers under load take twice as long")
     func strain() throws {
         let answers = try answers("/workers/1/delay/1/strain/1", at: times(3, at: 0))
         #expect(answers == ["200 after 1000 ms", "200 after 2000 ms", "200 after 4000 ms"])
@@ -116,13 +116,13 @@ struct FaultTests {
     }
 
     @Test(
-        "limits that can't be are refused",
+        "invalid limits are refused",
         arguments: ["/share/101", "/rate/0", "/rate/x", "/window/0", "/workers/0", "/room/-1", "/for/-1", "/burst/0"])
     func refused(_ target: String) throws {
         #expect(try answers(target, at: [0]) == ["400"])
     }
 
-    @Test("a path's script is replaced while it runs, and comes back")
+    @Test("a path's script is replaced while it runs, and restored")
     func replacing() throws {
         let replies = try ScriptedReplies(json: Array(#"{"/a": {"status": 410}}"#.utf8))
         func statuses() -> [String] {
@@ -142,7 +142,7 @@ struct FaultTests {
         #expect(throws: ScriptError.self) { try replies.replace(Array("[]".utf8)) }
     }
 
-    @Test("a limit that is replaced begins again")
+    @Test("a replaced limit starts again")
     func newLimit() throws {
         let replies = try ScriptedReplies(json: Array(#"{"/a": {"rate": 1, "burst": 1}}"#.utf8))
         func status() -> String { replies.reply(to: request("/a")).description }
@@ -151,7 +151,7 @@ struct FaultTests {
         #expect([status(), status(), status()] == ["200", "200", "429"])
     }
 
-    @Test("counts say what came in each second, and what was answered 2xx for the first time")
+    @Test("counts contain requests per second, and first successes")
     func counts() throws {
         let counts = RequestCounts(now: 0)
         for (second, id, status) in [(0.5, "a", 503), (1.2, "a", 200), (1.3, "b", 204), (3.1, "a", 200)] {
@@ -172,7 +172,7 @@ struct FaultTests {
         #expect(try JSONDocument(parsing: counts.json(now: 5_000_000_000)).root["paths"]?["/hook"] == nil)
     }
 
-    @Test("timers end in the order of their times, and of their coming")
+    @Test("timers end in the order of their times, then of their creation")
     func timers() {
         var timers = Timers()
         for (number, due) in [50, 10, 30, 10, 20, 30, 10].enumerated() {

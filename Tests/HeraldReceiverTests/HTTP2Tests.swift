@@ -2,13 +2,13 @@ import HeraldTestSupport
 import Testing
 
 /// With the `curl` of the system as the other side.
-@Suite("The receiver speaks HTTP/2 and TLS", .timeLimit(.minutes(5)))
+@Suite("The receiver and HTTP/2 and TLS", .timeLimit(.minutes(5)))
 struct HTTP2Tests {
     private func curl(_ arguments: String...) async throws -> (end: ChildProcess.End, text: String) {
         try await ChildProcess.run("curl", ["-sS", "--max-time", "20"] + arguments)
     }
 
-    @Test("requests and answers over HTTP/2 without TLS")
+    @Test("requests and responses over HTTP/2 without TLS")
     func plain() async throws {
         let receiver = try Receiver { .status(201, headers: [("X-Color", "blue")], body: "got " + $0.text) }
         defer { receiver.close() }
@@ -24,7 +24,7 @@ struct HTTP2Tests {
     }
 
     /// Over TLS: curl 7.88 can't use a connection without it twice (curl/curl#10634).
-    @Test("many requests at a time over one connection, answered in any order")
+    @Test("many concurrent requests over one connection, with responses in any order")
     func parallel() async throws {
         let folder = TemporaryFolder()
         let authority = try CertificateAuthority()
@@ -41,7 +41,7 @@ struct HTTP2Tests {
         #expect(receiver.requests.contains { $0.position > 1 })
     }
 
-    @Test("a large body goes there and back")
+    @Test("a large body works in both directions")
     func large() async throws {
         let receiver = try Receiver { .status(200, bytes: $0.body) }
         defer { receiver.close() }
@@ -64,7 +64,7 @@ struct HTTP2Tests {
             try await curl("--http2-prior-knowledge", receiver.url("/drip/1/body/still-there")).text == "still-there")
     }
 
-    @Test("a body without end lasts as long as somebody reads")
+    @Test("an endless body lasts until the client stops reading")
     func endless() async throws {
         let receiver = try Receiver(script: try ScriptedReplies().reply)
         defer { receiver.close() }
@@ -75,7 +75,7 @@ struct HTTP2Tests {
         }
     }
 
-    @Test("over TLS the client chooses the protocol, and trusts the authority alone")
+    @Test("over TLS the client chooses the protocol, and trusts only the authority")
     func tls() async throws {
         let folder = TemporaryFolder()
         let authority = try CertificateAuthority()
@@ -95,7 +95,7 @@ struct HTTP2Tests {
         #expect(version.text == "1.1")
     }
 
-    @Test("certificates that have expired, and certificates for other names")
+    @Test("expired certificates, and certificates for other names")
     func certificates() async throws {
         let folder = TemporaryFolder()
         let authority = try CertificateAuthority()

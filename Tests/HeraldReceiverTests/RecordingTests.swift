@@ -1,7 +1,7 @@
 import HeraldTestSupport
 import Testing
 
-@Suite("What the receiver recorded", .timeLimit(.minutes(5)))
+@Suite("Recorded requests of the receiver", .timeLimit(.minutes(5)))
 struct RecordingTests {
     private func get(_ port: UInt16, _ path: String) async throws {
         _ = try await RawHTTP.onThread {
@@ -25,7 +25,7 @@ struct RecordingTests {
         #expect(zip(requests, requests.dropFirst()).allSatisfy { $0.receivedAt <= $1.receivedAt })
     }
 
-    @Test("who waits for what never comes is freed by a cancellation and by the end")
+    @Test("waiting ends with cancellation, and with the receiver")
     func freed() async throws {
         let receiver = try Receiver()
         let cancelled = Task { await receiver.requests(1000) }
@@ -38,7 +38,7 @@ struct RecordingTests {
         #expect(await receiver.requests(1).isEmpty)
     }
 
-    @Test("is kept up to a limit, and counted beyond it")
+    @Test("are kept up to a limit, and counted beyond it")
     func limited() async throws {
         var configuration = Receiver.Configuration()
         configuration.maxRecordedRequests = 2
@@ -49,7 +49,7 @@ struct RecordingTests {
         #expect(receiver.requestCount == 3)
     }
 
-    @Test("a port is free as soon as its receiver is closed, and a port that is taken is an error")
+    @Test("a port is free as soon as its receiver is closed, and a port in use is an error")
     func ports() async throws {
         let first = try Receiver()
         #expect(throws: ReceiverError.self) { try Receiver(port: first.port) }

@@ -1,7 +1,7 @@
 import HeraldTestSupport
 import Testing
 
-@Suite("The receiver does what its script says", .timeLimit(.minutes(5)))
+@Suite("Replies of a receiver's script", .timeLimit(.minutes(5)))
 struct ReplyTests {
     /// All that comes back for one request, until the receiver ends the connection.
     private func bytes(_ reply: ReceiverReply) async throws -> String {
@@ -14,7 +14,7 @@ struct ReplyTests {
         }
     }
 
-    @Test("closes, resets, answers garbage, and closes after an answer")
+    @Test("close, reset, send garbage, and close after a response")
     func endings() async throws {
         #expect(try await bytes(.close).isEmpty)
         #expect(try await bytes(.reset).isEmpty)
@@ -23,7 +23,7 @@ struct ReplyTests {
         #expect(try await bytes(.thenClose(.status(200, body: "x"))).hasPrefix("HTTP/1.1 200 OK\r\n"))
     }
 
-    @Test("holds a reply until its gate is open, and serves others meanwhile")
+    @Test("hold a reply until its gate opens, and serve others meanwhile")
     func held() async throws {
         let gate = ReceiverGate()
         let receiver = try Receiver { $0.path == "/held" ? .held(gate, .status(202)) : .status(200) }
@@ -36,7 +36,7 @@ struct ReplyTests {
         #expect(try await status(receiver.port, "/held") == 202, "it stays open")
     }
 
-    @Test("a gate that opens when the client has gone disturbs nobody")
+    @Test("a gate that opens after the client has disconnected affects no other request")
     func heldForNobody() async throws {
         let gate = ReceiverGate()
         let receiver = try Receiver { $0.path == "/held" ? .held(gate) : .status(200) }
@@ -51,7 +51,7 @@ struct ReplyTests {
         #expect(try await status(receiver.port, "/") == 200)
     }
 
-    @Test("drips until the client has had enough, and floods likewise")
+    @Test("drip until the client disconnects, and flood likewise")
     func endless() async throws {
         for reply in [
             ReceiverReply.drip("HTTP/1.1 200 OK\r\n\r\n", milliseconds: 1), .flood("HTTP/1.1 200 OK\r\n\r\n", of: "x"),
@@ -67,7 +67,7 @@ struct ReplyTests {
         }
     }
 
-    @Test("takes connections and never reads from them, or ends them at once, when it is told to")
+    @Test("accept connections without reading, or end them at once")
     func welcomes() async throws {
         let welcomes: [Int: Receiver.Welcome] = [1: .ignore, 2: .close, 3: .reset]
         var configuration = Receiver.Configuration()
@@ -89,7 +89,7 @@ struct ReplyTests {
         #expect(receiver.connectionCount == 4)
     }
 
-    @Test("more connections than it takes wait until others have ended")
+    @Test("connections beyond the limit wait until others have ended")
     func tooMany() async throws {
         var configuration = Receiver.Configuration()
         configuration.maxConnections = 1

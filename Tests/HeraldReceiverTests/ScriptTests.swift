@@ -21,7 +21,7 @@ struct ScriptTests {
     }
 
     @Test(
-        "a path and a query say what is answered",
+        "a path and a query define the response",
         arguments: [
             ("/", 200, ""), ("/hook/42?token=a", 200, ""), ("/status/503", 503, ""), ("/?status=503", 503, ""),
             ("/hook?status=404&token=a", 404, ""), ("/echo", 200, "ping"), ("/status/201/echo", 201, "ping"),
@@ -45,7 +45,7 @@ struct ScriptTests {
         #expect(redirect[0]?.header("location") == "http://example.com/")
     }
 
-    @Test("failures that leave no answer", arguments: ["/close", "/reset", "/garbage", "/refuse"])
+    @Test("failures without a response", arguments: ["/close", "/reset", "/garbage", "/refuse"])
     func failures(_ target: String) async throws {
         #expect(try await outcomes([target])[0] == nil)
     }
@@ -77,7 +77,7 @@ struct ScriptTests {
         #expect(receiver.requests.map(\.position) == [1, 2])
     }
 
-    @Test("what breaks off announces more than it sends")
+    @Test("a truncated reply declares more than it sends")
     func cut() async throws {
         let receiver = try Receiver(script: try ScriptedReplies().reply)
         defer { receiver.close() }
@@ -91,7 +91,7 @@ struct ScriptTests {
     }
 
     @Test(
-        "a wrong word is answered with what is right",
+        "an invalid word gets an error with the valid ones",
         arguments: ["/status/abc", "/status", "/echo/nothing", "/?times=0"])
     func mistakes(_ target: String) async throws {
         let answer = try await outcomes([target])[0]
@@ -99,7 +99,7 @@ struct ScriptTests {
         #expect(answer?.text.isEmpty == false)
     }
 
-    @Test("a script in JSON names paths; * and a query stand for all others")
+    @Test("a script in JSON names paths; * and a query apply to all others")
     func json() async throws {
         let script = """
             {"/orders": [{"status": 503, "times": 2}, {"status": 201, "header": ["x-a: 1", "x-b: 2"], "gzip": false}],
@@ -115,7 +115,7 @@ struct ScriptTests {
     }
 
     @Test(
-        "a script that can't be is refused with what is wrong in it",
+        "an invalid script is refused with its errors",
         arguments: [
             ("[]", "paths"), ("{", "not JSON"), (#"{"orders": {}}"#, "orders"), (#"{"/a": 1}"#, "/a"),
             (#"{"/a": {"stauts": 1}}"#, "stauts"), (#"{"/a": {"status": 1}}"#, "200 to 599"), (#"{"/a": []}"#, "/a"),
@@ -126,7 +126,7 @@ struct ScriptTests {
         #expect(error?.description.contains(hint) == true, "\(error?.description ?? "")")
     }
 
-    @Test("a compressed body is what gzip reads", arguments: ["", "a", "abcabc", "aaaa", "/"])
+    @Test("a compressed body can be read by gzip", arguments: ["", "a", "abcabc", "aaaa", "/"])
     func compressed(_ seed: String) async throws {
         for text in [seed, String(repeating: seed, count: 1000), seed + String(repeating: "\u{e9}", count: 300)] {
             let replies = try ScriptedReplies()
@@ -143,7 +143,7 @@ struct ScriptTests {
         #expect((plain?.body.count ?? .max) < 1000)
     }
 
-    @Test("OPTIONS is answered with the handshake of CloudEvents, as asked or as told")
+    @Test("OPTIONS gets the CloudEvents handshake, as requested or as scripted")
     func handshake() async throws {
         let receiver = try Receiver(script: try ScriptedReplies().reply)
         defer { receiver.close() }

@@ -2,7 +2,7 @@ import HeraldCrypto
 import HeraldTestSupport
 import Testing
 
-@Suite("Signatures that the receiver checks", .timeLimit(.minutes(5)))
+@Suite("Signature verification in the receiver", .timeLimit(.minutes(5)))
 struct SignatureTests {
     /// The example of Standard Webhooks.
     private let secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
@@ -29,7 +29,7 @@ struct SignatureTests {
         return try SignatureCheck(keys: keys).verdict(on: request, now: Int64(sentAt + secondsLater) * 1000)
     }
 
-    @Test("one signature of several that fits one key of several is enough")
+    @Test("one matching pair of several signatures and keys is enough")
     func verified() async throws {
         let other = SecretText.print([UInt8](repeating: 1, count: 32))
         #expect(try await verdict([other, secret], "v1,AAAA v1a,BBBB \(signature)") == .verified)
@@ -53,7 +53,7 @@ struct SignatureTests {
     }
 
     @Test(
-        "keys that are none are refused without being quoted", arguments: ["abc", "whsec_%", "whsec_AAAA", "whpk_AAAA"])
+        "invalid keys are refused without being printed", arguments: ["abc", "whsec_%", "whsec_AAAA", "whpk_AAAA"])
     func keys(_ text: String) {
         let error = #expect(throws: SignatureKeyError.self) { try SignatureCheck(keys: [text]) }
         #expect(error?.description.contains(text) == false)

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("A queue")
 struct FIFOTests {
-    @Test("gives out what was put in, in order, however many there are and whenever they are taken")
+    @Test("returns elements in order, for any number and timing")
     func order() {
         var queue = FIFO<Int>()
         var expected = 0
@@ -25,7 +25,7 @@ struct FIFOTests {
         #expect(queue.isEmpty && queue.first == nil)
     }
 
-    @Test("takes as many as it may, and more when one was taken")
+    @Test("accepts up to its limit, and more after elements were removed")
     func bound() {
         var queue = FIFO<Int>(capacity: 2)
         let taken = (1...3).map { queue.append($0) }
@@ -40,7 +40,7 @@ struct FIFOTests {
         #expect(Array(queue) == [5])
     }
 
-    @Test("is a collection that begins at its front, also when some were taken")
+    @Test("is a collection that starts at its front, also after removals")
     func collection() {
         var queue = FIFO<Int>()
         for number in 0..<100 { queue.append(number) }
@@ -53,7 +53,7 @@ struct FIFOTests {
         #expect(queue.first == 10 && queue.count == 45 && queue.slack == 0)
     }
 
-    @Test("releases what was taken, at the latest when that is half of it")
+    @Test("releases removed elements, at the latest when they are half of it")
     func release() {
         final class Item {}
         var queue = FIFO<Item>()

@@ -2,9 +2,9 @@ import HeraldRuntime
 import Synchronization
 import Testing
 
-@Suite("Crossing threads")
+@Suite("Messages between threads")
 struct MailboxTests {
-    @Test("a mailbox gives out everything once, in order, and wakes once for a batch")
+    @Test("a mailbox delivers everything once, in order, and wakes once per batch")
     func batches() {
         let counter = Counter()
         let mailbox = Mailbox<Int>(wake: { counter.increment() })
@@ -17,7 +17,7 @@ struct MailboxTests {
         #expect(counter.value == 2)
     }
 
-    @Test("nothing that many threads post is lost, and the reader always wakes")
+    @Test("posts of many threads are not lost, and the reader always wakes")
     func manyThreads() async throws {
         let received = try await onThread {
             let wakeup = try Wakeup()
@@ -36,7 +36,7 @@ struct MailboxTests {
         #expect(received.sorted() == Array(0..<10_000))
     }
 
-    @Test("a semaphore hands out as many permits as were signalled")
+    @Test("a semaphore grants as many permits as were signalled")
     func semaphore() async throws {
         let taken = try await onThread {
             let semaphore = try Semaphore()
@@ -54,7 +54,7 @@ struct MailboxTests {
         #expect(taken == 3)
     }
 
-    @Test("who waits for a permit for a time gets one that is there, and is told when there is none")
+    @Test("a timed wait gets an available permit, and reports when there is none")
     func boundedWait() throws {
         let semaphore = try Semaphore()
         #expect(!semaphore.wait(milliseconds: 1))
@@ -62,7 +62,7 @@ struct MailboxTests {
         #expect(semaphore.wait(milliseconds: 0) && !semaphore.wait(milliseconds: 0))
     }
 
-    @Test("a wakeup that came before the wait ends it, and only it")
+    @Test("a wakeup before the wait ends this wait only")
     func wakeup() throws {
         let wakeup = try Wakeup()
         wakeup.signal()
@@ -73,7 +73,7 @@ struct MailboxTests {
         wakeup.wait(milliseconds: 0)
     }
 
-    @Test("epoll reports what is ready, and not what was removed")
+    @Test("epoll reports ready descriptors, and not removed ones")
     func epoll() throws {
         let epoll = try Epoll()
         let first = try Wakeup()

@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldSchema
 import Testing
 
-@Suite("What a schema may cost")
+@Suite("The cost of a schema")
 struct BudgetTests {
     private func list(_ count: Int, _ element: (Int) -> String) -> String {
         (0..<count).map(element).joined(separator: ",")
@@ -19,7 +19,7 @@ struct BudgetTests {
         return ##"{"$defs":{\##(definitions),"d30":{"type":"string"}},"$ref":"#/$defs/d0"}"##
     }
 
-    @Test("definitions that double thirty times cost what thirty do", arguments: ["allOf", "anyOf", "oneOf"])
+    @Test("definitions that double thirty times cost as much as thirty", arguments: ["allOf", "anyOf", "oneOf"])
     func doubling(keyword: String) throws {
         for value in ["1", "\"a\""] {
             var budget = WorkBudget()
@@ -30,7 +30,7 @@ struct BudgetTests {
         }
     }
 
-    @Test("each level of a value doubles nothing either, and every reason is named once")
+    @Test("nested values double nothing either, and every reason is listed once")
     func nesting() throws {
         let twice =
             ##"{"$defs":{"a":{"anyOf":[{"items":{"$ref":"#/$defs/a"}},{"items":{"$ref":"#/$defs/a"}}],"not":{"const":1}}},"$ref":"#/$defs/a"}"##
@@ -42,7 +42,7 @@ struct BudgetTests {
         #expect(try violations(same, "1").filter { $0 == ": must be a string, not a number" }.count == 1)
     }
 
-    @Test("the names of members are not taken for the values at the same place")
+    @Test("member names are distinguished from values at the same pointer")
     func names() throws {
         let a = ##"{"$ref":"#/$defs/a"}"##
         let schema = ##"{"$defs":{"a":{"maxLength":1}},"propertyNames":\##(a),"properties":{"b":\##(a)}}"##
@@ -51,7 +51,7 @@ struct BudgetTests {
     }
 
     @Test(
-        "what is expensive is given up, whatever makes it so",
+        "expensive checks of every kind are stopped",
         arguments: [
             "pattern", "types", "digits", "elements", "members", "absent", "enum", "formats", "names", "report",
             "nothing",
@@ -88,7 +88,7 @@ struct BudgetTests {
     }
 
     @Test(
-        "a schema that takes long to read is refused",
+        "a schema that takes too long to read is refused",
         arguments: ["{\"allOf\":[{},{}", "{\"x\":1,\"y\":1"])
     func reading(start: String) throws {
         // Deep down every pointer is long.
@@ -102,7 +102,7 @@ struct BudgetTests {
         #expect(budget.isSpent)
     }
 
-    @Test("what a violation says is short, however long the pattern or the number")
+    @Test("the text of a violation is short, however long the pattern or the number")
     func words() throws {
         let pattern = #"{"pattern":"^\#(text("a", 3_000))$"}"#
         #expect(try violations(pattern, "\"b\"").allSatisfy { $0.utf8.count < 300 })
@@ -110,7 +110,7 @@ struct BudgetTests {
         #expect(try violations(number, "1").allSatisfy { $0.utf8.count < 300 })
     }
 
-    @Test("strings and keys are equal when their bytes are, not when Unicode calls them equivalent")
+    @Test("strings and keys are compared by bytes, not by canonical equivalence")
     func equivalence() throws {
         let (composed, decomposed) = ("\u{e9}", "e\u{301}")
         #expect(try violations("{\"const\":\"\(composed)\"}", "\"\(decomposed)\"").count == 1)

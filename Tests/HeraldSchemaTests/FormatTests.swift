@@ -4,7 +4,7 @@ import Testing
 @Suite("Formats of strings")
 struct FormatTests {
     @Test(
-        "each format accepts what its standard says",
+        "each format accepts the texts of its standard",
         arguments: [
             (
                 "date-time",

@@ -83,13 +83,13 @@ struct KeywordTests {
             [#""a""#], not: ["1"]),
     ]
 
-    @Test("every keyword says yes and no where it should", arguments: cases)
+    @Test("every keyword accepts and refuses the right values", arguments: cases)
     func keywords(example: Case) throws {
         for value in example.valid { #expect(try violations(example.schema, value) == [], "\(value)") }
         for value in example.invalid { #expect(try !violations(example.schema, value).isEmpty, "\(value)") }
     }
 
-    @Test("violations say where and what, all of them")
+    @Test("violations have a pointer and a reason, all of them")
     func words() throws {
         let order = """
             {"type": "object", "required": ["id", "total"], "additionalProperties": false, "properties": {
@@ -116,7 +116,7 @@ struct KeywordTests {
                 == [#": must have the member "b", since it has "a""#])
     }
 
-    @Test("no more violations are named than asked for")
+    @Test("the number of violations is limited")
     func limit() throws {
         let value = "[" + Array(repeating: "1", count: 100).joined(separator: ",") + "]"
         #expect(try violations(#"{"items": {"type": "string"}}"#, value).count == 20)

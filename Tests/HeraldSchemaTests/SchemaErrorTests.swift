@@ -2,10 +2,10 @@ import HeraldJSON
 import HeraldSchema
 import Testing
 
-@Suite("Schemas that can't be used")
+@Suite("Invalid schemas")
 struct SchemaErrorTests {
     @Test(
-        "what is wrong is named with its place",
+        "each error has a pointer",
         arguments: [
             ("1", [""]), (#"{"properties": {"a": 1}}"#, ["/properties/a"]), (#"{"tpye": "string"}"#, ["/tpye"]),
             (#"{"unevaluatedProperties": false}"#, ["/unevaluatedProperties"]),
@@ -34,7 +34,7 @@ struct SchemaErrorTests {
     }
 
     @Test(
-        "a reference must lead to a place in the document, and not back to itself at once",
+        "a reference must point into the document, and not directly to itself",
         arguments: [
             (##"{"$ref": "#/$defs/a"}"##, ["/$ref"]), (##"{"$ref": "https://example.com/s"}"##, ["/$ref"]),
             (##"{"$ref": "other.json#/a"}"##, ["/$ref"]), (##"{"$ref": "#a"}"##, ["/$ref"]),
@@ -49,14 +49,14 @@ struct SchemaErrorTests {
         #expect(try problems(json) == pointers)
     }
 
-    @Test("all that is wrong is reported at once")
+    @Test("all errors are reported at once")
     func all() throws {
         #expect(
             try problems(#"{"type": 1, "properties": {"a": {"minimum": ""}, "b": {"x": 1}}}"#).sorted()
                 == ["/properties/a/minimum", "/properties/b/x", "/type"])
     }
 
-    @Test("64 KiB are taken, and not one byte more")
+    @Test("64 KiB are accepted, and not one byte more")
     func bytes() throws {
         func json(_ count: Int) -> String {
             #"{"title": ""# + String(repeating: "a", count: count - #"{"title": ""}"#.utf8.count) + #""}"#
@@ -65,7 +65,7 @@ struct SchemaErrorTests {
         #expect(try problems(json(65_537)) == [""])
     }
 
-    @Test("a deep chain of references is refused when it is walked, not walked into the end of the stack")
+    @Test("a deep chain of references is refused without a stack overflow")
     func chain() throws {
         let links = (0..<1000).map { ##""d\##($0)": {"$ref": "#/$defs/d\##($0 + 1)"}"## }.joined(separator: ",")
         let chain = ##"{"$defs": {\##(links), "d1000": {}}, "$ref": "#/$defs/d0"}"##

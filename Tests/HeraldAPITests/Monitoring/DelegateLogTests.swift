@@ -40,7 +40,7 @@ struct DelegateLogTests {
                 expiresAt: expiresAt), start: 0, createdAt: 0, updatedAt: 0, version: 1)
     }
 
-    @Test("each change of a status is one line, with id and address, without the query; other changes are none")
+    @Test("each change of a status is one line, with id and address, without the query; other changes are not logged")
     func registry() throws {
         let written = try lines { log, _ in
             log.registryChanged(.registered(delegate(.pendingVerification)))
@@ -66,7 +66,7 @@ struct DelegateLogTests {
             ])
     }
 
-    @Test("what comes from outside stays on its line")
+    @Test("text from outside stays on its line")
     func injection() throws {
         let written = try lines(format: .human) { log, _ in
             log.registryChanged(.changed(from: delegate(), to: delegate(.disabled, reason: "no\n\"route\"")))
@@ -75,7 +75,7 @@ struct DelegateLogTests {
         #expect(written.first?.hasSuffix(#"  from=active  status=disabled  reason="no\n\"route\"""#) == true)
     }
 
-    @Test("events of the service are told, those that others post are not")
+    @Test("events of the service are logged, equal types posted by others are not")
     func events() throws {
         func event(_ type: String, _ data: String, _ attributes: [KeyValue] = []) -> Event {
             Event(id: "e", type: type, subject: "dlg_1", time: 0, attributes: attributes, data: Array(data.utf8))
@@ -113,7 +113,7 @@ struct DelegateLogTests {
             ])
     }
 
-    @Test("nobody waits for a log that is not read: lines are left out, and counted")
+    @Test("a log that is not read blocks no thread: lines are dropped and counted")
     func bound() throws {
         let isFree = try Semaphore()
         let hasBegun = try Semaphore()
@@ -135,7 +135,7 @@ struct DelegateLogTests {
     }
 
     @Test(
-        "the line at the start says durations and sizes as they can be set",
+        "the first line writes durations and sizes as in the settings",
         arguments: [("90m", "512MiB"), ("36h", "10GiB"), ("7d", "2TiB"), ("forever", "unlimited")])
     func settings(duration: String, size: String) throws {
         let settings = try Settings(arguments: ["--retention", duration, "--retention-size", size], environment: [:])

@@ -1,9 +1,9 @@
 import HeraldJSON
 import Testing
 
-@Suite("deploy/ asks for what there is")
+@Suite("The files in deploy/")
 struct DeployTests {
-    @Test("the Grafana dashboard is JSON, and its queries are about metrics that exist")
+    @Test("the Grafana dashboard is JSON, and its queries use existing metrics")
     func dashboard() async throws {
         let dashboard = try JSONDocument(
             parsing: try Repository.text("deploy/grafana/herald.json"), limits: JSONLimits(values: 100_000))
@@ -29,7 +29,7 @@ struct DeployTests {
             ])
     }
 
-    @Test("every alert rule is about metrics that exist, says what is wrong and what to do")
+    @Test("every alert rule uses existing metrics, and says what is wrong and what to do")
     func alerts() async throws {
         let text = try Repository.text("deploy/prometheus/alerts.yaml")
         let rules = text.split(separator: "      - alert: ").dropFirst()

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Metrics")
 struct MetricsTests {
-    @Test("samples are written with their labels, whole numbers without a point")
+    @Test("samples are written with their labels, integers without a decimal point")
     func samples() {
         var page = MetricsPage()
         page.counter(
@@ -47,7 +47,7 @@ struct MetricsTests {
                 """)
     }
 
-    @Test("lanes are summed by the status of their delegates, and every status is told")
+    @Test("lanes are summed by the status of their delegates, and every status is listed")
     func survey() {
         func delegate(_ key: DelegateKey, _ status: WebhookDelegate.Status) -> WebhookDelegate {
             WebhookDelegate(
@@ -94,7 +94,7 @@ struct MetricsTests {
         #expect(values { $0.oldest ?? none }.filter { $0.value != none } == ["active": 70, "paused": 10])
     }
 
-    @Test("without the store, all but what only it knows is told")
+    @Test("without the store, all metrics but the store's are written")
     func withoutStore() throws {
         let hub = try Hub(store: MemoryStore(), onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
         let metrics = Metrics(
@@ -108,7 +108,7 @@ struct MetricsTests {
         #expect(!page.contains("herald_http_"))
     }
 
-    @Test("the process is told as other Prometheus clients tell it")
+    @Test("the process metrics are those of other Prometheus clients")
     func process() async throws {
         let page = try await MetricsFixture.page()
         for name in ["cpu_seconds_total", "resident_memory_bytes", "virtual_memory_bytes", "open_fds", "max_fds"] {
