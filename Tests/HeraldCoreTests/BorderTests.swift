@@ -5,7 +5,7 @@ import Testing
 @testable import HeraldCore
 
 /// What a program that embeds the hub hands in is held to the rules of the HTTP API.
-@Suite("What enters the hub", .timeLimit(.minutes(5)))
+@Suite("Input of the hub", .timeLimit(.minutes(5)))
 struct BorderTests {
     private func wrong(_ result: WriteResult<RegistryWrite.Outcome>) -> [String]? {
         guard case .done(.invalid(let errors)) = result else { return nil }
@@ -13,7 +13,7 @@ struct BorderTests {
         return errors.map(\.pointer)
     }
 
-    @Test("settings of a webhook that are beyond a limit are refused, by name")
+    @Test("settings of a webhook beyond a limit are refused, by name")
     func settings() async throws {
         let bench = try HubBench()
         let cases: [(String, @Sendable (inout WebhookSettings) -> Void)] = [
@@ -50,7 +50,7 @@ struct BorderTests {
         await bench.stop()
     }
 
-    @Test("an event that is none is refused, and nothing of its publication is posted")
+    @Test("an invalid event is refused, and nothing of its publication is posted")
     func events() async throws {
         let bench = try HubBench()
         func refused(_ event: Event) async -> [String] {
@@ -90,7 +90,7 @@ struct BorderTests {
         await bench.stop()
     }
 
-    @Test("a login that the process posts counts like one that a client posts")
+    @Test("a login posted in the process counts like one posted by a client")
     func families() async throws {
         let bench = try HubBench()
         let login = Event("auth.logged_in", id: "e", data: #"{"user": {"id": 42}}"#)
@@ -100,7 +100,7 @@ struct BorderTests {
         await bench.stop()
     }
 
-    @Test("what is beyond a limit in the store doesn't stop the start")
+    @Test("stored values beyond a limit do not prevent the start")
     func stored() async throws {
         let store = RefusingStore()
         let delegate = WebhookDelegate(1) {
@@ -122,7 +122,7 @@ struct BorderTests {
         await bench.stop()
     }
 
-    @Test("keys, apps and event types are checked, too")
+    @Test("keys, apps and event types are validated, too")
     func others() async throws {
         let bench = try HubBench()
         let key = APIKey(
@@ -150,7 +150,7 @@ struct BorderTests {
         await bench.stop()
     }
 
-    @Test("to drain on the writer's thread is an error, and has another way")
+    @Test("draining on the writer's thread is an error; there is another way")
     func draining() async throws {
         let bench = try HubBench()
         let hub = bench.hub
@@ -172,7 +172,7 @@ struct BorderTests {
         await bench.stop()
     }
 
-    @Test("a hub that is stopped by a completion stops behind it")
+    @Test("a hub that is stopped in a completion stops after it")
     func stoppingInside() async throws {
         let bench = try HubBench()
         let hub = bench.hub

@@ -45,7 +45,7 @@ struct FamilyTests {
         #"{"type": "auth.logged_out", "id": "\#(id)", "subject": "user:\#(user)"}"#
     }
 
-    @Test("a status changes with the first login, the next logout, and not in between")
+    @Test("a status changes with the first login and the next logout, and not in between")
     func derived() async throws {
         let bench = try Bench()
         try await bench.post(login("e1"))
@@ -68,7 +68,7 @@ struct FamilyTests {
         await bench.bench.stop()
     }
 
-    @Test("within one batch each change is told where it happened")
+    @Test("within one batch each change is announced at its position")
     func withinBatch() async throws {
         let bench = try Bench()
         let posted = try await bench.post(login("e1"), login("e2"), logout("e3"), login("e4"), login("e5", user: 2))
@@ -82,7 +82,7 @@ struct FamilyTests {
         await bench.bench.stop()
     }
 
-    @Test("a login that was posted before changes nothing")
+    @Test("a duplicate login changes nothing")
     func duplicate() async throws {
         let bench = try Bench()
         try await bench.post(login("e1"))
@@ -93,7 +93,7 @@ struct FamilyTests {
         await bench.bench.stop()
     }
 
-    @Test("after a restart the store knows the status")
+    @Test("after a restart the store has the status")
     func restart() async throws {
         let store = RefusingStore()
         let bench = try Bench(store)
@@ -108,7 +108,7 @@ struct FamilyTests {
         await again.bench.stop()
     }
 
-    @Test("a status that a client tells is told as it is, and the projection and the store agree on it")
+    @Test("a status posted by a client is kept, and the projection and the store agree on it")
     func told() async throws {
         let store = RefusingStore()
         let first = try Bench(store)
@@ -125,7 +125,7 @@ struct FamilyTests {
         await bench.bench.stop()
     }
 
-    @Test("an event from a far future does not spoil the ids of what comes after it")
+    @Test("an event with a far future time does not affect later ids")
     func futureTime() async throws {
         let bench = try Bench()
         let now = bench.bench.hub.clock.wall()
@@ -136,7 +136,7 @@ struct FamilyTests {
         await bench.bench.stop()
     }
 
-    @Test("every app state tells the one before it, also within one batch")
+    @Test("every app state contains the previous one, also within one batch")
     func appState() async throws {
         let bench = try Bench()
         func state(_ id: String, _ value: String) -> String {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Hub", .timeLimit(.minutes(5)))
 struct HubTests {
-    @Test("what is posted is delivered to those who want it")
+    @Test("a posted event is delivered to matching delegates")
     func delivers() async throws {
         let bench = try HubBench()
         let all = await bench.register("https://receiver.example/all")
@@ -22,7 +22,7 @@ struct HubTests {
         #expect(all?.start == 0)
     }
 
-    @Test("an id that was posted before is answered with the first event, and nobody is told twice")
+    @Test("a duplicate id gets the first event, without a second delivery")
     func duplicates() async throws {
         let bench = try HubBench()
         await bench.register()
@@ -38,7 +38,7 @@ struct HubTests {
         #expect(bench.callbacks.items.count == 2)
     }
 
-    @Test("an idempotency key replays the answer to the same request, and refuses another")
+    @Test("an idempotency key replays the response to the same request, and refuses another")
     func idempotentPosts() async throws {
         let bench = try HubBench()
         func post(_ id: String, fingerprint: UInt8) async -> WriteResult<[PublishedEvent]> {
@@ -57,7 +57,7 @@ struct HubTests {
         await bench.stop()
     }
 
-    @Test("an idempotency key holds for a registration as well")
+    @Test("an idempotency key works for registrations, too")
     func idempotentRegistrations() async throws {
         let bench = try HubBench()
         func register(_ fingerprint: UInt8) async -> WriteResult<RegistryWrite.Outcome> {
@@ -74,7 +74,7 @@ struct HubTests {
         await bench.stop()
     }
 
-    @Test("to register twice is to register once; with other settings it is a conflict")
+    @Test("registering twice is the same as once; with other settings it is a conflict")
     func registerTwice() async throws {
         let bench = try HubBench()
         let first = try #require(await bench.register())
@@ -93,7 +93,7 @@ struct HubTests {
         await bench.stop()
     }
 
-    @Test("a change holds for the version that it was made for, and counts it up")
+    @Test("a change applies to the version that it was made for, and increments it")
     func update() async throws {
         let bench = try HubBench()
         let first = try #require(await bench.register())
@@ -116,7 +116,7 @@ struct HubTests {
         await bench.stop()
     }
 
-    @Test("a removed delegate hears nothing more; its URL can be registered again")
+    @Test("a removed delegate receives nothing more; its URL can be registered again")
     func remove() async throws {
         let bench = try HubBench()
         let first = try #require(await bench.register())
@@ -143,7 +143,7 @@ struct HubTests {
         func published(_ batch: EventBatch) { for event in batch.events { heard.record(event.id) } }
     }
 
-    @Test("objects are told in the order of the log, once, and held weakly")
+    @Test("objects are called in the order of the log, once, and held weakly")
     func inMemory() async throws {
         let bench = try HubBench()
         let own = bench.hub.inMemoryDelegates.count
@@ -171,7 +171,7 @@ struct HubTests {
 
     // MARK: Refusals
 
-    @Test("when too much waits for the disk, publishers are told to come back")
+    @Test("when too many requests wait for the disk, publishers are asked to retry")
     func busy() async throws {
         var configuration = Hub.Configuration()
         configuration.maxWaitingEvents = 3
@@ -214,7 +214,7 @@ struct HubTests {
         }
     }
 
-    @Test("a store that refuses is reported to the publisher; when it is well again everything goes on")
+    @Test("a failing store is reported to the publisher; when it recovers everything continues")
     func storeErrors() async throws {
         let bench = try HubBench()
         await bench.register()
@@ -234,7 +234,7 @@ struct HubTests {
 
     // MARK: Stopping
 
-    @Test("a stop finishes what is in flight and answers everybody; a restart repeats nothing")
+    @Test("a stop completes open work and responds to every request; a restart repeats nothing")
     func stop() async throws {
         let store = RefusingStore()
         let bench = try HubBench(store: store) { _ in .after(nanoseconds: 1_000_000, .success) }
@@ -260,7 +260,7 @@ struct HubTests {
         #expect(store.memory.read { $0.attempts.count } == 200)
     }
 
-    @Test("a stop that the attempts outlast ends at the deadline, and the restart delivers them")
+    @Test("a stop with longer attempts ends at the deadline, and the restart makes them again")
     func deadline() async throws {
         let store = RefusingStore()
         let bench = try HubBench(store: store) { _ in .manual }
@@ -275,7 +275,7 @@ struct HubTests {
         await again.stop()
     }
 
-    @Test("a stop ends also while the store refuses, and a drain after it returns")
+    @Test("a stop ends even if the store fails, and a drain after it returns")
     func stopWithoutStore() async throws {
         let bench = try HubBench()
         await bench.register()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("What the hub lets others observe", .timeLimit(.minutes(5)))
+@Suite("Observers of the hub", .timeLimit(.minutes(5)))
 struct ObservationTests {
     private final class Watcher: RegistryDelegate {
         let changes = Recorder<String>()
@@ -18,7 +18,7 @@ struct ObservationTests {
         }
     }
 
-    @Test("who watches the registry is told of each change once it is there, in order")
+    @Test("an observer of the registry is called for each committed change, in order")
     func registry() async throws {
         let bench = try HubBench()
         let watcher = Watcher()
@@ -36,7 +36,7 @@ struct ObservationTests {
         await bench.stop()
     }
 
-    @Test("what waits for the disk is counted, and so is who was refused")
+    @Test("waiting and refused requests are counted")
     func intake() throws {
         let intake = try Intake(maxEvents: 2, maxBytes: 1_000)
         func post(_ count: Int) -> WriteRefusal? {
@@ -55,7 +55,7 @@ struct ObservationTests {
         #expect(intake.depth.maxEvents == 2 && intake.depth.maxBytes == 1_000)
     }
 
-    @Test("commits are counted by their time and by the events that shared them")
+    @Test("commits are counted by duration and by number of events")
     func commits() async throws {
         let bench = try HubBench()
         _ = try await bench.hub.publish(

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("The life of a delegate")
+@Suite("The life cycle of a delegate")
 struct DelegateLifecycleTests {
     private typealias Status = DelegateLifecycle.Status
     private typealias Cause = DelegateLifecycle.Cause
@@ -84,7 +84,7 @@ struct DelegateLifecycleTests {
         Step(cause: .leaseEnded, leadsTo: Status.allCases),
     ]
 
-    @Test("each status has the exits that are said of it, and no others")
+    @Test("each status has the documented transitions, and no others")
     func exits() {
         for step in Self.steps {
             let settings = Self.settings { $0.verification = step.verification }
@@ -99,7 +99,7 @@ struct DelegateLifecycleTests {
         }
     }
 
-    @Test("registered with a verification it waits for consent, with a lease it has an end")
+    @Test("with a verification a new delegate waits for consent; with a lease it expires")
     func registered() {
         let plain = DelegateLifecycle(registered: Self.settings(), now: Self.now)
         #expect(plain == DelegateLifecycle(status: .active))
@@ -111,7 +111,7 @@ struct DelegateLifecycleTests {
         #expect(careful == DelegateLifecycle(status: .pendingVerification, expiresAt: Self.now + 60_000))
     }
 
-    @Test("what holds a delegate back has a reason, which goes with it")
+    @Test("each status that stops deliveries has a reason, which is removed with it")
     func reasons() {
         let active = DelegateLifecycle(status: .active)
         let disabled = Self.after(.disabled(reason: "days"), active).life
@@ -139,7 +139,7 @@ struct DelegateLifecycleTests {
         #expect(Self.after(elsewhere, refused.life, settings).life == pending)
     }
 
-    @Test("failing is observed: it begins once, ends once, and makes no version")
+    @Test("failing is an observation: it starts once, ends once, and does not change the version")
     func failing() {
         let active = DelegateLifecycle(status: .active)
         let failing = Self.after(.failing(since: 7), active)
@@ -150,7 +150,7 @@ struct DelegateLifecycleTests {
         #expect(Self.after(.recovered, active).consequence == .nothing)
     }
 
-    @Test("to be resumed, another URL, and the end of being disabled or gone leave no history of failing")
+    @Test("resuming, a new URL, and leaving disabled or gone reset the history of failing")
     func history() {
         for status in Status.allCases {
             #expect(Self.after(.resumed, Self.life(status)).life.failingSince == nil, "\(status)")
@@ -165,7 +165,7 @@ struct DelegateLifecycleTests {
         #expect(Self.after(.gone, Self.life(.active)).life.failingSince == nil)
     }
 
-    @Test("a lease begins anew when it is renewed or changed, and its end removes the delegate, whatever its status")
+    @Test("a lease restarts when it is renewed or changed, and its end removes the delegate in any status")
     func lease() {
         let leased = Self.settings { $0.leaseSeconds = 60 }
         for status in Status.allCases {
@@ -182,7 +182,7 @@ struct DelegateLifecycleTests {
         #expect(Self.after(.leaseEnded, DelegateLifecycle(status: .active)).consequence == .nothing)
     }
 
-    @Test("what changes nothing is nothing, and a change of the status or its reason is a version")
+    @Test("a change without effect does nothing; a change of the status or its reason changes the version")
     func consequences() {
         let active = DelegateLifecycle(status: .active)
         #expect(Self.after(.resumed, active).consequence == .nothing)
@@ -198,7 +198,7 @@ struct DelegateLifecycleTests {
 
     // MARK: With the rest of a delegate's state
 
-    @Test("consent may come with a rate, which holds unless fewer were wanted")
+    @Test("consent may include a rate, which applies unless the delegate's own is lower")
     func rate() {
         for (wanted, allowed, kept): (Double?, Int?, Double?) in [
             (nil, 30, 0.5), (2, 30, 0.5), (0.25, 30, 0.25), (3, nil, 3), (nil, nil, nil),
@@ -214,7 +214,7 @@ struct DelegateLifecycleTests {
         #expect(late.settings.rateLimit == nil)
     }
 
-    @Test("a secret that signs no more is forgotten with the next change, but never the last one")
+    @Test("an expired secret is removed with the next change, but never the last one")
     func secrets() {
         var state = WebhookDelegate.State(settings: Self.settings(), secrets: [])
         let other = DelegateSecret(SigningSecret(bytes: Array(1...32)), expiresAt: 500)
@@ -228,7 +228,7 @@ struct DelegateLifecycleTests {
         #expect(state.secrets.count == 1)
     }
 
-    @Test("a request that changes nothing makes no version, also when a secret has expired meanwhile")
+    @Test("a request without effect does not change the version, even if a secret has expired meanwhile")
     func unchanged() throws {
         let world = try World()
         let key = world.register()
@@ -245,7 +245,7 @@ struct DelegateLifecycleTests {
         #expect(world.delegate(key)?.state.secrets.count == 1)
     }
 
-    @Test("a disabled one that gets another URL is sent nothing, not even a question, until it is resumed")
+    @Test("a disabled delegate that gets another URL is sent nothing, not even a verification, until it is resumed")
     func disabledElsewhere() throws {
         let world = try World()
         world.answer = { callback in

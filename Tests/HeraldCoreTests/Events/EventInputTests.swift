@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Events as they are posted")
+@Suite("Posted events")
 struct EventInputTests {
     private func read(_ json: String, at pointer: String = "") -> (draft: EventDraft?, errors: [FieldError]) {
         var errors: [FieldError] = []
@@ -20,7 +20,7 @@ struct EventInputTests {
         return errors.map(\.pointer)
     }
 
-    @Test("all fields arrive as they were posted, the data byte for byte")
+    @Test("all fields are stored as posted, the data byte for byte")
     func complete() throws {
         let (draft, errors) = read(
             #"{"id": "a-B_1", "type": "order.paid", "subject": "order:7", "time": "2026-01-31T12:00:00.5Z","#
@@ -37,7 +37,7 @@ struct EventInputTests {
         #expect(draft?.mayExist == true)
     }
 
-    @Test("only the type is required; the rest is made")
+    @Test("only the type is required; the rest has defaults")
     func minimal() throws {
         let (draft, errors) = read(#"{"type": "ping"}"#)
         #expect(errors.isEmpty)
@@ -48,7 +48,7 @@ struct EventInputTests {
         #expect(draft?.mayExist == false)
     }
 
-    @Test("all wrong fields are reported at once, with their pointers")
+    @Test("all invalid fields are reported at once, with their pointers")
     func allErrors() {
         #expect(
             pointers(#"{"id": "a b", "type": "a..b", "subject": 1, "time": "yesterday", "dta": {}, "x/y~z": 1}"#)
@@ -57,17 +57,17 @@ struct EventInputTests {
         #expect(pointers(#"{"subject": ""}"#, at: "/3").sorted() == ["/3/subject", "/3/type"])
     }
 
-    @Test("what is not an object is no event", arguments: ["[]", "1", "null", #""a""#])
+    @Test("a value that is not an object is refused", arguments: ["[]", "1", "null", #""a""#])
     func notAnObject(json: String) {
         #expect(pointers(json, at: "/0") == ["/0"])
     }
 
-    @Test("a wrong type is refused", arguments: ["", ".", "a.", ".a", "a..b", "a b", "a:b", "ä", "herald.test"])
+    @Test("an invalid type is refused", arguments: ["", ".", "a.", ".a", "a..b", "a b", "a:b", "ä", "herald.test"])
     func wrongType(type: String) {
         #expect(pointers(#"{"type": "\#(type)"}"#) == ["/type"])
     }
 
-    @Test("lengths are counted in characters of the field: type 128, id 128, subject 256")
+    @Test("lengths are counted in characters: type 128, id 128, subject 256")
     func lengths() {
         func json(_ type: Int, _ id: Int, _ subject: Int) -> String {
             let (t, i, s) = (
@@ -118,7 +118,7 @@ struct EventInputTests {
         }
     }
 
-    @Test("a status that a client tells needs a user and one of two values, and has no cause")
+    @Test("a status posted by a client needs a user and one of two values, and has no cause")
     func status() {
         #expect(pointers(#"{"type": "auth.status_changed"}"#) == ["/data/user/id", "/data/status"])
         #expect(
@@ -130,7 +130,7 @@ struct EventInputTests {
         guard case .auth("42", false, nil, nil)? = draft?.family else { return #expect(Bool(false)) }
     }
 
-    @Test("other types below auth are like any other")
+    @Test("other types below auth have no special meaning")
     func otherAuth() {
         let (draft, errors) = read(#"{"type": "auth.token_refreshed", "data": 1}"#)
         #expect(errors.isEmpty)
@@ -139,7 +139,7 @@ struct EventInputTests {
 
     // MARK: App state
 
-    @Test("an app state needs a state and brings no previous one; both errors at once")
+    @Test("an app state needs a state and must not have a previous one; both errors at once")
     func appState() {
         #expect(pointers(#"{"type": "app_state.changed"}"#) == ["/data/state"])
         #expect(pointers(#"{"type": "app_state.changed", "data": "idle"}"#) == ["/data/state"])
@@ -158,7 +158,7 @@ struct EventInputTests {
     }
 
     @Test(
-        "the previous state is added behind what was posted, which stays as it was",
+        "the previous state is appended to the posted data, which stays unchanged",
         arguments: [
             #"{"state":"idle"}"#, "{ \"state\" : {\"a\":{\"b\":{}}}\n }", #"{"state":"}","more":{"x":"{"}}"#,
         ])
@@ -176,7 +176,7 @@ struct EventInputTests {
 
     // MARK: Auth status
 
-    @Test("the time and the event of a status are those of its last change; the user is the last one told")
+    @Test("the time and the event of a status are those of its last change; the user is the last one posted")
     func nextStatus() {
         func event(_ id: String, _ time: Int64) -> Event {
             Event(id: id, type: "auth.logged_in", subject: nil, time: time, data: Array("null".utf8))

@@ -11,12 +11,12 @@ struct NamesTests {
         #expect(try #require(EventPattern(text)).text == text)
     }
 
-    @Test("anything else is no pattern", arguments: ["", ".*", "a*", "*.a", "a.*.b", "a.", "a:b", "**", "a..*"])
+    @Test("anything else is refused", arguments: ["", ".*", "a*", "*.a", "a.*.b", "a.", "a:b", "**", "a..*"])
     func noPatterns(text: String) {
         #expect(EventPattern(text) == nil)
     }
 
-    @Test("what a pattern matches")
+    @Test("patterns match the expected types")
     func matches() throws {
         #expect(EventPattern.any.matches("a"))
         #expect(try #require(EventPattern("a.*")).matches("a.b.c"))
@@ -26,7 +26,7 @@ struct NamesTests {
         #expect(try !#require(EventPattern("a.b")).matches("a.b.c"))
     }
 
-    @Test("a subject is meant by itself, by its beginning, or by any star")
+    @Test("a subject matches exactly, by prefix, or with any star")
     func subjectsMeant() {
         let orders = SubjectSelection(["order:*", "user:1"])
         #expect(orders.contains("order:7") && orders.contains("order:") && orders.contains("user:1"))
@@ -42,7 +42,7 @@ struct NamesTests {
         #expect(SubjectSelection.problem(text) != nil)
     }
 
-    @Test("a publisher's id is visible ASCII, and can be told from those that the log makes")
+    @Test("a publisher's id is visible ASCII, and differs in form from those of the log")
     func eventIDs() {
         for id in ["a", "1.2", "a/b:c", "partition:1/offset:7", "evt_01", "...", String(repeating: "x", count: 128)] {
             #expect(EventID.isValid(id) && EventID.isKnowable(id), "\(id)")
@@ -59,7 +59,7 @@ struct NamesTests {
     }
 
     @Test(
-        "ids have their prefix, 26 digits of Crockford's base 32, and those of an app sort in the order of their making"
+        "ids have their prefix and 26 digits of Crockford's base 32, and those of an app sort by creation"
     )
     func ulids() {
         let ids = ULIDGenerator()
@@ -78,7 +78,7 @@ struct NamesTests {
             })
     }
 
-    @Test("what is made for another app, in the same millisecond or later, shows in no id")
+    @Test("ids reveal nothing about ids created for other apps")
     func independentULIDs() throws {
         let ids = ULIDGenerator()
         let time: Int64 = 1_760_000_000_000

@@ -57,7 +57,7 @@ struct TypedDelegateTests {
         try #require(ContentFilter(text: Array(#"{"data":{"user":{"plan":["\#(plan)"]}}}"#.utf8)))
     }
 
-    @Test("are told of the family's events in the order of the log, typed")
+    @Test("receive the family's events in the order of the log, typed")
     func auth() async throws {
         let bench = try HubBench()
         let observer = Observer()
@@ -75,7 +75,7 @@ struct TypedDelegateTests {
         await bench.stop()
     }
 
-    @Test("are told exactly what a webhook with the same filters is", arguments: [0, 1, 2, 3, 4])
+    @Test("receive exactly the events of a webhook with the same filters", arguments: [0, 1, 2, 3, 4])
     func likeAWebhook(_ which: Int) async throws {
         let selections = [
             EventSelection(),
@@ -117,7 +117,7 @@ struct TypedDelegateTests {
         withExtendedLifetime(registration) {}
     }
 
-    @Test("of the app state are told the old and the new one, decoded")
+    @Test("of the app state receive the old and the new one, decoded")
     func appState() async throws {
         enum Stage: String, Sendable { case idle, running, done }
         final class Stages: StateDelegate {
@@ -139,7 +139,7 @@ struct TypedDelegateTests {
         withExtendedLifetime((decoded, raw)) {}
     }
 
-    @Test("are held weakly, told once, and no longer than the registration lives")
+    @Test("are held weakly, called once, and only while the registration lives")
     func lifetime() async throws {
         let bench = try HubBench()
         let before = bench.hub.inMemoryDelegates.count

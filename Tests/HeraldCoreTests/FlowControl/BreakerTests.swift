@@ -28,7 +28,7 @@ struct BreakerTests {
         return breaker
     }
 
-    @Test("five failures in a row open it, when the first is two seconds old")
+    @Test("five failures in a row open it, if the first is two seconds old")
     func opens() {
         var breaker = Breaker()
         for _ in 1...19 { #expect(fail(&breaker, at: 0) == .none) }
@@ -41,7 +41,7 @@ struct BreakerTests {
         #expect(fail(&few, at: 101 * second) == .opened)
     }
 
-    @Test("one delivery that fails again and again counts once, unless repeats count")
+    @Test("repeated failures of one delivery count once, unless repeats count")
     func poison() {
         var breaker = Breaker()
         for time in 0...99 { #expect(fail(&breaker, 7, at: Int64(time) * second) == .none) }
@@ -55,7 +55,7 @@ struct BreakerTests {
         #expect(alone.isOneDelivery)
     }
 
-    @Test("from twenty failures in a row on the receiver is suspect, until a success")
+    @Test("after twenty failures in a row the receiver is suspect, until a success")
     func suspect() {
         var breaker = Breaker()
         for _ in 1...19 { fail(&breaker, at: 10) }
@@ -67,7 +67,7 @@ struct BreakerTests {
         #expect(breaker.isProven)
     }
 
-    @Test("a request that began before the newest success did says nothing when it fails")
+    @Test("the failure of a request that started before the newest success is ignored")
     func lateFailures() {
         var breaker = Breaker()
         _ = breaker.succeeded(startedAt: 5 * second, now: 5 * second)
@@ -78,7 +78,7 @@ struct BreakerTests {
         #expect(fail(&breaker, at: 20 * second, startedAt: 6 * second) == .opened)
     }
 
-    @Test("a success ends the row only when its request began in it")
+    @Test("a success ends the series only if its request started in it")
     func lateSuccesses() {
         var breaker = Breaker()
         for time in 10...13 { fail(&breaker, at: Int64(time) * second) }
@@ -90,7 +90,7 @@ struct BreakerTests {
         #expect(!breaker.isOpen)
     }
 
-    @Test("probes come after a second, and then after twice as long up to a minute")
+    @Test("probes follow after a second, and then after twice as long up to a minute")
     func probes() throws {
         var breaker = opened()
         var now = 4 * second
@@ -104,7 +104,7 @@ struct BreakerTests {
         }
     }
 
-    @Test("probes come up to half of the pause earlier, so that those of many delegates spread")
+    @Test("probes are up to half of the pause early, so that those of many delegates spread")
     func jitter() {
         var breaker = Breaker()
         for time in 0...3 { fail(&breaker, at: Int64(time) * second) }
@@ -112,7 +112,7 @@ struct BreakerTests {
         #expect(breaker.outage?.nextProbe == 4 * second + second / 2)
     }
 
-    @Test("no probe comes before the time that Retry-After names")
+    @Test("no probe precedes Retry-After")
     func retryAfter() {
         var breaker = opened()
         breaker.probeStarted()
@@ -120,7 +120,7 @@ struct BreakerTests {
         #expect(breaker.outage?.nextProbe == 105 * second)
     }
 
-    @Test("attempts that were open when it opened move no probe")
+    @Test("attempts that were open when it opened do not move a probe")
     func openOnes() {
         var breaker = opened()
         let before = breaker
@@ -129,7 +129,7 @@ struct BreakerTests {
     }
 
     @Test(
-        "a delegate that has failed for too long is lost with its next probe, not with an earlier one",
+        "a delegate that has failed for too long is disabled with its next probe, not earlier",
         arguments: [5 * Self.day, 60_000])
     func lost(patience: Int64) {
         var breaker = opened(wall: 1_000)
@@ -137,7 +137,7 @@ struct BreakerTests {
         #expect(fail(&breaker, at: 9 * second, isProbe: true, wall: 1_000 + patience, patience: patience) == .lost)
     }
 
-    @Test("an operator who says that the receiver works again gets a probe at once")
+    @Test("resuming a delegate allows a probe at once")
     func expected() {
         var breaker = opened(wall: 7)
         for time in 5...9 { fail(&breaker, at: Int64(time) * second, isProbe: true) }
@@ -147,7 +147,7 @@ struct BreakerTests {
         #expect(breaker.outage?.since == 7)
     }
 
-    @Test("a second of the loop takes ten probes, or one for thirty open lanes; the others come a second later")
+    @Test("a loop makes ten probes per second, or one for thirty open lanes; others wait a second")
     func calendar() {
         var calendar = ProbeCalendar()
         var seconds: [Int64: Int] = [:]

@@ -52,7 +52,7 @@ struct FlowControlTests {
 
     // MARK: Spacing
 
-    @Test("starts keep the delegate's rate limit, and a pause is not made up for")
+    @Test("starts keep the delegate's rate limit, and pauses are not made up for")
     func spacing() {
         var flow = FlowControl()
         let limits = limits(rate: 2)
@@ -65,7 +65,7 @@ struct FlowControlTests {
         }
     }
 
-    @Test("without a limit nothing is spaced")
+    @Test("without a limit starts are not spaced")
     func unlimited() {
         var flow = FlowControl()
         for _ in 1...1_000 { _ = flow.started(limits(), now: 5) }
@@ -87,7 +87,7 @@ struct FlowControlTests {
     }
 
     @Test(
-        "a rate limit that makes no sense stops nothing and crashes nothing",
+        "an invalid rate limit stops nothing and crashes nothing",
         arguments: [0, -1, 1e-300, .nan, .infinity])
     func nonsense(rate: Double) {
         var flow = FlowControl()
@@ -112,7 +112,7 @@ struct FlowControlTests {
         #expect(flow.mayStart(open: 19, limits, now: 1))
     }
 
-    @Test("a receiver that hangs gets one request at a time, unless it has answered since the request began")
+    @Test("a receiver that hangs gets one request at a time, unless it has responded since the request started")
     func hangs() {
         var flow = FlowControl()
         for now: Int64 in 0...9 { succeed(&flow, limits(), at: now) }
@@ -134,7 +134,7 @@ struct FlowControlTests {
         #expect(!flow.mayStart(open: 1, limits(), now: 7 + second / 10))
     }
 
-    @Test("while the circuit is open one probe is under way at a time, and older requests don't hold it up")
+    @Test("while the circuit is open there is one probe at a time, and older requests do not delay it")
     func probes() {
         var flow = FlowControl()
         for time in 0...4 { fail(&flow, limits(), at: Int64(time) * second) }
@@ -155,7 +155,7 @@ struct FlowControlTests {
 
     // MARK: What people see
 
-    @Test("what limits a lane has a name")
+    @Test("each limit of a lane has a name")
     func reasons() {
         func status(
             _ flow: FlowControl, open: Int = 0, _ limits: FlowControl.Limits, isParked: Bool = false, now: Int64
@@ -181,7 +181,7 @@ struct FlowControlTests {
 
     // MARK: Retries
 
-    @Test("timeouts and gateways without an answer rest a minute; what is later anyway stays")
+    @Test("timeouts and gateway errors delay the retry by a minute, unless it is later anyway")
     func rest() {
         let timeout = Self.failed(.timeout)
         func next(_ attempts: Int, _ outcome: CallbackOutcome) -> RetrySchedule.Next {
@@ -197,7 +197,7 @@ struct FlowControlTests {
         #expect(next(3, .answered(500)) == .exhausted)
     }
 
-    @Test("a rejection that names a time uses up no retry, twenty times")
+    @Test("a rejection with Retry-After uses up no retry, twenty times")
     func excused() {
         func next(_ schedule: [Double], excused: Int, _ seconds: Int) -> RetrySchedule.Next {
             RetrySchedule.next(

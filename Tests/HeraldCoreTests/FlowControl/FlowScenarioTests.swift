@@ -5,7 +5,7 @@ import Testing
 @testable import HeraldCore
 
 /// Each row of the table in Documentation/delivery.md, with the real engine and a simulated receiver.
-@Suite("Receivers that half work")
+@Suite("Receivers that are partly available")
 struct FlowScenarioTests {
     /// More of them with `HERALD_SEEDS`: a few show that the bar holds, thousands how far above it the mean is.
     static let seeds: ClosedRange<UInt64> =
@@ -108,7 +108,7 @@ struct FlowScenarioTests {
             receiver: down(3, every: 60, .refuses)),
     ]
 
-    @Test("gets what it can take", arguments: scenarios)
+    @Test("a receiver gets what it can process", arguments: scenarios)
     func oneLane(_ scenario: Scenario) {
         var useful = 0.0
         var attempts = 0.0

@@ -4,14 +4,14 @@ import Testing
 @testable import HeraldCore
 
 /// Many delegates before one engine, and outages. Sizes are those that a debug build bears; Benchmarks has the full ones.
-@Suite("Many receivers that half work")
+@Suite("Many receivers that are partly available")
 struct ManyLanesTests {
     static let outages: [(name: String, trouble: SimulatedReceiver.Trouble)] = [
         ("503", .rejects(retryAfter: nil)), ("no connection", .refuses), ("no answer", .hangs),
     ]
 
     @Test(
-        "after an outage the first success comes within a minute, the rate doubles, all is delivered soon",
+        "after an outage the first success follows within a minute, the rate doubles, everything is delivered soon",
         arguments: 0...2)
     func outage(_ kind: Int) throws {
         let trouble = Self.outages[kind].trouble
@@ -42,7 +42,7 @@ struct ManyLanesTests {
         #expect(world.notices.count == 2)
     }
 
-    @Test("receivers that hang cost a healthy one nothing", arguments: [false, true])
+    @Test("receivers that hang do not slow a healthy one", arguments: [false, true])
     func hanging(theyTurn: Bool) {
         var lanes = [FlowWorld.Lane(receiver: SimulatedReceiver(), rate: 200)]
         for _ in 1...300 {
@@ -62,7 +62,7 @@ struct ManyLanesTests {
         #expect(healthy.percentile(0.99) <= 3 * 0.0055)
     }
 
-    @Test("the probes of many delegates that fail are spread over time")
+    @Test("the probes of many failing delegates are spread over time")
     func probes() {
         let world = FlowWorld(
             seed: 1,
@@ -95,7 +95,7 @@ struct ManyLanesTests {
         #expect(useful >= 180)
     }
 
-    @Test("receivers that are slow but healthy get all that is offered")
+    @Test("receivers that are slow but healthy get all events")
     func slow() {
         let world = FlowWorld(
             seed: 1, capacity: 1_000,
@@ -106,7 +106,7 @@ struct ManyLanesTests {
     }
 
     @Test(
-        "order is kept while a tenth is rejected, some fail and some hang; and the lane goes on",
+        "order is kept while a tenth is rejected, some fail and some hang; and the lane continues",
         arguments: [
             WebhookSettings.Ordering.subject, .strict,
         ])

@@ -36,7 +36,7 @@ struct RateControlTests {
         #expect((45...56).contains(rate.limit), "\(rate.limit)")
     }
 
-    @Test("a cut that pays stays, and the rate grows by a twentieth")
+    @Test("a cut that helps stays, and the rate grows by a twentieth")
     func pays() {
         var rate = RateControl()
         for number in 0...1 { pass(&rate, second: number, accepted: 50, rejected: 150) }
@@ -46,7 +46,7 @@ struct RateControlTests {
         #expect(rate.limit > cut && rate.limit < 1.5 * cut)
     }
 
-    @Test("a cut that does not pay is undone, and that share of rejections is tolerated for a minute")
+    @Test("a cut that does not help is undone, and that share of rejections is tolerated for a minute")
     func doesNotPay() {
         var rate = RateControl()
         for number in 0...1 { pass(&rate, second: number, accepted: 140, rejected: 60) }
@@ -65,7 +65,7 @@ struct RateControlTests {
         #expect(wasCut)
     }
 
-    @Test("what began under an earlier limit does not blame the present one")
+    @Test("requests started under an earlier limit do not count against the current one")
     func attribution() {
         var rate = RateControl()
         let old = rate.started(now: 0)
@@ -75,7 +75,8 @@ struct RateControlTests {
         #expect(rate.limit == limit)
     }
 
-    @Test("after an outage it begins at ten a second and doubles; after a short one at a quarter of before")
+    @Test(
+        "after an outage it starts at ten per second and doubles; after a short one at a quarter of the previous rate")
     func recovered() {
         var rate = RateControl()
         for number in 0...5 { pass(&rate, second: number, accepted: 400, rejected: 0) }
@@ -90,7 +91,7 @@ struct RateControlTests {
         #expect((90...101).contains(short.limit))
     }
 
-    @Test("few answers in a long time are no ground to cut")
+    @Test("few responses over a long time do not cause a cut")
     func slow() {
         var rate = RateControl()
         for number in 0..<20 { pass(&rate, second: 100 * number, accepted: 3, rejected: 1) }

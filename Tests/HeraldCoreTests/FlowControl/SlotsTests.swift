@@ -6,7 +6,7 @@ import Testing
 struct SlotsTests {
     private let age = Slots.youngAge
 
-    @Test("a start is young until it ends, or the loop has slept for two milliseconds since")
+    @Test("a start is recent until it ends, or the loop has slept for two milliseconds since")
     func young() {
         var slots = Slots(capacity: 8)
         slots.start(0, isProven: true, now: 0, slept: 0)
@@ -27,7 +27,7 @@ struct SlotsTests {
         #expect(slots.young == 0 && slots.open == 0)
     }
 
-    @Test("a request is held from a quarter of a second on, and that of an unproven lane from its start")
+    @Test("a request occupies its slot after a quarter of a second, and that of an unproven lane from its start")
     func held() {
         var slots = Slots(capacity: 8)
         var told: [Int] = []
@@ -46,7 +46,7 @@ struct SlotsTests {
         #expect(slots.held == 0)
     }
 
-    @Test("with half of them held, only proven lanes that hold none get a slot")
+    @Test("with half of the slots occupied, only proven lanes without an occupied slot get one")
     func reserve() {
         var slots = Slots(capacity: 8)
         for token in 0..<3 { slots.start(token, isProven: false, now: 0, slept: 0) }
@@ -57,7 +57,7 @@ struct SlotsTests {
         #expect(slots.roomForAny == 1)
     }
 
-    @Test("whatever starts and ends in whatever order, the counts are right")
+    @Test("the counts are correct for any order of starts and ends")
     func counts() {
         var random = SystemRandomNumberGenerator()
         var slots = Slots(capacity: 64)
@@ -84,7 +84,7 @@ struct SlotsTests {
         }
     }
 
-    @Test("no more start at once than keep the loop busy; the rest follow as others end or grow old")
+    @Test("only as many start at once as keep the loop busy; the rest follow as others end or age")
     func engine() throws {
         let bench = try EngineBench()
         for key: DelegateKey in 1...4 { bench.set(WebhookDelegate(key) { $0.maxInFlight = 256 }) }

@@ -97,13 +97,13 @@ struct ContentFilterTests {
             #"[{"anything-but": {"equals-ignore-case": "off"}}]"#, accepts: [#""on""#], refuses: [#""OFF""#, #""off""#]),
     ]
 
-    @Test("every operator accepts what it says and nothing else", arguments: operatorCases)
+    @Test("every operator accepts its values and no others", arguments: operatorCases)
     func everyOperator(_ example: Case) throws {
         for value in example.accepted { #expect(try Self.accepts(example.wanted, value), "\(value)") }
         for value in example.refused { #expect(try !Self.accepts(example.wanted, value), "\(value)") }
     }
 
-    @Test("where the event has an array, one of its elements must agree, at any depth of arrays")
+    @Test("of an array in the event, one element must match, at any depth of arrays")
     func arrays() throws {
         #expect(try Self.accepts(#"["a"]"#, #"["b", "a"]"#))
         #expect(try Self.accepts(#"["a"]"#, #"[1, [["a"]], {"x": 1}]"#))
@@ -114,7 +114,7 @@ struct ContentFilterTests {
         #expect(try Self.matches(#"{"data": ["a"]}"#, data: #"["b", "a"]"#))
     }
 
-    @Test("members of one object in the filter must agree with one element of an array")
+    @Test("members of one object in the filter must match one element of an array")
     func arraysOfObjects() throws {
         let people =
             #"{"people": [{"first": "Anna", "last": "Smith"}, [{"first": "Peter", "last": "Jones", "age": 5}]]}"#
@@ -128,7 +128,7 @@ struct ContentFilterTests {
         #expect(try !matches(#"{"first": ["Peter"], "age": [{"exists": false}]}"#))
     }
 
-    @Test("keys are and-ed, at every depth; what is missing or no object has no members")
+    @Test("keys are combined with and, at every depth; missing values and non-objects have no members")
     func nesting() throws {
         let filter = #"{"data": {"user": {"plan": ["pro"], "team": {"size": [{"numeric": [">", 1]}]}}}}"#
         #expect(try Self.matches(filter, data: #"{"user": {"plan": "pro", "team": {"size": 2}}, "more": 1}"#))
@@ -161,14 +161,14 @@ struct ContentFilterTests {
         #expect(try !#require(compileFilter(#"{"subject": [{"anything-but": "x"}]}"#).filter).matches(without))
     }
 
-    @Test("data that is as large as a post may be is looked at")
+    @Test("data of the maximum size is examined")
     func largeData() throws {
         let data = "{\"many\": [" + Array(repeating: "1", count: 50_000).joined(separator: ",") + "], \"last\": \"x\"}"
         #expect(try Self.matches(#"{"data": {"last": ["x"]}}"#, data: data))
         #expect(try !Self.matches(#"{"data": {"many": [2]}}"#, data: data))
     }
 
-    @Test("the text is compact, is a filter again, and decides equality")
+    @Test("the text form is compact, is a filter again, and determines equality")
     func text() throws {
         let spaced = try #require(
             compileFilter("{ \"type\": [ \"a\\u0062\\/\" ],\n \"data\": {\"n\": [1.0, {\"exists\": true}]}}").filter)
@@ -178,7 +178,7 @@ struct ContentFilterTests {
         for text in ["", "{", "[]", #"{"x": [1]}"#] { #expect(ContentFilter(text: Array(text.utf8)) == nil, "\(text)") }
     }
 
-    @Test("an event that can't be held against a filter within its budget matches it")
+    @Test("an event that exceeds the filter's budget matches it")
     func budget() throws {
         let texts = (0..<200).map { "{\"suffix\": \"\($0)x\"}" }.joined(separator: ",")
         let filter = try #require(compileFilter(#"{"data": {"kind": ["a"], "list": [\#(texts)]}}"#).filter)
@@ -194,7 +194,7 @@ struct ContentFilterTests {
         #expect(!filter.matches(view("b", 10_000)))
     }
 
-    @Test("filters share the budget of the one who asks, and each spends what it takes")
+    @Test("filters share the budget of the request, and each spends what it uses")
     func sharedBudget() throws {
         let filter = try #require(compileFilter(#"{"data": {"a": [1]}}"#).filter)
         let view = EventView(Event("order.paid", data: #"{"a": 2}"#), within: WorkBudget(steps: 20))

@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Which events a delegate is told of")
+@Suite("Selection of events for a delegate")
 struct EventSelectionTests {
     private typealias Mismatch = EventSelection.Mismatch
 
@@ -29,7 +29,7 @@ struct EventSelectionTests {
         return found
     }
 
-    @Test("every event of the app matches when nothing is chosen")
+    @Test("without conditions every event of the app matches")
     func everything() {
         #expect(mismatch(EventSelection(), Self.event()) == nil)
         #expect(mismatch(EventSelection(), Self.event(subject: nil)) == nil)
@@ -40,7 +40,7 @@ struct EventSelectionTests {
         #expect(mismatch(EventSelection(app: AppKey(rawValue: 2)), Self.event()) == .app)
     }
 
-    @Test("an erased event never matches, also one that is addressed")
+    @Test("an erased event never matches, even if it is addressed")
     func erased() {
         #expect(mismatch(EventSelection(), Self.event().erased()) == .erased)
         let webhook = WebhookDelegate(5).selection
@@ -55,7 +55,7 @@ struct EventSelectionTests {
         #expect(mismatch(EventSelection(), addressed) == .audience)
     }
 
-    @Test("an addressed event has to match like any other")
+    @Test("an addressed event must match like any other")
     func addressedMatches() {
         let addressed = Self.event(audience: 5)
         #expect(mismatch(WebhookDelegate(5) { $0.events = [.exact("other")] }.selection, addressed) == .type)
@@ -64,7 +64,7 @@ struct EventSelectionTests {
         #expect(mismatch(WebhookDelegate(5) { $0.filter = free }.selection, addressed) == .filter)
     }
 
-    @Test("one of the patterns has to match the type; the service's own events have to be named")
+    @Test("one of the patterns must match the type; the service's own events must be named")
     func type() {
         let paid = Self.event()
         for (patterns, matches): ([EventPattern], Bool) in [
@@ -80,7 +80,7 @@ struct EventSelectionTests {
         #expect(mismatch(EventSelection(events: [.any, .prefix("herald.")]), own) == nil)
     }
 
-    @Test("an event that the router has matched is not asked for its type again, but for all else")
+    @Test("an event matched by the router is checked for all conditions but its type")
     func routed() {
         let selection = EventSelection(events: [.exact("other")], subjects: ["user:1"])
         #expect(selection.matches(Self.event(), isRouted: true) { EventView(Self.event()) })
@@ -88,7 +88,7 @@ struct EventSelectionTests {
         #expect(!selection.matches(stranger, isRouted: true) { EventView(stranger) })
     }
 
-    @Test("one of the subjects has to match; an event about nothing matches only when any is meant")
+    @Test("one of the subjects must match; an event without one matches only if subjects are empty")
     func subject() {
         for (subjects, matches, matchesNone): (Set<String>, Bool, Bool) in [
             ([], true, true), (["user:1"], true, false), (["user:2", "user:*"], true, false), (["*"], true, false),
@@ -104,7 +104,7 @@ struct EventSelectionTests {
         #expect(mismatch(changed, Self.event()) == nil)
     }
 
-    @Test("the filter has to match the content, which is not looked at when anything else says no")
+    @Test("the filter must match the content, which is examined last")
     func filter() throws {
         let filter = try #require(Self.filter(#"{"data":{"plan":["pro"]}}"#))
         #expect(mismatch(EventSelection(filter: filter), Self.event()) == nil)
@@ -121,7 +121,7 @@ struct EventSelectionTests {
         #expect(looks == 0)
     }
 
-    @Test("the first condition that is not met is named, in the order of the conditions")
+    @Test("the first condition that fails is named, in the order of the conditions")
     func order() {
         var selection = EventSelection(
             app: AppKey(rawValue: 2), events: [.exact("other")], subjects: ["user:2"],
@@ -160,7 +160,7 @@ struct EventSelectionTests {
         #expect(delegate.changed(to: state, at: 0).selection.subjects == ["user:2"])
     }
 
-    @Test("a dry run names what says no, an erased event included")
+    @Test("a dry run names the condition that fails, also for an erased event")
     func explanation() throws {
         let delegate = WebhookDelegate(5) { $0.filter = Self.filter(#"{"data":{"plan":["pro"]}}"#) }
         func refusal(_ event: Event, _ delegate: WebhookDelegate) -> DeliveryExplanation.Refusal? {

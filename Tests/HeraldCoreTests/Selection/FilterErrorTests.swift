@@ -2,10 +2,10 @@ import HeraldCore
 import HeraldJSON
 import Testing
 
-@Suite("Content filters that are wrong")
+@Suite("Invalid content filters")
 struct FilterErrorTests {
     @Test(
-        "what is wrong is named with its place",
+        "each error has a pointer",
         arguments: [
             ("[]", [""]), ("1", [""]), ("{}", [""]), (#""a""#, [""]), ("null", [""]),
             (#"{"source": ["a"], "detail/x": {}}"#, ["/source", "/detail~1x"]),
@@ -41,7 +41,7 @@ struct FilterErrorTests {
         #expect(errors.allSatisfy { !$0.detail.isEmpty })
     }
 
-    @Test("all that is wrong is reported at once, below the given pointer")
+    @Test("all errors are reported at once, below the given pointer")
     func below() throws {
         var errors = [FieldError("/url", "is required")]
         let json = #"{"x": 1, "data": {"a": [{"prefix": 1}, "fine"], "b": []}, "type": ["ok"]}"#
@@ -49,7 +49,7 @@ struct FilterErrorTests {
         #expect(errors.map(\.pointer) == ["/url", "/filter/x", "/filter/data/a/0/prefix", "/filter/data/b"])
     }
 
-    @Test("eight objects inside each other are taken, nine are not")
+    @Test("eight nested objects are accepted, nine are not")
     func depth() {
         func json(_ depth: Int) -> String {
             #"{"data":"# + String(repeating: #"{"a":"#, count: depth - 1) + "[1]" + String(repeating: "}", count: depth)
@@ -59,7 +59,7 @@ struct FilterErrorTests {
             compileFilter(json(9)).errors.map(\.pointer) == ["/data" + String(repeating: "/a", count: 7)])
     }
 
-    @Test("256 values are taken, 257 are not; those of anything-but count")
+    @Test("256 values are accepted, 257 are not; those of anything-but count")
     func leaves() {
         func json(_ count: Int) -> String {
             let values = (0..<count - 1).map(String.init).joined(separator: ",")
@@ -69,7 +69,7 @@ struct FilterErrorTests {
         #expect(compileFilter(json(257)).errors.map(\.pointer) == [""])
     }
 
-    @Test("8 KiB are taken, white space aside, and not one byte more")
+    @Test("8 KiB without white space are accepted, and not one byte more")
     func bytes() {
         func json(_ count: Int) -> String {
             "{ \"type\" : [ \"" + String(repeating: "a", count: count - #"{"type":[""]}"#.utf8.count) + "\" ] }"

@@ -1,7 +1,7 @@
 import HeraldCore
 import Testing
 
-@Suite("Why a content filter says no")
+@Suite("Explanations of content filters")
 struct FilterMismatchTests {
     private func mismatch(_ json: String, data: String = "{}", subject: String? = nil) throws -> FilterMismatch? {
         let filter = try #require(compileFilter(json).filter)
@@ -12,7 +12,7 @@ struct FilterMismatchTests {
     }
 
     @Test(
-        "the clause is named, what it accepts, and what was found",
+        "the clause is named, with the expected and the actual value",
         arguments: [
             (
                 #"["pro", {"prefix": "team-"}]"#, #"{"a": "free"}"#,
@@ -59,7 +59,7 @@ struct FilterMismatchTests {
         #expect(try mismatch(filter, data: #"{"a": 1}"#, subject: "x") == nil)
     }
 
-    @Test("the words stay short, whatever the event and the filter hold")
+    @Test("the text stays short, for any event and filter")
     func bounded() throws {
         let long = String(repeating: "ü", count: 2000)
         let found = try #require(try mismatch(#"{"data": {"a": ["\#(long)"]}}"#, data: #"{"a": "\#(long)x"}"#))

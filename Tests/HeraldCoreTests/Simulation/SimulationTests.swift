@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-@Suite("Simulated lives of the service")
+@Suite("Simulated runs of the service")
 struct SimulationTests {
     /// `HERALD_SEED=17` runs that one, `HERALD_SEEDS=10000` so many.
     private static let seeds: [UInt64] = {
@@ -11,7 +11,7 @@ struct SimulationTests {
 
     private static func number(_ name: String) -> UInt64? { getenv(name).flatMap { UInt64(String(cString: $0)) } }
 
-    @Test("whatever happens, nothing is lost and only what was in flight comes twice")
+    @Test("nothing is ever lost, and only deliveries in flight are repeated")
     func seeds() async throws {
         let failures: [String] = await offPool {
             var failures: [String] = []

@@ -12,7 +12,7 @@ struct WeekTests {
         String(callback.delegate.settings.url.dropFirst("https://receiver.example/".count))
     }
 
-    @Test("everything comes as promised, in seconds")
+    @Test("a week of operation keeps all promises, in seconds")
     func week() throws {
         let world = try World(loops: 2)
         func register(_ name: String, _ change: (inout WebhookSettings) -> Void = { _ in }) -> DelegateKey {

@@ -74,7 +74,7 @@ struct AttemptStreamsTests {
         }
     }
 
-    @Test("one that comes when others listen begins at the end, and one after an id goes on there")
+    @Test("a new client starts at the end, and a client with an id after it, while others listen")
     func joining() async throws {
         try await run(failures: false) { bench, streams, thread in
             await bench.register { $0.retrySchedule = Self.retries }

@@ -26,7 +26,7 @@ struct CloudEventFormatTests {
                 + #""datacontenttype":"application/vnd.order+json","data":7}"#)
     }
 
-    @Test("binary: headers in visible ASCII, percent-encoded where they must be")
+    @Test("binary: headers in visible ASCII, percent-encoded where necessary")
     func binary() {
         #expect(CloudEventFormat.binaryContentType(plain) == "application/json")
         #expect(CloudEventFormat.binaryContentType(full) == "application/vnd.order+json")
@@ -38,7 +38,7 @@ struct CloudEventFormatTests {
             ])
     }
 
-    @Test("a content type that can't stand in a header is not sent")
+    @Test("a content type that can't be a header value is not sent")
     func unsafeContentType() {
         let event = Event(
             id: "e", type: "a", subject: nil, time: 0,
@@ -47,13 +47,13 @@ struct CloudEventFormatTests {
     }
 
     @Test(
-        "a header's value reads back as what was encoded",
+        "a header value decodes to the encoded text",
         arguments: ["", "a", "Euro € 😀", "\"%41\"", "a b\tc", "100%"])
     func headers(value: String) {
         #expect(CloudEventHeader.decode(CloudEventHeader.encode(value)) == value)
     }
 
-    @Test("values of others are read leniently, but only as UTF-8")
+    @Test("foreign values are decoded leniently, but only as UTF-8")
     func decoding() {
         #expect(CloudEventHeader.decode("Euro%20%E2%82%AC%20%F0%9F%98%80") == "Euro € 😀")
         #expect(CloudEventHeader.decode("%c3%bc") == "ü")
