@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Checkpoints")
 struct CheckpointTests {
-    @Test("a lane has a row while something of it is open, and none afterwards")
+    @Test("a lane has a row while a delivery of it is open, and none afterwards")
     func rows() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
@@ -52,7 +52,7 @@ struct CheckpointTests {
         #expect(checkpoint.attempts.map(\.number) == [2])
     }
 
-    @Test("what is given up keeps a row that says so")
+    @Test("an exhausted delivery keeps a row")
     func exhausted() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
@@ -63,7 +63,7 @@ struct CheckpointTests {
         #expect(checkpoint.waiting.map(\.state) == [.exhausted])
     }
 
-    @Test("a refused checkpoint is handed over again, before what came since, and loses nothing")
+    @Test("a refused checkpoint is sent again, before newer changes, and loses nothing")
     func refused() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
@@ -85,7 +85,7 @@ struct CheckpointTests {
         #expect(bench.checkpoint() == nil)
     }
 
-    @Test("one checkpoint is on its way at a time")
+    @Test("only one checkpoint is in flight at a time")
     func oneAtATime() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
@@ -101,7 +101,7 @@ struct CheckpointTests {
         #expect(bench.checkpoint()?.attempts.map(\.event) == [2, 3])
     }
 
-    @Test("events that nobody wants move the common position")
+    @Test("events without recipients advance the common position")
     func settled() throws {
         let bench = try EngineBench()
         bench.publish(7)
@@ -110,7 +110,7 @@ struct CheckpointTests {
         #expect(bench.checkpoint() == nil)
     }
 
-    @Test("after a restart only what is not decided is sent, and a second restart would know as much")
+    @Test("after a restart only undecided deliveries are sent, and a second restart has the same result")
     func restart() throws {
         let bench = try EngineBench(settled: 10, backlog: 10)
         bench.set(
@@ -126,7 +126,7 @@ struct CheckpointTests {
         #expect(bench.open(1) == [9])
     }
 
-    @Test("a lane ahead of the common position is offered nothing that it has had")
+    @Test("a lane ahead of the common position is not offered events that it has processed")
     func ahead() throws {
         let bench = try EngineBench(settled: 4, backlog: 10)
         bench.set(
@@ -138,7 +138,7 @@ struct CheckpointTests {
         #expect(bench.open(1) == [8, 10])
     }
 
-    @Test("with more attempts than the writer has taken, none is started")
+    @Test("while the writer has too many attempts queued, no attempt is started")
     func full() {
         var builder = CheckpointBuilder(settled: 0)
         for event: LogPosition in 1...50_000 {

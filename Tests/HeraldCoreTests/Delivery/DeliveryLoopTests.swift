@@ -53,7 +53,7 @@ struct DeliveryLoopTests {
         func close(finished: (Int, CallbackOutcome) -> Void) { state.withLock { $0.isClosed = true } }
     }
 
-    @Test("the answer to the last checkpoint wakes the loop, also when another wake was used up by the last attempt")
+    @Test("the response to the last checkpoint wakes the loop, even if the last attempt used another wakeup")
     func lastCheckpoint() async throws {
         let sender = SleeplessSender()
         let clock = ManualClock()
@@ -92,7 +92,7 @@ struct DeliveryLoopTests {
         #expect(sender.sleeps == 0)
     }
 
-    @Test("a loop without delegates is woken once for many events, and at once when somebody waits for one")
+    @Test("a loop without delegates is woken once for many events, and at once when a request waits for one")
     func idleLoop() throws {
         func batch(_ count: Int, _ watch: DeliveryWatch? = nil) -> EventBatch {
             let event = Event(id: "e", type: "a.x", subject: nil, time: 0, watch: watch, data: "null".utf8)
@@ -112,7 +112,8 @@ struct DeliveryLoopTests {
         #expect(watching.wakes == 1)
     }
 
-    @Test("a loop whose only delegate is paused is woken once for many events, and tells it of all when it is resumed")
+    @Test(
+        "a loop whose only delegate is paused is woken once for many events, and sends all of them when it is resumed")
     func pausedDelegate() async throws {
         let sender = SleeplessSender()
         let recentEvents = RecentEvents(head: 0)
@@ -162,7 +163,7 @@ struct DeliveryLoopTests {
         #expect(sender.sleeps == 0)
     }
 
-    @Test("nobody wakes a sender that was closed, however busy the writer is")
+    @Test("a closed sender is never woken, however busy the writer is")
     func closing() async throws {
         for _ in 0..<10 {
             let sender = SleeplessSender()
@@ -177,7 +178,7 @@ struct DeliveryLoopTests {
         }
     }
 
-    @Test("a sender in memory ends callbacks at once, later, by hand, and with its own end")
+    @Test("a sender in memory completes callbacks at once, later, by hand, and when it is closed")
     func memorySender() throws {
         let clock = ManualClock()
         let sender = try MemorySender(clock: clock.clock) { callback in

@@ -15,7 +15,7 @@ struct EngineTests {
         #expect(bench.reads.isEmpty)
     }
 
-    @Test("a delegate is told what came after its registration, also when that was routed before the news arrived")
+    @Test("a delegate receives events posted after its registration, even if they were routed before the loop knew it")
     func registrationBehindRouting() throws {
         let bench = try EngineBench()
         bench.publish(5)
@@ -25,7 +25,7 @@ struct EngineTests {
         #expect(bench.open(1) == [4, 5])
     }
 
-    @Test("a delegate is not told what came before its registration")
+    @Test("a delegate does not receive events posted before its registration")
     func registrationAheadOfRouting() throws {
         let bench = try EngineBench()
         bench.publish(5)
@@ -34,7 +34,7 @@ struct EngineTests {
         #expect(bench.open(1) == [4, 5])
     }
 
-    @Test("a lane that is full falls behind and goes on from the recent events")
+    @Test("a lane that is full falls behind and continues from the recent events")
     func fallsBehind() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.maxInFlight = 2 })
@@ -66,7 +66,7 @@ struct EngineTests {
         #expect(bench.delivered == 2_700)
     }
 
-    @Test("a read that fails is asked for again after a pause")
+    @Test("a failed read is repeated after a pause")
     func pageFails() throws {
         let bench = try EngineBench(settled: 10, backlog: 10)
         bench.set(
@@ -85,7 +85,7 @@ struct EngineTests {
         #expect(bench.open(1) == [9, 10])
     }
 
-    @Test("events that retention removed are passed over, those that came since are not")
+    @Test("events that retention removed are skipped, newer ones are not")
     func missingEvents() throws {
         let bench = try EngineBench(settled: 10, backlog: 10)
         bench.set(
@@ -99,7 +99,7 @@ struct EngineTests {
         #expect(bench.open(1) == [11, 12])
     }
 
-    @Test("after a restart the loop routes what the tail does not have, and goes on where the log begins")
+    @Test("after a restart the loop routes events that are no longer recent, and continues at the end of the log")
     func routesFromTheStore() throws {
         let bench = try EngineBench(settled: 4, backlog: 10)
         bench.set(WebhookDelegate(1), restored: .init())
@@ -142,7 +142,7 @@ struct EngineTests {
         #expect(told.count == 101)
     }
 
-    @Test("lanes that keep up leave room for those in line")
+    @Test("lanes that keep up leave slots for those that wait")
     func noPushingIn() throws {
         let bench = try EngineBench(capacity: 2)
         for key: DelegateKey in 1...3 {
@@ -160,7 +160,7 @@ struct EngineTests {
         #expect(bench.open == [.init(1, 2), .init(2, 3)])
     }
 
-    @Test("no more is open than the sender can take")
+    @Test("no more requests are open than the sender accepts")
     func capacity() throws {
         let bench = try EngineBench(capacity: 5)
         for key: DelegateKey in 1...4 { bench.set(WebhookDelegate(key)) }
@@ -174,7 +174,7 @@ struct EngineTests {
         #expect(bench.delivered == 80)
     }
 
-    @Test("a failed delivery is tried again by the schedule, then given up")
+    @Test("a failed delivery is retried by the schedule, then exhausted")
     func retries() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.retrySchedule = [10, 20] })
@@ -200,7 +200,7 @@ struct EngineTests {
         #expect(bench.givenUp == 1)
     }
 
-    @Test("a failing lane is probed with one event at a time, and goes on when a probe succeeds")
+    @Test("a failing lane is probed with one event at a time, and continues when a probe succeeds")
     func breaker() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.maxInFlight = 8 })
@@ -248,7 +248,7 @@ struct EngineTests {
         }
     }
 
-    @Test("a probe uses up no attempt, also of an event without any retry")
+    @Test("a probe uses up no attempt, even for an event without retries")
     func probesAreFree() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
@@ -268,7 +268,7 @@ struct EngineTests {
         #expect(row.state == .retrying && row.attempts == 0)
     }
 
-    @Test("a delivery that alone fails doesn't bar those behind it for good, also in strict order")
+    @Test("one delivery that fails does not block later ones forever, even in strict order")
     func poisonInStrictOrder() throws {
         let bench = try EngineBench()
         bench.set(
@@ -287,7 +287,7 @@ struct EngineTests {
         #expect(bench.delivered == 2)
     }
 
-    @Test("an event that always fails doesn't keep the others from being probed")
+    @Test("an event that always fails does not prevent probes with others")
     func poison() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.retrySchedule = Array(repeating: 1, count: 20) })
@@ -309,7 +309,7 @@ struct EngineTests {
         #expect(bench.delivered == 5)
     }
 
-    @Test("an outage costs few rows, however long it lasts")
+    @Test("an outage needs few rows, however long it lasts")
     func outage() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
@@ -332,7 +332,7 @@ struct EngineTests {
         #expect(rows.count < 128)
     }
 
-    @Test("a paused delegate is not called, and later gets what came meanwhile")
+    @Test("a paused delegate is not called, and later gets the events posted meanwhile")
     func pause() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
@@ -351,7 +351,7 @@ struct EngineTests {
         #expect(bench.open(1) == [2, 3, 4])
     }
 
-    @Test("a change while requests are open holds for what comes next")
+    @Test("a change while requests are open applies to the next ones")
     func patch() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
@@ -374,7 +374,7 @@ struct EngineTests {
         #expect(bench.delivered == 5)
     }
 
-    @Test("a removed delegate leaves no trace, and its place can be taken while its requests are open")
+    @Test("a removed delegate leaves nothing behind, and its key can be reused while its requests are open")
     func remove() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
@@ -398,7 +398,7 @@ struct EngineTests {
         #expect(bench.engine.board.entry(1) == nil)
     }
 
-    @Test("only the subjects that were asked for are told")
+    @Test("only events with the requested subjects are delivered")
     func subjects() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.subjects = ["user:1"] })
@@ -428,7 +428,7 @@ struct EngineTests {
         #expect(bench.engine.flush())
     }
 
-    @Test("a sender that stops has made no attempt")
+    @Test("an attempt of a stopped sender does not count")
     func stopped() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
@@ -441,7 +441,7 @@ struct EngineTests {
         #expect(checkpoint.lanes == [LanePosition(delegate: 1, cursor: 0, position: 1)])
     }
 
-    @Test("an attempt that the sender could not make is made a second later, and counts as none")
+    @Test("an attempt that the sender could not make is made a second later, and does not count")
     func notMade() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
@@ -459,7 +459,7 @@ struct EngineTests {
         #expect(bench.checkpoint()?.ended == [DeliveryKey(delegate: 1, event: 1)])
     }
 
-    @Test("timers of removed delegates don't pile up")
+    @Test("timers of removed delegates do not accumulate")
     func deadTimers() throws {
         let bench = try EngineBench()
         for key: DelegateKey in 1...3 {

@@ -5,7 +5,7 @@ import Testing
 @Suite struct FairSchedulerTests {
     private static let other = AppKey(rawValue: 2)
 
-    @Test("the app with the fewest open requests comes next, and in it each lane in its turn")
+    @Test("the app with the fewest open requests is next, and within it the lanes take turns")
     func turns() {
         var apps = FairScheduler()
         let (one, two) = (apps.join(.default), apps.join(Self.other))
@@ -26,7 +26,7 @@ import Testing
         #expect(apps.isEmpty && apps.next() == nil)
     }
 
-    @Test("lanes whose receivers work get three of four turns while others have to be tried")
+    @Test("lanes with working receivers get three of four turns while others wait for retries")
     func proven() {
         var apps = FairScheduler()
         let app = apps.join(.default)
@@ -42,7 +42,7 @@ import Testing
         #expect(apps.isEmpty)
     }
 
-    @Test("an app's place is given away once its lanes and its requests are gone")
+    @Test("an app's entry is removed when it has no lanes and no requests")
     func places() {
         var apps = FairScheduler()
         let place = apps.join(.default)
@@ -56,7 +56,7 @@ import Testing
         #expect(apps.join(AppKey(rawValue: 3)) == place)
     }
 
-    @Test("an app with a hundred receivers that don't answer leaves room for one with a single receiver")
+    @Test("an app with a hundred receivers that do not respond leaves slots for an app with one receiver")
     func fairShare() throws {
         let bench = try EngineBench(capacity: 40)
         for key: DelegateKey in 1...100 { bench.set(WebhookDelegate(key)) }

@@ -23,7 +23,7 @@ struct FairnessTests {
     }
 
     @Test(
-        "each of a hundred lanes has started before one with a backlog of 100,000 had more than one turn each time round",
+        "each of a hundred lanes starts before a lane with a backlog of 100,000 gets a second turn",
         arguments: [1, 8, 64, 1_000])
     func oneRound(capacity: Int) throws {
         let bench = try crowd(capacity)
@@ -53,7 +53,7 @@ struct FairnessTests {
         #expect(ofBacklog <= 2 * DeliveryEngine.quantum, "\(ofBacklog) beside \(before.count) that were open")
     }
 
-    @Test("first tries go before late retries, which get every fourth turn")
+    @Test("first attempts precede late retries, which get every fourth turn")
     func firstTries() throws {
         let bench = try EngineBench()
         let rows = (1...100).map {
@@ -76,7 +76,7 @@ struct FairnessTests {
         #expect(order.first == 101)
     }
 
-    @Test("lanes with a backlog share the room: while many have none, none has several requests open")
+    @Test("lanes with a backlog share the slots: while many have none, none has several requests open")
     func sharedRoom() throws {
         let bench = try EngineBench()
         for key: DelegateKey in 1...100 { bench.set(WebhookDelegate(key) { $0.maxInFlight = 256 }) }
@@ -90,7 +90,7 @@ struct FairnessTests {
         }
     }
 
-    @Test("no more is open than the sender takes, whatever the lanes may")
+    @Test("no more requests are open than the sender accepts, whatever the lanes allow")
     func globalCap() throws {
         let bench = try crowd(40)
         for key: DelegateKey in 200...260 { bench.set(WebhookDelegate(key, start: 100_000)) }
@@ -104,7 +104,7 @@ struct FairnessTests {
         }
     }
 
-    @Test("lanes that hold all the room don't keep it: whoever waits in line is next")
+    @Test("lanes that occupy all slots do not keep them: waiting lanes are next")
     func slowReceivers() throws {
         let bench = try EngineBench(capacity: 8)
         for key: DelegateKey in 1...4 { bench.set(WebhookDelegate(key) { $0.events = [.exact("slow")] }) }

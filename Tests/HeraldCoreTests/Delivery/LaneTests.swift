@@ -26,7 +26,7 @@ struct LaneTests {
         for time in 1...5 { _ = finish(&lane, LogPosition(time), with: .failure, now: Int64(time) * second) }
     }
 
-    @Test("a failing delegate that gets another address, or is resumed, need not wait for a probe")
+    @Test("a failing delegate with a new address, or one that is resumed, does not wait for a probe")
     func mended() {
         var lane = lane()
         stop(&lane)
@@ -42,7 +42,7 @@ struct LaneTests {
         #expect(mayStart(WebhookDelegate(1, status: .paused), WebhookDelegate(1)))
     }
 
-    @Test("a failing retry keeps the attempts it had")
+    @Test("a failing retry keeps its number of attempts")
     func held() {
         var lane = lane { $0.retrySchedule = [1] }
         stop(&lane)
@@ -53,7 +53,7 @@ struct LaneTests {
         #expect(lane.waiting[1]?.attempts == 1)
     }
 
-    @Test("a rejection that names a time keeps the attempts it had")
+    @Test("a rejection with Retry-After keeps the number of attempts")
     func excused() {
         var lane = lane { $0.retrySchedule = [1] }
         #expect(
@@ -77,7 +77,7 @@ struct LaneTests {
         WaitingDelivery(delegate: 1, event: event, attempts: attempts, dueAt: 0, state: .retrying)
     }
 
-    @Test("with 10,000 deliveries waiting it takes no new event")
+    @Test("with 10,000 waiting deliveries it accepts no new event")
     func maxWaiting() {
         var lane = Lane(WebhookDelegate(1), next: 20_000, position: 19_999)
         for event in 1...LogPosition(Lane.maxWaiting) { _ = lane.take(row(event)) }
@@ -114,7 +114,7 @@ struct LaneTests {
         #expect(startRetry(&lane) == 3)
     }
 
-    @Test("a paused lane starts nothing, whatever it has")
+    @Test("a paused lane starts nothing, whatever is pending")
     func paused() {
         var lane = Lane(WebhookDelegate(1, status: .paused), next: 1, position: 0)
         _ = lane.take(row(1))

@@ -6,7 +6,7 @@ import Testing
 struct LeaseAndConsentTests {
     // MARK: Leases
 
-    @Test("a delegate that is not renewed unregisters itself, with everything that was its")
+    @Test("a delegate that is not renewed is unregistered, with everything that belongs to it")
     func expires() throws {
         let world = try World()
         let key = world.register { $0.leaseSeconds = 60 }
@@ -23,7 +23,7 @@ struct LeaseAndConsentTests {
         #expect(!world.arrivals(key).contains("e2"))
     }
 
-    @Test("one that is renewed in time stays, also when the renewal crosses the end")
+    @Test("a delegate that is renewed in time stays, even if the renewal coincides with the end")
     func renewed() throws {
         let world = try World()
         let key = world.register { $0.leaseSeconds = 60 }
@@ -43,7 +43,7 @@ struct LeaseAndConsentTests {
         #expect(world.announced == ["herald.delegate.expired"])
     }
 
-    @Test("a lease goes on over a restart, and ends for a delegate that is gone or paused too")
+    @Test("a lease survives a restart, and also ends for a delegate that is gone or paused")
     func restarts() throws {
         let world = try World()
         let paused = world.register("https://receiver.example/paused") { $0.leaseSeconds = 60 }
@@ -59,7 +59,7 @@ struct LeaseAndConsentTests {
         #expect(world.announced == ["herald.delegate.gone", "herald.delegate.expired", "herald.delegate.expired"])
     }
 
-    @Test("a lease that ends together with other news of its delegate stops no checkpoint")
+    @Test("a lease that ends together with other changes of its delegate does not block a checkpoint")
     func expiresWhileFailing() throws {
         let world = try World()
         let key = world.register {
@@ -89,7 +89,7 @@ struct LeaseAndConsentTests {
         world.callbacks.filter { $0.purpose == .test || $0.purpose == .handshake }.map(\.delegate.settings.url)
     }
 
-    @Test("nothing is sent before the challenge came back; what came meanwhile follows")
+    @Test("nothing is sent before the challenge succeeds; events posted meanwhile follow")
     func challenge() throws {
         let world = try World()
         world.answer = { _ in .success }
@@ -108,7 +108,7 @@ struct LeaseAndConsentTests {
         #expect(world.announced.isEmpty)
     }
 
-    @Test("the handshake needs a permission in the answer")
+    @Test("the handshake requires permission in the response")
     func handshake() throws {
         let world = try World()
         let key = world.register { $0.verification = .cloudevents }
@@ -125,7 +125,7 @@ struct LeaseAndConsentTests {
     }
 
     @Test(
-        "a rate that the handshake allows is kept, unless fewer were wanted",
+        "the rate of the handshake is applied, unless the delegate's own is lower",
         arguments: [(nil, 0.5), (2, 0.5), (0.25, 0.25)])
     func allowedRate(_ wanted: Double?, _ kept: Double) throws {
         let world = try World()
@@ -143,7 +143,7 @@ struct LeaseAndConsentTests {
         #expect(world.delegate(key)?.settings.rateLimit == kept)
     }
 
-    @Test("after twenty calls without consent it is asked no more, until somebody resumes it")
+    @Test("after twenty calls without consent there are no more, until the delegate is resumed")
     func twentyTimes() throws {
         let world = try World()
         world.answer = { _ in .answered(404) }
@@ -160,7 +160,7 @@ struct LeaseAndConsentTests {
         #expect(world.status(key) == .active)
     }
 
-    @Test("another address needs consent of its own: that of the old one doesn't count, however late it comes")
+    @Test("a new address needs its own consent: late consent of the old one does not count")
     func otherAddress() throws {
         let world = try World()
         let key = world.register("https://receiver.example/old") { $0.verification = .challenge }
@@ -185,7 +185,7 @@ struct LeaseAndConsentTests {
         #expect(world.status(key) == .active)
     }
 
-    @Test("consent that crosses a change of the address is not taken for the new one")
+    @Test("consent that coincides with a change of the address is not used for the new one")
     func consentCrosses() throws {
         let world = try World()
         world.answer = { callback in
@@ -198,7 +198,7 @@ struct LeaseAndConsentTests {
         #expect(world.status(key) == .pendingVerification)
     }
 
-    @Test("one that is paused stays so when it gets another address, and is asked when it is resumed")
+    @Test("a paused delegate with a new address stays paused, and is verified when it is resumed")
     func pausedElsewhere() throws {
         let world = try World()
         world.answer = echo
@@ -218,7 +218,7 @@ struct LeaseAndConsentTests {
 
     // MARK: Test calls
 
-    @Test("a test call goes beside the lane and tells its outcome; it is in no log and counts as no attempt")
+    @Test("a test call runs beside the lane and returns its outcome; it is not logged and does not count as an attempt")
     func testCall() throws {
         let world = try World()
         world.answer = { $0.purpose == .test ? .answered(503, retryAfter: 60) : .success }
@@ -235,7 +235,7 @@ struct LeaseAndConsentTests {
         #expect(world.arrivals(key) == ["e1"])
     }
 
-    @Test("a test call of a delegate that isn't there, or after the stop, is answered at once")
+    @Test("a test call of an unknown delegate, or after the stop, returns at once")
     func noTestCall() throws {
         let bench = try EngineBench()
         var answers = 0

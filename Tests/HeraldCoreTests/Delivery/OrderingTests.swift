@@ -80,7 +80,7 @@ struct OrderingTests {
     private static let seeds: Range<UInt64> =
         1..<(getenv("HERALD_SEEDS").flatMap { UInt64(String(cString: $0)) } ?? 20) + 1
 
-    @Test("strict: every first arrival is in the order of the log, one at a time", arguments: [false, true])
+    @Test("strict: first arrivals are in the order of the log, one at a time", arguments: [false, true])
     func strict(restarts: Bool) throws {
         for seed in Self.seeds {
             let story = try Self.run(.strict, seed: seed, restarts: restarts)
@@ -89,7 +89,7 @@ struct OrderingTests {
         }
     }
 
-    @Test("subject: so it is for each subject, while different ones overlap", arguments: [false, true])
+    @Test("subject: the same for each subject, while different ones overlap", arguments: [false, true])
     func subject(restarts: Bool) throws {
         var mostOpen = 0
         for seed in Self.seeds {
@@ -112,7 +112,7 @@ struct OrderingTests {
         #expect(story.mostOfSubject > 1)
     }
 
-    @Test("what stood in line when the process died doesn't overtake what was under way")
+    @Test("deliveries that waited for others when the process died do not overtake them after the restart")
     func restart() throws {
         for dies in [true, false] {
             let world = try World()
@@ -129,7 +129,7 @@ struct OrderingTests {
         }
     }
 
-    @Test("a delegate that asks for an order later gets it once what is open has ended")
+    @Test("a new ordering takes effect when open deliveries have ended")
     func later() throws {
         for ordering in [WebhookSettings.Ordering.strict, .subject] {
             let world = try World()
@@ -152,7 +152,7 @@ struct OrderingTests {
         }
     }
 
-    @Test("a delegate that gives its order up is told at once what stood in line")
+    @Test("when a delegate's ordering is removed, waiting deliveries are sent at once")
     func givenUp() throws {
         let world = try World()
         let key = world.register { $0.ordering = .subject }
@@ -166,7 +166,7 @@ struct OrderingTests {
         #expect(world.rows(key).isEmpty)
     }
 
-    @Test("a delivery that is given up or cancelled lets the next one of its subject go")
+    @Test("an exhausted or cancelled delivery releases the next one of its subject")
     func goesOn() throws {
         let world = try World()
         let key = world.register {

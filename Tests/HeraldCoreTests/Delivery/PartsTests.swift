@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("Parts of the delivery")
+@Suite("Components of the delivery")
 struct PartsTests {
     // MARK: Retry schedule
 
@@ -14,7 +14,7 @@ struct PartsTests {
         }
     }
 
-    @Test("a delay lies within 20 % of the schedule", arguments: [0, 0.25, 0.5, 0.999_999])
+    @Test("a delay is within 20 % of the schedule", arguments: [0, 0.25, 0.5, 0.999_999])
     func jitter(random: Double) throws {
         for attempts in 1...3 {
             let planned = [5.0, 300, 1800][attempts - 1]
@@ -31,7 +31,7 @@ struct PartsTests {
         #expect(delay([5], attempts: 2, after: .answered(500, retryAfter: 9), random: 0) == nil)
     }
 
-    @Test("Retry-After of a 429 or 503 is obeyed when it is later, others have none")
+    @Test("Retry-After of a 429 or 503 is honored when it is later; other statuses have none")
     func retryAfter() {
         #expect(delay([5], attempts: 1, after: .answered(429, retryAfter: 60), random: 0.5) == 60)
         #expect(delay([5], attempts: 1, after: .answered(503, retryAfter: 60), random: 0.5) == 60)
@@ -41,7 +41,7 @@ struct PartsTests {
 
     // MARK: Router
 
-    @Test("a lane is named once, however many of its patterns match")
+    @Test("a lane is returned once, however many of its patterns match")
     func routerNamesOnce() {
         var router = Router()
         router.insert(1, [.exact("a.b.c"), .prefix("a."), .prefix("a.b."), .exact("a.b.c")])
@@ -62,7 +62,7 @@ struct PartsTests {
         #expect(router.lanes(for: "ab.c").named == [])
     }
 
-    @Test("a lane that is removed is named no more, also for types that were asked for before")
+    @Test("a removed lane is not returned any more, even for types that were looked up before")
     func routerRemoves() {
         var router = Router()
         let patterns: [EventPattern] = [.exact("a.b"), .prefix("a.")]
@@ -75,7 +75,7 @@ struct PartsTests {
         #expect(lanes.named.isEmpty && lanes.any.isEmpty)
     }
 
-    @Test("the router agrees with the patterns themselves")
+    @Test("the router agrees with the patterns")
     func routerAgrees() {
         var random = SeededRandom(seed: 7)
         let types = ["a", "a.b", "a.b.c", "b", "b.a", "ab.c"]
@@ -99,7 +99,7 @@ struct PartsTests {
 
     // MARK: Timers and turns
 
-    @Test("timers come out by the time they are due, and only then")
+    @Test("timers fire in the order of their due times, and only when due")
     func timers() {
         var random = SeededRandom(seed: 3)
         var timers = TimerQueue<Int>()
@@ -115,7 +115,7 @@ struct PartsTests {
         #expect(popped == times.filter { $0 % 7 != 0 }.sorted())
     }
 
-    @Test("each lane in line gets its turn once")
+    @Test("each waiting lane gets its turn once")
     func roundRobin() {
         var line = RoundRobin()
         for lane in [1, 2, 1, 3] { line.append(lane) }
@@ -137,7 +137,7 @@ struct PartsTests {
         EventBatch(first: after + 1, events: (0..<count).map { Event("a", id: "\(after + 1 + LogPosition($0))") })
     }
 
-    @Test("a page is asked for once, and everyone who waits is told in order")
+    @Test("a page is requested once, and all waiting lanes are notified in order")
     func pages() {
         var cache = PageCache()
         #expect(cache.want(11, for: 1) == 10)
@@ -150,7 +150,7 @@ struct PartsTests {
         #expect(cache.event(10) == nil && cache.event(21) == nil)
     }
 
-    @Test("so many reads at once, so many pages kept; the oldest goes first")
+    @Test("the number of concurrent reads and of kept pages is bounded; the oldest page is dropped first")
     func pageBounds() {
         var cache = PageCache()
         var asked: [LogPosition] = []

@@ -3,7 +3,7 @@ import Testing
 @testable import HeraldCore
 
 /// What a receiver can make happen by its answers.
-@Suite("What receivers ask for")
+@Suite("Commands of receivers")
 struct ReceiverControlTests {
     private static let gone = CallbackOutcome.answered(410)
 
@@ -14,7 +14,7 @@ struct ReceiverControlTests {
     }
 
     @Test(
-        "410 ends a delegate: what waits is dropped, nothing is sent any more, also after a restart, and it is told once"
+        "410 ends a delegate: waiting deliveries are dropped, nothing more is sent, even after a restart, and one event is posted"
     )
     func gone() throws {
         let world = try World()
@@ -41,7 +41,7 @@ struct ReceiverControlTests {
         #expect(world.contents.lanes.isEmpty)
     }
 
-    @Test("several 410 at once, and changes that cross the news, don't bring a delegate back")
+    @Test("several 410 at once, and concurrent changes, do not reactivate a delegate")
     func goneOnce() throws {
         let world = try World()
         let key = world.register()
@@ -59,7 +59,7 @@ struct ReceiverControlTests {
         #expect(world.status(key) == .gone)
     }
 
-    @Test("a delegate that is gone and resumed is told of what comes from then on")
+    @Test("a gone delegate that is resumed receives events posted from then on")
     func resumed() throws {
         let world = try World()
         let key = world.register()
@@ -76,7 +76,7 @@ struct ReceiverControlTests {
         #expect(!world.arrivals(key).contains("e3"))
     }
 
-    @Test("what is asked for again of a delegate that is gone is dropped, and its replays end")
+    @Test("redeliveries to a gone delegate are dropped, and its replays end")
     func goneAndAskedAgain() throws {
         let world = try World()
         let key = world.register()
@@ -93,7 +93,7 @@ struct ReceiverControlTests {
     }
 
     @Test(
-        "webhook-delivery: disable stops a delegate at once, whatever the status, and loses nothing",
+        "webhook-delivery: disable stops a delegate at once, with any status, and loses nothing",
         arguments: [200, 500])
     func disable(status: Int) throws {
         let world = try World()
@@ -115,7 +115,7 @@ struct ReceiverControlTests {
         #expect(world.arrivals(key).dropFirst(2).sorted() == rest)
     }
 
-    @Test("one that was paused before the news arrived is not disabled, and nobody is told that it was")
+    @Test("a delegate that was paused before the command arrived is not disabled, and no event says so")
     func disableCrossesPause() throws {
         let world = try World()
         let key = world.register()
@@ -142,7 +142,7 @@ struct ReceiverControlTests {
         #expect(world.announced == ["herald.delivery.exhausted"])
     }
 
-    @Test("a delivery that is rejected with Retry-After waits for so long, and the others go on")
+    @Test("a delivery that is rejected with Retry-After waits for that time, and the others continue")
     func retryAfter() throws {
         let world = try World()
         let key = world.register()
@@ -158,7 +158,7 @@ struct ReceiverControlTests {
         #expect(world.arrivals(key) == ["e1", "e2", "e3", "e4", "e1"])
     }
 
-    @Test("no more callbacks start in a second than the rate limit allows, and a new limit holds at once")
+    @Test("no more callbacks start per second than the rate limit allows, and a new limit applies at once")
     func rateLimit() throws {
         let world = try World()
         let key = world.register {
@@ -176,7 +176,7 @@ struct ReceiverControlTests {
         #expect(world.arrivals(key).count == 50)
     }
 
-    @Test("after a timeout or a gateway's error a delivery rests for a minute at least, whatever the schedule")
+    @Test("after a timeout or a gateway error the next attempt waits at least a minute, whatever the schedule")
     func rest() throws {
         for outcome in [
             CallbackOutcome(verdict: .failed(.timeout, detail: ""), duration: 0), .answered(502), .answered(504),

@@ -8,7 +8,7 @@ import Testing
 struct RecordTests {
     // MARK: Lines
 
-    @Test("those of a subject go one after the other; other subjects don't wait")
+    @Test("deliveries of one subject follow one another; other subjects do not wait")
     func lines() {
         var lines = SubjectQueues()
         #expect(lines.enter("a", 1) == true)
@@ -29,7 +29,7 @@ struct RecordTests {
 
     // MARK: Replays
 
-    @Test("a replay is over when all was looked at and nothing is open, and its cursor is the settled prefix")
+    @Test("a replay ends when everything was read and nothing is open, and its cursor is the settled prefix")
     func replay() {
         var replay = ReplayCursor(Replay(id: 1, delegate: 1, cursor: 4, until: 7, createdAt: 0))
         #expect(replay.next == 5 && replay.cursor == 4 && replay.hasWork)
@@ -62,7 +62,7 @@ struct RecordTests {
         #expect(histogram.count == 5_000)
     }
 
-    @Test("buckets ascend without a gap, and hold what they say")
+    @Test("buckets ascend without a gap, and contain the values that they claim")
     func buckets() {
         for bucket in UInt8(0)...200 {
             let last = LatencyHistogram.upperBound(bucket)
@@ -73,7 +73,7 @@ struct RecordTests {
         #expect(LatencyHistogram().percentile(0.5) == nil)
     }
 
-    @Test("a histogram is its text, and adds up")
+    @Test("a histogram survives its text form, and histograms add up")
     func text() throws {
         var one = LatencyHistogram()
         var other = LatencyHistogram()
@@ -90,7 +90,7 @@ struct RecordTests {
 
     // MARK: Watches
 
-    @Test("a watch ends once, when all that it expects has come, in whatever order")
+    @Test("a watch ends once, when all expected outcomes have arrived, in any order")
     func watch() {
         let ends = Recorder<Int?>()
         func made(events: Int, loops: Int) -> DeliveryWatch {
@@ -116,7 +116,7 @@ struct RecordTests {
 
     // MARK: Erased events
 
-    @Test("what was erased is taken out of copies from before; the oldest are forgotten past a bound")
+    @Test("erased data is removed from earlier copies; the oldest are dropped beyond a bound")
     func erased() {
         var erased = ErasedEvents()
         erased.insert([2, 3])

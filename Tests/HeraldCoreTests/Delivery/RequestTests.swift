@@ -3,7 +3,7 @@ import Testing
 @testable import HeraldCore
 
 /// What people ask for: again, no more, from then to then, forget it.
-@Suite("Deliveries by request")
+@Suite("Redeliveries and replays")
 struct RequestTests {
     private func query(_ states: Set<WaitingDelivery.State>) -> DeliveryQuery {
         var query = DeliveryQuery(states)
@@ -11,7 +11,7 @@ struct RequestTests {
         return query
     }
 
-    @Test("what was given up is delivered again, from the first attempt on, and marked")
+    @Test("an exhausted delivery is made again, from the first attempt on, and marked")
     func redeliver() throws {
         let world = try World()
         let key = world.register { $0.retrySchedule = [] }
@@ -27,7 +27,7 @@ struct RequestTests {
         #expect(world.rows(key).isEmpty)
     }
 
-    @Test("a delivery that is asked for while its first attempt is under way is made once more", arguments: [200, 500])
+    @Test("a redelivery requested during the first attempt is made once", arguments: [200, 500])
     func redeliverOpen(status: Int) throws {
         for ordering in WebhookSettings.Ordering.allCases {
             let world = try World()
@@ -51,7 +51,7 @@ struct RequestTests {
         }
     }
 
-    @Test("a retry that is asked for while it is under way begins its schedule anew when it fails")
+    @Test("a redelivery requested during a retry restarts its schedule when it fails")
     func redeliverOpenRetry() throws {
         let world = try World()
         let key = world.register { $0.retrySchedule = [1] }
@@ -66,7 +66,7 @@ struct RequestTests {
         #expect(world.arrivals.last == .init(key, "e1", 2, isReplay: true))
     }
 
-    @Test("under strict order, a waiting delivery that is asked for again still goes first")
+    @Test("with strict order, a redelivered delivery still goes first")
     func redeliverStrict() throws {
         let world = try World()
         let key = world.register { $0.ordering = .strict }
@@ -83,7 +83,7 @@ struct RequestTests {
         #expect(world.arrivals(key) == ["e1", "e1", "e1", "e2"])
     }
 
-    @Test("what is asked for is not lost by a checkpoint that was made before")
+    @Test("a redelivery is not lost by an earlier checkpoint")
     func redeliverCrossing() throws {
         let world = try World()
         let key = world.register { $0.retrySchedule = [1] }
@@ -105,7 +105,7 @@ struct RequestTests {
         #expect(world.rows(key).isEmpty)
     }
 
-    @Test("a retry that the changed delegate does not want any more is not sent, and ends as unwanted")
+    @Test("a retry that the changed delegate no longer wants is not sent, and ends as unwanted")
     func retryUnwanted() throws {
         for change in [
             { $0.settings.events = [.exact("b.x")] }, { $0.settings.subjects = ["other"] },
@@ -125,7 +125,7 @@ struct RequestTests {
         }
     }
 
-    @Test("a delivery that is asked for by event and delegate is made whatever the delegate wants, to its last retry")
+    @Test("a redelivery by event and delegate ignores the delegate's settings, including its retries")
     func named() throws {
         for restarts in [false, true] {
             let world = try World()
@@ -151,7 +151,7 @@ struct RequestTests {
         }
     }
 
-    @Test("under every order, what follows an unwanted retry goes on")
+    @Test("in every ordering, deliveries after an unwanted retry continue")
     func unwantedBarsNothing() throws {
         for ordering in WebhookSettings.Ordering.allCases {
             let world = try World()
@@ -169,7 +169,7 @@ struct RequestTests {
         }
     }
 
-    @Test("what waits can be cancelled, also while its retry is under way")
+    @Test("waiting deliveries can be cancelled, even while their retry is in flight")
     func cancel() throws {
         let world = try World()
         let key = world.register { $0.retrySchedule = [1, 1, 1] }
@@ -184,7 +184,7 @@ struct RequestTests {
         #expect(world.announced.isEmpty)
     }
 
-    @Test("a cancelled retry whose attempt was not made doesn't bar its subject")
+    @Test("a cancelled retry whose attempt was not made does not block its subject")
     func cancelNotMade() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.ordering = .subject })
@@ -200,7 +200,7 @@ struct RequestTests {
         #expect(bench.open(1) == [2])
     }
 
-    @Test("a replay goes on beside the lane, which takes turns with it")
+    @Test("a replay runs beside the lane, which takes turns with it")
     func replay() throws {
         let world = try World()
         world.publish(20)
@@ -219,7 +219,7 @@ struct RequestTests {
         #expect(world.contents.lanes.isEmpty)
     }
 
-    @Test("a replay that is ended starts nothing more, what it has started goes on, and so does the next one")
+    @Test("a replay that is ended starts nothing more; its open requests continue, and so does the next replay")
     func endReplay() throws {
         let world = try World()
         world.publish(20)
@@ -276,7 +276,7 @@ struct RequestTests {
         #expect(world.contents.replays.count == 1)
     }
 
-    @Test("a replay goes on where it was after a crash, and skips what has a row of its own")
+    @Test("a replay continues after a crash, and skips events with a row of their own")
     func replayRestarts() throws {
         let world = try World()
         let key = world.register { $0.maxInFlight = 1 }
@@ -296,7 +296,7 @@ struct RequestTests {
         #expect(world.contents.replays.isEmpty && world.rows(key).isEmpty)
     }
 
-    @Test("replays that have nothing to tell end, in whatever order they come, also at a start")
+    @Test("replays without matching events end, in any order, also at a start")
     func emptyReplays() throws {
         let world = try World()
         let key = world.register { $0.maxInFlight = 1 }
@@ -317,7 +317,7 @@ struct RequestTests {
         #expect(world.contents.replays.isEmpty)
     }
 
-    @Test("a lane that comes by an event which a replay has a row for leaves it to that")
+    @Test("a lane that reaches an event with a row of a replay leaves it to the replay")
     func replayIsFaster() throws {
         for ordering in WebhookSettings.Ordering.allCases {
             let world = try World()
@@ -339,7 +339,7 @@ struct RequestTests {
         }
     }
 
-    @Test("a replay makes no more rows than a lane may have")
+    @Test("a replay creates no more rows than a lane may have")
     func replayIsBounded() {
         var lane = Lane(WebhookDelegate(1), next: nil, position: 0)
         lane.replays = [ReplayCursor(Replay(id: 1, delegate: 1, cursor: 0, until: 1 << 40, createdAt: 0))]
@@ -360,7 +360,7 @@ struct RequestTests {
         #expect(lane.nextSource() == nil)
     }
 
-    @Test("what is erased is told to nobody any more, and leaves no trace of what was under way")
+    @Test("an erased event is not sent any more, and leaves no trace of open deliveries")
     func erase() throws {
         let world = try World()
         let key = world.register { $0.maxInFlight = 2 }
@@ -385,7 +385,7 @@ struct RequestTests {
         #expect(world.contents.lanes.isEmpty)
     }
 
-    @Test("a page that was read before an erasure and comes after it tells nothing")
+    @Test("a page that was read before an erasure and arrives after it sends nothing")
     func erasePage() throws {
         let bench = try EngineBench(settled: 10, backlog: 10)
         bench.set(

@@ -10,7 +10,7 @@ struct StatisticsTests {
         bench.finish(with: outcome)
     }
 
-    @Test("attempts are counted by slots, written a minute later in one checkpoint, and once")
+    @Test("attempts are counted by slot, and written once, a minute later in one checkpoint")
     func written() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1) { $0.retrySchedule = [] })
@@ -31,7 +31,7 @@ struct StatisticsTests {
         #expect(bench.submitted.isEmpty)
     }
 
-    @Test("a slot that is over is a row of its own")
+    @Test("a completed slot is a row of its own")
     func slots() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
@@ -49,7 +49,7 @@ struct StatisticsTests {
         #expect(Set(slots.map(\.start)).count == 2)
     }
 
-    @Test("a checkpoint that fails keeps them, visible all the while, and they are not written twice")
+    @Test("a failed checkpoint keeps them, they stay visible, and they are not written twice")
     func refused() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))
@@ -70,7 +70,7 @@ struct StatisticsTests {
         #expect(bench.engine.board.statistics(1).isEmpty)
     }
 
-    @Test("those gathered while a checkpoint is on its way stay visible until their own is written")
+    @Test("attempts counted while a checkpoint is in flight stay visible until their own is written")
     func crossing() throws {
         let bench = try EngineBench()
         bench.set(WebhookDelegate(1))

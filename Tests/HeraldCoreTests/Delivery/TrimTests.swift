@@ -11,7 +11,7 @@ struct TrimTests {
         world.process.loops.reduce(0) { $0 + $1.engine.counters.missed.load(ordering: .relaxed) }
     }
 
-    @Test("a lane that stands still misses what is cut off; it is counted, and told at most once an hour")
+    @Test("a paused lane misses events that retention removes; they are counted, and announced at most once an hour")
     func told() throws {
         let world = try World()
         let key = world.register()
@@ -43,7 +43,7 @@ struct TrimTests {
         }
     }
 
-    @Test("only what the delegate wanted is counted, and what is counted is announced")
+    @Test("only matching events are counted, and the announcement has the same number")
     func wanted() throws {
         let world = try World()
         let key = world.register {
@@ -79,7 +79,7 @@ struct TrimTests {
         #expect(try announcedEvents(world) == Int64(counted))
     }
 
-    @Test("of an event that waits for a retry and is not wanted any more nothing was missed")
+    @Test("an event that waits for a retry and is no longer wanted does not count as missed")
     func unwantedRetry() throws {
         let world = try World()
         let key = world.register { $0.retrySchedule = [3_600] }
@@ -93,7 +93,7 @@ struct TrimTests {
         #expect(world.rows(key).map(\.event) == [2])
     }
 
-    @Test("retries, lines and replays of what is cut off end, and bar nothing")
+    @Test("retries, queues and replays of removed events end, and block nothing")
     func rows() throws {
         let world = try World()
         let key = world.register {
@@ -116,7 +116,7 @@ struct TrimTests {
         #expect(world.announced == ["herald.delivery.dropped"])
     }
 
-    @Test("what is still open when its event is cut off ends as ever")
+    @Test("open deliveries of a removed event end normally")
     func open() throws {
         let world = try World()
         let key = world.register()
@@ -132,7 +132,7 @@ struct TrimTests {
         #expect(world.rows(key).isEmpty && world.contents.lanes.isEmpty)
     }
 
-    @Test("lanes that are caught up count what was cut off before the loop has routed it")
+    @Test("lanes that are caught up count removed events that the loop has not routed")
     func notRouted() throws {
         let bench = try EngineBench(settled: 4, backlog: 10)
         bench.set(WebhookDelegate(1), restored: .init())
@@ -146,7 +146,7 @@ struct TrimTests {
         #expect(bench.engine.counters.missed.load(ordering: .relaxed) == 4)
     }
 
-    @Test("however often the keeper looks, one cut waits for the writer, and it goes on until all is cut")
+    @Test("one removal at a time waits for the writer, and it continues until everything is removed")
     func oneCut() throws {
         let world = try World()
         world.publish(1_300)
@@ -159,7 +159,7 @@ struct TrimTests {
         #expect(commits() - before <= 4)
     }
 
-    @Test("an attempt cut off by retention does not count for a removed delegate")
+    @Test("an attempt removed by retention does not count for a removed delegate")
     func removed() throws {
         let world = try World()
         let key = world.register()

@@ -17,7 +17,7 @@ struct WatchTests {
         var isOver: Bool { outcomes.items.count == 1 }
     }
 
-    @Test("it ends when every delegate of every loop has been told once, whatever they answered")
+    @Test("it ends when one attempt was made for every delegate of every loop, with any outcome")
     func allTold() throws {
         let world = try World(loops: 3)
         for number in 1...4 { world.register("https://receiver.example/\(number)") }
@@ -35,7 +35,7 @@ struct WatchTests {
             ])
     }
 
-    @Test("with nobody to tell it ends at once")
+    @Test("without recipients it ends at once")
     func nobody() throws {
         let world = try World(loops: 2)
         world.register { $0.events = [.exact("b.x")] }
@@ -44,7 +44,7 @@ struct WatchTests {
         #expect(waiting.told == [])
     }
 
-    @Test("it ends when the time is up, and is called once")
+    @Test("it ends at its deadline, and is called once")
     func timeIsUp() throws {
         let world = try World()
         world.register()
@@ -62,7 +62,7 @@ struct WatchTests {
         #expect(world.process.loops[0].engine.watched.isEmpty)
     }
 
-    @Test("a delegate that is paused, failing or not verified is not waited for")
+    @Test("delegates that are paused, failing or not verified are not awaited")
     func absent() throws {
         let world = try World()
         let paused = world.register("https://receiver.example/paused")
@@ -79,7 +79,7 @@ struct WatchTests {
 
     enum End: CaseIterable { case removed, paused, disabled, gone }
 
-    @Test("a delivery that will not be made now is not waited for any longer", arguments: End.allCases)
+    @Test("a delivery that will not be made now is no longer awaited", arguments: End.allCases)
     func ends(_ end: End) throws {
         let world = try World()
         let key = world.register { $0.maxInFlight = 1 }
@@ -103,7 +103,7 @@ struct WatchTests {
         #expect(waiting.told == [])
     }
 
-    @Test("one that is under way when its delegate is paused is still waited for; when it is removed, not")
+    @Test("an open delivery of a delegate that is paused is still awaited; of a removed one, it is not")
     func underWay() throws {
         for isRemoved in [false, true] {
             let world = try World()
@@ -123,7 +123,7 @@ struct WatchTests {
         }
     }
 
-    @Test("a lane that is behind is waited for until it comes by the event")
+    @Test("a lane that is behind is awaited until it reaches the event")
     func behind() throws {
         let world = try World()
         world.register { $0.maxInFlight = 1 }
@@ -137,7 +137,7 @@ struct WatchTests {
         #expect(waiting.told == ["e4 1 true"])
     }
 
-    @Test("what is cancelled or falls off the log is not waited for any longer")
+    @Test("cancelled deliveries and events removed by retention are no longer awaited")
     func cancelled() throws {
         for isTrimmed in [false, true] {
             let world = try World()

@@ -21,7 +21,7 @@ struct IntakeTests {
     /// Would wait for ever if the writer were to wait.
     private var taken: Int? { intake.take()?.count }
 
-    @Test("what was gathered is taken together, once it is said that no more is to come")
+    @Test("enqueued requests are committed together at the end of a round")
     func flushed() {
         enqueue(3)
         intake.flush()
@@ -32,13 +32,13 @@ struct IntakeTests {
         #expect(taken == 2)
     }
 
-    @Test("enough is taken while more is gathered")
+    @Test("a full batch is committed while more is enqueued")
     func enough() {
         enqueue(Intake.minBatchEvents)
         #expect(taken == Intake.minBatchEvents)
     }
 
-    @Test("who does not enqueue is not kept waiting by one who does")
+    @Test("enqueueing without completing a round does not delay others")
     func mixed() {
         enqueue(1)
         #expect(intake.submit(publication()) == nil)
@@ -49,7 +49,7 @@ struct IntakeTests {
         #expect(taken == 2)
     }
 
-    @Test("what was said to be complete stays so while the writer is busy")
+    @Test("a completed round stays complete while the writer is busy")
     func flushedBefore() {
         enqueue(1)
         intake.flush()
@@ -57,7 +57,7 @@ struct IntakeTests {
         #expect(taken == 2)
     }
 
-    @Test("what was gathered is taken before the end")
+    @Test("enqueued requests are committed before the end")
     func ended() {
         enqueue(1)
         intake.end()

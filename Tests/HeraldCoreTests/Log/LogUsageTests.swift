@@ -2,7 +2,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("How much of the log each app has")
+@Suite("The share of the log of each app")
 struct LogUsageTests {
     private let other = AppKey(rawValue: 2)
 
@@ -23,7 +23,7 @@ struct LogUsageTests {
         return usage
     }
 
-    @Test("an app that is alone is told exactly how far it is behind")
+    @Test("a single app gets its exact distance")
     func alone() {
         let usage = usage(5_000, recentEvents: 10) { _ in .default }
         for place in [0, 1, 1_022, 1_023, 1_024, 1_025, 4_095, 4_999, 5_000, 6_000] as [LogPosition] {
@@ -36,7 +36,8 @@ struct LogUsageTests {
     }
 
     @Test(
-        "an app among others: exact where memory reaches, else a block at most too many, and never by what others post")
+        "an app among others gets an exact distance in recent blocks, else at most one block too many, independent of other apps"
+    )
     func mixed() {
         func owner(_ number: Int) -> AppKey { number % 3 == 0 ? other : .default }
         let exact = usage(5_000, owner)
@@ -55,7 +56,7 @@ struct LogUsageTests {
         #expect(before.0 == after.0 && before.1 == after.1 && after.2 <= before.2 + 1_023)
     }
 
-    @Test("where it has nothing nobody needs to look")
+    @Test("blocks without its events are skipped")
     func stretches() {
         let usage = usage(10_000) { (2_000...2_100).contains($0) || $0 == 7_000 ? other : .default }
         #expect(usage.stretches(of: other, before: .max) == [6_144...7_167, 1_024...3_071])
@@ -63,7 +64,7 @@ struct LogUsageTests {
         #expect(usage.stretches(of: other, before: 6_144) == [1_024...3_071])
     }
 
-    @Test("what is cut off is gone from the numbers")
+    @Test("removed events are subtracted")
     func trimming() {
         let usage = usage(3_000) { $0 % 2 == 0 ? other : .default }
         usage.trim(first: 1_201)
@@ -82,7 +83,7 @@ struct LogUsageTests {
 
 @Suite("Requests per second")
 struct RequestMeterTests {
-    @Test("a second's worth at once, then evenly; a wait is said in whole seconds")
+    @Test("a second's worth at once, then evenly; waiting times are whole seconds")
     func rate() {
         let meter = RequestMeter()
         let second: Int64 = 1_000_000_000
@@ -97,7 +98,7 @@ struct RequestMeterTests {
         #expect(taken == 10, "what was not used for long is not saved")
     }
 
-    @Test("a limit that was lowered makes nobody wait for more than it takes to come down")
+    @Test("a lowered limit delays no longer than necessary")
     func lowered() {
         let meter = RequestMeter()
         for _ in 0..<1_000 { _ = meter.refusal(limit: 1_000, now: 0) }

@@ -18,7 +18,7 @@ struct NoticeTests {
         String(decoding: event.data, as: UTF8.self)
     }
 
-    @Test("each matter is told as it is, once, however often it is reported")
+    @Test("each notice is posted once, with its data, however often it is reported")
     func once() throws {
         let world = try World()
         let key = world.register()
@@ -58,7 +58,7 @@ struct NoticeTests {
         #expect(world.announced.count == 1)
     }
 
-    @Test("that it fails is an observation, no change of the delegate's version")
+    @Test("failing is an observation and does not change the delegate's version")
     func version() throws {
         let world = try World()
         let key = world.register()
@@ -67,7 +67,7 @@ struct NoticeTests {
         #expect(world.delegate(key)?.version == 1)
     }
 
-    @Test("what is said of a delegate that is removed by then is passed over")
+    @Test("notices about removed delegates are ignored")
     func removed() throws {
         let world = try World()
         let key = world.register { $0.leaseSeconds = 10 }
@@ -80,7 +80,7 @@ struct NoticeTests {
         #expect(world.process.writer.counters.failures.load(ordering: .relaxed) == 0)
     }
 
-    @Test("exhausted deliveries and missed events are told each time")
+    @Test("exhausted deliveries and missed events are announced each time")
     func deliveries() throws {
         let world = try World()
         let key = world.register()
@@ -98,7 +98,7 @@ struct NoticeTests {
         #expect(try data(world.announcements[2]).contains(#""events_at_most":6"#))
     }
 
-    @Test("only who names them is told of the service's own events, and their failure is not announced in turn")
+    @Test("only delegates that name them receive the service's own events, and their failure is not announced in turn")
     func told() throws {
         let world = try World()
         let all = world.register("https://receiver.example/all")

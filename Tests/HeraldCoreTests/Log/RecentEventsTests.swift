@@ -32,7 +32,7 @@ struct RecentEventsTests {
         #expect(dropped == nil)
     }
 
-    @Test("an event larger than the bound leaves the tail empty, and the log goes on")
+    @Test("an event larger than the bound leaves no recent events, and the log continues")
     func tooLarge() {
         var recent = EventWindow(after: 0, maxEvents: 10, maxBytes: 100)
         recent.append(event(1, bytes: 1_000))
@@ -41,7 +41,7 @@ struct RecentEventsTests {
         #expect(recent.first == 2 && recent.last == 2)
     }
 
-    @Test("the tail tells the end of the log from what it has dropped")
+    @Test("the end of the log is known from dropped events")
     func slices() {
         let recentEvents = RecentEvents(head: 5, maxEvents: 3)
         guard case .end = recentEvents.slice(after: 5, limit: 10) else { return #expect(Bool(false), "not the end") }
