@@ -58,7 +58,7 @@ struct AttemptListTests {
         try reader.connection.integer("SELECT sum(nstep) FROM sqlite_stmt WHERE sql LIKE '%FROM attempts%'")
     }
 
-    @Test("takes no more beside 100,000 attempts of another app's delegate, and none is missed after a kill")
+    @Test("takes no longer beside 100,000 attempts of another app's delegate, and none is missing after a kill")
     func others() throws {
         func own(_ events: ClosedRange<LogPosition>) -> [AttemptRecord] {
             events.map { attempt(2, $0, status: $0 % 3 == 0 ? 500 : 200) }
@@ -89,7 +89,7 @@ struct AttemptListTests {
         #expect(again.steps == expected.steps && again.found == expected.found)
     }
 
-    @Test("has every attempt, whatever was erased, cut, rolled back, or ended by a kill in between")
+    @Test("contains every attempt after erasures, removals, rollbacks and kills")
     func everything() throws {
         var random = SeededRandom(seed: 25)
         var name = "0"
@@ -141,7 +141,7 @@ struct AttemptListTests {
         }
     }
 
-    @Test("attempts of before they were linked are listed behind the others, and no one else's with them")
+    @Test("attempts from before the index are listed after the others, for their delegate only")
     func older() throws {
         do {
             let connection = try newDatabase(folder.path + "/herald.db")

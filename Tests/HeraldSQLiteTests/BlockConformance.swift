@@ -1,7 +1,7 @@
 import HeraldCore
 import Testing
 
-@Suite("What every store counts of each app")
+@Suite("Counts of each app in every store")
 struct BlockConformance {
     private let other = AppKey(rawValue: 2)
 
@@ -26,7 +26,7 @@ struct BlockConformance {
         blocks.sorted { ($0.block, $0.app.rawValue) < ($1.block, $1.app.rawValue) }
     }
 
-    @Test("events and bytes of each app in each block, found again after a restart", arguments: StoreKind.allCases)
+    @Test("events and bytes of each app in each block survive a restart", arguments: StoreKind.allCases)
     func counting(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         #expect(try fixture.restart().blocks == [])
@@ -62,7 +62,7 @@ struct BlockConformance {
         #expect(try expected(fixture).reduce(0) { $0 + $1.bytes } < before.reduce(0) { $0 + $1.bytes })
     }
 
-    @Test("what this transaction has added is counted", arguments: StoreKind.allCases)
+    @Test("additions of the current transaction are counted", arguments: StoreKind.allCases)
     func within(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append([event("a")])
@@ -74,7 +74,7 @@ struct BlockConformance {
         #expect(try count(fixture, 9) == [])
     }
 
-    @Test("what was kept is not counted again", arguments: [StoreKind.sqlite])
+    @Test("stored counts are not added again", arguments: [StoreKind.sqlite])
     func keeping(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append((1...1_100).map { event("e\($0)") })
@@ -84,7 +84,7 @@ struct BlockConformance {
         #expect(blocks.first == kept && blocks.map(\.block) == [0, 1] && blocks.last?.events == 77)
     }
 
-    @Test("the server's secret is the same after a restart", arguments: StoreKind.allCases)
+    @Test("the server's secret survives a restart", arguments: StoreKind.allCases)
     func secret(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let secret = try fixture.store.recover().secret

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The checkpoints of every store")
 struct CheckpointConformance {
-    @Test("positions and retries are found after a restart", arguments: StoreKind.allCases)
+    @Test("positions and retries survive a restart", arguments: StoreKind.allCases)
     func positions(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append((1...9).map { event("e\($0)", subject: $0 == 1 ? "order:1" : nil) })
@@ -43,7 +43,7 @@ struct CheckpointConformance {
         #expect(recovery.lanes == [LanePosition(delegate: 3, cursor: 9, position: 9)])
     }
 
-    @Test("recovery tells what is decided beyond each lane's cursor, and nothing else", arguments: StoreKind.allCases)
+    @Test("recovery returns what is decided beyond each lane's cursor, and nothing else", arguments: StoreKind.allCases)
     func decided(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append((1...9).map { event("e\($0)") })
@@ -112,7 +112,7 @@ struct CheckpointConformance {
         #expect(ofEvent.map(\.id) == ofEvent.map(\.id).sorted())
     }
 
-    @Test("the attempts of all are read in the order in which they were recorded", arguments: StoreKind.allCases)
+    @Test("the attempts of all delegates are read in the order of recording", arguments: StoreKind.allCases)
     func attemptLog(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let reader = try fixture.store.makeReader()
@@ -130,7 +130,7 @@ struct CheckpointConformance {
         #expect(try reader.attempts(after: all[3].id, limit: 9) == [])
     }
 
-    @Test("an attempt comes back with how it went over the network", arguments: StoreKind.allCases)
+    @Test("an attempt keeps its network data", arguments: StoreKind.allCases)
     func transport(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         var first = attempt(1, 1)
@@ -149,7 +149,7 @@ struct CheckpointConformance {
         #expect(found == [first, second, attempt(1, 1, number: 3)])
     }
 
-    @Test("replays are found after a restart, where they stand, until they end", arguments: StoreKind.allCases)
+    @Test("replays survive a restart, with their position, until they end", arguments: StoreKind.allCases)
     func replays(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append((1...9).map { event("e\($0)") })
@@ -178,7 +178,7 @@ struct CheckpointConformance {
         #expect(next.id > added[2].id, "no number is given twice")
     }
 
-    @Test("statistics of a slot add up", arguments: StoreKind.allCases)
+    @Test("statistics of a slot are added up", arguments: StoreKind.allCases)
     func statistics(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.set(delegate(1), delegate(2))
@@ -201,7 +201,7 @@ struct CheckpointConformance {
         #expect(try reader.statistics(2, since: 0) == [])
     }
 
-    @Test("what a replay delivered, or waits to deliver, is not sent by the lane too", arguments: StoreKind.allCases)
+    @Test("deliveries of a replay are not repeated by the lane", arguments: StoreKind.allCases)
     func decidedByReplay(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append((1...5).map { event("e\($0)") })
@@ -222,7 +222,7 @@ struct CheckpointConformance {
         #expect(Set(decided) == Set([3, 4, 5].map { DeliveryKey(delegate: 1, event: $0) }))
     }
 
-    @Test("every kind of failure is kept", arguments: StoreKind.allCases)
+    @Test("every kind of failure is stored", arguments: StoreKind.allCases)
     func failures(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let records = CallbackFailure.allCases.map { attempt(1, 1, status: nil, failure: $0, detail: $0.rawValue) }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("The delegates of every store")
 struct DelegateConformance {
-    @Test("a delegate comes back as it went in", arguments: StoreKind.allCases)
+    @Test("a delegate is read as it was written", arguments: StoreKind.allCases)
     func roundTrip(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         var wanted = WebhookSettings(url: "https://example.com/ä:1")
@@ -60,7 +60,7 @@ struct DelegateConformance {
     }
 
     @Test(
-        "a deleted delegate is gone with its lane, retries, replays and statistics, and its key is not used again",
+        "a deleted delegate is removed with its lane, retries, replays and statistics, and its key is not reused",
         arguments: StoreKind.allCases)
     func remove(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
@@ -107,7 +107,7 @@ struct DelegateConformance {
         }
     }
 
-    @Test("one URL belongs to one delegate of an app, until that is deleted", arguments: StoreKind.allCases)
+    @Test("a URL belongs to one delegate of an app, until that is deleted", arguments: StoreKind.allCases)
     func urls(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.set(delegate(1, url: "https://example.com/x"))

@@ -68,7 +68,7 @@ struct DeliveryConformance {
         #expect(try reader.countDeliveries(query) == 6, "a page is none of the count's business")
     }
 
-    @Test("are made again: due now, no attempts, marked as replays", arguments: StoreKind.allCases)
+    @Test("are made again: due now, with no attempts, marked as replays", arguments: StoreKind.allCases)
     func redeliver(_ kind: StoreKind) throws {
         let fixture = try fixture(kind, [row(1, 1, .exhausted), row(1, 2, .dropped), row(2, 4, .exhausted)])
         var query = DeliveryQuery([.exhausted, .dropped])
@@ -88,7 +88,7 @@ struct DeliveryConformance {
         #expect(try fixture.store.makeReader().deliveries(DeliveryQuery([.retrying])) == [first, second, third])
     }
 
-    @Test("are dropped when somebody ends them", arguments: StoreKind.allCases)
+    @Test("are dropped on request", arguments: StoreKind.allCases)
     func drop(_ kind: StoreKind) throws {
         let fixture = try fixture(
             kind, [row(1, 1, .retrying), row(1, 2, .exhausted), row(2, 1, .retrying), row(1, 4, .retrying)])
@@ -103,7 +103,8 @@ struct DeliveryConformance {
         #expect(found == [row(1, 4, .dropped, dueAt: 900), row(1, 1, .dropped, dueAt: 900)])
     }
 
-    @Test("those whom an event was attempted to, or waits for, are its recipients", arguments: StoreKind.allCases)
+    @Test(
+        "delegates with an attempt or a waiting delivery are the recipients of an event", arguments: StoreKind.allCases)
     func recipients(_ kind: StoreKind) throws {
         let fixture = try fixture(kind, [row(2, 1, .retrying), row(1, 3, .retrying)])
         try fixture.write { $0.attempts = [attempt(3, 1), attempt(2, 1, status: 500), attempt(1, 2)] }

@@ -1,11 +1,11 @@
 import HeraldCore
 import Testing
 
-@Suite("What every store erases")
+@Suite("Erasure in every store")
 struct ErasureConformance {
     private let otherApp = AppKey(rawValue: 2)
 
-    @Test("the events about a subject are found, slice by slice", arguments: StoreKind.allCases)
+    @Test("the events of a subject are found, slice by slice", arguments: StoreKind.allCases)
     func about(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append([
@@ -22,7 +22,7 @@ struct ErasureConformance {
         #expect(try reader.sequences(about: "user:", app: .default, after: 0, limit: 9) == [])
     }
 
-    @Test("an erased event keeps its place and says nothing", arguments: StoreKind.allCases)
+    @Test("an erased event keeps its position and has no content", arguments: StoreKind.allCases)
     func events(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.set(delegate(1), delegate(2))
@@ -65,7 +65,7 @@ struct ErasureConformance {
         #expect(next.id > newest, "no number is given twice")
     }
 
-    @Test("a subject's auth status goes, and answers that name it", arguments: StoreKind.allCases)
+    @Test("a subject's auth status is removed, and stored responses that name it", arguments: StoreKind.allCases)
     func subject(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         func status(_ user: String, _ app: AppKey = .default) -> AuthStatus {

@@ -14,7 +14,7 @@ struct EventConformance {
         #expect(recovery.delegates.isEmpty && recovery.decided.isEmpty)
     }
 
-    @Test("events get consecutive numbers, also across a restart", arguments: StoreKind.allCases)
+    @Test("events get consecutive positions, also across a restart", arguments: StoreKind.allCases)
     func numbers(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append([event("a"), event("b")])
@@ -27,7 +27,7 @@ struct EventConformance {
         #expect(batch.events.map(\.id) == ["b", "c"])
     }
 
-    @Test("an event comes back as it went in", arguments: StoreKind.allCases)
+    @Test("an event is read as it was written", arguments: StoreKind.allCases)
     func roundTrip(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let app = AppKey(rawValue: 7)
@@ -58,7 +58,7 @@ struct EventConformance {
     }
 
     @Test(
-        "events that are appended together come back in their order, each as it went in", arguments: StoreKind.allCases)
+        "events appended together are read in their order, each as it was written", arguments: StoreKind.allCases)
     func together(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let long = String(repeating: "ü", count: 256)
@@ -93,7 +93,7 @@ struct EventConformance {
         #expect(try fixture.restart().head == 48)
     }
 
-    @Test("a transaction sees what it appended, and the same id is refused", arguments: StoreKind.allCases)
+    @Test("a transaction sees what it appended, and a duplicate id is refused", arguments: StoreKind.allCases)
     func duplicate(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.store.transaction { (transaction) throws(StoreError) in

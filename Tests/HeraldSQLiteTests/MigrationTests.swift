@@ -13,7 +13,7 @@ struct MigrationTests {
         try Statement(connection, "SELECT name FROM sqlite_schema ORDER BY name").rows { $0.text(0) }
     }
 
-    @Test("a database of every older version is brought up to date", arguments: 0...Schema.migrations.count)
+    @Test("a database of every older version is migrated", arguments: 0...Schema.migrations.count)
     func upgrade(from version: Int) throws {
         do {
             let connection = try newDatabase(path)
@@ -28,7 +28,7 @@ struct MigrationTests {
         store.close()
     }
 
-    @Test("what a database of version 1 held is all there afterwards")
+    @Test("the content of a version 1 database is complete afterwards")
     func contentOfVersion1() throws {
         do {
             let connection = try newDatabase(path)
@@ -94,7 +94,7 @@ struct MigrationTests {
         }
     }
 
-    @Test("what each app has in the log of an older database is counted when it is opened")
+    @Test("the share of each app in an older database is counted when it is opened")
     func blocks() throws {
         do {
             let connection = try newDatabase(path)
@@ -123,7 +123,7 @@ struct MigrationTests {
         #expect(try store.recover().blocks.reduce(0) { $0 + $1.events } == 2_100)
     }
 
-    @Test("a script that fails in the middle leaves the version before it")
+    @Test("a script that fails halfway leaves the previous version")
     func failing() throws {
         let connection = try newDatabase(path)
         let scripts = ["CREATE TABLE a (x)", "CREATE TABLE b (x); CREATE TABLE a (x)"]
@@ -135,7 +135,7 @@ struct MigrationTests {
         #expect(try connection.integer("PRAGMA user_version") == 2)
     }
 
-    @Test("a kill in the middle of a script leaves the version before it")
+    @Test("a kill during a script leaves the previous version")
     func kill() throws {
         let connection = try newDatabase(path)
         try connection.set("journal_mode", "wal")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldSQLite
 
-@Suite("What the SQLite store refuses stays as it was")
+@Suite("The SQLite store leaves unusable folders unchanged")
 struct RefusalTests {
     private let folder = TemporaryFolder()
     private var path: String { folder.path + "/data" }
@@ -47,7 +47,7 @@ struct RefusalTests {
         write(all, to: database)
     }
 
-    @Test("a database that this process has open, saying so")
+    @Test("a database that this process has open, with this reason")
     func inUse() throws {
         let store = try SQLiteStore(folder: path)
         #expect(refusal() == .inUse(path: path + "/herald.lock", holder: StoreError.thisProcess))
@@ -56,7 +56,7 @@ struct RefusalTests {
         try SQLiteStore(folder: path).close()
     }
 
-    @Test("a database in use by another process, naming it")
+    @Test("a database in use by another process, with its id")
     func inUseElsewhere() throws {
         try makeDatabase()
         write(Array("4242\n".utf8), to: path + "/herald.lock")
@@ -77,7 +77,7 @@ struct RefusalTests {
         store.close()
     }
 
-    @Test("a folder that can't be made or isn't one")
+    @Test("a folder that can't be created or is not a folder")
     func folders() throws {
         let missing = folder.path + "/no/such"
         guard case .notWritable(missing, _)? = failure({ _ = try SQLiteStore(folder: missing) }) else {
@@ -92,14 +92,14 @@ struct RefusalTests {
         }
     }
 
-    @Test("a file that may only be read", .enabled(if: geteuid() != 0, "root may write everything"))
+    @Test("a read-only file", .enabled(if: geteuid() != 0, "root may write everything"))
     func readOnlyFile() throws {
         try makeDatabase()
         chmod(database, 0o400)
         #expect(refusal() == .notWritable(path: database, reason: "the file is read-only"))
     }
 
-    @Test("a symbolic link, and a folder in the place of the file")
+    @Test("a symbolic link, and a folder instead of the file")
     func notAFile() throws {
         try makeDatabase()
         rename(database, folder.path + "/elsewhere.db")
@@ -110,7 +110,7 @@ struct RefusalTests {
         #expect(corruptReason() == "it is not a file that can be read")
     }
 
-    @Test("an empty file, and one that is no database")
+    @Test("an empty file, and one that is not a database")
     func noDatabase() throws {
         mkdir(path, 0o700)
         write([], to: database)
@@ -131,7 +131,7 @@ struct RefusalTests {
         #expect(corruptReason() == "it belongs to another program (application id 77)")
     }
 
-    @Test("a database that was cut off")
+    @Test("a truncated database")
     func truncated() throws {
         try makeDatabase()
         try overwrite { $0.removeLast(4096 * 3) }
@@ -156,7 +156,7 @@ struct RefusalTests {
         }
     }
 
-    @Test("a log without its database")
+    @Test("a write-ahead log without its database")
     func lostDatabase() throws {
         let store = try SQLiteStore(folder: path)
         try fill(store)
@@ -173,7 +173,7 @@ struct RefusalTests {
         #expect(bytes(copy + "/herald.db-wal") == log)
     }
 
-    @Test("a database whose log was removed after a crash")
+    @Test("a database whose write-ahead log was removed after a crash")
     func lostLog() throws {
         let store = try SQLiteStore(folder: path)
         try fill(store)

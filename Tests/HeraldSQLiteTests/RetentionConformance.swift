@@ -1,7 +1,7 @@
 import HeraldCore
 import Testing
 
-@Suite("What every store forgets")
+@Suite("Retention in every store")
 struct RetentionConformance {
     private func mark(_ sequence: LogPosition, _ time: Int64) -> LogMark { LogMark(sequence: sequence, time: time) }
 
@@ -18,7 +18,7 @@ struct RetentionConformance {
         }
     }
 
-    @Test("what is about to go is read only when a lane or a delivery is before it", arguments: StoreKind.allCases)
+    @Test("events about to be removed are read only if a lane or a delivery needs them", arguments: StoreKind.allCases)
     func undelivered(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append((1...9).map { event("e\($0)") })
@@ -64,7 +64,7 @@ struct RetentionConformance {
         #expect(try reader.lastEvent() == 9)
     }
 
-    @Test("the newest mark is found after a restart", arguments: StoreKind.allCases)
+    @Test("the newest mark survives a restart", arguments: StoreKind.allCases)
     func lastMark(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try add(fixture, mark(2, 100), mark(7, 200))
@@ -93,7 +93,8 @@ struct RetentionConformance {
     }
 
     @Test(
-        "the oldest events go in slices, with what waits for them, and never the newest", arguments: StoreKind.allCases)
+        "the oldest events are removed in slices, with their waiting deliveries, and never the newest",
+        arguments: StoreKind.allCases)
     func events(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.set(delegate(1), delegate(2))
@@ -132,7 +133,7 @@ struct RetentionConformance {
         #expect(try fixture.restart().head == 7, "the id is free again, the numbers go on")
     }
 
-    @Test("of the marks below the first event, the last one stays", arguments: StoreKind.allCases)
+    @Test("of the marks before the first event, the last one stays", arguments: StoreKind.allCases)
     func marks(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append((1...9).map { event("e\($0)", time: 0) })
@@ -146,7 +147,7 @@ struct RetentionConformance {
         #expect(try fixture.restart().lastMark == mark(5, 300))
     }
 
-    @Test("old attempts go, the first recorded first, and never the newest", arguments: StoreKind.allCases)
+    @Test("old attempts are removed, the first recorded first, and never the newest", arguments: StoreKind.allCases)
     func attempts(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         func remove(before time: Int64, limit: Int) throws -> Int {
@@ -170,7 +171,7 @@ struct RetentionConformance {
         #expect(try fixture.store.makeReader().attempts(event: 2)[0].id > ids[0])
     }
 
-    @Test("the size follows what is kept", arguments: StoreKind.allCases)
+    @Test("the size follows the content", arguments: StoreKind.allCases)
     func size(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let data = "\"" + String(repeating: "x", count: 20_000) + "\""

@@ -17,7 +17,7 @@ struct SQLiteStoreTests {
         }
     }
 
-    @Test("its folder and files are the owner's alone, whatever the umask")
+    @Test("its folder and files are private to the owner, with any umask")
     func permissionsOfFiles() throws {
         let old = umask(0)
         defer { umask(old) }
@@ -33,7 +33,7 @@ struct SQLiteStoreTests {
         #expect(permissions(database) == 0o600)
     }
 
-    @Test("its connections are set up as promised")
+    @Test("its connections have the documented settings")
     func pragmas() throws {
         let store = try SQLiteStore(folder: path)
         let connection = try #require(store.writer?.connection)
@@ -45,7 +45,7 @@ struct SQLiteStoreTests {
         #expect(throws: StoreError.self) { try connection.set("page_size", "512") }
     }
 
-    @Test("a clean end leaves one file and a lock file that names nobody's log")
+    @Test("a clean end leaves one file and an unused lock file")
     func cleanEnd() throws {
         let store = try SQLiteStore(folder: path)
         try append(store, "a")
@@ -59,7 +59,7 @@ struct SQLiteStoreTests {
         }
     }
 
-    @Test("what was committed survives a kill, what was not does not")
+    @Test("committed data survives a kill, uncommitted data does not")
     func kill() throws {
         let store = try SQLiteStore(folder: path)
         try append(store, "a", "b")
@@ -80,7 +80,7 @@ struct SQLiteStoreTests {
         #expect(try store.recover().head == 202)
     }
 
-    @Test("a kill while the database is first made does not hinder the next start")
+    @Test("a kill during the first creation does not prevent the next start")
     func killAtCreation() throws {
         mkdir(path, 0o700)
         write(Array("half of a database".utf8), to: database + ".new")
@@ -91,7 +91,7 @@ struct SQLiteStoreTests {
         #expect(!exists(database + ".new") && !exists(database + ".new-wal"))
     }
 
-    @Test("the log is copied into the file before it grows long")
+    @Test("the write-ahead log is copied into the file before it grows long")
     func logSize() throws {
         let store = try SQLiteStore(folder: path)
         let data = "\"" + String(repeating: "x", count: 100_000) + "\""
@@ -105,7 +105,7 @@ struct SQLiteStoreTests {
         #expect(try #require(bytes(database)).count > 10 << 20)
     }
 
-    @Test("a reader that stays does not stop the writer, and the log shrinks when it is gone")
+    @Test("a long reader does not stop the writer, and the write-ahead log shrinks afterwards")
     func longReader() throws {
         let store = try SQLiteStore(folder: path)
         try append(store, "a")
@@ -126,7 +126,7 @@ struct SQLiteStoreTests {
         #expect(try #require(bytes(database + "-wal")).count <= 64 << 20)
     }
 
-    @Test("a full disk refuses the transaction and nothing else, and is over when there is room")
+    @Test("a full disk refuses only the transaction, and works again with free space")
     func full() throws {
         let store = try SQLiteStore(folder: path)
         try append(store, "a")
@@ -145,13 +145,13 @@ struct SQLiteStoreTests {
         #expect(batch.events.map(\.id) == ["a", "small", "b"])
     }
 
-    @Test("health says full while there is some room left")
+    @Test("health reports a full disk while some space is left")
     func health() throws {
         try SQLiteStore(folder: path, reserve: 1).health()
         #expect(failure { try SQLiteStore(folder: path, reserve: .max).health() } == .full)
     }
 
-    @Test("a read that takes too long is given up")
+    @Test("a read that takes too long is interrupted")
     func slowRead() throws {
         let store = try SQLiteStore(folder: path)
         defer { store.close() }
@@ -170,7 +170,7 @@ struct SQLiteStoreTests {
         #expect(throws: StoreError.self) { try connection.execute("DELETE FROM events") }
     }
 
-    @Test("what was erased is gone from the files")
+    @Test("erased data is removed from the files")
     func erasedBytes() throws {
         let store = try SQLiteStore(folder: path)
         defer { store.close() }
@@ -214,7 +214,7 @@ struct SQLiteStoreTests {
         #expect(try store.makeReader().lastEvent() == 51)
     }
 
-    @Test("deliveries that wait for the oldest event go in slices, too")
+    @Test("deliveries that wait for the oldest event are removed in slices, too")
     func removalInSlices() throws {
         let store = try SQLiteStore(folder: path)
         defer { store.close() }
@@ -238,7 +238,7 @@ struct SQLiteStoreTests {
         #expect(try store.makeReader().countDeliveries(DeliveryQuery([.exhausted])) == 0)
     }
 
-    @Test("space that became free is used again")
+    @Test("freed space is used again")
     func reuse() throws {
         let store = try SQLiteStore(folder: path)
         defer { store.close() }
@@ -256,7 +256,7 @@ struct SQLiteStoreTests {
         #expect(pages.last == pages[5])
     }
 
-    @Test("recovery, removals and lists go by keys and indexes only")
+    @Test("recovery, removals and lists use keys and indexes only")
     func plans() throws {
         let store = try SQLiteStore(folder: path)
         defer { store.close() }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldSQLite
 
-@Suite("Secrets at rest")
+@Suite("Encryption at rest")
 struct SealingTests {
     private let folder = TemporaryFolder()
     private var path: String { folder.path + "/data" }
@@ -61,7 +61,7 @@ struct SealingTests {
         return Self.secrets.filter { contains(files, $0) }
     }
 
-    @Test("without a key they are readable, with one they are not")
+    @Test("without a key secrets are readable, with one they are not")
     func sealed() throws {
         let plain = try SQLiteStore(folder: path)
         try fill(plain)
@@ -86,7 +86,7 @@ struct SealingTests {
         #expect(readable() == [])
     }
 
-    @Test("no key, or another one, is refused with what to do, and changes nothing")
+    @Test("a missing or wrong key is refused with what to do, and changes nothing")
     func otherKey() throws {
         try SQLiteStore(folder: path, sealer: try key(1)).close()
         let before = bytes(database)
@@ -101,7 +101,7 @@ struct SealingTests {
         try SQLiteStore(folder: path, sealer: try key(1)).close()
     }
 
-    @Test("a key that is given for the first time seals what is there")
+    @Test("a first key encrypts existing values")
     func firstKey() throws {
         let store = try SQLiteStore(folder: path)
         try fill(store)
@@ -111,7 +111,7 @@ struct SealingTests {
         try check(try key(1))
     }
 
-    @Test("a sealed database of before URLs were sealed is when it is opened")
+    @Test("a database sealed before URLs were sealed is updated when it is opened")
     func urls() throws {
         let store = try SQLiteStore(folder: path, sealer: try key(1))
         try fill(store)
@@ -124,7 +124,7 @@ struct SealingTests {
         try check(try key(1))
     }
 
-    @Test("rewrap changes the key, takes it away, and gives one")
+    @Test("rewrap changes the key, removes it, and adds one")
     func rewrap() throws {
         let store = try SQLiteStore(folder: path, sealer: try key(1))
         try fill(store)
@@ -144,7 +144,7 @@ struct SealingTests {
         #expect(readable() == [])
     }
 
-    @Test("rewrap makes no database where there is none")
+    @Test("rewrap does not create a database")
     func rewrapNothing() throws {
         guard case .notWritable(path, _)? = failure({ try SQLiteStore.rewrap(folder: path, from: nil, to: nil) })
         else {
@@ -154,7 +154,7 @@ struct SealingTests {
         #expect(!exists(path))
     }
 
-    @Test("a value that was moved to another place does not open")
+    @Test("a value that was moved to another column does not open")
     func moved() throws {
         let store = try SQLiteStore(folder: path, sealer: try key(1))
         defer { store.close() }

@@ -1,7 +1,7 @@
 import HeraldCore
 import Testing
 
-@Suite("What every store keeps of sessions and links")
+@Suite("Sessions and links in every store")
 struct SessionConformance {
     private func session(_ number: UInt8, _ kind: Session.Kind = .session, app: AppKey = .default) -> Session {
         Session(
@@ -9,7 +9,7 @@ struct SessionConformance {
             expiresAt: Int64(number))
     }
 
-    @Test("they are found after a restart until they are removed", arguments: StoreKind.allCases)
+    @Test("they survive a restart until they are removed", arguments: StoreKind.allCases)
     func keeping(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let all = [session(1), session(2, .link, app: AppKey(rawValue: 7)), session(3, .portalSession)]

@@ -1,11 +1,11 @@
 import HeraldCore
 import Testing
 
-@Suite("The current values and answers of every store")
+@Suite("Current values and responses in every store")
 struct StateConformance {
     private let user2 = AppKey(rawValue: 2)
 
-    @Test("an auth status is read back, inside the transaction too", arguments: StoreKind.allCases)
+    @Test("an auth status can be read, also in its transaction", arguments: StoreKind.allCases)
     func authStatus(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let status = AuthStatus(
@@ -40,7 +40,7 @@ struct StateConformance {
         #expect(try fixture.restart().appStates == [states[2], states[1]])
     }
 
-    @Test("event types are kept as they were described last", arguments: StoreKind.allCases)
+    @Test("event types are stored as last described", arguments: StoreKind.allCases)
     func eventTypes(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         func type(_ name: String, app: AppKey = .default, _ check: EventTypeRecord.Check, version: Int64 = 1)
@@ -68,7 +68,7 @@ struct StateConformance {
             ])
     }
 
-    @Test("keys are kept as they were written last", arguments: StoreKind.allCases)
+    @Test("keys are stored as last written", arguments: StoreKind.allCases)
     func keys(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         func key(_ id: String, app: AppKey = .default, expiresAt: Int64? = nil, lastUsedAt: Int64? = nil) -> APIKey {
@@ -92,7 +92,7 @@ struct StateConformance {
             ])
     }
 
-    @Test("apps are kept as they were written last, and no key is given twice", arguments: StoreKind.allCases)
+    @Test("apps are stored as last written, and no key is used twice", arguments: StoreKind.allCases)
     func apps(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         func app(_ key: Int64, _ name: String, maxDelegates: Int? = nil, version: Int64 = 1) -> App {
@@ -120,7 +120,7 @@ struct StateConformance {
         #expect(try fixture.store.makeReader().authStatus(app: AppKey(rawValue: 4), userID: "42") == nil)
     }
 
-    @Test("the audit log has what was added, newest first", arguments: StoreKind.allCases)
+    @Test("the audit log contains its entries, newest first", arguments: StoreKind.allCases)
     func audit(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let entries = (1...5).map { number in
@@ -138,7 +138,7 @@ struct StateConformance {
         #expect(try reader.audit(before: newest[2].id, limit: 9).map(\.entry) == [entries[1], entries[0]])
     }
 
-    @Test("the log of one app holds nothing of another's", arguments: StoreKind.allCases)
+    @Test("the log of one app contains nothing of another", arguments: StoreKind.allCases)
     func eventsOfApps(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let three = AppKey(rawValue: 3)
@@ -152,7 +152,7 @@ struct StateConformance {
         }
     }
 
-    @Test("an answer is found until it expires, and forgotten in steps", arguments: StoreKind.allCases)
+    @Test("a response is found until it expires, and removed in steps", arguments: StoreKind.allCases)
     func answers(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let answer = StoredAnswer(
