@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(
-        "IPv6 that stands for IPv4 is judged by the IPv4 inside",
+        "IPv6 addresses that embed IPv4 are checked by the IPv4 address",
         arguments: [
             "::ffff:", "::", "::ffff:0:", "64:ff9b::", "2620:fe::5efe:", "2620:fe::200:5efe:",
         ])
@@ -83,7 +83,7 @@ import Testing
     }
 
     @Test(
-        "addresses that are not special are open",
+        "addresses without special purpose are allowed",
         arguments: [
             "1.1.1.1", "8.8.8.8", "192.31.196.1", "192.175.48.1", "192.52.193.1", "2606:4700:4700::1111",
             "2a00:1450::1",
@@ -92,7 +92,7 @@ import Testing
         #expect(try verdict(plain, text) == .allowed)
     }
 
-    @Test("loopback is open when it is allowed, and nothing else is")
+    @Test("loopback can be allowed, and nothing else is")
     func loopback() throws {
         let guardian = AddressGuard(allowLoopback: true)
         for text in ["127.0.0.1", "127.255.255.255", "::1", "::ffff:127.0.0.1"] {
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test("an allowed network opens what it names, and no more")
+    @Test("an allowed network allows exactly its addresses")
     func allowed() throws {
         let guardian = AddressGuard(allow: try rules("10.1.2.3:80", "fd00::/8", "192.168.0.0/16"))
         #expect(try verdict(guardian, "10.1.2.3", 80) == .allowed)
@@ -142,7 +142,7 @@ import Testing
         #expect(try verdict(exact, "fd00:ec2::254") == .allowed)
     }
 
-    @Test("a denied network is closed whatever else is allowed")
+    @Test("a denied network is refused even if it is also allowed")
     func denied() throws {
         let guardian = AddressGuard(allow: try rules("8.8.0.0/16"), deny: try rules("8.8.8.0/24", "1.1.1.1:25"))
         #expect(try verdict(guardian, "8.8.8.8") == .refused(rule: "denied network 8.8.8.0/24"))
@@ -163,7 +163,7 @@ import Testing
         #expect(try verdict(guardian, "127.0.0.2", 8080) == .allowed)
     }
 
-    @Test("listening everywhere closes every local address on that port")
+    @Test("listening on all addresses refuses every local address with that port")
     func ownEverywhere() throws {
         let any = try #require(IPAddress("0.0.0.0"))
         let interface = try #require(IPAddress("1.2.3.4"))
@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test(
-        "rules print as they were written",
+        "rules are printed as written",
         arguments: [
             ("10.0.0.0/8", "10.0.0.0/8"), ("10.1.2.3", "10.1.2.3/32"), ("10.1.2.3:80", "10.1.2.3/32:80"),
             ("0.0.0.0/0", "0.0.0.0/0"), ("fd00::/8", "fd00::/8"), ("[fd00::/8]:443", "[fd00::/8]:443"),
@@ -194,7 +194,7 @@ import Testing
     }
 
     @Test(
-        "what is no rule is refused with a reason",
+        "invalid rules are refused with a reason",
         arguments: [
             ("", "not a network"), ("example.com", "not a network"), ("10.0.0", "not a network"),
             ("10.0.0.0/33", "0 to 32"),

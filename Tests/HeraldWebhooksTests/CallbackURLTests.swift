@@ -23,7 +23,7 @@ import Testing
         #expect(try CallbackURL(url.text) == url)
     }
 
-    @Test("host, port and address are those that will be dialled")
+    @Test("host, port and address are those that are dialled")
     func parts() throws {
         let name = try CallbackURL("https://Hooks.Example.com/x")
         #expect((name.scheme, name.host, name.port) == (.https, "hooks.example.com", 443))
@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(
-        "what can't be called is refused with a reason",
+        "unusable URLs are refused with a reason",
         arguments: [
             ("ftp://example.com/", CallbackURLError.scheme), ("example.com", .scheme), ("http:/example.com", .scheme),
             ("", .scheme), ("file:///etc/passwd", .scheme), ("gopher://8.8.4.4/", .scheme),
@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test(
-        "libcurl's own objections are passed on",
+        "libcurl's own errors are passed on",
         arguments: ["http://example.com:99999/", "http://[::1/", "http://[1:2]/", "http://a:b/"])
     func malformed(_ text: String) {
         do {
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test("a URL of the greatest length is taken")
+    @Test("a URL of the maximum length is accepted")
     func longest() throws {
         let text = "http://example.com/" + String(repeating: "a", count: 2048 - 19)
         #expect(try CallbackURL(text).text == text)

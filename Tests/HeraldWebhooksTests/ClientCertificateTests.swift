@@ -3,7 +3,7 @@ import HeraldTestSupport
 import HeraldWebhooks
 import Testing
 
-@Suite("What a delegate asks of TLS", .timeLimit(.minutes(5)))
+@Suite("The TLS settings of a delegate", .timeLimit(.minutes(5)))
 struct ClientCertificateTests {
     private let authority: CertificateAuthority
     private let clients: CertificateAuthority
@@ -19,7 +19,7 @@ struct ClientCertificateTests {
         return try SendingLoop(keeping: folder) { $0.certificateAuthorities = file }
     }
 
-    @Test("its own authorities are trusted in place of all others, for it alone")
+    @Test("its own authorities replace all others, for it alone")
     func authorities() async throws {
         let own = try CertificateAuthority()
         let receiver = try Receiver(tls: ReceiverTLS(own))
@@ -38,7 +38,7 @@ struct ClientCertificateTests {
         #expect(await loop.send(delegate(usual.url(), key: 5)).isSuccess)
     }
 
-    @Test("of TLS 1.2 a receiver is spoken to with forward secrecy and authenticated encryption, or not at all")
+    @Test("with TLS 1.2 only forward secrecy and authenticated encryption are used")
     func suites() async throws {
         let old = try Receiver(tls: ReceiverTLS(authority, oldCiphers: "ECDHE-ECDSA-AES128-SHA:AES128-SHA"))
         let good = try Receiver(tls: ReceiverTLS(authority, oldCiphers: "ECDHE-ECDSA-AES128-GCM-SHA256"))
@@ -53,7 +53,7 @@ struct ClientCertificateTests {
         #expect(await loop.send(delegate(good.url(), key: 2)).isSuccess)
     }
 
-    @Test("a receiver with another key than the pinned one gets nothing, whoever vouches for it")
+    @Test("a receiver with another key than the pinned one gets nothing, even with a valid certificate")
     func pin() async throws {
         let receiver = try Receiver(tls: ReceiverTLS(authority))
         let loop = try loop()
@@ -69,7 +69,7 @@ struct ClientCertificateTests {
         #expect(await loop.send(delegate(receiver.url(), key: 2) { $0.tls = TLSSettings(pin: pin) }).isSuccess)
     }
 
-    @Test("a receiver that demands a client certificate gets it, and from each delegate over a connection of its own")
+    @Test("a receiver that requires a client certificate gets it, over separate connections for each delegate")
     func clientCertificate() async throws {
         let receiver = try Receiver(tls: ReceiverTLS(authority, clientAuthority: clients))
         let loop = try loop()

@@ -6,7 +6,7 @@ import Testing
 
 /// Connections that were fine for the last callback and are dead for this one.
 @Suite(.timeLimit(.minutes(5))) struct DeadConnectionTests {
-    @Test("a connection that the receiver closed while it was idle is replaced without a failure")
+    @Test("an idle connection that the receiver closed is replaced without a failure")
     func idleClose() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
@@ -36,7 +36,7 @@ import Testing
         return (outcomes, receiver.requests)
     }
 
-    @Test("a callback is sent again at once when its old connection closes before a byte of the answer")
+    @Test("a callback is sent again at once if its old connection closes before the first byte of the response")
     func closed() async throws {
         for reply in [ReceiverReply.close, .reset] {
             let (outcomes, requests) = try await outcomes(reply)
@@ -48,7 +48,7 @@ import Testing
     }
 
     @Test(
-        "once its headers have come, it is the answer; when they have only begun, it is none and nothing is sent again")
+        "complete headers are the response; with incomplete ones there is none, and nothing is sent again")
     func begun() async throws {
         for (reply, status) in [("HTTP/1.1 500 x\r\n\r\n", 500), ("HTTP/1.1 500 x\r\n", nil)] {
             let (outcomes, requests) = try await outcomes(.thenClose(.raw(reply)))
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(
-        "a connection that breaks while a large body is on its way is replaced too",
+        "a connection that breaks during a large body is replaced too",
         arguments: BreakingReceiver.Ending.allCases)
     func brokenWhileSending(_ ending: BreakingReceiver.Ending) async throws {
         let large = event("\"" + String(repeating: "x", count: 8_000_000) + "\"")
@@ -73,7 +73,7 @@ import Testing
         #expect(receiver.connectionCount == 2)
     }
 
-    @Test("a new connection that closes without an answer is a failure, not another try")
+    @Test("a new connection that closes without a response is a failure, not another attempt")
     func newConnection() async throws {
         let receiver = try Receiver { _ in .close }
         let loop = try SendingLoop()

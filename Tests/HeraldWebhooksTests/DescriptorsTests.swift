@@ -15,7 +15,7 @@ import Testing
         return found
     }
 
-    @Test("a connection whose transfer ended while it waited to write stays open, and is watched for its end")
+    @Test("a connection whose transfer ended while it waited to write stays open, and its end is noticed")
     func idleAfterWriting() throws {
         var pair: [Int32] = [0, 0]
         try #require(socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &pair) == 0)

@@ -42,7 +42,7 @@ import Testing
         #expect(try request.header("webhook-signature") == v1(secretBytes, request))
     }
 
-    @Test("a CloudEvent in binary mode is the bare data with ce- headers, and the data is what is signed")
+    @Test("a CloudEvent in binary mode is the data with ce- headers, and the data is signed")
     func binary() async throws {
         let request = try #require(try await request(.cloudeventsBinary, [event]).first)
         #expect(request.text == #"{"n":  1}"#)
@@ -57,7 +57,7 @@ import Testing
         #expect(try request.header("webhook-signature") == v1(secretBytes, request))
     }
 
-    @Test("headers of one event don't stay for the next", arguments: WebhookSettings.Format.allCases)
+    @Test("headers of one event are not sent with the next", arguments: WebhookSettings.Format.allCases)
     func noLeftovers(_ format: WebhookSettings.Format) async throws {
         let bare = Event(id: "evt_2", type: "ping", subject: nil, time: 0, data: "null".utf8)
         let requests = try await request(format, [event, bare, event])

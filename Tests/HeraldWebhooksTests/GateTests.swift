@@ -47,7 +47,7 @@ import Testing
         sender.close { _, _ in }
     }
 
-    @Test("a sender that is dropped frees what it holds")
+    @Test("a released sender frees its resources")
     func dropped() async throws {
         let gate = ReceiverGate()
         let receiver = try Receiver { _ in .held(gate) }
@@ -67,7 +67,7 @@ import Testing
         #expect(gone == nil)
     }
 
-    @Test("handles are used again, by the delegate that had them before when possible")
+    @Test("handles are reused, by the same delegate if possible")
     func handles() async throws {
         let receiver = try Receiver()
         let sender = try sender(lax)

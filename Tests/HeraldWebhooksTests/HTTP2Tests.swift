@@ -9,7 +9,7 @@ import Testing
         delegate(url, key: key, timeout: timeout, headers: [KeyValue("X-Team", "blue")]) { $0.httpVersion = .http2 }
     }
 
-    @Test("without TLS, HTTP/2 is spoken from the first byte, and everything arrives as over HTTP/1.1")
+    @Test("without TLS, HTTP/2 is used from the first byte, and everything arrives as over HTTP/1.1")
     func priorKnowledge() async throws {
         let receiver = try Receiver { _ in .status(200, headers: [("retry-after", "7")], body: "thanks") }
         let loop = try SendingLoop()
@@ -53,7 +53,7 @@ import Testing
         return (receiver, loop)
     }
 
-    @Test("with TLS it is agreed on, or it is HTTP/1.1", arguments: [true, false])
+    @Test("with TLS it is negotiated, or HTTP/1.1 is used", arguments: [true, false])
     func negotiated(_ offersHTTP2: Bool) async throws {
         let (receiver, loop) = try secure(offersHTTP2: offersHTTP2)
         defer {
@@ -73,7 +73,7 @@ import Testing
         #expect(receiver.connectionCount == 1)
     }
 
-    @Test("many callbacks at once share one connection")
+    @Test("concurrent callbacks share one connection")
     func multiplexed() async throws {
         let gate = ReceiverGate()
         let (receiver, loop) = try secure { _ in .held(gate) }
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test("delegates of one host speak what each of them asked for")
+    @Test("delegates of one host use the versions that they chose")
     func sideBySide() async throws {
         let (receiver, loop) = try secure(capacity: 1)
         defer {
@@ -108,7 +108,7 @@ import Testing
         #expect(receiver.connectionCount == 2)
     }
 
-    @Test("frames between two requests don't end the connection")
+    @Test("frames between two requests do not end the connection")
     func framesInBetween() async throws {
         let (receiver, loop) = try secure()
         defer {
@@ -122,7 +122,7 @@ import Testing
         #expect(receiver.requests.allSatisfy { $0.body == large.body })
     }
 
-    @Test("a stream that was refused, and a connection that was closed while idle, are no failures")
+    @Test("a refused stream, and a connection closed while idle, are not failures")
     func refusedAndClosed() async throws {
         let (receiver, loop) = try secure { $0.connection == 1 && $0.position == 2 ? .refuse : .status(200) }
         defer {
@@ -134,7 +134,7 @@ import Testing
         #expect(await loop.send(delegate2(receiver.url())).isSuccess)
     }
 
-    @Test("a body without end is cut, and the other callbacks on its connection go on")
+    @Test("an endless body is cut off, and other callbacks on its connection continue")
     func endlessBody() async throws {
         let gate = ReceiverGate()
         let replies = try ScriptedReplies()
@@ -157,7 +157,7 @@ import Testing
         #expect(receiver.connectionCount == 1)
     }
 
-    @Test("a host that never answers ends each callback by its time")
+    @Test("a host that never responds ends each callback at its deadline")
     func silence() async throws {
         let (listener, port) = try listenOnLoopback()
         _ = listener
@@ -176,7 +176,7 @@ import Testing
     }
 
     @Test(
-        "what is no HTTP/2 is a protocol error",
+        "invalid HTTP/2 is a protocol error",
         arguments: ["SSH-2.0-OpenSSH_9.2\r\n", "HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", "\0\0\0\0\0\0\0\0"])
     func garbage(_ text: String) async throws {
         let receiver = try Receiver { _ in .thenClose(.raw(text)) }
@@ -190,7 +190,7 @@ import Testing
         #expect(!outcome.detail.isEmpty)
     }
 
-    @Test("refused addresses are never dialled, whatever the version")
+    @Test("refused addresses are never dialled, with any version")
     func refusedAddress() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop(AddressGuard())

@@ -15,7 +15,7 @@ import Testing
         return await loop.send(delegate(receiver.url(), timeout: timeout))
     }
 
-    @Test("a receiver that never answers ends at the timeout")
+    @Test("a receiver that never responds ends at the timeout")
     func silence() async throws {
         let gate = ReceiverGate()
         defer { gate.open() }
@@ -24,7 +24,7 @@ import Testing
         #expect((900_000...3_000_000).contains(outcome.duration))
     }
 
-    @Test("a refused connection is said to be one")
+    @Test("a refused connection is reported as such")
     func refused() async throws {
         let receiver = try Receiver()
         receiver.close()
@@ -39,7 +39,7 @@ import Testing
         #expect(outcome.detail.contains("Connection refused"))
     }
 
-    @Test("redirects are answers, and never followed", arguments: [301, 302, 303, 307, 308])
+    @Test("redirects are responses, and never followed", arguments: [301, 302, 303, 307, 308])
     func redirects(_ status: Int) async throws {
         let elsewhere = try Receiver()
         defer { elsewhere.close() }
@@ -49,7 +49,7 @@ import Testing
         #expect(elsewhere.connectionCount == 0)
     }
 
-    @Test("a body without end is cut, and the status counts", arguments: [200, 500])
+    @Test("an endless body is cut off, and the status counts", arguments: [200, 500])
     func endlessBody(_ status: Int) async throws {
         let head = "HTTP/1.1 \(status) x\r\ntransfer-encoding: chunked\r\n\r\n"
         let outcome = try await outcome(.flood(head, of: "400\r\n" + String(repeating: "y", count: 1024) + "\r\n"))
@@ -57,7 +57,7 @@ import Testing
         #expect(outcome.excerpt == [UInt8](repeating: UInt8(ascii: "y"), count: 1024))
     }
 
-    @Test("a body that drips ends at the timeout, and the status counts")
+    @Test("a slow body ends at the timeout, and the status counts")
     func drip() async throws {
         let outcome = try await outcome(
             .drip("HTTP/1.1 200 x\r\ncontent-length: 10000\r\n\r\n", milliseconds: 50), timeout: 1)
@@ -65,7 +65,7 @@ import Testing
         #expect(outcome.duration < 3_000_000)
     }
 
-    @Test("headers without end, interim answers without end and a header that drips are failures by the deadline")
+    @Test("endless headers, endless interim responses and a slow header are failures by the deadline")
     func headerFloods() async throws {
         for reply in [
             ReceiverReply.flood("HTTP/1.1 100 Continue\r\n\r\n", of: "HTTP/1.1 100 Continue\r\n\r\n"),
@@ -79,7 +79,7 @@ import Testing
     }
 
     @Test(
-        "an answer whose headers never end is no success",
+        "a response whose headers never end is no success",
         arguments: [
             .flood("HTTP/1.1 200 x\r\n", of: "x-more: 1\r\n"), .drip("HTTP/1.1 200 OK\r\nx-more: ", milliseconds: 50),
             .thenClose(.raw("HTTP/1.1 200 OK\r\nx-more: 1\r\n")), .thenClose(.raw("HTTP/1.1 204 No Content\r\n")),
@@ -93,7 +93,7 @@ import Testing
     }
 
     @Test(
-        "what is no HTTP/1.1 is a protocol error",
+        "invalid HTTP/1.1 is a protocol error",
         arguments: ["SSH-2.0-OpenSSH_9.2\r\n", "<html>hello</html>", "\0\0\0\0\0\0\0\0", "HTTP/1.1 abc\r\n\r\n"])
     func garbage(_ text: String) async throws {
         let outcome = try await outcome(.thenClose(.raw(text)), timeout: 2)
@@ -101,21 +101,21 @@ import Testing
         #expect(!outcome.detail.isEmpty)
     }
 
-    @Test("a connection that ends without an answer is a protocol error")
+    @Test("a connection that ends without a response is a protocol error")
     func broken() async throws {
         #expect(try await outcome(.close).failure == .protocolError)
         #expect(try await outcome(.reset).failure == .protocolError)
         #expect(try await outcome(.thenClose(.raw("HTTP/1.1 "))).failure == .protocolError)
     }
 
-    @Test("a body that is cut short does not take the status back")
+    @Test("a truncated body does not change the status")
     func halfBody() async throws {
         let outcome = try await outcome(.thenClose(.raw("HTTP/1.1 202 x\r\ncontent-length: 100\r\n\r\nhalf")))
         #expect(outcome.isSuccess)
         #expect(outcome.excerpt == Array("half".utf8))
     }
 
-    @Test("an answer that nobody asked for is not taken for the next one")
+    @Test("an unrequested response is not used for the next request")
     func forgedAnswer() async throws {
         let receiver = try Receiver { request in
             request.header("webhook-id") == "evt_1"
@@ -152,7 +152,7 @@ import Testing
         #expect(outcome.verdict == .answered(status: 429, retryAfter: seconds))
     }
 
-    @Test("two hundred receivers that never answer cost a fast one nothing")
+    @Test("two hundred receivers that never respond do not slow a fast one")
     func deadReceivers() async throws {
         let (listener, port) = try listenOnLoopback()
         let receiver = try Receiver()

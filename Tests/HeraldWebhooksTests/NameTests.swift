@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct NameTests {
-    @Test("a name is looked up once, and its callbacks share a connection with its Host header")
+    @Test("a name is resolved once, and its callbacks share a connection with its Host header")
     func lookup() async throws {
         let receiver = try Receiver()
         let lookups = Mutex<[String]>([])
@@ -49,7 +49,7 @@ import Testing
         #expect(receiver.connectionCount == 1)
     }
 
-    @Test("the next address is tried when one can't be dialled")
+    @Test("the next address is tried if one can't be dialled")
     func secondAddress() async throws {
         let receiver = try Receiver(address: "127.0.0.2")
         let addresses = try ["127.0.0.3", "127.0.0.2"].map { try #require(IPAddress($0)) }
@@ -67,7 +67,7 @@ import Testing
     }
 
     @Test(
-        "refused addresses are never dialled, whatever the name",
+        "refused addresses are never dialled, with any name",
         arguments: [
             ["10.0.0.7"], ["127.0.0.1", "10.0.0.7"], ["10.0.0.7", "127.0.0.1"], ["169.254.169.254"],
             ["::ffff:10.0.0.7"],
@@ -104,7 +104,7 @@ import Testing
         #expect(receiver.connectionCount == 0)
     }
 
-    @Test("a name without an answer is a failure that says so")
+    @Test("a name without an address is a failure that says so")
     func noName() async throws {
         let resolver = Resolver { _ in .failed("Name or service not known") }
         let loop = try SendingLoop(resolver: resolver)
@@ -127,7 +127,7 @@ import Testing
         return await loop.send(delegate("http://empty.example/"))
     }
 
-    @Test("a lookup that hangs ends the attempt by its deadline and holds up nobody else")
+    @Test("a lookup that hangs ends the attempt at its deadline and delays no others")
     func hangingLookup() async throws {
         let receiver = try Receiver()
         let local = try #require(IPAddress("127.0.0.1"))

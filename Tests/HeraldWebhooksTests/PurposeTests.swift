@@ -20,7 +20,7 @@ import Testing
         return Array(zip(receiver.requests, outcomes))
     }
 
-    @Test("what was asked for again says so, and nothing else does")
+    @Test("replays are marked, and nothing else is")
     func replay() async throws {
         let purposes: [Callback.Purpose] = [
             .delivery(isReplay: true), .delivery(isReplay: false), .test, .delivery(isReplay: true),
@@ -49,7 +49,7 @@ import Testing
     }
 
     @Test(
-        "path and host of a callback are what libcurl writes itself, as it does for a handshake",
+        "path and host of a callback equal those that libcurl writes, as for a handshake",
         arguments: [
             "", "/", "?", "/?", "?a=1", "/a/../b/./c?x=1?y=%20&z", "/%7Euser//x;v=1?q=a+b", "/a?", "/*'()[]|{}",
         ])
@@ -68,20 +68,21 @@ import Testing
         #expect(Set(receiver.requests.map { $0.header("host") }).count == 1)
     }
 
-    @Test("the wanted rate is named in requests a minute", arguments: [(2.0, "120"), (0.01, "1"), (10_000, "600000")])
+    @Test(
+        "the requested rate is sent in requests per minute", arguments: [(2.0, "120"), (0.01, "1"), (10_000, "600000")])
     func requestedRate(_ rate: Double, _ text: String) async throws {
         let sent = try await send([.handshake]) { $0.rateLimit = rate }
         #expect(sent[0].request.header("webhook-request-rate") == text)
     }
 
-    @Test("deliveries to a delegate that agreed by handshake name the origin again")
+    @Test("deliveries to a delegate with a handshake contain the origin")
     func agreedOrigin() async throws {
         let sent = try await send([.delivery(isReplay: false)]) { $0.verification = .cloudevents }
         #expect(sent[0].request.header("webhook-request-origin") == "events.example")
     }
 
     @Test(
-        "permission is what the headers say, whatever the status",
+        "permission depends on the headers, with any status",
         arguments: [
             ([("WebHook-Allowed-Origin", "*"), ("WebHook-Allowed-Rate", "*")], .init(origin: "*", rate: nil)),
             (
@@ -105,7 +106,7 @@ import Testing
     }
 
     @Test(
-        "a receiver can ask for the end of a delegate or of a delivery",
+        "a receiver can end a delegate or a delivery",
         arguments: [
             ("disable", .disable), ("Abort-Message", .abortMessage), ("  disable ", .disable), ("enable", nil),
             ("", nil),

@@ -47,7 +47,7 @@ import Testing
         #expect(Set(names).count == names.count)
     }
 
-    @Test("two callbacks go over one connection")
+    @Test("two callbacks use one connection")
     func keepAlive() async throws {
         let receiver = try Receiver { _ in .status(204) }
         let loop = try SendingLoop()
@@ -76,7 +76,7 @@ import Testing
         #expect(receiver.requests.map { $0.header("x-one") } == ["1", nil, "1"])
     }
 
-    @Test("a changed delegate is sent to with its new settings")
+    @Test("a changed delegate gets callbacks with its new settings")
     func changedDelegate() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
@@ -103,7 +103,7 @@ import Testing
         #expect(receiver.requests.first?.header("expect") == nil)
     }
 
-    @Test("headers that could break the request stay behind, the others go")
+    @Test("headers that could break the request are dropped, the others are sent")
     func unsafeHeaders() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
@@ -125,7 +125,7 @@ import Testing
         #expect(request.header("webhook-id") == "evt_1")
     }
 
-    @Test("a full stop in an event's id is escaped in webhook-id, and that is what is signed")
+    @Test("a full stop in an event's id is escaped in webhook-id and in the signed text")
     func escapedEventID() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
@@ -142,7 +142,7 @@ import Testing
         #expect(receiver.requests.first?.header("webhook-id") == "a%2Eb/c:d%252E")
     }
 
-    @Test("an event whose id can't stand in a header is not sent")
+    @Test("an event whose id can't be a header value is not sent")
     func unsafeEventID() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
@@ -171,7 +171,7 @@ import Testing
         #expect(await outcome.failure == .stopped)
     }
 
-    @Test("a poll without anything to do ends when it is woken or its time is up")
+    @Test("a poll without work ends when it is woken or at its timeout")
     func waking() throws {
         let configuration = CurlSender.Configuration(version: "1", addressGuard: AddressGuard())
         let sender = try CurlSender(configuration, resolver: Resolver())
@@ -183,7 +183,7 @@ import Testing
         sender.close { _, _ in Issue.record("nothing was started") }
     }
 
-    @Test("more callbacks than the capacity are handed back, not lost")
+    @Test("callbacks beyond the capacity are returned, not lost")
     func overCapacity() async throws {
         let gate = ReceiverGate()
         let receiver = try Receiver { _ in .held(gate) }
@@ -199,7 +199,7 @@ import Testing
         #expect(await first.isSuccess)
     }
 
-    @Test("a sender says for how long it has slept, and has not when it was asked for what is ready")
+    @Test("a sender reports how long it slept, which is zero if it only polled")
     func slept() throws {
         let sender = try CurlSender(
             .init(version: "1", addressGuard: AddressGuard(allowLoopback: true)), resolver: Resolver())

@@ -26,7 +26,7 @@ import Testing
         return receiver.requests
     }
 
-    @Test("every secret signs, newest first, and the handle goes back to one")
+    @Test("every secret signs, newest first, and the handle returns to one")
     func severalSecrets() async throws {
         let requests = try await requests([[secret(secretBytes), secret(old)], [secret(old)]])
         let expected = try [
@@ -35,7 +35,7 @@ import Testing
         #expect(requests.map { $0.header("webhook-signature") } == expected)
     }
 
-    @Test("a secret signs until it expires, and not a moment longer")
+    @Test("a secret signs until it expires, and no longer")
     func expiry() async throws {
         let requests = try await requests([
             [secret(secretBytes), secret(old, until: now + 1)], [secret(secretBytes), secret(old, until: now)],
@@ -45,7 +45,7 @@ import Testing
         #expect(try requests[1].header("webhook-signature") == v1(secretBytes, requests[1]))
     }
 
-    @Test("a delegate whose secrets have all expired is not sent to without a signature")
+    @Test("a delegate with only expired secrets gets nothing without a signature")
     func allExpired() async throws {
         let receiver = try Receiver()
         let loop = try SendingLoop()
@@ -59,7 +59,7 @@ import Testing
         #expect(receiver.requests.isEmpty)
     }
 
-    @Test("v1a signs with Ed25519, and beside an old v1 secret while they change over")
+    @Test("v1a signs with Ed25519, beside an old v1 secret during a rotation")
     func ed25519() async throws {
         let key = try Ed25519.PrivateKey(seed: Ed25519.PrivateKey.newSeed())
         let entry = DelegateSecret(SigningSecret(.v1a, bytes: key.seed))

@@ -48,20 +48,20 @@ import Testing
         return value
     }
 
-    @Test("a certificate that is trusted and fits the host is accepted")
+    @Test("a trusted certificate for the host is accepted")
     func trusted() async throws {
         let outcome = try await send(to: "hooks.example", trusting: true)
         #expect(outcome.status == 200, "\(outcome)")
     }
 
-    @Test("a certificate that nobody trusts is refused")
+    @Test("an untrusted certificate is refused")
     func untrusted() async throws {
         let outcome = try await send(to: "hooks.example", trusting: false)
         #expect(outcome.failure == .tls, "\(outcome)")
         #expect(outcome.detail.contains("certificate"))
     }
 
-    @Test("a failing handshake tells how long it took, over a connection that is new")
+    @Test("a failed handshake reports its duration, on a new connection")
     func phasesOfFailure() async throws {
         let transport = try await send(to: "hooks.example", trusting: false).transport
         #expect(transport.connect > 0 && transport.tls > 0, "\(transport)")

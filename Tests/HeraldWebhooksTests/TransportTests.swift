@@ -7,7 +7,7 @@ import Synchronization
 import Testing
 
 @Suite(.timeLimit(.minutes(5))) struct TransportTests {
-    @Test("an attempt tells its phases, its peer and its bytes, and whether the connection was open already")
+    @Test("an attempt has its phases, its peer and its bytes, and whether the connection was reused")
     func phases() async throws {
         let receiver = try Receiver { _ in .delayed(milliseconds: 20, .status(200, body: "thanks")) }
         let local = try #require(IPAddress("127.0.0.1"))
@@ -43,7 +43,7 @@ import Testing
         #expect(second.transport.isReused)
     }
 
-    @Test("an address that could be dialled and didn't answer is named, a refused one is not")
+    @Test("an address that was dialled without a response is reported, a refused one is not")
     func failures() async throws {
         let (listener, port) = try listenOnLoopback()
         _ = listener
@@ -62,7 +62,7 @@ import Testing
         #expect(await strict.send(target).transport == TransportRecord())
     }
 
-    @Test("a connection that is refused was no earlier one's, and a name that is not found was looked up for a time")
+    @Test("a refused connection was not reused, and an unknown name has a lookup time")
     func failedPhases() async throws {
         let (listener, port) = try listenOnLoopback()
         close(listener)
@@ -83,7 +83,7 @@ import Testing
         #expect(unknown.transport.lookup >= 20_000, "\(unknown.transport)")
     }
 
-    @Test("an answer is decompressed, and its bytes and its excerpt are those that come out")
+    @Test("a response is decompressed, and its bytes and excerpt are the decompressed ones")
     func compressed() async throws {
         let outcome = try await outcome(path: "/?gzip&size=5000")
         #expect(outcome.isSuccess)
@@ -91,7 +91,7 @@ import Testing
         #expect(outcome.transport.bytesReceived == 5000)
     }
 
-    @Test("a small answer that becomes a large one is cut where a large one is")
+    @Test("a small response that expands is cut off like a large one")
     func bomb() async throws {
         let outcome = try await outcome(path: "/?gzip&size=1000000")
         #expect(outcome.isSuccess)
@@ -99,7 +99,7 @@ import Testing
         #expect(outcome.transport.bytesReceived <= 32 * 1024 + 1)
     }
 
-    @Test("a large answer that becomes nothing is cut too")
+    @Test("a large response that shrinks to nothing is cut off too")
     func nothing() async throws {
         // Gzip whose blocks are empty, and none of them the last one.
         let head: [UInt8] = [0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255]
@@ -120,7 +120,7 @@ import Testing
         #expect(receiver.connectionCount == 2)
     }
 
-    @Test("a body that is not what its header says doesn't take the status back", arguments: ["gzip", "br", "foo"])
+    @Test("a body that does not match its header does not change the status", arguments: ["gzip", "br", "foo"])
     func wrongEncoding(_ encoding: String) async throws {
         let receiver = try Receiver { _ in
             .status(200, headers: [("content-encoding", encoding)], body: "no such thing")
