@@ -2,15 +2,15 @@ import Delegation
 public import HeraldCore
 import Synchronization
 
-/// The events of the log, one after the other, as they become durable: what ``Hub/events(after:matching:)`` returns.
+/// The events of the log, one after the other, as they become durable: the result of ``Hub/events(after:matching:)``.
 ///
-/// Each iteration reads the log for itself and at its own speed: a slow one delays nobody and loses nothing within the
-/// retention; what the retention has removed it skips. An iteration ends when its task is cancelled and when the hub has
-/// stopped. It keeps the hub alive until then.
+/// Each iteration reads the log independently and at its own speed. A slow one delays no other, and skips only events
+/// that retention has removed. An iteration ends when its task is cancelled or the hub has stopped. It keeps the hub
+/// alive until then.
 public struct EventSequence: AsyncSequence, Sendable {
     /// An event and its position in the log.
     public struct Element: Sendable {
-        /// Where it is in the log. Hand it to ``Hub/events(after:matching:)`` to continue behind it.
+        /// Its position. Pass it to ``Hub/events(after:matching:)`` to continue after this event.
         public let position: LogPosition
         /// The event.
         public let event: Event
@@ -26,7 +26,7 @@ public struct EventSequence: AsyncSequence, Sendable {
         self.selection = selection
     }
 
-    /// Begins an iteration.
+    /// Starts an iteration.
     public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(hub, after: position, selection) }
 
     /// One iteration.
@@ -34,9 +34,9 @@ public struct EventSequence: AsyncSequence, Sendable {
         private let hub: Hub
         private let selection: EventSelection
         private let signal: LogSignal
-        /// The last one that was looked at.
+        /// The last position that was read.
         private var position: LogPosition
-        /// Events behind `position`, read already.
+        /// Events after `position` that were already read.
         private var page: ArraySlice<Event> = []
 
         fileprivate init(_ hub: Hub, after position: LogPosition, _ selection: EventSelection) {
@@ -66,7 +66,7 @@ public struct EventSequence: AsyncSequence, Sendable {
         /// - Returns: `false` at the end.
         private mutating func read(isolation actor: isolated (any Actor)? = #isolation) async throws(StoreError) -> Bool
         {
-            // Asked before the log: what is published before the end of the hub is still seen.
+            // Read before the log, so that events published before the end of the hub are still returned.
             let isEnd = signal.hasEnded
             if let recent = hub.recentEvents(after: position, limit: PageSize.events) {
                 page = recent.events[...]
@@ -76,7 +76,7 @@ public struct EventSequence: AsyncSequence, Sendable {
             }
             guard let old = await hub.storedEvents(after: position) else {
                 if hub.isStopping { return false }
-                // Too many reads wait already.
+                // Too many reads are waiting.
                 try? await Task.sleep(for: .milliseconds(50))
                 return true
             }
@@ -100,10 +100,10 @@ extension Hub {
     /// for try await entry in hub.events() { print(entry.position, entry.event.type) }
     /// ```
     /// - Parameters:
-    ///   - position: begins behind this position of the log; 0: with the oldest event there is; `nil`: with those that are
-    ///     published from now on.
-    ///   - selection: which events; by default all but Herald's own.
-    /// - Returns: a sequence that ends when the hub stops. Any number of them may exist at once.
+    ///   - position: start after this position of the log; 0 for the oldest event; `nil` for events published from now
+    ///     on.
+    ///   - selection: which events; by default all except Herald's own.
+    /// - Returns: a sequence that ends when the hub stops. Any number of sequences may exist at once.
     public func events(
         after position: LogPosition? = nil, matching selection: EventSelection = EventSelection()
     ) -> EventSequence {
@@ -131,7 +131,7 @@ private final class LogSignal: EventDelegate, StopObserver {
     private struct State {
         var head: LogPosition = 0
         var hasEnded = false
-        /// Of the one iteration that waits.
+        /// The continuation of the waiting iteration.
         var waiter: CheckedContinuation<Void, Never>?
     }
 
@@ -141,7 +141,7 @@ private final class LogSignal: EventDelegate, StopObserver {
         hub.addDelegate(self, description: "Follows the log: a sequence of events")
         hub.stopObservers.addDelegate(self)
         if hub.isStopping { hubHasStopped() }
-        // A batch may be on its way to the delegates that were there before this one.
+        // A batch may be in flight to the delegates that were registered before this one.
         hub.afterDraining { [weak self, weak hub] in
             if let hub { self?.advance { $0.head = max($0.head, hub.head) } }
         }
@@ -166,7 +166,7 @@ private final class LogSignal: EventDelegate, StopObserver {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let isDone = state.withLock { state in
-                    // The cancellation handler may have run before.
+                    // The cancellation handler may have run already.
                     if state.head > position || state.hasEnded || Task.isCancelled { return true }
                     state.waiter = continuation
                     return false

@@ -7,31 +7,32 @@ import HeraldSQLite
 import HeraldWebhooks
 
 extension Hub {
-    /// What can be chosen when a hub is opened. The defaults suit an app with some hundreds of webhooks.
+    /// Options for opening a hub. The defaults suit an app with some hundreds of webhooks.
     public struct Options: Sendable {
         /// Threads that call webhooks, 1 to 64.
         public var deliveryThreads = 1
         /// Threads that read the database, 1 to 64.
         public var readerThreads = 2
-        /// How long events stay in the log, at least a minute; `nil`: without limit.
+        /// How long events stay in the log, at least a minute; `nil` for no limit.
         public var eventRetention: Duration? = .seconds(7 * 86_400)
-        /// How long the records of attempts to call webhooks stay, at least a minute; `nil`: without limit.
+        /// How long records of webhook attempts are kept, at least a minute; `nil` for no limit.
         public var attemptRetention: Duration? = .seconds(7 * 86_400)
-        /// Bytes on disk past which the oldest events are removed, however young they are; `nil`: without limit.
+        /// The maximum size on disk in bytes, beyond which the oldest events are removed; `nil` for no limit.
         public var maxDiskBytes: Int64?
         /// Whether webhooks on this machine (127.0.0.0/8 and ::1) may be called.
         public var allowsLoopback = false
-        /// Networks that webhooks may be in although they are private, such as `10.0.0.0/8` or `10.0.0.5/32:8080`. Without
-        /// them Herald calls public addresses only.
+        /// Private networks that webhooks may be in, such as `10.0.0.0/8` or `10.0.0.5/32:8080`. Without them Herald
+        /// calls public addresses only.
         public var allowedNetworks: [String] = []
         /// Networks that are never called, in the same form.
         public var deniedNetworks: [String] = []
         /// The attribute `source` of events in a CloudEvents format: a URI reference.
         public var source = "/herald"
-        /// A file (PEM) of certificates to trust in place of the system's.
+        /// A PEM file of CA certificates to trust in place of the system's.
         public var certificateAuthorities: String?
-        /// The key that encrypts secrets in the database: 32 bytes in base64. Given for the first time, it encrypts what is
-        /// there; from then on the database opens with it only. `nil`: secrets are stored as they are.
+        /// The key that encrypts secrets in the database: 32 bytes in base64. When it is set for the first time,
+        /// existing secrets are encrypted; from then on the database opens only with it. `nil` stores secrets
+        /// unencrypted.
         public var masterKey: String?
 
         /// The defaults.
@@ -40,17 +41,17 @@ extension Hub {
 
     /// Opens the database in a folder, creates both if they do not exist, and starts the threads that call webhooks.
     ///
-    /// Blocks while it recovers what is in the folder, usually some milliseconds.
+    /// Blocks during recovery, usually for some milliseconds.
     ///
     /// - Parameters:
-    ///   - folder: the path of a folder on a local disk, whose parent exists. One process has it open at a time.
-    ///   - options: threads, limits, and which addresses may be called.
-    ///   - onDurabilityLost: called at most once, on the thread that writes, when the disk could not flush: nobody can know
-    ///     what is on it then, and events that were reported as published may be lost. The process has to end and open the
-    ///     folder anew. By default it does: ``endProcess(_:)``. Your own closure may log first; it must not return to normal
-    ///     work, and no publication succeeds any more.
-    /// - Throws: `StoreError` when the folder can't be used; `InvalidInput` when an option is wrong; an error of the operating
-    ///   system when it has no threads or descriptors left.
+    ///   - folder: the path of a folder on a local disk, whose parent exists. Only one process can have it open.
+    ///   - options: threads, limits, and the addresses that may be called.
+    ///   - onDurabilityLost: called at most once, on the writer's thread, when flushing to the disk failed. The state
+    ///     of the data on disk is then unknown: events that were reported as published may be lost. The process has to
+    ///     end and open the folder again. The default, ``endProcess(_:)``, ends it. Your own closure may log first; it
+    ///     must not return to normal work, and no publication succeeds any more.
+    /// - Throws: `StoreError` if the folder can't be used; `InvalidInput` if an option is invalid; an error of the
+    ///   operating system if it has no threads or descriptors left.
     public static func open(
         folder: String, options: Options = Options(),
         onDurabilityLost: @escaping @Sendable (StoreError) -> Void = Hub.endProcess
@@ -73,20 +74,20 @@ extension Hub {
         }
     }
 
-    /// Writes the error to standard error and ends the process at once with the status 74 (`EX_IOERR`), without the handlers of
-    /// `atexit`: what ``open(folder:options:onDurabilityLost:)`` does by default when durability is lost.
-    /// - Parameter error: what the disk reported.
+    /// Writes the error to standard error and ends the process at once with status 74 (`EX_IOERR`), without `atexit`
+    /// handlers. The default of ``open(folder:options:onDurabilityLost:)`` when durability is lost.
+    /// - Parameter error: the error that the disk reported.
     public static func endProcess(_ error: StoreError) {
         let text = "Herald ends the process, because the state of the data on disk is unknown. \(error)\n"
         _ = text.withCString { write(STDERR_FILENO, $0, strlen($0)) }
         _exit(74)
     }
 
-    /// Finishes what was published, gives open callbacks time to end, and closes the database. The last call: publications
-    /// are refused from its beginning, and sequences of events end.
+    /// Completes pending publications, gives open callbacks time to end, and closes the database. It must be the last
+    /// call: from its start, publications are refused, and sequences of events end.
     ///
-    /// What a webhook has not received is sent when the folder is opened again. A second call returns at once.
-    /// - Parameter grace: how long open callbacks may take; those that are cut off are made again later.
+    /// Undelivered events are sent when the folder is opened again. A second call returns at once.
+    /// - Parameter grace: how long to wait for open callbacks; those that are interrupted are made again later.
     public func stop(grace: Duration) async {
         let nanoseconds = max(0, grace.nanoseconds)
         await withCheckedContinuation { continuation in
@@ -94,14 +95,15 @@ extension Hub {
                 stop(grace: nanoseconds)
                 continuation.resume()
             }
-            // It waits for threads, which the cooperative pool must not. Without memory for a thread there is no choice.
+            // Stopping waits for threads, which must not block the cooperative pool. If no thread can be created, there
+            // is no alternative.
             guard let thread = try? Thread(name: "hub-stop", body: end) else { return end() }
             thread.detach()
         }
     }
 }
 
-/// Closes the resolver behind the senders that use it. Held by its hub.
+/// Closes the resolver after the senders that use it. Held by its hub.
 private final class ResolverEnd: StopObserver {
     private let resolver: Resolver
     init(_ resolver: Resolver) { self.resolver = resolver }
@@ -158,7 +160,7 @@ extension Hub.Options {
 }
 
 extension Duration {
-    /// The nearest that 64 bits hold: 292 years.
+    /// Clamped to 64 bits: 292 years.
     fileprivate var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (whole, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

@@ -3,18 +3,18 @@ import HeraldCrypto
 
 /// Why a webhook was not registered, changed or removed. Nothing was changed.
 public enum WebhookError: Error, Sendable, CustomStringConvertible {
-    /// The settings are not allowed: everything that is wrong, by the names of the HTTP API.
+    /// The settings are invalid: all errors, with the field names of the HTTP API.
     case invalid([FieldError])
-    /// Another webhook, `id`, has the URL already.
+    /// Another webhook, `id`, already has the URL.
     case urlTaken(id: String)
-    /// There are as many webhooks as there may be.
+    /// The maximum number of webhooks is reached.
     case tooMany(limit: Int)
     /// There is no webhook with this id.
     case notFound(id: String)
-    /// The hub can't write now.
+    /// The hub can't write at present.
     case refused(WriteRefusal)
 
-    /// What was wrong, in words.
+    /// A description of the error.
     public var description: String {
         switch self {
         case .invalid(let errors): InvalidInput(errors).description
@@ -27,18 +27,18 @@ public enum WebhookError: Error, Sendable, CustomStringConvertible {
 }
 
 extension Hub {
-    /// The registered webhooks, newest first. Any thread.
+    /// The registered webhooks, newest first. Can be called on any thread.
     public var webhooks: [WebhookDelegate] { registry.list(.default) }
 
-    /// Registers a webhook: Herald calls its URL for each event that it selects, until a call succeeds.
+    /// Registers a webhook: Herald calls its URL for each selected event, until a call succeeds.
     ///
-    /// A URL that is registered already with the same settings and secret is left alone, so that an app can register at each
-    /// start.
+    /// A URL that is already registered with the same settings and secret is left unchanged, so an app can register at
+    /// each start.
     /// - Parameters:
-    ///   - settings: what is called, and for which events.
-    ///   - secret: signs the requests; keep it where the app can hand it to the receiver.
-    ///   - position: the webhook gets the events after this position of the log; `nil`: those from now on.
-    /// - Returns: the webhook as it is registered.
+    ///   - settings: the URL, the selected events and how to send them.
+    ///   - secret: signs the requests; keep it so that the app can give it to the receiver.
+    ///   - position: start after this position of the log; `nil` for events published from now on.
+    /// - Returns: the registered webhook.
     /// - Throws: `WebhookError`.
     @discardableResult
     public func register(
@@ -50,11 +50,11 @@ extension Hub {
         return try await one(.register(registration))
     }
 
-    /// Changes the settings of a webhook. What waits for it is sent by the new settings.
+    /// Changes the settings of a webhook. Waiting deliveries use the new settings.
     /// - Parameters:
-    ///   - id: of the webhook.
-    ///   - change: makes the new settings from the current ones; called on the thread that writes, must not wait.
-    /// - Returns: the webhook as it is now.
+    ///   - id: the id of the webhook.
+    ///   - change: computes the new settings from the current ones; called on the writer's thread, must not wait.
+    /// - Returns: the changed webhook.
     /// - Throws: `WebhookError`.
     @discardableResult
     public func updateWebhook(
@@ -63,8 +63,8 @@ extension Hub {
         try await one(.update(id: id, ifVersion: nil) { state, _ in change(&state.settings) })
     }
 
-    /// Removes a webhook with all that waits for it.
-    /// - Parameter id: of the webhook.
+    /// Removes a webhook and its waiting deliveries.
+    /// - Parameter id: the id of the webhook.
     /// - Throws: `WebhookError`.
     public func removeWebhook(_ id: String) async throws(WebhookError) {
         _ = try await one(.remove(id: id, ifVersion: nil))
@@ -83,7 +83,7 @@ extension Hub {
         switch result {
         case .refused(.invalid(let errors)): throw .invalid(errors)
         case .refused(let refusal): throw .refused(refusal)
-        case .replayed: throw .refused(.keyReused)  // only with an idempotency key, and there is none
+        case .replayed: throw .refused(.keyReused)  // impossible without an idempotency key
         case .done(let outcome):
             switch outcome {
             case .registered(let webhook), .existed(let webhook), .updated(let webhook): return webhook
@@ -92,7 +92,7 @@ extension Hub {
                 return webhook
             case .conflict(let other): throw .urlTaken(id: other.id)
             case .tooMany(let limit): throw .tooMany(limit: limit)
-            case .notFound, .versionMismatch: throw .notFound(id: id)  // no version was asked for
+            case .notFound, .versionMismatch: throw .notFound(id: id)  // a mismatch is impossible without a version
             case .invalid(let errors): throw .invalid(errors)
             }
         }
@@ -101,15 +101,16 @@ extension Hub {
 
 extension SigningSecret {
     /// A new secret for HMAC-SHA256, of 32 random bytes.
-    /// - Throws: an error when the machine has no randomness.
+    /// - Throws: an error if the system provides no random bytes.
     public static func random() throws -> SigningSecret { SigningSecret(bytes: try SecretText.newSecret()) }
 
-    /// Reads the text form of Standard Webhooks, `whsec_…`: a secret for HMAC-SHA256.
-    /// - Parameter text: `whsec_` and base64 of 24 to 64 bytes.
+    /// Parses the text form of Standard Webhooks, `whsec_…`: a secret for HMAC-SHA256.
+    /// - Parameter text: `whsec_` and the base64 of 24 to 64 bytes.
     /// - Throws: an error whose description says what is wrong, without the text.
     public init(text: String) throws { self.init(bytes: try SecretText.parse(text)) }
 
-    /// The text form of Standard Webhooks, which a receiver of `v1` needs: `whsec_…`. Of `v1a`, the private key `whsk_…`.
+    /// The text form of Standard Webhooks: `whsec_…` for `v1`, which the receiver needs; for `v1a` the private key,
+    /// `whsk_…`.
     public var text: String {
         switch scheme {
         case .v1: SecretText.print(bytes)

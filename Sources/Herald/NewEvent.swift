@@ -4,23 +4,23 @@ import HeraldRuntime
 
 /// An event that an app publishes.
 public struct NewEvent: Sendable {
-    /// What happened, such as `order.placed`: dot-separated words, at most 128 characters.
+    /// The event type, such as `order.placed`: dot-separated words, at most 128 characters.
     public var type: String
-    /// What it is about, such as `order:1001`: 1 to 256 characters.
+    /// What the event is about, such as `order:1001`: 1 to 256 characters.
     public var subject: String?
-    /// What it says: one JSON value in UTF-8, at most 200,000 values in it.
+    /// The data: one JSON value in UTF-8, with at most 200,000 values in it.
     public var data: [UInt8]
-    /// Makes the publication repeatable: an event with an id that is in the log already is not published again. 1 to 128 visible
-    /// ASCII characters other than `"`, `,`, `\` and `~`. `nil`: Herald makes one.
+    /// Prevents duplicates: an event whose id is already in the log is not published again. 1 to 128 visible ASCII
+    /// characters except `"`, `,`, `\` and `~`. `nil`: Herald creates one.
     public var id: String?
-    /// When it happened, in milliseconds; `nil`: now.
+    /// When the event happened, with millisecond precision; `nil` for now.
     public var time: Date?
 
-    /// An event with a value of yours as its data.
+    /// An event whose data is an encodable value.
     /// - Parameters:
-    ///   - type: what happened, such as `order.placed`.
-    ///   - subject: what it is about, such as `order:1001`.
-    ///   - data: written as JSON by `JSONEncoder`; dates as RFC 3339 text.
+    ///   - type: the event type, such as `order.placed`.
+    ///   - subject: what the event is about, such as `order:1001`.
+    ///   - data: encoded as JSON by `JSONEncoder`; dates as RFC 3339 text.
     /// - Throws: `EncodingError`.
     public init(_ type: String, subject: String? = nil, data: some Encodable) throws {
         let encoder = JSONEncoder()
@@ -29,11 +29,11 @@ public struct NewEvent: Sendable {
         self.init(type, subject: subject, json: [UInt8](try encoder.encode(data)))
     }
 
-    /// An event with data that is JSON already, or without data.
+    /// An event whose data is JSON already, or without data.
     /// - Parameters:
-    ///   - type: what happened, such as `order.placed`.
-    ///   - subject: what it is about, such as `order:1001`.
-    ///   - json: one JSON value in UTF-8; checked when the event is published.
+    ///   - type: the event type, such as `order.placed`.
+    ///   - subject: what the event is about, such as `order:1001`.
+    ///   - json: one JSON value in UTF-8; validated when the event is published.
     public init(_ type: String, subject: String? = nil, json: [UInt8] = Array("null".utf8)) {
         self.type = type
         self.subject = subject
@@ -49,29 +49,29 @@ public struct NewEvent: Sendable {
 }
 
 extension Hub {
-    /// Publishes an event: returns once it is on disk and the delegates of the process have been called. Webhooks are called
-    /// after that.
+    /// Publishes an event. Returns when it is on disk and the delegates in the process were called. Webhooks are called
+    /// afterwards.
     ///
     /// ```swift
     /// try await hub.publish("order.placed", subject: "order:1001", data: order)
     /// ```
     /// - Parameters:
-    ///   - type: what happened, such as `order.placed`: dot-separated words, at most 128 characters.
-    ///   - subject: what it is about, 1 to 256 characters.
-    ///   - data: written as JSON by `JSONEncoder`; dates as RFC 3339 text.
-    /// - Returns: the event as it is in the log.
-    /// - Throws: `WriteRefusal`; `EncodingError`. Nothing was published then.
+    ///   - type: the event type, such as `order.placed`: dot-separated words, at most 128 characters.
+    ///   - subject: what the event is about, 1 to 256 characters.
+    ///   - data: encoded as JSON by `JSONEncoder`; dates as RFC 3339 text.
+    /// - Returns: the event in the log.
+    /// - Throws: `WriteRefusal` or `EncodingError`; nothing was published then.
     @discardableResult
     public func publish(_ type: String, subject: String? = nil, data: some Encodable) async throws -> PublishedEvent {
         let published = try await publish([NewEvent(type, subject: subject, data: data)])
-        // As many as were handed in.
+        // One result for each event.
         return published[0]
     }
 
-    /// Publishes events together, all or none, in their order: cheaper than one by one.
-    /// - Parameter events: any number; none is allowed and does nothing.
-    /// - Returns: what became of each, in their order.
-    /// - Throws: `WriteRefusal`: `invalid` names each wrong field. Nothing was published then.
+    /// Publishes events together, all or none, in their order; cheaper than one by one.
+    /// - Parameter events: any number; an empty array does nothing.
+    /// - Returns: the result for each event, in their order.
+    /// - Throws: `WriteRefusal`; `invalid` lists each invalid field. Nothing was published then.
     @discardableResult
     public func publish(_ events: [NewEvent]) async throws(WriteRefusal) -> [PublishedEvent] {
         if events.isEmpty { return [] }
@@ -81,11 +81,11 @@ extension Hub {
 }
 
 extension Event {
-    /// When it happened, to the millisecond.
+    /// When the event happened, with millisecond precision.
     public var date: Date { Date(timeIntervalSince1970: Double(time) / 1000) }
 
-    /// Reads the data as a value of yours.
-    /// - Parameter type: read by `JSONDecoder`; dates are RFC 3339 text.
+    /// Decodes the data.
+    /// - Parameter type: decoded by `JSONDecoder`; dates are RFC 3339 text.
     /// - Throws: `DecodingError`.
     public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
         try decodeJSON(type, data)
@@ -93,8 +93,8 @@ extension Event {
 }
 
 extension EventUser {
-    /// Reads the JSON object `user` of the event as a value of yours; the event without one reads as `null`.
-    /// - Parameter type: read by `JSONDecoder`; dates are RFC 3339 text.
+    /// Decodes the JSON object `user` of the event; an event without one decodes as `null`.
+    /// - Parameter type: decoded by `JSONDecoder`; dates are RFC 3339 text.
     /// - Throws: `DecodingError`.
     public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
         try decodeJSON(type, data ?? Array("null".utf8))
@@ -102,8 +102,8 @@ extension EventUser {
 }
 
 extension EventState {
-    /// Reads the state as a value of yours.
-    /// - Parameter type: read by `JSONDecoder`; dates are RFC 3339 text.
+    /// Decodes the state.
+    /// - Parameter type: decoded by `JSONDecoder`; dates are RFC 3339 text.
     /// - Throws: `DecodingError`.
     public func decode<Value: Decodable>(_ type: Value.Type = Value.self) throws -> Value {
         try decodeJSON(type, json)
@@ -122,9 +122,9 @@ extension WebhookDelegate {
 }
 
 extension Int64 {
-    /// The whole milliseconds before `milliseconds`, or the nearest number there is; what is no number counts as 0.
+    /// `milliseconds` rounded down and clamped to 64 bits; NaN becomes 0.
     fileprivate init(clampingMilliseconds milliseconds: Double) {
-        // A `Date` can't hold most milliseconds exactly.
+        // A `Date` can't represent most milliseconds exactly.
         let rounded = milliseconds.rounded()
         self = rounded.isNaN ? 0 : Int64(exactly: rounded) ?? (rounded < 0 ? .min : .max)
     }
