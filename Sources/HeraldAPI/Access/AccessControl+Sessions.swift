@@ -3,15 +3,15 @@ import HeraldCrypto
 import HeraldHTTP
 import HeraldRuntime
 
-/// Sessions and links: random texts, of which the store has the SHA-256.
+/// Sessions and portal links: random texts, of which the store has only the SHA-256.
 extension AccessControl {
-    /// Whom a session's cookie lets in.
+    /// The principal of a session cookie.
     func principal(session id: ArraySlice<UInt8>) -> Principal? {
         guard let session = session(id), session.kind != .link else { return nil }
         return principal(of: session)
     }
 
-    /// Whom the end of a link's URL lets in.
+    /// The principal of the token in a link's URL.
     func principal(link token: String) -> Principal? {
         guard let session = session(Array(token.utf8)[...]), session.kind == .link else { return nil }
         return principal(of: session)
@@ -22,7 +22,7 @@ extension AccessControl {
         return hub.sessions.find(SHA256.hash(Array(text)), at: hub.clock.wall())
     }
 
-    /// A session is good for as long as what it comes from is.
+    /// A session is valid as long as its origin is.
     private func principal(of session: Session) -> Principal? {
         guard session.kind != .session else {
             var principal =
@@ -49,10 +49,10 @@ extension AccessControl {
         return hub.apps[session.app] == nil ? nil : principal
     }
 
-    /// What stands for whoever makes a link while no key is needed.
+    /// The origin of a link that is created while no key is needed.
     private static let nobody = "anyone"
 
-    /// Where a session comes from that this principal opens.
+    /// The origin of a session that this principal opens.
     private func origin(of principal: Principal) -> String {
         switch principal.identity {
         case .key(let id): id
@@ -62,8 +62,8 @@ extension AccessControl {
         }
     }
 
-    /// A session for whoever has shown a key or a link.
-    /// - Returns: its text, for the cookie.
+    /// Creates a session for an authenticated principal.
+    /// - Returns: the text for the cookie, and the session.
     func newSession(_ principal: Principal) throws(CryptoError) -> (text: String, session: Session) {
         let end = min(hub.clock.wall() + SessionCookie.lifetime, principal.expiresAt ?? .max)
         return try new(principal.identity == .portalLink ? .portalSession : .session, principal.app, principal, end)
@@ -84,7 +84,7 @@ extension AccessControl {
         return (text, Session(digest: digest, kind: kind, app: app, key: origin(of: principal), expiresAt: end))
     }
 
-    /// Ends a session at once, and its streams.
+    /// Ends a session and its streams at once.
     /// - Parameter done: called on the writer's thread; must not wait.
     func close(_ id: ArraySlice<UInt8>, _ done: @escaping @Sendable () -> Void) {
         let digest = SHA256.hash(Array(id))

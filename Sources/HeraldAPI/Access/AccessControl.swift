@@ -3,20 +3,20 @@ import HeraldCrypto
 import HeraldHTTP
 import HeraldRuntime
 
-/// Decides who is let in, by the head of a request.
+/// Authorizes requests by their header section.
 ///
-/// As long as there is no key at all everybody may do everything; from the first one on, every request needs one. Any thread.
+/// Without any key, every request is allowed; once there is a key, every request needs one. Any thread.
 final class AccessControl: Sendable {
     let hub: Hub
     let streams = AdmittedStreams()
     let wrongKeys: WrongKeys
-    /// SHA-256 of the operator's key; `nil`: there is none.
+    /// SHA-256 of the operator's key; `nil` if there is none.
     private let operatorDigest: [UInt8]?
-    /// For keys that have no number of their own; `nil`: any number.
+    /// For keys without a limit of their own; `nil` for no limit.
     let requestsPerSecond: Int?
-    /// Links that come from no key of the store share it.
+    /// The meter for links that were not created with a stored key.
     let linksOfOthers = RequestMeter()
-    /// Names the operator's key where a session comes from it: another key, another name.
+    /// Identifies the operator's key as the origin of a session: a different key has a different name.
     let operatorName: String?
 
     init(
@@ -33,10 +33,10 @@ final class AccessControl: Sendable {
     /// Whether a request needs a key.
     var isRequired: Bool { operatorDigest != nil || !hub.keys.isEmpty }
 
-    /// Whether the operator can get in whatever keys are revoked.
+    /// Whether the operator has access even if all stored keys are revoked.
     var hasOperatorKey: Bool { operatorDigest != nil }
 
-    /// - Throws: 401 when nobody known asks, 403 when what they may do is something else.
+    /// - Throws: 401 without valid credentials, 403 without the required scope.
     func admit(_ head: RequestHead, to route: Route, from peer: PeerAddress) throws(Problem) -> Principal {
         guard let scope = route.needs else { return .anyone }
         let principal = try principal(of: head, from: peer)
@@ -44,7 +44,7 @@ final class AccessControl: Sendable {
         return principal
     }
 
-    /// - Throws: 401, the same whatever is wrong with the key; 404 for an app that is not there or another's.
+    /// - Throws: 401, the same for every kind of invalid key; 404 for an unknown app or one without access.
     func principal(of head: RequestHead, from peer: PeerAddress) throws(Problem) -> Principal {
         let principal = try identified(head, peer)
         guard let word = head.value(of: "Herald-App") else { return principal }
@@ -67,15 +67,15 @@ final class AccessControl: Sendable {
         throw .unauthorized
     }
 
-    /// Counts a key or a link that lets nobody in.
-    /// - Returns: 401, held back where too many came before.
+    /// Counts an invalid key or link.
+    /// - Returns: 401, delayed after too many invalid keys.
     func wrongKey(from peer: PeerAddress) -> Problem {
         var problem = Problem.unauthorized
         problem.holdMilliseconds = wrongKeys.note(peer, now: hub.clock.monotonic())
         return problem
     }
 
-    /// Whose text this is.
+    /// The principal of a key's text.
     func principal(_ text: ArraySlice<UInt8>) -> Principal? {
         guard text.count <= KeyText.maxBytes else { return nil }
         let digest = SHA256.hash(Array(text))
@@ -99,8 +99,8 @@ final class AccessControl: Sendable {
             meter: entry.meter, requestsPerSecond: entry.key.requestsPerSecond ?? requestsPerSecond, key: entry.key.id)
     }
 
-    /// Counts a request to the key of whoever makes it. The operator's own key has no limit.
-    /// - Throws: 429 when the key has made as many as it may.
+    /// Counts a request towards the rate limit of its key. The operator's own key has no limit.
+    /// - Throws: 429 beyond the limit.
     func count(_ principal: Principal) throws(Problem) {
         guard let limit = principal.requestsPerSecond, let meter = principal.meter else { return }
         if let seconds = meter.refusal(limit: limit, now: hub.clock.monotonic()) {
@@ -110,8 +110,8 @@ final class AccessControl: Sendable {
 
     private static let scheme = Array("bearer ".utf8)
 
-    /// Whether what let somebody in would do so now: neither the key, nor the session or link, nor the app has ended, and who
-    /// had no key still needs none.
+    /// Whether the authorization is still valid: neither the key, the session or link nor the app has ended, and a
+    /// principal without a key still needs none.
     func isGood(_ principal: Principal) -> Bool {
         if principal.identity == .anyone {
             return !isRequired && (principal.app == .default || hub.apps[principal.app] != nil)
@@ -122,7 +122,7 @@ final class AccessControl: Sendable {
         return hub.apps[principal.app] != nil
     }
 
-    /// What follows `Bearer`, in any case.
+    /// The text after `Bearer`, which is case-insensitive.
     private static func bearer(_ credentials: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         guard credentials.count > scheme.count,
             zip(credentials, scheme).allSatisfy({ ($0 == UInt8(ascii: " ") ? $0 : $0 | 0x20) == $1 })

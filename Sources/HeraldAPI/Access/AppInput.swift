@@ -1,14 +1,13 @@
 import HeraldCore
 import HeraldJSON
 
-/// Reads what a client says of an app: `{"name", "max_delegates", "events_per_second",
-/// "max_stored_bytes"}`.
+/// Parses the settings of an app: `{"name", "max_delegates", "events_per_second", "max_stored_bytes"}`.
 struct AppInput {
     static let fields = ["name", "max_delegates", "events_per_second", "max_stored_bytes"]
 
     private var reader = FieldReader()
 
-    /// - Throws: 422 with every wrong field.
+    /// - Throws: 422 with all invalid fields.
     static func new(_ document: JSONDocument) throws(Problem) -> App.Settings {
         var input = AppInput()
         input.reader.wrong(document.errors(unlessObjectOf: fields))
@@ -20,8 +19,8 @@ struct AppInput {
         return settings
     }
 
-    /// A merge patch (RFC 7396), to be made to whatever the app is when it is made.
-    /// - Throws: 422 with every wrong field.
+    /// A merge patch (RFC 7396), applied to the current settings in the transaction.
+    /// - Throws: 422 with all invalid fields.
     static func patch(_ document: JSONDocument) throws(Problem) -> @Sendable (inout App.Settings) -> Void {
         var input = AppInput()
         input.reader.wrong(document.errors(unlessObjectOf: fields))

@@ -4,7 +4,7 @@ import HeraldHTTP
 import HeraldJSON
 import HeraldRuntime
 
-/// Access keys: making, listing, replacing and revoking them.
+/// Access keys: creating, listing, replacing and revoking them.
 struct KeyEndpoints: Sendable {
     let hub: Hub
     let access: AccessControl
@@ -64,8 +64,8 @@ struct KeyEndpoints: Sendable {
         try write(call, .revokeKey(id: call.parameters[0]), app: owner(call))
     }
 
-    /// The app of the key that the path names. Its id is enough: the scope `admin`, without which nobody gets here, opens
-    /// every app, and makes keys for each of them.
+    /// The app of the key in the path. The id is sufficient, because the scope `admin`, which these routes need,
+    /// applies to every app.
     private func owner(_ call: Call) -> AppKey { hub.keys.entry(id: call.parameters[0])?.key.app ?? call.app }
 
     private func newText(_ now: Int64) throws(Problem) -> KeyText {
@@ -76,7 +76,8 @@ struct KeyEndpoints: Sendable {
         }
     }
 
-    /// - Parameter text: of the new key; what is remembered for an idempotency key leaves it out, since no text is kept.
+    /// - Parameter text: the text of the new key; the response stored for an idempotency key omits it, because texts
+    ///   are not stored.
     private func write(
         _ call: Call, _ action: AccessWrite.Action, app: AppKey, showing text: KeyText? = nil
     ) throws(Problem) {

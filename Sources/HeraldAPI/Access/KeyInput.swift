@@ -2,17 +2,16 @@ import HeraldCore
 import HeraldCrypto
 import HeraldJSON
 
-/// Reads what a client says of a new key: `{"app", "name", "scopes", "expires_at",
-/// "requests_per_second"}`.
+/// Parses a new key: `{"app", "name", "scopes", "expires_at", "requests_per_second"}`.
 enum KeyInput {
     static let fields = ["app", "name", "scopes", "expires_at", "requests_per_second"]
 
     /// - Parameters:
-    ///   - app: whose key it is, when the client does not say.
-    ///   - apps: where the client's word for an app is looked up.
-    ///   - text: of the new key.
+    ///   - app: the default app of the key.
+    ///   - apps: for looking up the given app.
+    ///   - text: the text of the new key.
     ///   - now: milliseconds since 1970 UTC.
-    /// - Throws: 422 with every wrong field.
+    /// - Throws: 422 with all invalid fields.
     static func read(
         _ document: JSONDocument, app: AppKey, _ apps: AppCatalogue, _ text: KeyText, now: Int64
     ) throws(Problem) -> APIKey {
@@ -46,7 +45,7 @@ enum KeyInput {
         return key
     }
 
-    /// How long, in milliseconds, a key goes on that is replaced: `{"overlap_seconds"}`.
+    /// How long a replaced key stays valid, in milliseconds: `{"overlap_seconds"}`.
     static func overlap(_ document: JSONDocument) throws(Problem) -> Int64 {
         var reader = FieldReader()
         reader.wrong(document.errors(unlessObjectOf: ["overlap_seconds"]))
@@ -67,7 +66,7 @@ extension FieldReader {
         return found?.key
     }
 
-    /// At least one, each once.
+    /// At least one, without duplicates.
     fileprivate mutating func scopes(_ value: JSONValue?, _ pointer: String) -> [Scope] {
         guard let value, value.kind == .array, value.count > 0 else {
             wrong(pointer, "must be a list of at least one of " + Scope.words)

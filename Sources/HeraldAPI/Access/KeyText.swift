@@ -2,18 +2,18 @@ public import HeraldCrypto
 
 /// The text of an access key: `hrld_`, the 26 characters of its id, `_`, and 32 random characters (160 bits).
 ///
-/// The id finds the key; that the digest of the whole text is right opens the door.
+/// The id identifies the key; the digest of the whole text authenticates it.
 public struct KeyText: Sendable {
     public static let prefix = "hrld_"
     private static let nameBytes = 26
     private static let randomByteCount = 20
-    /// The longest text that is looked at.
+    /// Longer texts are refused unread.
     static let maxBytes = 255
 
     public let text: String
     public let id: String
 
-    /// A new one.
+    /// A new text.
     /// - Parameter id: `key_` and a ULID.
     public init(id: String) throws(CryptoError) {
         self.id = id
@@ -22,7 +22,7 @@ public struct KeyText: Sendable {
 
     public var digest: [UInt8] { SHA256.hash(Array(text.utf8)) }
 
-    /// The public part of a text that looks like a key's; `nil`: it does not.
+    /// The id of a text with the form of a key; `nil` if it has another form.
     static func name(in text: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         let rest = text.dropFirst(prefix.utf8.count)
         guard text.starts(with: prefix.utf8), rest.count > nameBytes,
@@ -31,7 +31,7 @@ public struct KeyText: Sendable {
         return rest.prefix(nameBytes)
     }
 
-    /// Crockford's, as in ids: nothing that a double click would not select.
+    /// Crockford's alphabet, as in ids: a double click selects the whole text.
     private static func base32(_ bytes: [UInt8]) -> String {
         let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
         var text: [UInt8] = []

@@ -1,14 +1,16 @@
 import HeraldCore
 import HeraldCrypto
 
-/// Shows numbers that count what all apps do, such as places in the log, to one app without telling them.
+/// Encrypts numbers that are shared by all apps, such as positions in the log, so that an app can use them without
+/// learning what others do.
 ///
-/// A number becomes 26 characters, which only this server and for this app turns back: a stranger's or a forged text is
-/// none. As in a ULID the first 48 of 128 bits are open, a time where there is one. The other 80 hold the number (48 bits)
-/// and 32 zeros, by which a right one is known, through six rounds of a Feistel network with AES in each, bound to the
-/// open bits, the app and the kind of number. The key is the store's, so a text outlives a restart. Any thread.
+/// A number becomes 26 characters, which only this server can decode, and only for this app; foreign and forged texts
+/// are rejected. As in a ULID, the first 48 of 128 bits are open: a time, if there is one. The other 80 bits hold the
+/// number (48 bits) and 32 zero bits that authenticate it. They go through six rounds of a Feistel network with AES,
+/// bound to the open bits, the app and the kind of number. The key is in the store, so texts survive a restart. Any
+/// thread.
 struct NumberSeal: Sendable {
-    /// What a number counts.
+    /// The meaning of a number.
     enum Kind: UInt64 {
         case event = 1
         case delegate, attempt, replay, auditEntry
@@ -26,7 +28,7 @@ struct NumberSeal: Sendable {
 
     /// - Parameters:
     ///   - number: 0 ..< 2⁴⁸.
-    ///   - open: 48 bits that anyone may read; with others the same number looks different.
+    ///   - open: 48 readable bits; they also vary the encryption of the same number.
     func text(_ number: Int64, _ kind: Kind, of app: AppKey, open: Int64 = 0) -> String {
         let number = UInt64(truncatingIfNeeded: number) & Self.open
         let open = UInt64(truncatingIfNeeded: open) & Self.open
@@ -36,7 +38,7 @@ struct NumberSeal: Sendable {
             "", time: Int64(open), high: UInt16(truncatingIfNeeded: left >> 24), low: left << 40 | right)
     }
 
-    /// `nil`: this seal did not make the text, or not for this app and kind.
+    /// `nil` if the text was not made by this server, or for another app or kind.
     func number(_ text: some StringProtocol, _ kind: Kind, of app: AppKey) -> Int64? {
         guard let parts = ULIDGenerator.parts(of: text.utf8) else { return nil }
         let open = UInt64(truncatingIfNeeded: parts.time)
@@ -58,7 +60,7 @@ extension NumberSeal {
     private static let attemptPrefix = "att_"
     private static let placePrefix = "@"
 
-    /// `att_` and what sorts by the time of its start.
+    /// `att_` and a text that sorts by the start of the attempt.
     func id(of attempt: StoredAttempt, app: AppKey) -> String {
         Self.attemptPrefix + text(attempt.id, .attempt, of: app, open: attempt.record.startedAt)
     }
@@ -71,7 +73,7 @@ extension NumberSeal {
         text(replay.id, .replay, of: app, open: replay.createdAt)
     }
 
-    /// For a stream to resume from. The same place looks different each time: whether the log has grown is not told either.
+    /// For resuming a stream. The text of a position varies, so that it does not reveal whether the log has grown.
     func place(_ place: LogPosition, _ kind: Kind, of app: AppKey) -> String {
         Self.placePrefix + text(place, kind, of: app, open: .random(in: 0..<(1 << 48)))
     }

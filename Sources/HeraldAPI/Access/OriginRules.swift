@@ -1,15 +1,15 @@
 import HeraldHTTP
 
-/// Where a request comes from. Browsers say so by `Sec-Fetch-Site`, or, where they don't trust the server's address (plain
-/// `http` that is not local), by `Origin`; no page can forge either. Other programs send neither.
+/// Where a request comes from. Browsers state it in `Sec-Fetch-Site`, or, if they don't trust the server's address
+/// (plain `http` that is not local), in `Origin`; pages can forge neither. Other programs send neither.
 enum RequestSource: Equatable {
     /// A page of this server: the dashboard.
     case ownPage
-    /// A page of any other origin, be it another port of this machine.
+    /// A page of any other origin, including another port of this machine.
     case otherPage
-    /// The person at the browser, who typed the address or followed a bookmark.
+    /// A navigation by the user: a typed address or a bookmark.
     case person
-    /// No browser.
+    /// Not a browser.
     case program
 
     init(_ head: RequestHead) {
@@ -24,29 +24,29 @@ enum RequestSource: Equatable {
         }
     }
 
-    /// Whether `Origin` and `Host` name the same server. The scheme is not known here: a proxy may speak https in front.
+    /// Whether `Origin` and `Host` name the same server. The scheme is unknown here: a proxy in front may use https.
     private static func isOwn(_ origin: String, host: String) -> Bool {
         let origin = origin.lowercased()
         let host = host.lowercased()
-        // Browsers leave the standard port out; a proxy may put it into `Host`.
+        // Browsers omit the standard port; a proxy may add it to `Host`.
         return [("http://", ":80"), ("https://", ":443")].contains { scheme, port in
             origin == scheme + host || (host.hasSuffix(port) && origin == scheme + host.dropLast(port.count))
         }
     }
 }
 
-/// Which pages may do what: nothing that changes anything, unless they are this server's or of an origin that the operator
-/// has named. Such pages may also read the answers (CORS).
+/// Refuses changes by pages of other origins, except those that the operator allows. Such pages may also read the
+/// responses (CORS).
 public struct OriginRules: Sendable {
     /// As browsers send them: `https://shop.example`.
     private let named: Set<String>
 
-    /// - Parameter named: each with `isOrigin`.
+    /// - Parameter named: each satisfies `isOrigin`.
     init(_ named: [String]) {
         self.named = Set(named)
     }
 
-    /// Whether the text is an origin as browsers write it: a scheme and a host in lower case, and a port that is not the
+    /// Whether the text is an origin as browsers write it: a scheme and a host in lower case, and a port other than the
     /// standard one.
     public static func isOrigin(_ text: String) -> Bool {
         let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -72,8 +72,8 @@ public struct OriginRules: Sendable {
     private static func isLetter(_ byte: UInt8) -> Bool { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte) }
     private static func isDigit(_ byte: UInt8) -> Bool { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
 
-    /// Refuses what would change something and comes from a page of another site, with a key or without. Reading is left
-    /// to the browser, which doesn't show such a page the answer.
+    /// Refuses a change by a page of another site, with or without a key. Reading is left to the browser, which does
+    /// not give such a page the response.
     /// - Throws: 403.
     func check(_ head: RequestHead) throws(Problem) {
         switch head.method {
@@ -83,25 +83,25 @@ public struct OriginRules: Sendable {
         if RequestSource(head) == .otherPage, namedOrigin(of: head) == nil { throw .foreignOrigin }
     }
 
-    /// What tells a browser that the page may read the answer.
+    /// The headers that allow a page to read the response.
     func fields(for head: RequestHead) -> [Response.Field] {
         if named.isEmpty { return [] }
-        // Whoever stores the answer must not give it to a page of another origin.
+        // A cache must not give the response to a page of another origin.
         let vary = Response.Field("Vary", "Origin")
         guard let origin = namedOrigin(of: head) else { return [vary] }
-        // No `Allow-Credentials`: the session's cookie is for the dashboard alone. These pages send keys.
+        // Without `Allow-Credentials`: the session's cookie is for the dashboard only. These pages send keys.
         return [
             vary, .init("Access-Control-Allow-Origin", origin), .init("Access-Control-Expose-Headers", "*"),
         ]
     }
 
-    /// What answers a browser that asks, before the request itself, whether the page may send it.
-    /// - Parameter allowed: the methods of the address.
+    /// The response to a preflight request.
+    /// - Parameter allowed: the methods of the path.
     func preflightFields(for head: RequestHead, allowed: String) -> [Response.Field] {
         guard head.has("Access-Control-Request-Method"), namedOrigin(of: head) != nil else { return fields(for: head) }
         return fields(for: head) + [
             .init("Access-Control-Allow-Methods", allowed),
-            // The asterisk leaves Authorization out.
+            // The asterisk does not include Authorization.
             .init("Access-Control-Allow-Headers", "Authorization, *"),
             .init("Access-Control-Max-Age", "600"),
         ]

@@ -4,7 +4,7 @@ import HeraldHTTP
 import HeraldJSON
 import HeraldRuntime
 
-/// Links for the people of an app: whoever follows one sees the dashboard of that app and nothing else.
+/// Portal links: a link opens the dashboard of one app.
 struct PortalEndpoints: Sendable {
     let hub: Hub
     let access: AccessControl
@@ -17,7 +17,7 @@ struct PortalEndpoints: Sendable {
     private func make(_ call: Call) throws(Problem) {
         _ = try call.query()
         let (app, seconds) = try read(call)
-        // Not longer than the key that asks.
+        // At most until the key of the request expires.
         let end = min(hub.clock.wall() + Int64(seconds) * 1000, call.principal.expiresAt ?? .max)
         let (token, session): (String, Session)
         do throws(CryptoError) {

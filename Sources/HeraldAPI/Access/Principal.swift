@@ -1,18 +1,18 @@
 import HeraldCore
 
-/// On whose behalf a request is made: what it acts on, and what it may do there.
+/// The client of a request: the app that it acts on, and its scopes.
 struct Principal: Sendable {
     enum Identity: Equatable, Sendable {
-        /// No key is needed, because there is none, or because the address is open to all.
+        /// No key is needed, because there is none, or because anonymous access is allowed.
         case anyone
         /// The operator's key, from the configuration.
         case operatorKey
         /// The id of a key.
         case key(String)
-        /// Whoever has followed a link.
+        /// A client with a portal link.
         case portalLink
 
-        /// As the audit log names it.
+        /// The name in the audit log.
         var name: String {
             switch self {
             case .anyone: "anyone"
@@ -26,25 +26,25 @@ struct Principal: Sendable {
     let identity: Identity
     private(set) var app: AppKey
     let scopes: Scopes
-    /// Milliseconds since 1970 UTC; `nil`: no end.
+    /// Milliseconds since 1970 UTC; `nil` for never.
     var expiresAt: Int64?
-    /// What its requests count to, and how many it may make in a second; `nil`: any number.
+    /// The meter of its requests, and its limit per second; `nil` for no limit.
     var meter: RequestMeter?
     var requestsPerSecond: Int?
-    /// The id of the key in the store that it comes from, be it by a session or a link; it ends with that.
+    /// The id of the stored key behind it, also for a session or a link; it ends with that key.
     var key: String?
-    /// Of a session or a link, by which its end is known: `Session.digest`.
+    /// The `Session.digest` of a session or a link.
     var session: [UInt8]?
-    /// Of a link: where it comes from.
+    /// The origin of a link.
     var origin: String?
 
-    /// The same in an app that `Herald-App` names.
+    /// The same principal in the app that `Herald-App` names.
     func acting(on app: AppKey) -> Principal {
         var principal = self
         principal.app = app
         return principal
     }
 
-    /// Whoever asks for what is open to all.
+    /// The principal of routes that need no key.
     static let anyone = Principal(identity: .anyone, app: .default, scopes: Scopes([]))
 }

@@ -1,12 +1,12 @@
 import HeraldHTTP
 
-/// The cookie by which the dashboard says who is signed in; no script can read it.
+/// The dashboard's session cookie; scripts can't read it.
 enum SessionCookie {
     static let cookie = "herald_session"
     /// Milliseconds that a session lasts.
     static let lifetime: Int64 = 12 * 3_600_000
 
-    /// The id that the request's cookie names.
+    /// The session id in the request's cookie.
     static func id(in head: RequestHead) -> ArraySlice<UInt8>? {
         guard let cookies = head.bytes(of: "Cookie") else { return nil }
         let name = Array((cookie + "=").utf8)
@@ -17,7 +17,8 @@ enum SessionCookie {
         return nil
     }
 
-    /// Whether the dashboard itself asks. Browsers that send no `Sec-Fetch-Site` send no `Origin` with a GET, either.
+    /// Whether the request comes from the dashboard. Browsers without `Sec-Fetch-Site` send no `Origin` with a GET,
+    /// either.
     static func isSameOrigin(_ head: RequestHead) -> Bool {
         switch RequestSource(head) {
         case .ownPage: true
@@ -26,7 +27,7 @@ enum SessionCookie {
         }
     }
 
-    /// - Parameter head: of the request; a page that came by https gets a cookie that goes no other way.
+    /// - Parameter head: the header section of the request; over https the cookie is marked `Secure`.
     static func setCookie(_ id: String, seconds: Int64, _ head: RequestHead) -> Response.Field {
         let isSecure = head.value(of: "Origin")?.hasPrefix("https:") ?? false
         return Response.Field(

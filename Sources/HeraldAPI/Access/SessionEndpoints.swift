@@ -17,7 +17,7 @@ struct SessionEndpoints: Sendable {
         ]
     }
 
-    /// Who asks, and whether a key is needed at all.
+    /// The client's access, and whether a key is needed.
     private func show(_ call: Call) throws(Problem) {
         _ = try call.query()
         let principal: Principal?
@@ -45,11 +45,10 @@ struct SessionEndpoints: Sendable {
         call.send(response)
     }
 
-    /// Takes a key, or what a link has, and gives a cookie for it.
+    /// Exchanges a key or a link's token for a cookie.
     private func open(_ call: Call) throws(Problem) {
         _ = try call.query()
-        // From elsewhere nobody is to be signed in: not even with a key of their own, and not from a page that the operator
-        // has named.
+        // Other sites must not sign the user in, not even with a key of their own or from an allowed origin.
         guard [.ownPage, .program].contains(RequestSource(call.request.head)) else { throw .foreignOrigin }
         let document = try call.json()
         let errors = document.errors(unlessObjectOf: ["key", "portal_link"])
@@ -81,7 +80,8 @@ struct SessionEndpoints: Sendable {
                 switch result {
                 case .done(.noted): call.send(answer)
                 case .refused(.store), .refused(.busy):
-                    // Whoever wants to see what is wrong with the disk must get in: until the server restarts.
+                    // An operator must be able to sign in when the disk fails; such a session lasts until the server
+                    // restarts.
                     hub.sessions.keepInMemory(session)
                     call.send(answer)
                 case .refused(let refusal): call.send(Problem(refusal))

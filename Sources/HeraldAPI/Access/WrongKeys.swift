@@ -1,23 +1,23 @@
 public import HeraldHTTP
 import Synchronization
 
-/// Counts the keys and links that let nobody in, by the address they come from: reports each address once a minute, and has
-/// answers held back from the eleventh on.
+/// Counts invalid keys and links by client address, reports each address once a minute, and delays responses from the
+/// eleventh on.
 ///
-/// Only the answers to wrong keys are: others behind the same proxy notice nothing. Any thread; the lock is held for a few
-/// instructions, and never while reporting.
+/// Only responses to invalid keys are delayed, so other clients behind the same proxy are not affected. Any thread; the
+/// lock is held for a few instructions, and never while reporting.
 public final class WrongKeys: Sendable {
-    /// What an address has done.
+    /// The invalid keys of an address.
     public struct Report: Sendable {
-        /// `nil`: one of many, past those that are counted apart.
+        /// `nil` for all addresses beyond those that are counted separately.
         public let address: PeerAddress?
-        /// Since the report before, this one included.
+        /// Since the previous report, including this one.
         public let count: Int
     }
 
-    /// Of an address in one window.
+    /// One address in one window.
     fileprivate struct Entry {
-        /// Nanoseconds, monotonic: when the window began.
+        /// The start of the window, in monotonic nanoseconds.
         var start: Int64
         /// In this window.
         var count = 0
@@ -26,18 +26,18 @@ public final class WrongKeys: Sendable {
 
     fileprivate struct Entries {
         var byClient: [PeerAddress: Entry] = [:]
-        /// All that came when there was no room for another address.
+        /// All addresses without an entry of their own.
         var others: Entry?
-        /// No window ends before this.
+        /// No window ends before this time.
         var nextEnd: Int64 = .min
     }
 
-    /// Wrong keys of a window that are answered at once.
+    /// Invalid keys of a window whose response is not delayed.
     static let patience = 10
     static let holdMilliseconds = 1_000
     /// Nanoseconds.
     static let window: Int64 = 60_000_000_000
-    /// That are counted apart, each some 100 bytes.
+    /// Addresses that are counted separately, each about 100 bytes.
     static let maxAddresses = 4_096
 
     private let report: @Sendable (Report) -> Void
@@ -48,11 +48,11 @@ public final class WrongKeys: Sendable {
         self.report = report
     }
 
-    /// Since the process began.
+    /// Since the start of the process.
     var count: Int { total.load(ordering: .relaxed) }
 
-    /// - Parameter now: nanoseconds, monotonic.
-    /// - Returns: milliseconds that the answer is to be held back.
+    /// - Parameter now: monotonic nanoseconds.
+    /// - Returns: the delay of the response, in milliseconds.
     func note(_ peer: PeerAddress, now: Int64) -> Int {
         total.add(1, ordering: .relaxed)
         let client = peer.client
@@ -76,7 +76,7 @@ public final class WrongKeys: Sendable {
 extension WrongKeys.Entry {
     func hasEnded(at now: Int64) -> Bool { start == .min || now - start >= WrongKeys.window }
 
-    /// - Returns: what is to be reported, when a window begins; and how long the answer is to be held back.
+    /// - Returns: the number to report when a window starts, and the delay of the response.
     fileprivate mutating func add(now: Int64) -> (report: Int?, hold: Int) {
         let isNew = hasEnded(at: now)
         if isNew { (start, count) = (now, 0) }
@@ -88,7 +88,7 @@ extension WrongKeys.Entry {
 }
 
 extension WrongKeys.Entries {
-    /// Forgets those whose window has ended, if there is no room for another one. Looks at all of them only when one may have.
+    /// Removes entries whose window has ended, if the table is full. Scans it only if there may be one.
     fileprivate mutating func makeRoom(now: Int64) {
         guard byClient.count >= WrongKeys.maxAddresses, now >= nextEnd else { return }
         byClient = byClient.filter { !$0.value.hasEnded(at: now) }

@@ -1,7 +1,8 @@
 import HeraldCrypto
 import HeraldHTTP
 
-/// The dashboard: a page at `/`, and its files under `/dashboard/`. They are part of the binary and use the public API only.
+/// The dashboard: a page at `/`, and its files below `/dashboard/`. They are part of the binary and use only the public
+/// API.
 struct DashboardEndpoints: Sendable {
     var routes: [Route] {
         [
@@ -47,14 +48,14 @@ struct DashboardFile: Sendable {
         "svg": "image/svg+xml",
     ]
 
-    /// Nothing from elsewhere, nothing inline, in nobody's frame, and no text that becomes markup.
+    /// No content from other origins, no inline scripts, no framing, and no markup from strings.
     private static let policy = [
         "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self'", "connect-src 'self'",
         "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'",
         "trusted-types 'none'",
     ].joined(separator: "; ")
 
-    /// The file, or 304 when the client has it.
+    /// The file, or 304 if the client has it.
     func response(ifNoneMatch known: String?) -> Response {
         var headers: [Response.Field] = [
             .init("ETag", tag), .init("Content-Security-Policy", Self.policy), .init("Referrer-Policy", "no-referrer"),
@@ -70,7 +71,7 @@ struct DashboardFile: Sendable {
 
 extension Call {
     fileprivate func send(_ file: DashboardFile) {
-        // Browsers ask each time, so that after an update all files fit together.
+        // Browsers revalidate each time, so that all files are of the same version after an update.
         send(file.response(ifNoneMatch: request.head.value(of: "If-None-Match")), caching: "no-cache")
     }
 }

@@ -1,14 +1,14 @@
 import HeraldCore
 
-/// What a webhook will still be sent: the events that it wants of those that it has not come to.
+/// The events that a webhook will still be sent: matching events after its position.
 struct Backlog: Equatable, Sendable {
     var events: Int64 = 0
-    /// Not all was looked at: the part that was stands for the rest.
+    /// Not all events were read; the result is extrapolated.
     var isEstimate = false
-    /// When the oldest of them was, at least, in milliseconds since 1970 UTC; `nil`: there is none.
+    /// The time of the oldest of them, as a lower bound, in milliseconds since 1970 UTC; `nil` if there is none.
     var oldest: Int64?
 
-    /// Where nothing can be looked at: all events of the app count, and it is said to be an estimate.
+    /// An estimate without reading events: counts all events of the app.
     init(unseen lane: LaneSnapshots.Entry?, of app: AppKey, in hub: Hub) {
         events = lane?.next.map { hub.usage.events(of: app, after: $0 - 1) } ?? 0
         isEstimate = events > 0
@@ -17,21 +17,21 @@ struct Backlog: Equatable, Sendable {
     init() {}
 }
 
-/// Counts backlogs for one answer, by looking at the events. One reader's thread.
+/// Counts backlogs for one response by reading the events. One reader's thread.
 ///
-/// Its work is bounded, however many delegates are behind and however far: those that are least behind are counted first,
-/// each gets an equal share of what is left, and where that ends an estimate begins.
+/// The work is bounded for any number of delegates: the least behind are counted first, each gets an equal share of the
+/// remaining work, and beyond that the count is an estimate.
 final class BacklogCounter {
-    /// One that has something to tell.
+    /// A lane with a backlog.
     typealias Lane = (delegate: WebhookDelegate, entry: LaneSnapshots.Entry)
 
-    /// Events of its app that are looked at for one delegate.
+    /// Events of its app that are read for one delegate.
     static let maxEvents: Int64 = 10_000
-    /// Events that are looked at for one answer; one that a filter reads counts by its size.
+    /// Events that are read for one response; an event that a filter examines counts by its size.
     private static let maxSteps = 250_000
-    /// Bytes that a filter reads in the time of a step.
+    /// Bytes that a filter examines in the time of a step.
     private static let bytesPerStep = 64
-    /// Pages that one answer reads from the store.
+    /// Pages that are read from the store for one response.
     private static let maxReads = 80
     private static let page = 256
     private static let pageBytes = 256 << 10
@@ -44,14 +44,14 @@ final class BacklogCounter {
     private var pages: [LogPosition: EventBatch] = [:]
     private var stretches: [AppKey: [ClosedRange<LogPosition>]] = [:]
 
-    /// - Parameter reader: `nil`: only what memory has is looked at.
+    /// - Parameter reader: if `nil`, only events in memory are read.
     init(_ hub: Hub, _ reader: (any StoreReader)?) {
         self.hub = hub
         self.reader = reader
         head = hub.head
     }
 
-    /// Of those that are behind.
+    /// The backlogs of delegates that are behind.
     func count(_ lanes: [Lane]) throws -> [DelegateKey: Backlog] {
         var behind: [(lane: Lane, next: LogPosition, events: Int64)] = []
         for lane in lanes {
@@ -68,13 +68,13 @@ final class BacklogCounter {
         return counts
     }
 
-    /// Of one delegate.
+    /// The backlog of one delegate.
     func count(_ delegate: WebhookDelegate) throws -> Backlog {
         guard let entry = hub.lane(of: delegate.key) else { return Backlog() }
         return try count([(delegate, entry)])[delegate.key] ?? Backlog()
     }
 
-    /// What a replay will still send. What has a row of its own is sent by that.
+    /// The backlog of a replay. Deliveries with a row of their own are not part of it.
     func count(_ delegate: WebhookDelegate, after place: LogPosition, through last: LogPosition) throws -> Backlog {
         guard place < last else { return Backlog() }
         var rows = DeliveryQuery([.retrying])
@@ -123,7 +123,7 @@ final class BacklogCounter {
         return backlog
     }
 
-    /// What lies behind a place is as what lies before it; when nothing was seen, as the newest events.
+    /// Extrapolates from the events before a position to those after it; if none were read, from the newest events.
     private func estimate(
         _ known: Backlog, _ delegate: WebhookDelegate, after place: LogPosition, through last: LogPosition, seen: Int64,
         _ lastTime: Int64?
@@ -148,7 +148,7 @@ final class BacklogCounter {
         return backlog
     }
 
-    /// Where the app has events, ascending.
+    /// Blocks of the log that contain events of the app, ascending.
     private func stretches(of app: AppKey) -> [ClosedRange<LogPosition>] {
         if let known = stretches[app] { return known }
         let found = Array(hub.usage.stretches(of: app, before: .max).reversed())
@@ -156,13 +156,13 @@ final class BacklogCounter {
         return found
     }
 
-    /// Events from a place on, shared by all delegates; `nil`: too much was read already.
+    /// Events from a position on, shared by all delegates; `nil` if too much was read already.
     private func batch(after place: LogPosition) throws -> EventBatch? {
         let start = place - place % LogPosition(Self.page)
         for first in [start, place] {
             if let known = pages[first], known.last > place { return known }
         }
-        // A page whose events are large ends early: then one that begins here.
+        // A page of large events ends early; then another page starts at this position.
         let first = pages[start] == nil ? start : place
         var found = hub.recentEvents(after: first, limit: Self.page)
         if found == nil, reads > 0, let reader {
@@ -176,7 +176,7 @@ final class BacklogCounter {
 }
 
 extension LogUsage {
-    /// How much of its part of the log a replay has looked at, 0 to 1, by the events of its app.
+    /// The fraction of its part of the log that a replay has read, 0 to 1, measured in events of its app.
     func progress(of replay: Replay, in app: AppKey) -> Double {
         let behind = events(of: app, after: replay.until)
         let all = events(of: app, after: replay.start) - behind

@@ -3,7 +3,7 @@ import HeraldCrypto
 import HeraldHTTP
 import HeraldJSON
 
-/// What can be done with a webhook beside changing its settings.
+/// Actions on a webhook other than changes of its settings.
 struct DelegateActionEndpoints: Sendable {
     let hub: Hub
 
@@ -52,7 +52,7 @@ struct DelegateActionEndpoints: Sendable {
             updated: Self.showSecret)
     }
 
-    /// The new secret, this once.
+    /// The new secret, which is returned only once.
     private static func showSecret(of delegate: WebhookDelegate) -> Response {
         var json = JSONWriter()
         json.object {
@@ -74,14 +74,14 @@ struct DelegateActionEndpoints: Sendable {
         _ = try call.query()
         try call.noBody()
         let delegate = try webhook(call)
-        // The handshake or the challenge is the only thing that an address gets before its owner has agreed.
+        // Before its owner has agreed, an address gets only the handshake or the challenge.
         if delegate.status == .pendingVerification { throw .unverified(delegate.id) }
         hub.submit(
             AccessWrite(app: call.app, action: .note(target: delegate.id), provenance: call.provenance) { result in
                 if case .refused(let refusal) = result { return call.send(Problem(refusal)) }
                 hub.test(delegate) { outcome in
                     if let outcome { return call.send { $0.members(of: outcome) } }
-                    // It is gone, or too many wait.
+                    // It was deleted, or too many test calls are waiting.
                     let isThere = hub.registry.delegate(call.app, id: delegate.id) != nil
                     call.send(isThere ? .tooManyCalls : .noWebhook(delegate.id))
                 }
@@ -113,7 +113,7 @@ struct DelegateActionEndpoints: Sendable {
         }
     }
 
-    /// Those that have not ended, oldest first.
+    /// The replays that have not ended, oldest first.
     private func replays(_ call: Call) throws(Problem) {
         let query = try call.query("limit", "cursor")
         let limit = try query.limit()

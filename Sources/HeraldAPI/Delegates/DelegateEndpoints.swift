@@ -71,7 +71,7 @@ struct DelegateEndpoints: Sendable {
         let limit = try query.limit()
         let filter = try DelegateFilter(query)
         let before = try query.cursor(ofIDs: "dlg_")
-        // Not on the loop's thread, although nothing is read from the store: a filter may look at every delegate.
+        // Not on the loop's thread, although the store is not read: a filter may examine every delegate.
         try call.answer(from: hub) { reader in
             let entries = entries(call.app, filter, before: before, limit: limit + 1)
             let lanes = entries.prefix(limit).compactMap { entry -> BacklogCounter.Lane? in
@@ -101,7 +101,7 @@ struct DelegateEndpoints: Sendable {
             entries += found.map(Entry.webhook)
         }
         var others: [Entry] = []
-        // The process itself is the operator's: nobody else's.
+        // Objects in the process belong to the operator, so they are listed in `default` only.
         if app == .default && filter.includes("in_memory") && filter.acceptsActive {
             others += hub.inMemoryDelegates.map(Entry.inMemory)
         }
@@ -157,7 +157,7 @@ struct DelegateEndpoints: Sendable {
     }
 }
 
-/// Which delegates a list shows.
+/// The filter of a list of delegates.
 private struct DelegateFilter {
     let kind: String?
     let status: ShownStatus?
@@ -189,6 +189,6 @@ private struct DelegateFilter {
 
     func includes(_ kind: String) -> Bool { self.kind == nil || self.kind == kind }
 
-    /// Those that are no webhooks are always active.
+    /// Delegates other than webhooks are always active.
     var acceptsActive: Bool { status == nil || status == .active }
 }

@@ -1,9 +1,9 @@
 import HeraldCore
 import HeraldJSON
 
-/// The fields of a webhook's settings, as JSON has them. What they may be, `WebhookRules` says.
+/// Parses the fields of a webhook's settings. `WebhookRules` defines the valid values.
 extension DelegateInput {
-    /// `null` sets a field back to its default. Passes over what is no setting.
+    /// `null` resets a field to its default. Ignores keys that are not settings.
     mutating func read(_ key: String, _ value: JSONValue, into settings: inout WebhookSettings) {
         let defaults = WebhookSettings(url: settings.url)
         let isDefault = value.isNull
@@ -45,7 +45,7 @@ extension DelegateInput {
         }
     }
 
-    /// `nil`: something is wrong.
+    /// `nil` if the value is invalid.
     private mutating func patterns(_ value: JSONValue) -> [EventPattern]? {
         guard value.kind == .array else {
             reader.wrong("/events", "must be an array of patterns, such as [\"auth.*\"]")
@@ -60,7 +60,7 @@ extension DelegateInput {
                 continue
             }
             if !patterns.contains(pattern) { patterns.append(pattern) }
-            // Of a list that is much too long, the rest need not be compared.
+            // For a list that is much too long, one error is enough.
             if patterns.count > WebhookRules.maxPatterns { break }
         }
         return isRight ? patterns : nil

@@ -1,14 +1,14 @@
 import HeraldCore
 import HeraldJSON
 
-/// Reads what a client says of a webhook: a registration, or a merge patch (RFC 7396) of one. Reports all that is wrong.
+/// Parses a registration of a webhook, or a merge patch (RFC 7396). Reports all errors.
 struct DelegateInput {
     static let patchFields = [
         "url", "events", "subjects", "filter", "description", "metadata", "format", "headers", "ordering",
         "max_in_flight", "rate_limit", "timeout_seconds", "retry_schedule", "lease_seconds",
         "disable_after_seconds", "verification", "http_version", "tls",
     ]
-    /// What only a registration can say.
+    /// The fields of a registration that a patch can't contain.
     static let firstFields = ["start", "replay_current_state", "secret", "signature"]
     static let fields = patchFields + firstFields
 
@@ -25,7 +25,7 @@ struct DelegateInput {
         let replaysCurrentState: Bool
     }
 
-    /// - Throws: 422 with every wrong field.
+    /// - Throws: 422 with all invalid fields.
     static func registration(
         _ document: JSONDocument, _ rules: WebhookRules
     ) throws(Problem) -> Registration {
@@ -54,11 +54,11 @@ struct DelegateInput {
 
     // MARK: Patches
 
-    /// A change, to be made to whatever the delegate is when it is made. `now`: milliseconds since 1970 UTC.
+    /// A change that is applied to the current delegate in the transaction. `now`: milliseconds since 1970 UTC.
     typealias Change =
         @Sendable (_ state: inout WebhookDelegate.State, _ now: Int64) throws(RegistryWrite.InvalidSettings) -> Void
 
-    /// - Throws: 422 with every wrong field.
+    /// - Throws: 422 with all invalid fields.
     static func patch(_ document: JSONDocument, _ rules: WebhookRules) throws(Problem) -> Change {
         var input = DelegateInput()
         let unknown = document.errors(unlessObjectOf: patchFields)
@@ -72,7 +72,7 @@ struct DelegateInput {
             var input = DelegateInput()
             for (key, value) in document.root.members { input.read(key, value, into: &state.settings) }
             input.reader.add(rules.problems(of: &state.settings))
-            // Together with what is there it may be too much.
+            // Merged with the existing entries, the limit may be exceeded.
             if !input.reader.errors.isEmpty { throw RegistryWrite.InvalidSettings(input.reader.errors) }
             if document["lease_seconds"] != nil { state.apply(.leaseRenewed, now: now) }
         }

@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 
-/// What became of a webhook's deliveries: its attempts, and their numbers.
+/// A webhook's attempts and statistics.
 struct DelegateRecordEndpoints: Sendable {
     let hub: Hub
 
@@ -51,7 +51,7 @@ struct DelegateRecordEndpoints: Sendable {
 }
 
 extension Query {
-    /// `outcome`: how attempts ended; `nil`: either way.
+    /// The parameter `outcome`; `nil` for all attempts.
     func succeeded() throws(Problem) -> Bool? {
         switch self["outcome"] {
         case nil: return nil

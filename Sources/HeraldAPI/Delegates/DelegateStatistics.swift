@@ -2,12 +2,12 @@ import HeraldCore
 import HeraldJSON
 import HeraldRuntime
 
-/// How a webhook does: how far it is behind, and what became of its attempts lately.
+/// The statistics of a webhook: its backlog and its recent attempts.
 struct DelegateStatistics {
     private let delegate: WebhookDelegate
     private let lane: LaneSnapshots.Entry?
     private let backlog: Backlog
-    /// Age of the oldest event of the backlog, in milliseconds; `nil`: it is up to date.
+    /// Age of the oldest event of the backlog, in milliseconds; `nil` if there is no backlog.
     private let behind: Int64?
     private let exhausted: Int
     private let replays: [ReplayProgress]
@@ -27,7 +27,7 @@ struct DelegateStatistics {
         exhausted.delegate = delegate.key
         self.exhausted = try reader.countDeliveries(exhausted)
         replays = try reader.replays(delegate.key).map { try ReplayProgress($0, delegate, hub, counter) }
-        // The slot that has begun, and those before it.
+        // The current slot and the previous ones.
         let slot = DeliveryStatistics.slot
         let present = now / slot * slot
         let slots =

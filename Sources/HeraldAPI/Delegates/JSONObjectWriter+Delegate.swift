@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldCrypto
 import HeraldJSON
 
-/// What the API shows as `status` of a delegate.
+/// The `status` of a delegate in the API.
 enum ShownStatus: String, CaseIterable {
     case active, paused
     case pendingVerification = "pending_verification"
@@ -20,12 +20,12 @@ extension WebhookDelegate {
         }
     }
 
-    /// The lane knows first; after a restart the registration does.
+    /// The lane has the current value; after a restart the registration does.
     private func isFailing(_ lane: LaneSnapshots.Entry?) -> Bool {
         lane?.isFailing == true || state.failingSince != nil
     }
 
-    /// Why it is not active, in words.
+    /// The reason why it is not active.
     func shownReason(_ lane: LaneSnapshots.Entry?) -> String? {
         switch shownStatus(lane) {
         case .active: nil
@@ -39,14 +39,14 @@ extension WebhookDelegate {
         }
     }
 
-    /// The key that signs, and is to be replaced by the next rotation.
+    /// The secret that signs, and that the next rotation replaces.
     var newestSecret: SigningSecret? { state.secrets.first?.secret }
 }
 
 extension JSONObjectWriter {
     /// - Parameters:
-    ///   - backlog: `nil`: nothing could be looked at.
-    ///   - secret: shown once, in the answer to the registration.
+    ///   - backlog: `nil` if it is unknown.
+    ///   - secret: included only in the response to the registration.
     mutating func members(
         of delegate: WebhookDelegate, in hub: Hub, _ backlog: Backlog? = nil, secret: String? = nil
     ) {
@@ -90,14 +90,14 @@ extension JSONObjectWriter {
         if settings.tls.isEmpty { member("tls", JSONNull()) } else { object("tls") { $0.members(of: settings.tls) } }
     }
 
-    /// The key is nobody's to read.
+    /// Without the private key.
     private mutating func members(of tls: TLSSettings) {
         member("ca", tls.authorities)
         member("pin", tls.pin)
         member("client_certificate", tls.clientCertificate)
     }
 
-    /// What a lane has still to send.
+    /// The lag of a lane.
     mutating func lag(_ backlog: Backlog, _ lane: LaneSnapshots.Entry?) {
         member("events", backlog.events)
         member("estimated", backlog.isEstimate)

@@ -2,11 +2,11 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 
-/// Makes a change of the registry and answers with what came of it: what all requests share that write delegates.
+/// Submits a change of the registry and sends the response; shared by all requests that change delegates.
 struct RegistryChange: Sendable {
     let hub: Hub
 
-    /// - Parameter updated: the answer for a delegate that was changed, when it is not the delegate itself.
+    /// - Parameter updated: the response for a changed delegate, if it is not the delegate itself.
     func make(
         _ call: Call, _ action: RegistryWrite.Action, showing secret: SigningSecret? = nil,
         updated: (@Sendable (WebhookDelegate) -> Response)? = nil
@@ -14,7 +14,7 @@ struct RegistryChange: Sendable {
         try make(call, action, showing: secret, idempotency: idempotency(call, secret, updated), updated: updated)
     }
 
-    /// Changes the delegate of the path, in the version that `If-Match` names.
+    /// Changes the delegate of the path, in the version of `If-Match`.
     func update(
         _ call: Call, _ change: @escaping DelegateInput.Change,
         updated: (@Sendable (WebhookDelegate) -> Response)? = nil
@@ -23,7 +23,7 @@ struct RegistryChange: Sendable {
             call, .update(id: call.parameters[0], ifVersion: call.version(), change: change), updated: updated)
     }
 
-    /// To be called before anything is read from the store, where it is: it refuses what is wrong with the header.
+    /// Must be called before the store is read: it validates the header.
     func idempotency(
         _ call: Call, _ secret: SigningSecret? = nil, _ updated: (@Sendable (WebhookDelegate) -> Response)? = nil
     ) throws(Problem) -> Idempotency<RegistryWrite.Outcome>? {
@@ -80,7 +80,7 @@ struct RegistryChange: Sendable {
 }
 
 extension Call {
-    /// The version of a delegate or an event type that `If-Match` names.
+    /// The version of a delegate or an event type in `If-Match`.
     func version() throws(Problem) -> Int64? {
         guard let tag = try ifMatch() else { return nil }
         guard let version = Int64(tag) else { throw .preconditionFailed }

@@ -37,8 +37,7 @@ struct ReplayInput: Sendable {
         try reader.check()
     }
 
-    /// What is to be done (`nil`: there is no event in this part of the log), and how many events will be sent. A reader's
-    /// thread.
+    /// The write (`nil` if this part of the log has no event) and the number of events to send. A reader's thread.
     func plan(
         for delegate: WebhookDelegate, _ hub: Hub, _ reader: any StoreReader
     ) throws -> (action: DeliveryWrite.Action?, backlog: Backlog) {
@@ -63,7 +62,7 @@ struct ReplayInput: Sendable {
         }
     }
 
-    /// - Parameter backlog: what will be sent, as it was counted.
+    /// - Parameter backlog: the counted events that will be sent.
     func answer(to call: Call, _ delegate: WebhookDelegate, _ backlog: Backlog)
         -> @Sendable (DeliveryWrite.Outcome) -> Response
     {
@@ -79,8 +78,8 @@ struct ReplayInput: Sendable {
         }
     }
 
-    /// 202, since it has only begun; or 200, when nothing was.
-    /// - Parameter id: `nil`: there is nothing to follow.
+    /// 202 if the replay has started; 200 if there is nothing to do.
+    /// - Parameter id: `nil` if there is no replay to follow.
     func response(_ backlog: Backlog, id: String? = nil, isDryRun: Bool = false) -> Response {
         var json = JSONWriter()
         json.object {

@@ -1,7 +1,7 @@
 import HeraldCore
 import HeraldJSON
 
-/// A replay that is under way, and what it has still to send.
+/// A replay in progress, and its backlog.
 struct ReplayProgress: Sendable {
     let replay: Replay
     private let backlog: Backlog

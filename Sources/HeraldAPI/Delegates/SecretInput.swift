@@ -2,11 +2,11 @@ import HeraldCore
 import HeraldCrypto
 import HeraldJSON
 
-/// The fields `secret` and `signature`: the key that signs the callbacks, brought by the client or to be made here.
+/// The fields `secret` and `signature`: the key that signs the callbacks, given by the client or created here.
 struct SecretInput: Sendable {
-    /// The key that the client brought.
+    /// The key given by the client.
     let brought: SigningSecret?
-    /// How to sign; `nil`: the client doesn't say.
+    /// The kind of signature; `nil` if the client does not choose.
     let scheme: SigningSecret.Scheme?
 
     init(_ document: JSONDocument, _ reader: inout FieldReader) {
@@ -41,7 +41,7 @@ struct SecretInput: Sendable {
         return nil
     }
 
-    /// Bytes of a new key: a seed of Ed25519 has as many as a new secret of HMAC-SHA256.
+    /// Bytes of a new key: an Ed25519 seed has the same length as a new HMAC-SHA256 secret.
     static func newBytes() throws(Problem) -> [UInt8] {
         do throws(CryptoError) {
             return try SecretText.newSecret()
@@ -64,7 +64,7 @@ extension SigningSecret.Scheme {
 }
 
 extension SigningSecret {
-    /// As Standard Webhooks writes it: `whsec_…` or `whsk_…`. For the one answer that shows it.
+    /// The form of Standard Webhooks: `whsec_…` or `whsk_…`. For the one response that contains it.
     var text: String {
         switch scheme {
         case .v1: SecretText.print(bytes)
@@ -72,6 +72,6 @@ extension SigningSecret {
         }
     }
 
-    /// What the receiver of a `v1a` callback needs; `nil` for `v1`, where nothing is public.
+    /// The public key that verifies `v1a` callbacks; `nil` for `v1`.
     var publicKey: Ed25519.PublicKey? { scheme == .v1a ? try? Ed25519.PrivateKey(seed: bytes).publicKey : nil }
 }

@@ -1,16 +1,17 @@
 import HeraldCore
 import HeraldJSON
 
-/// A new key for a webhook, beside which the old one signs for a while: so that its receiver has time to learn it.
+/// A rotation: a new key for a webhook, while the old one also signs for the overlap, so that the receiver can be
+/// updated.
 struct SecretRotation: Sendable {
-    /// Keys that sign at the same time, at most.
+    /// The maximum number of keys that sign at the same time.
     static let maxValid = 5
     private static let fields = ["overlap_seconds", "secret", "signature"]
 
-    /// How long the old key goes on.
+    /// How long the old key still signs.
     let overlapSeconds: Int
     private let input: SecretInput
-    /// For a key that is made here.
+    /// For a key that is created here.
     private let newBytes: [UInt8]
 
     init(_ document: JSONDocument) throws(Problem) {

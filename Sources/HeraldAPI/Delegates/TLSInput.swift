@@ -1,11 +1,11 @@
 import HeraldCore
 import HeraldJSON
 
-/// Reads a delegate's `tls`, as JSON has it.
+/// Parses a delegate's `tls`.
 struct TLSInput {
     private static let members = ["ca", "pin", "client_certificate", "client_key"]
 
-    /// Merges what is given into what is there; `null` removes one member, or all of them.
+    /// Merges the given members into the existing ones; `null` removes one member, or all of them.
     static func merge(_ value: JSONValue, into settings: inout TLSSettings, _ reader: inout FieldReader) {
         if value.isNull {
             settings = TLSSettings()

@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 
-/// Deliveries that did not simply succeed: listing them, making them again, ending them.
+/// Deliveries that wait or did not succeed: listing, redelivering and cancelling them.
 struct DeliveryEndpoints: Sendable {
     let hub: Hub
 
@@ -90,14 +90,14 @@ struct DeliveryEndpoints: Sendable {
     }
 }
 
-/// Which deliveries a request means.
+/// The deliveries that a request selects.
 struct DeliveryFilter: Sendable {
     let app: AppKey
     let state: DeliveryState?
     let delegate: WebhookDelegate?
     let eventID: String?
 
-    /// - Parameter states: those that may be asked for.
+    /// - Parameter states: the valid values of `state`.
     init(_ call: Call, _ query: Query, _ hub: Hub, states: [DeliveryState]) throws(Problem) {
         app = call.app
         state = try query["state"].map { text throws(Problem) in
@@ -115,11 +115,11 @@ struct DeliveryFilter: Sendable {
         eventID = query["event"]
     }
 
-    /// It does not mean everything there is.
+    /// Whether at least one condition is given.
     var isNarrow: Bool { state != nil || delegate != nil || eventID != nil }
 
     /// A reader's thread.
-    /// - Parameter standard: the states that are meant when none is named.
+    /// - Parameter standard: the states if the request names none.
     func query(_ standard: Set<WaitingDelivery.State>, _ reader: any StoreReader) throws -> DeliveryQuery {
         var query = DeliveryQuery(state?.stored ?? standard)
         query.app = app

@@ -2,8 +2,8 @@ import HeraldCore
 import HeraldHTTP
 
 extension Call {
-    /// The answer to a change of deliveries.
-    /// - Parameter count: the answer when so many were changed.
+    /// The response to a change of deliveries.
+    /// - Parameter count: the response for the number of changed deliveries.
     func response(to outcome: DeliveryWrite.Outcome, count: (Int) -> Response) -> Response {
         switch outcome {
         case .count(let changed): count(changed)

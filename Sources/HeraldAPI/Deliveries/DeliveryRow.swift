@@ -3,9 +3,9 @@ import HeraldJSON
 
 /// A delivery in a list.
 struct DeliveryRow: Sendable {
-    /// `nil` when it was deleted meanwhile.
+    /// `nil` if it was deleted in the meantime.
     let delegate: WebhookDelegate?
-    /// `nil` when it has left the log meanwhile.
+    /// `nil` if it was removed from the log in the meantime.
     let event: Event?
     let state: DeliveryState
     let reason: String?
@@ -15,7 +15,7 @@ struct DeliveryRow: Sendable {
     let nextAttemptAt: Int64?
     let endedAt: Int64?
 
-    /// One that has a row in the store.
+    /// A delivery with a row in the store.
     init(_ delivery: WaitingDelivery, _ event: Event?, _ hub: Hub) {
         let delegate = hub.registry.delegate(key: delivery.delegate)
         let lane = hub.lane(of: delivery.delegate)
@@ -26,13 +26,13 @@ struct DeliveryRow: Sendable {
         reason = delegate?.reason(of: state, delivery.state, lane)
         attempts = delivery.attempts
         isReplay = delivery.isReplay
-        // Nothing is sent by the schedule to a delegate that gets nothing, or probes alone.
+        // The schedule does not apply to a delegate that is stopped or gets only probes.
         let isTold = delegate?.shownStatus(lane) == .active
         nextAttemptAt = state == .retrying && isTold ? delivery.dueAt : nil
         endedAt = state == .retrying ? nil : delivery.dueAt
     }
 
-    /// One that has not been attempted.
+    /// A delivery without any attempt.
     init(pending event: Event, _ delegate: WebhookDelegate, _ lane: LaneSnapshots.Entry?) {
         self.delegate = delegate
         self.event = event
@@ -61,7 +61,7 @@ extension JSONObjectWriter {
     }
 }
 
-/// The events that a page names by sequence.
+/// The events of a page, by position.
 struct EventHeads {
     private var events: [LogPosition: Event] = [:]
 

@@ -1,7 +1,7 @@
 import HeraldCore
 import HeraldJSON
 
-/// What becomes of one event at one delegate. `pending` and `delivered` have no row of their own in the store.
+/// The state of the delivery of one event to one delegate. `pending` and `delivered` have no row in the store.
 enum DeliveryState: String, Sendable, CaseIterable {
     case pending, retrying, delivered, exhausted, dropped
 
@@ -13,7 +13,7 @@ enum DeliveryState: String, Sendable, CaseIterable {
         }
     }
 
-    /// As which states it is stored.
+    /// The corresponding stored states.
     var stored: Set<WaitingDelivery.State> {
         switch self {
         case .retrying: [.retrying]
@@ -24,10 +24,10 @@ enum DeliveryState: String, Sendable, CaseIterable {
     }
 }
 
-/// What became of one event at one delegate: the answer to "why did this arrive, and where did it not?".
+/// The delivery of one event to one delegate, with its attempts.
 struct DeliveryStory: Sendable {
     let delegateID: String
-    /// `nil` when the delegate was deleted.
+    /// `nil` if the delegate was deleted.
     let url: String?
     let state: DeliveryState
     let reason: String?
@@ -35,9 +35,9 @@ struct DeliveryStory: Sendable {
     let attempts: [StoredAttempt]
     let nextAttemptAt: Int64?
 
-    /// All deliveries of an event, in the order of their delegates' registration. A reader's thread.
+    /// All deliveries of an event, in the order of the registration of the delegates. A reader's thread.
     static func all(of logged: LoggedEvent, _ hub: Hub, _ reader: any StoreReader) throws -> [DeliveryStory] {
-        // Before the store is read: what is settled meanwhile is found there.
+        // Before the store is read: deliveries that are settled in between are found there.
         let view = EventView(logged.event, within: WorkBudget())
         var keys = Set(hub.registry.list(logged.event.app, where: { isPending(logged, view, $0, hub) }).map(\.key))
         if view.budget.isSpent { throw Problem.budgetExceeded }
@@ -59,8 +59,8 @@ struct DeliveryStory: Sendable {
         }
     }
 
-    /// Attempts and waiting deliveries of one moment. A checkpoint may be committed between two reads; whatever it changes
-    /// comes with an attempt, so when there is none more, it changed nothing.
+    /// Attempts and waiting deliveries of the same moment. A checkpoint may be committed between two reads. Whatever it
+    /// changes includes an attempt, so if there are no new attempts, nothing has changed.
     private static func rows(
         of event: LogPosition, _ reader: any StoreReader
     ) throws -> ([StoredAttempt], [WaitingDelivery]) {
@@ -73,10 +73,9 @@ struct DeliveryStory: Sendable {
         }
     }
 
-    /// The delegate will be told, or was so lately that the store may not know: its lane is not there, or it is and the
-    /// checkpoint that says so is not.
+    /// The event will be delivered, or was delivered so recently that its checkpoint is not committed.
     static func isPending(_ logged: LoggedEvent, _ view: EventView, _ delegate: WebhookDelegate, _ hub: Hub) -> Bool {
-        // What is posted while a delegate is gone is not kept for it.
+        // Events posted while a delegate is gone are not kept for it.
         guard delegate.status != .gone, logged.sequence > delegate.start, !view.budget.isSpent,
             delegate.selection.matches(view)
         else { return false }
@@ -90,7 +89,7 @@ struct DeliveryStory: Sendable {
     ) -> DeliveryStory {
         let state: DeliveryState
         if let waiting {
-            // Also beside a success: it was asked for again.
+            // Even after a success: it was redelivered.
             state = DeliveryState(waiting.state)
         } else {
             state = attempts.contains(where: \.record.succeeded) ? .delivered : .pending
@@ -104,8 +103,8 @@ struct DeliveryStory: Sendable {
 }
 
 extension WebhookDelegate {
-    /// Why a delivery waits or has ended, in words.
-    /// - Parameter row: its state in the store, when it has a row.
+    /// Why a delivery waits or has ended.
+    /// - Parameter row: its stored state, if it has a row.
     func reason(of state: DeliveryState, _ row: WaitingDelivery.State?, _ lane: LaneSnapshots.Entry?) -> String? {
         switch state {
         case .delivered: nil

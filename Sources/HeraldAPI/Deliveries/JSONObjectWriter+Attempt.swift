@@ -15,7 +15,7 @@ extension JSONObjectWriter {
                 excerpt: record.excerpt, transport: record.transport))
     }
 
-    /// The outcome of a call that is not in the log.
+    /// The outcome of a call that is not logged.
     mutating func members(of outcome: CallbackOutcome) {
         var status: Int?
         var failure: CallbackFailure?
@@ -51,7 +51,7 @@ extension JSONObjectWriter {
     }
 }
 
-/// How an attempt ended, whether it is in the log or not.
+/// The outcome of an attempt, logged or not.
 private struct AttemptResult {
     let status: Int?
     let failure: CallbackFailure?
@@ -63,7 +63,7 @@ private struct AttemptResult {
 
     var succeeded: Bool { status.map { (200...299).contains($0) } ?? false }
 
-    /// Why it failed, in words.
+    /// An explanation of the failure.
     var hint: String? {
         if !detail.isEmpty { return detail }
         switch status {

@@ -2,11 +2,11 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 
-/// Deliveries that have not been attempted. The store has no rows for them: they follow from a lane's place in the log,
-/// so that only those of one delegate or of one event can be listed.
+/// Deliveries without any attempt. The store has no rows for them: they follow from the position of a lane, so they can
+/// be listed only for one delegate or one event.
 struct PendingDeliveries: Sendable {
-    /// Events of its app that one page looks at, and events of all, about. The second bound is there for an app that has
-    /// few events among very many.
+    /// Events of its app that are read for one page, and events of all apps. The second bound is for an app with few
+    /// events among very many.
     private static let maxEvents = 2_000
     private static let maxEventsOfAll = 20_000
     private static let eventsPerRead = 250
@@ -38,8 +38,8 @@ struct PendingDeliveries: Sendable {
         }
     }
 
-    /// Those of one event, in the order of the delegates' registration.
-    /// - Parameter key: only delegates with a larger one.
+    /// The pending deliveries of one event, in the order of the registration of the delegates.
+    /// - Parameter key: only delegates with a larger key.
     private func rows(of logged: LoggedEvent, _ reader: any StoreReader, after key: DelegateKey) throws -> [DeliveryRow]
     {
         let view = EventView(logged.event, within: WorkBudget())
@@ -52,14 +52,14 @@ struct PendingDeliveries: Sendable {
         return pending.sorted { $0.key < $1.key }.map { DeliveryRow(pending: logged.event, $0, hub.lane(of: $0.key)) }
     }
 
-    /// Those of one delegate, in the order in which they will be sent.
+    /// The pending deliveries of one delegate, in the order in which they will be sent.
     /// - Parameter sequence: only later events.
-    /// - Returns: up to `limit` of them, and the last event that was looked at when there may be more behind it.
+    /// - Returns: at most `limit` deliveries, and the last event that was read if there may be more after it.
     private func rows(
         of delegate: WebhookDelegate, _ reader: any StoreReader, after sequence: LogPosition, limit: Int
     ) throws -> (rows: [DeliveryRow], next: LogPosition?) {
         let lane = hub.lane(of: delegate.key)
-        // A lane without an entry is up to date; one whose delegate is gone has ended.
+        // A lane without an entry is up to date; the lane of a gone delegate has ended.
         guard let cursor = lane?.cursor, delegate.status != .gone else { return ([], nil) }
         var position = max(cursor, sequence)
         var rows: [DeliveryRow] = []
@@ -90,7 +90,7 @@ struct PendingDeliveries: Sendable {
         return (rows, nil)
     }
 
-    /// Whoever the event was attempted to tell, or waits for a retry of it.
+    /// Delegates with an attempt or a retry for the event.
     private func toldDelegates(of sequence: LogPosition, _ reader: any StoreReader) throws -> Set<DelegateKey> {
         let attempts = try reader.attempts(event: sequence)
         return Set(attempts.map(\.record.delegate)).union(try reader.waiting(event: sequence).map(\.delegate))

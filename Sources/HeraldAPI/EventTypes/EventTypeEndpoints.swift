@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 
-/// The catalogue of event types: what each means, and how its data looks.
+/// The catalogue of event types: descriptions and schemas.
 struct EventTypeEndpoints: Sendable {
     let hub: Hub
     let pool: WorkPool

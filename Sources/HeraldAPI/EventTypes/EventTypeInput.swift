@@ -2,14 +2,14 @@ import HeraldCore
 import HeraldJSON
 import HeraldSchema
 
-/// Reads what a client says of an event type: `{"description", "example", "schema", "check"}`.
+/// Parses an event type: `{"description", "example", "schema", "check"}`.
 enum EventTypeInput {
     static let fields = ["description", "example", "schema", "check"]
     static let limits = EventTypeWrite.limits
 
     /// Not for a loop's thread.
-    /// - Parameter budget: what the schema and the example may cost.
-    /// - Throws: 422 with every wrong field.
+    /// - Parameter budget: for reading the schema and validating the example.
+    /// - Throws: 422 with all invalid fields.
     static func read(
         _ document: JSONDocument, of type: String, within budget: inout WorkBudget
     ) throws(Problem) -> EventTypeWrite.Description {

@@ -3,11 +3,11 @@ import HeraldJSON
 import HeraldSchema
 import Synchronization
 
-/// Holds the data of posted events against the JSON Schemas of the catalogue.
+/// Validates the data of posted events with the JSON Schemas of the catalogue.
 ///
-/// Any thread. The lock guards the compiled schemas; it is held for a look-up, and never while data is checked.
+/// Any thread. The lock guards the compiled schemas; it is held for a look-up, and never during validation.
 final class SchemaChecks: Sendable {
-    /// Where the checking is done.
+    /// The threads that validate.
     let pool: WorkPool
 
     private struct Compiled {
@@ -17,16 +17,16 @@ final class SchemaChecks: Sendable {
 
     private struct Cache {
         var entries: [String: Compiled] = [:]
-        /// Of all schemas together.
+        /// Of all cached schemas.
         var size = 0
     }
 
-    /// In units of `JSONSchema.size`: 50 MB or so.
+    /// In units of `JSONSchema.size`: about 50 MB.
     private static let maxSize = 500_000
 
     private let catalogue: EventTypeCatalogue
     private let compiled = Mutex(Cache())
-    /// Events that did not fit.
+    /// Events that did not match, with `report`.
     private let warned = Atomic<Int>(0)
     private let refused = Atomic<Int>(0)
     private let null: JSONDocument?
@@ -41,7 +41,7 @@ final class SchemaChecks: Sendable {
         [(.report, warned.load(ordering: .relaxed)), (.enforce, refused.load(ordering: .relaxed))]
     }
 
-    /// The description of the event's type when its data is to be checked; `nil` for most events. Cheap.
+    /// The description of the event's type if its data must be validated; `nil` for most events. Cheap.
     func record(for event: Event) -> EventTypeRecord? {
         if catalogue.isEmpty { return nil }
         guard let record = catalogue.record(event.app, event.type), record.check != .off, record.schema != nil else {
@@ -50,10 +50,10 @@ final class SchemaChecks: Sendable {
         return record
     }
 
-    /// What doesn't fit the schema. Not for a loop's thread.
+    /// The violations of the schema. Not for a loop's thread.
     /// - Parameters:
-    ///   - pointer: where `data` stands in the request's body.
-    ///   - budget: when it is spent, the answer means nothing.
+    ///   - pointer: the pointer of `data` in the request's body.
+    ///   - budget: if it is exhausted, the result is meaningless.
     func violations(
         of data: JSONValue?, at pointer: String, _ record: EventTypeRecord, within budget: inout WorkBudget
     ) -> [FieldError] {
@@ -61,7 +61,7 @@ final class SchemaChecks: Sendable {
         return schema.violations(of: data, within: &budget).map { FieldError(pointer + $0.pointer, $0.detail) }
     }
 
-    /// Counts events that did not fit, once their request is done with.
+    /// Counts events that did not match, when their request is complete.
     func count(_ check: EventTypeRecord.Check) {
         if check == .report {
             warned.add(1, ordering: .relaxed)
@@ -74,13 +74,13 @@ final class SchemaChecks: Sendable {
     private func schema(of record: EventTypeRecord, within budget: inout WorkBudget) -> JSONSchema? {
         let key = "\(record.app.rawValue) \(record.type)"
         if let known = compiled.withLock({ $0.entries[key] }), known.record == record { return known.schema }
-        // It was compiled when it was described.
+        // It compiled when the type was described.
         guard let text = record.schema,
             let document = try? JSONDocument(parsing: text, limits: EventTypeInput.limits),
             let schema = try? JSONSchema(document.root, within: &budget)
         else { return nil }
         compiled.withLock { compiled in
-            // What takes too much memory, or is of types that were removed since then, is forgotten together.
+            // Beyond the limit, all cached schemas are dropped together, including those of deleted types.
             if compiled.size + schema.size > Self.maxSize { compiled = Cache() }
             compiled.size += schema.size - (compiled.entries[key]?.schema.size ?? 0)
             compiled.entries[key] = Compiled(record: record, schema: schema)

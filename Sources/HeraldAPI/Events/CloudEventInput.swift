@@ -2,11 +2,11 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 
-/// Reads CloudEvents 1.0 from an HTTP request, in the three modes of their HTTP protocol binding, as the drafts that
-/// ``EventInput`` makes of Herald's own form.
+/// Parses CloudEvents 1.0 from an HTTP request, in the three modes of their HTTP protocol binding, into the same drafts
+/// as ``EventInput``.
 ///
-/// `id`, `type`, `subject`, `time` and `data` are the event's fields, by Herald's rules. `source`, `dataschema`,
-/// extensions and a `datacontenttype` other than `application/json` are kept as ``Event/attributes``.
+/// `id`, `type`, `subject`, `time` and `data` become the event's fields, with Herald's rules. `source`, `dataschema`,
+/// extensions and a `datacontenttype` other than `application/json` become ``Event/attributes``.
 enum CloudEventInput {
     enum Form {
         /// One JSON document.
@@ -16,7 +16,7 @@ enum CloudEventInput {
         /// Attributes in `ce-…` headers, the data in the body.
         case binary
 
-        /// `nil` when the request is none of CloudEvents.
+        /// `nil` if the request is not a CloudEvent.
         init?(_ head: RequestHead) {
             if !head.isJSON, let type = head.bytes(of: "Content-Type")?.prefix(while: { $0 != UInt8(ascii: ";") }) {
                 switch String(decoding: type, as: UTF8.self).lowercased().filter({ $0 != " " }) {
@@ -39,7 +39,7 @@ enum CloudEventInput {
     static let contentTypes =
         "application/json, application/cloudevents+json or application/cloudevents-batch+json; with ce- headers as JSON"
 
-    /// - Parameter type: of the request, in lower case, without parameters.
+    /// - Parameter type: the content type of the request, in lower case, without parameters.
     static func accepts(_ type: String, _ head: RequestHead) -> Bool {
         switch Form(head) {
         case .structured, .batch: true
@@ -48,7 +48,7 @@ enum CloudEventInput {
         }
     }
 
-    /// Of a media type in lower case, without parameters.
+    /// A media type in lower case, without parameters.
     private static func isJSON(_ type: some StringProtocol) -> Bool {
         let parts = type.split(separator: "/", omittingEmptySubsequences: false)
         return parts.count == 2 && !parts[0].isEmpty && (parts[1] == "json" || parts[1].hasSuffix("+json"))
@@ -56,7 +56,7 @@ enum CloudEventInput {
 
     // MARK: One event
 
-    /// - Parameter value: what was posted; of a binary request its ``document(_:)``.
+    /// - Parameter value: the body; for a binary request its ``document(_:)``.
     static func read(
         _ value: JSONValue, at pointer: String, _ context: EventInput.Context, _ errors: inout [FieldError]
     ) -> EventDraft? {
@@ -66,7 +66,7 @@ enum CloudEventInput {
         }
         let before = errors.count
         var attributes = readAttributes(value, at: pointer, &errors)
-        // What the request itself says, the event may say otherwise.
+        // An attribute of the event overrides that of the request.
         attributes += context.attributes.filter { given in !attributes.contains { $0.key == given.key } }
         let own = EventInput.Context(
             app: context.app, now: context.now, ids: context.ids, attributes: attributes, watch: context.watch)
@@ -76,7 +76,7 @@ enum CloudEventInput {
 
     // MARK: Attributes
 
-    /// What is no field of Herald's events.
+    /// Members that are not fields of Herald's events.
     private static func readAttributes(
         _ event: JSONValue, at pointer: String, _ errors: inout [FieldError]
     ) -> [KeyValue] {
@@ -128,14 +128,14 @@ enum CloudEventInput {
         return attributes
     }
 
-    /// Those that the specification wants to be texts.
+    /// Attributes that must be strings according to the specification.
     private static let texts: Set = [
         CloudEventAttribute.source, CloudEventAttribute.dataSchema, CloudEventAttribute.dataContentType,
     ]
 
     // MARK: Binary
 
-    /// A binary request as the JSON document that it would be in structured mode.
+    /// The JSON document that is equivalent to a binary request.
     static func document(_ request: Request) throws(Problem) -> [UInt8] {
         var problems: [Problem.Item] = []
         func fail(_ header: String, _ detail: String) {
@@ -168,7 +168,7 @@ enum CloudEventInput {
         return json.bytes
     }
 
-    /// The body, which must be one JSON value by itself before it may stand in a document; none is `null`.
+    /// The body, which must be one valid JSON value before it is embedded in a document; an empty body is `null`.
     private static func data(_ body: [UInt8]) throws(Problem) -> [UInt8] {
         if body.isEmpty { return Array("null".utf8) }
         do throws(JSONError) {
@@ -178,7 +178,7 @@ enum CloudEventInput {
         }
     }
 
-    /// What is wrong with the document of a binary request, said of the request.
+    /// Maps errors in the document of a binary request to the request.
     static func inHeaders(_ errors: [FieldError]) -> Problem {
         .validation(
             errors.map { error in

@@ -66,7 +66,7 @@ struct EventEndpoints: Sendable {
         }
     }
 
-    /// - Parameter source: of a CloudEvent with this id, which may have another one in the log.
+    /// - Parameter source: the source of a CloudEvent with this id, whose id in the log may differ.
     private static func event(
         _ id: String, of source: String?, _ app: AppKey, _ reader: any StoreReader
     ) throws -> LoggedEvent {
@@ -78,7 +78,7 @@ struct EventEndpoints: Sendable {
         return found
     }
 
-    /// To all delegates that were told, or to one.
+    /// To all recipients, or to one delegate.
     private func redeliver(_ call: Call) throws(Problem) {
         _ = try call.query()
         let document = try call.optionalJSON()
@@ -107,7 +107,7 @@ struct EventEndpoints: Sendable {
 }
 
 extension Call {
-    /// A resource whose version is its content.
+    /// Sends a resource whose version is its content.
     fileprivate func send(etaggedByContent body: [UInt8]) {
         let tag = "\"" + SHA256.hash(body).prefix(9).map { String($0, radix: 36) }.joined() + "\""
         if request.head.value(of: "If-None-Match") == tag {
@@ -118,8 +118,8 @@ extension Call {
 }
 
 extension LogUsage {
-    /// Events of an app, newest first. Only blocks of the log in which it has some are looked at: how much others post
-    /// doesn't show in the time.
+    /// Events of an app, newest first. Only blocks of the log with events of the app are read, so the time does not
+    /// depend on other apps.
     fileprivate func events(_ query: EventQuery, _ reader: any StoreReader) throws(StoreError) -> [LoggedEvent] {
         var found: [LoggedEvent] = []
         for stretch in stretches(of: query.app, before: query.before ?? .max) {

@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldJSON
 
 extension JSONObjectWriter {
-    /// The answer to a post: the event without its data.
+    /// A post's response: the event without its data.
     mutating func head(of event: Event) {
         member("id", event.id)
         member("type", event.type)

@@ -4,16 +4,16 @@ import HeraldJSON
 import HeraldRuntime
 import Synchronization
 
-/// Posting events, and asking who would be told of one.
+/// Posting events, and dry runs.
 final class PostEndpoint: Sendable {
     let hub: Hub
     let checks: SchemaChecks
     private let publish: @Sendable (Publication) -> Void
-    /// Reused, since a fresh one allocates 20 KiB: a third of what accepting an event costs.
+    /// Reused, because a new one allocates 20 KiB, a third of the cost of accepting an event.
     private let parser = SharedParser()
     private let openWaits = OpenWaits()
 
-    /// - Parameter publish: takes the events that were read and may be posted.
+    /// - Parameter publish: receives parsed and authorized events.
     init(hub: Hub, checks: SchemaChecks, publish: @escaping @Sendable (Publication) -> Void) {
         self.hub = hub
         self.checks = checks
@@ -23,7 +23,7 @@ final class PostEndpoint: Sendable {
     func post(_ call: Call) throws(Problem) {
         let head = call.request.head
         if head.query != nil, try call.query("dry_run").flag("dry_run") {
-            // The answer shows delegates.
+            // The response contains delegates.
             try call.require(.read)
             return try explain(call)
         }
@@ -32,12 +32,12 @@ final class PostEndpoint: Sendable {
         guard input.needsCheck else { return try publish(input, body, call, waiting) }
         try check(call, input) { [self] input throws(Problem) in
             try publish(input, body, call, waiting)
-            // No round of a loop ends here.
+            // Outside of a loop's round, the intake must be flushed here.
             hub.flush()
         }
     }
 
-    /// Goes on with the input once its data was held against the schemas, on another thread.
+    /// Continues with the input after its data was validated on another thread.
     private func check(
         _ call: Call, _ input: PostInput, then finish: @escaping @Sendable (PostInput) throws(Problem) -> Void
     ) throws(Problem) {
@@ -53,7 +53,7 @@ final class PostEndpoint: Sendable {
     private func publish(_ input: PostInput, _ body: [UInt8], _ call: Call, _ waiting: WaitingPost?) throws(Problem) {
         let posting = Posting(call, input, waiting)
         if input.drafts.isEmpty { return posting.accept() }
-        // Most posts have no key: no closure is made for them.
+        // Most posts have no key: no closure is allocated for them.
         let idempotency: Idempotency<[PublishedEvent]>? =
             call.request.head.has("Idempotency-Key")
             ? try call.idempotency(of: body) { posting.answer.response($0) } : nil
@@ -69,7 +69,7 @@ final class PostEndpoint: Sendable {
             Publication(app: call.app, drafts: input.drafts, idempotency: idempotency, completion: completion))
     }
 
-    /// - Returns: the events, and the body as one JSON document, whichever way it came.
+    /// - Returns: the events, and the body as one JSON document, for every content type.
     private func read(
         _ call: Call, _ head: RequestHead, _ waiting: WaitingPost?
     ) throws(Problem) -> (PostInput, body: [UInt8]) {
@@ -93,7 +93,7 @@ final class PostEndpoint: Sendable {
 
     // MARK: Dry run
 
-    /// Posts nothing: who would be told, and what says no for every other one.
+    /// Posts nothing: returns which delegates match, and for every other one the clause that does not.
     private func explain(_ call: Call) throws(Problem) {
         let (input, _) = try read(call, call.request.head, nil)
         guard input.drafts.count == 1, !input.isArray, let event = input.drafts.first?.event else {
@@ -126,15 +126,15 @@ final class PostEndpoint: Sendable {
         }
     }
 
-    /// Those that would be told come first.
+    /// Matching delegates come first.
     private static let maxExplanations = 1_000
 }
 
-/// A post that was read, on its way to its answer. One object, since that which waits for the commit holds it.
+/// A parsed post that waits for its response. One object, because the completion of the commit holds it.
 private final class Posting: Sendable {
     let answer: PostAnswer
     private let call: Call
-    /// Made on the loop's thread, and not on the writer's, whose time is everybody's.
+    /// Created on the loop's thread, because the writer's thread is shared by all requests.
     private let accepted: Response
     private let waiting: WaitingPost?
 
@@ -147,14 +147,14 @@ private final class Posting: Sendable {
 
     func accept() { call.responder.send(accepted) }
 
-    /// - Parameter reports: of all deliveries, for which the client has waited; `nil`: the time is up.
+    /// - Parameter reports: all deliveries, if the client waited for them; `nil` after the timeout.
     func accept(_ posted: [PublishedEvent], _ reports: [DeliveryWatch.Report]?, _ repetitions: Repetitions?) {
-        // What is stored for the idempotency key.
+        // Stored for the idempotency key.
         let provisional = answer.response(posted)
         guard let reports, let waiting else { return end(provisional, repetitions) }
         let told = answer.response(posted, reports, waiting)
         guard let repetitions else { return end(told, nil) }
-        // Nobody gets an answer that a repetition would not get.
+        // A client must not get a response that a repetition would not get.
         repetitions.replace(told) { [self] isKept in end(isKept ? told : provisional, repetitions) }
     }
 
@@ -163,19 +163,19 @@ private final class Posting: Sendable {
         call.send(response)
     }
 
-    /// The writer's thread. Of a request without a key.
+    /// The writer's thread. For a request without a key.
     @Sendable func finishAlone(_ result: WriteResult<[PublishedEvent]>) { finish(result, nil) }
 
     /// The writer's thread.
     func finish(_ result: WriteResult<[PublishedEvent]>, _ repetitions: Repetitions?) {
         switch result {
         case .done(let posted) where posted.allSatisfy { $0.disposition == .accepted }:
-            // Whoever waits is answered when all were told, or the time is up.
+            // The response waits for one attempt per delegate, or for the timeout.
             if let waiting {
                 repetitions?.begin()
                 return waiting.committed(posted)
             }
-            // The log has the ids that were read.
+            // The ids in the log are those of the request.
             if posted.allSatisfy({ $0.event.id == $0.event.publisherID }) { return accept() }
         case .replayed:
             if let repetitions, repetitions.join(call) {
@@ -189,7 +189,7 @@ private final class Posting: Sendable {
     }
 }
 
-/// Requests that repeat one whose client still waits: they get the answer that it will get.
+/// Repetitions of a request whose client still waits: they get the same response.
 private struct Repetitions: Sendable {
     private let hub: Hub
     private let open: OpenWaits
@@ -203,24 +203,24 @@ private struct Repetitions: Sendable {
         name = OpenWaits.Name(app: app, key: key.key)
     }
 
-    /// The writer's thread, like `join`: the first request is carried out before another one can be its repetition.
+    /// The writer's thread, like `join`: the first request is executed before another one can be its repetition.
     func begin() { open.calls.withLock { $0[name] = [] } }
 
-    /// - Returns: `false` when the first request has been answered.
+    /// - Returns: `false` if the first request has its response already.
     func join(_ call: Call) -> Bool {
         open.calls.withLock { $0[name]?.append(call) != nil }
     }
 
     func end() -> [Call] { open.calls.withLock { $0.removeValue(forKey: name) } ?? [] }
 
-    /// From now on repetitions are answered so.
+    /// From now on repetitions get this response.
     func replace(_ response: Response, _ completion: @escaping @Sendable (Bool) -> Void) {
         let answer = StoredAnswer(fingerprint: key.fingerprint, response)
         hub.submit(AnswerWrite(app: name.app, key: key, answer: answer, completion: completion))
     }
 }
 
-/// The repetitions of each request whose client waits, by its idempotency key. Any thread; bounded by the requests that may wait.
+/// The repetitions of each waiting request, by idempotency key. Any thread; bounded by the limit of waiting requests.
 private final class OpenWaits: Sendable {
     struct Name: Hashable {
         let app: AppKey
@@ -230,16 +230,16 @@ private final class OpenWaits: Sendable {
     let calls = Mutex<[Name: [Call]]>([:])
 }
 
-/// A post whose client waits until every delegate has been told once (`Prefer: wait`).
+/// A post whose client waits until one attempt was made for every delegate (`Prefer: wait`).
 ///
-/// Any thread; the lock guards what has happened so far.
+/// Any thread; the lock guards the state.
 private final class WaitingPost: Sendable {
     typealias Handler = @Sendable ([PublishedEvent], [DeliveryWatch.Report]?) -> Void
 
     private struct State {
         var handler: Handler?
         var posted: [PublishedEvent]?
-        /// All delegates were told, or the time is up.
+        /// All attempts were made, or the time is up.
         var isOver = false
         var reports: [DeliveryWatch.Report]?
     }
@@ -249,7 +249,7 @@ private final class WaitingPost: Sendable {
 
     init(seconds: Int) { self.seconds = seconds }
 
-    /// For the events that are about to be read.
+    /// For the parsed events.
     func watch(_ hub: Hub, events: Int) -> DeliveryWatch? {
         guard events > 0 else { return nil }
         return hub.watch(events: events, seconds: seconds) { [self] reports in
@@ -260,13 +260,13 @@ private final class WaitingPost: Sendable {
         }
     }
 
-    /// Who is told of the outcome. To be called before the events are posted.
+    /// Sets the handler of the outcome. Must be called before the events are posted.
     func answer(_ body: @escaping Handler) { state.withLock { $0.handler = body } }
 
-    /// The events are on disk. A delegate may have been told of them already.
+    /// The events are on disk. Attempts may have been made already.
     func committed(_ posted: [PublishedEvent]) { change { $0.posted = posted } }
 
-    /// The request was answered otherwise.
+    /// The request got its response in another way.
     func giveUp() { state.withLock { $0.handler = nil } }
 
     private func change(_ body: (inout State) -> Void) {
@@ -281,7 +281,7 @@ private final class WaitingPost: Sendable {
     private typealias Ended = (Handler?, [PublishedEvent], [DeliveryWatch.Report]?)
 }
 
-/// The answer to a post.
+/// The response to a post.
 private struct PostAnswer: Sendable {
     private let isArray: Bool
     private let warnings: [[FieldError]]
@@ -291,19 +291,19 @@ private struct PostAnswer: Sendable {
         warnings = input.warnings
     }
 
-    /// 202 once it is durable; 200 when there is nobody to tell of anything.
+    /// 202 when the events are durable; 200 for an empty batch.
     func response(accepting drafts: [EventDraft]) -> Response {
         response(drafts.isEmpty ? 200 : 202, drafts.count) {
             PublishedEvent(event: drafts[$0].event, disposition: .accepted)
         }
     }
 
-    /// 200 when all of it had been posted before.
+    /// 200 if all events are duplicates.
     func response(_ posted: [PublishedEvent]) -> Response {
         response(posted.allSatisfy { $0.disposition == .existed } ? 200 : 202, posted.count) { posted[$0] }
     }
 
-    /// 200: all delegates have been told.
+    /// 200: one attempt was made for every delegate.
     /// - Parameter reports: the first attempts of all deliveries.
     func response(
         _ posted: [PublishedEvent], _ reports: [DeliveryWatch.Report], _ waiting: WaitingPost
@@ -347,7 +347,7 @@ private struct PostAnswer: Sendable {
 }
 
 extension JSONObjectWriter {
-    /// What the schema of the event's type says against it; nothing when it says nothing.
+    /// The violations of the schema of the event's type; omitted if there are none.
     fileprivate mutating func member(warnings: [FieldError]?) {
         guard let warnings, !warnings.isEmpty else { return }
         array("warnings") { list in
@@ -374,7 +374,7 @@ extension JSONObjectWriter {
         member("latency_ms", Double(report.outcome.duration) / 1000)
     }
 
-    /// What follows from a first attempt.
+    /// The state after a first attempt.
     private func state(of report: DeliveryWatch.Report, _ status: Int?) -> DeliveryState {
         if report.outcome.isSuccess { return .delivered }
         if report.outcome.control == .abortMessage || status == 410 { return .dropped }

@@ -1,33 +1,33 @@
 import HeraldCore
 import HeraldJSON
 
-/// Events as they were posted: one, or an array that is posted as a whole.
+/// Posted events: one, or an array that is posted as a whole.
 struct PostInput: Sendable {
     static let maxEvents = 1_000
 
     let drafts: [EventDraft]
     let isArray: Bool
-    /// What the catalogue's schemas say against each event without refusing it; empty when they say nothing at all.
+    /// The violations of schemas that only report, for each event; empty if there are none.
     private(set) var warnings: [[FieldError]] = []
     private let form: CloudEventInput.Form?
-    /// What is wrong already, when something else is still to be looked at.
+    /// Errors found so far, when validation has to follow.
     private let errors: [FieldError]
-    /// Data that is to be held against a schema.
+    /// Data that must be validated with a schema.
     private let unchecked: [UncheckedData]
 
     private struct UncheckedData {
-        /// Of the draft.
+        /// The index of the draft.
         let index: Int
         let record: EventTypeRecord
         let data: JSONValue?
         let pointer: String
     }
 
-    /// How many events a body has; 1 when it is no array.
+    /// The number of events in a body; 1 if it is not an array.
     static func count(_ posted: JSONValue) -> Int { posted.kind == .array ? posted.count : 1 }
 
-    /// - Parameter form: `nil`: Herald's own.
-    /// - Throws: 422 with every wrong field.
+    /// - Parameter form: `nil` for Herald's own format.
+    /// - Throws: 422 with all invalid fields.
     init(
         _ posted: JSONValue, as form: CloudEventInput.Form?, _ context: EventInput.Context, _ checks: SchemaChecks
     ) throws(Problem) {
@@ -60,16 +60,16 @@ struct PostInput: Sendable {
 
     // MARK: Schemas
 
-    /// Whether it may only be posted after `check`.
+    /// Whether `check` is required before posting.
     var needsCheck: Bool { !unchecked.isEmpty }
 
-    /// What did not fit a schema.
+    /// The violations of schemas.
     struct Checked {
         fileprivate var reasons: [(index: Int, check: EventTypeRecord.Check, errors: [FieldError])] = []
     }
 
-    /// Holds the data of events against the schemas of their types. Not for a loop's thread.
-    /// - Parameter budget: for all events together. When it is spent, the answer means nothing.
+    /// Validates the data of events with the schemas of their types. Not for a loop's thread.
+    /// - Parameter budget: for all events together. If it is exhausted, the result is meaningless.
     func check(_ checks: SchemaChecks, within budget: inout WorkBudget) -> Checked {
         var checked = Checked()
         for entry in unchecked where !budget.isSpent {
@@ -79,8 +79,8 @@ struct PostInput: Sendable {
         return checked
     }
 
-    /// Notes what the schemas say.
-    /// - Throws: 422 with every wrong field.
+    /// Records the result of the validation.
+    /// - Throws: 422 with all invalid fields.
     mutating func note(_ checked: Checked, _ checks: SchemaChecks) throws(Problem) {
         var refused = errors
         var warned: [Int: [FieldError]] = [:]

@@ -3,7 +3,7 @@ import HeraldHTTP
 import HeraldJSON
 import HeraldRuntime
 
-/// Erasing all that is known of a subject, as the one whom it is about may demand.
+/// Erasing all data of a subject, for example at a person's request.
 struct SubjectEndpoints: Sendable {
     let hub: Hub
 
@@ -13,7 +13,7 @@ struct SubjectEndpoints: Sendable {
                 _ = try call.query()
                 try erase(call.parameters[0], call)
             },
-            // For subjects that a path can't carry, such as those with a slash.
+            // For subjects that a path can't contain, such as those with a slash.
             Route(.delete, "/v1/subjects", needs: .manage) { call throws(Problem) in
                 guard let subject = try call.query("subject")["subject"] else {
                     throw .invalidParameter("subject", "is required: whom or what to erase")
@@ -32,8 +32,8 @@ struct SubjectEndpoints: Sendable {
     }
 }
 
-/// An erasure on its way: a slice of the events is looked up on a reader's thread and erased by the writer, until there is
-/// none more. The last slice takes with it what is known of the subject outside the log.
+/// An erasure in progress: a slice of the events is looked up on a reader's thread and erased by the writer, until
+/// there are no more. The last slice also erases the data of the subject outside the log.
 private struct Erasing: Sendable {
     let subject: String
     let call: Call
@@ -45,7 +45,7 @@ private struct Erasing: Sendable {
             about: subject, app: call.app, after: sequence, limit: DeliveryWrite.maxErased)
         let isLast = slice.count < DeliveryWrite.maxErased
         hub.submit(
-            // It is noted once, with the first slice.
+            // The audit log gets one entry, with the first slice.
             DeliveryWrite(
                 app: call.app, action: .erase(slice, subject: isLast ? subject : nil),
                 provenance: sequence == 0 ? call.provenance : nil
@@ -64,7 +64,7 @@ private struct Erasing: Sendable {
         do throws(Problem) {
             try call.answer(from: hub) { try read($0, after: sequence, erased) }
         } catch {
-            // What was erased stays erased; the request can be repeated.
+            // Erased slices stay erased; the request can be repeated.
             call.send(error)
         }
     }

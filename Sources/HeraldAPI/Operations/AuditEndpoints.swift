@@ -2,13 +2,13 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 
-/// The audit log: who changed which delegate, key or app.
+/// The audit log: changes of delegates, keys and apps.
 struct AuditEndpoints: Sendable {
     let hub: Hub
 
     var routes: [Route] { [Route(.get, "/v1/audit", needs: .admin, list)] }
 
-    /// Of all apps, newest first.
+    /// Entries of all apps, newest first.
     private func list(_ call: Call) throws(Problem) {
         let query = try call.query("limit", "cursor")
         let limit = try query.limit()
@@ -22,7 +22,7 @@ struct AuditEndpoints: Sendable {
                 json.member("address", entry.provenance.address)
                 json.member("action", entry.provenance.action)
                 json.member("target", entry.target)
-                // One that was deleted since then has no id any more.
+                // A deleted app has no id.
                 json.member("app", hub.apps[entry.app]?.id)
             }
         }

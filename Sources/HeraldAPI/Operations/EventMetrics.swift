@@ -1,7 +1,7 @@
 import HeraldCore
 import Synchronization
 
-/// Counts the events that were published, by family: a delegate of the multicast like any other.
+/// Counts published events by family; a delegate of the multicast.
 final class EventMetrics: EventDelegate {
     private let auth = Atomic<Int>(0)
     private let appState = Atomic<Int>(0)
@@ -9,7 +9,7 @@ final class EventMetrics: EventDelegate {
     private let other = Atomic<Int>(0)
 
     func published(_ batch: EventBatch) {
-        // What repeats the current state to one delegate is no news.
+        // Events that repeat the current state to one delegate do not count.
         for event in batch.events where event.audience == nil {
             switch event.family {
             case .auth: auth.add(1, ordering: .relaxed)
@@ -20,7 +20,7 @@ final class EventMetrics: EventDelegate {
         }
     }
 
-    /// A label for each family, and its count. The set never grows with what is posted.
+    /// The label and count of each family. The set is fixed.
     var counts: [(family: String, count: Int)] {
         [
             ("auth", auth.load(ordering: .relaxed)), ("app_state", appState.load(ordering: .relaxed)),

@@ -1,15 +1,15 @@
 import HeraldCore
 
-/// What the delegates and their lanes come to, all together. Of each status, whether there is a delegate with it or not.
+/// Sums over all delegates and their lanes. Each status is included, even without delegates.
 struct LaneMetrics {
     struct Group {
         var delegates = 0
         /// Events that they will still be sent.
         var lag: Int64 = 0
-        /// How many of these are estimated.
+        /// The estimated part of it.
         var estimated: Int64 = 0
         var greatestLag: Int64 = 0
-        /// When the oldest of them was, in milliseconds since 1970 UTC; `nil`: there is none.
+        /// The time of the oldest of them, in milliseconds since 1970 UTC; `nil` if there is none.
         var oldest: Int64?
     }
 
@@ -17,13 +17,13 @@ struct LaneMetrics {
     private(set) var activeLanes = 0
     private(set) var inFlight = 0
     private(set) var retrying = 0
-    /// Delegates with deliveries that are ready and may not start, by what limits them.
+    /// Delegates with deliveries that are due and may not start, by limit.
     private(set) var limited: [FlowStatus.Reason: Int] = [:]
     private(set) var circuits: [FlowStatus.Circuit: Int] = [:]
 
     /// - Parameters:
-    ///   - lanes: those that have something to tell.
-    ///   - backlogs: of those that are behind.
+    ///   - lanes: lanes with a backlog or open deliveries.
+    ///   - backlogs: of delegates that are behind.
     init(
         _ delegates: [WebhookDelegate], _ lanes: [DelegateKey: LaneSnapshots.Entry], _ backlogs: [DelegateKey: Backlog]
     ) {

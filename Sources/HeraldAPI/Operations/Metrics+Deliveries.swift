@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldRuntime
 import Synchronization
 
-/// What the delivery loops did, and where their lanes stand.
+/// Metrics of the delivery loops and their lanes.
 extension Metrics {
     func writeDeliveries(_ page: inout MetricsPage) {
         let counters = hub.deliveryCounters
@@ -37,7 +37,7 @@ extension Metrics {
         let boards = hub.laneBoards
         let settled = boards.map(\.settled).min()
         let entries = boards.reduce(into: [:]) { $0.merge($1.allEntries) { $1 } }
-        // After the boards, so that no lane is ahead of it.
+        // Read after the snapshots, so that no lane is ahead of it.
         let head = hub.head
         let delegates = hub.registry.all
         let lanes = delegates.compactMap { delegate -> BacklogCounter.Lane? in

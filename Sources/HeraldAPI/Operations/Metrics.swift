@@ -3,8 +3,8 @@ import HeraldHTTP
 import HeraldRuntime
 import Synchronization
 
-/// `/metrics`, for Prometheus. All counters start at 0 with the process; no set of labels grows with what is posted or
-/// registered.
+/// `/metrics`, for Prometheus. All counters start at 0 with the process. No set of labels grows with posts or
+/// registrations.
 struct Metrics: Sendable {
     let events = EventMetrics()
     let hub: Hub
@@ -28,8 +28,8 @@ struct Metrics: Sendable {
         process = ProcessMetrics(startedAt: hub.clock.wall())
     }
 
-    /// Looks at every delegate: not for a loop's thread, unless there is no other.
-    /// - Parameter reader: `nil`: the store can't be read now, and what only it knows is left out.
+    /// Examines every delegate, so it must run on a reader's thread if one is available.
+    /// - Parameter reader: `nil` if the store can't be read; its metrics are omitted then.
     func text(_ reader: (any StoreReader)?) -> [UInt8] {
         var page = MetricsPage()
         page.gauge("herald_build_info", "The version of this Herald.", .init(("version", version), value: 1))

@@ -2,7 +2,7 @@ import HeraldCore
 
 /// Appends metrics in the text format of Prometheus, 0.0.4.
 struct MetricsPage {
-    /// One value of a metric. Labels need no escaping: their values are our own words.
+    /// One sample of a metric. Labels need no escaping, because their values are constants.
     struct Sample {
         let labels: [(name: String, value: String)]
         let value: Double

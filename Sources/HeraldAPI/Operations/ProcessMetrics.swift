@@ -1,6 +1,6 @@
 import Glibc
 
-/// The process, under the names that all Prometheus clients use.
+/// Metrics of the process, with the standard names of Prometheus clients.
 struct ProcessMetrics {
     /// Milliseconds since 1970 UTC.
     let startedAt: Int64
@@ -32,14 +32,14 @@ struct ProcessMetrics {
         let residentBytes: Int
     }
 
-    /// From `/proc/self/stat`; `nil` where there is none.
+    /// From `/proc/self/stat`; `nil` if it does not exist.
     private static func usage() -> Usage? {
         guard let file = fopen("/proc/self/stat", "r") else { return nil }
         defer { fclose(file) }
         var line: [CChar] = Array(repeating: 0, count: 1024)
         guard fgets(&line, Int32(line.count), file) != nil else { return nil }
         let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        // The second field, the name in parentheses, may hold anything.
+        // The second field, the name in parentheses, may contain anything.
         guard let end = text.lastIndex(of: ")") else { return nil }
         let fields = text[text.index(after: end)...].split(separator: " ")
         /// By its number in proc(5).
@@ -59,7 +59,7 @@ struct ProcessMetrics {
         while let entry = readdir(folder) {
             if entry.pointee.d_name.0 != UInt8(ascii: ".") { count += 1 }
         }
-        // One is the folder's own.
+        // One descriptor is the folder itself.
         return count - 1
     }
 }

@@ -28,7 +28,7 @@ struct SystemEndpoints: Sendable {
         ]
     }
 
-    /// Whether events can be accepted now: the store answers and the disk has room.
+    /// Whether events can be accepted now: the store responds and the disk has space.
     private func ready(_ call: Call) throws(Problem) {
         _ = try call.query()
         try call.answer(from: hub) { _ in
@@ -37,7 +37,7 @@ struct SystemEndpoints: Sendable {
         }
     }
 
-    /// They are the server's as a whole: for its operator, and for readers of `default`.
+    /// They concern the whole server, so they are for its operator, and for readers of `default`.
     private func numbers(_ call: Call) throws(Problem) {
         _ = try call.query()
         guard call.app == .default || call.principal.scopes.allow(.admin) else { throw .forbidden(.admin) }
@@ -47,12 +47,12 @@ struct SystemEndpoints: Sendable {
                     status: 200, headers: [.init("Content-Type", "text/plain; version=0.0.4; charset=utf-8")],
                     body: metrics.text(reader)))
         }
-        // Whoever looks after the server is answered even when too many others read.
+        // Monitoring must work even if too many other reads are waiting.
         if !hub.read({ send(try? $0.get()) }) { send(nil) }
     }
 
-    /// The public keys of all `v1a` signatures of an app, each once, as a JSON Web Key Set (RFC 7517). Who receives callbacks
-    /// has no key; the id of an app is one that nobody guesses.
+    /// The public keys of all `v1a` signatures of an app, without duplicates, as a JSON Web Key Set (RFC 7517).
+    /// Receivers of callbacks have no access key; an app's id can't be guessed.
     private func keys(_ call: Call) throws(Problem) {
         let id = try call.query("app")["app"] ?? App.default.id
         guard let app = hub.apps.find(id), app.id == id else { throw .noApp(id) }

@@ -1,4 +1,4 @@
-/// The description of the API in OpenAPI, as the server sends it.
+/// The OpenAPI description of the API, as served.
 public enum APIDescription {
     public static let json = EmbeddedFile.bytes("openapi.json")
     public static let yaml = EmbeddedFile.bytes("openapi.yaml")

@@ -1,7 +1,7 @@
 import HeraldCore
 import HeraldHTTP
 
-/// A request that its head has let in: where it goes, and on whose behalf.
+/// A request that was authorized by its header section, with its route and principal.
 final class AdmittedCall: AdmittedRequest {
     let service: HeraldService
     let route: Route
@@ -19,9 +19,9 @@ final class AdmittedCall: AdmittedRequest {
     func handle(_ request: Request, _ responder: Responder) {
         let call = Call(self, request, responder, requestID: service.newRequestID())
         do throws(Problem) {
-            // The body may have come long after the head.
+            // The body may have arrived long after the headers.
             if request.head.hasBody, route.needs != nil, !service.access.isGood(principal) { throw .unauthorized }
-            // Here and not by the head: the connection can go on.
+            // Here and not at the header section, so that the connection can stay open.
             try service.access.count(principal)
             if request.body.count <= SharedParser.maxShared { return try route.handle(call) }
             try service.handleLarge(call, route)
@@ -31,7 +31,7 @@ final class AdmittedCall: AdmittedRequest {
     }
 }
 
-/// `OPTIONS` of a path that there is.
+/// `OPTIONS` of an existing path.
 final class AdmittedOptions: AdmittedRequest {
     private let headers: [Response.Field]
 

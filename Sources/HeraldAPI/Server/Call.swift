@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 
-/// One request on its way to its answer. An object, since the closures that wait for an outcome hold it.
+/// A request until its response. A class, because the closures that wait for an outcome hold it.
 final class Call: Sendable {
     let request: Request
     let responder: Responder
@@ -21,7 +21,7 @@ final class Call: Sendable {
     var principal: Principal { admitted.principal }
     /// Of the route: `/v1/delegates/{id}`.
     var template: String { admitted.route.template }
-    /// Hides numbers that count what other apps do.
+    /// Hides numbers that depend on other apps.
     var seal: NumberSeal { admitted.service.seal }
     var app: AppKey { principal.app }
 
@@ -34,16 +34,16 @@ final class Call: Sendable {
 
     // MARK: Answering
 
-    /// - Parameter caching: what a cache may do with the answer to a GET.
+    /// - Parameter caching: the `Cache-Control` of a response to GET.
     func send(_ response: Response, caching: String = "no-store") {
         responder.send(completed(response, caching: caching))
     }
 
-    /// The response with the headers that every answer has.
+    /// The response with the headers that every response has.
     func completed(_ response: consuming Response, caching: String = "no-store") -> Response {
         response.headers.append(.init("Request-Id", requestID))
         response.headers += admitted.service.origins.fields(for: request.head)
-        // What answers other methods is neither cached nor opened in a browser; each field costs 0.3 µs.
+        // Responses to other methods are neither cached nor opened in a browser; each header costs 0.3 µs.
         if request.head.method == .get || request.head.method == .head {
             response.headers.append(.init("Cache-Control", caching))
             response.headers.append(.init("X-Content-Type-Options", "nosniff"))
@@ -64,7 +64,7 @@ final class Call: Sendable {
         send(status: status, headers, json.bytes)
     }
 
-    /// A resource with its `ETag`; 304 when the client has it.
+    /// A resource with its `ETag`; 304 if the client has it.
     func send(etag: String, _ body: (inout JSONObjectWriter) -> Void) {
         let quoted = "\"\(etag)\""
         if let known = request.head.value(of: "If-None-Match"), Self.names(known, quoted) {
@@ -73,7 +73,7 @@ final class Call: Sendable {
         send([.init("ETag", quoted)], body)
     }
 
-    /// Runs on a reader's thread and answers what it returns or throws.
+    /// Runs on a reader's thread and sends the returned response or the thrown problem.
     func answer(from hub: Hub, _ body: @escaping @Sendable (any StoreReader) throws -> Void) throws(Problem) {
         let taken = hub.read { [self] reader in
             do {
@@ -102,7 +102,7 @@ final class Call: Sendable {
         }
     }
 
-    /// The body as JSON; an empty object when there is none.
+    /// The body as JSON; an empty object if there is no body.
     func optionalJSON() throws(Problem) -> JSONDocument {
         guard request.body.isEmpty else { return try json() }
         do throws(JSONError) {
@@ -112,19 +112,20 @@ final class Call: Sendable {
         }
     }
 
-    /// Refuses a body that says something.
+    /// Refuses a body other than an empty object.
     func noBody() throws(Problem) {
         guard !request.body.isEmpty else { return }
         let errors = try json().errors(unlessObjectOf: [])
         guard errors.isEmpty else { throw .invalid(errors) }
     }
 
-    /// - Throws: 403; for a part of an operation that needs more than its route does.
+    /// For a part of an operation that needs another scope than its route.
+    /// - Throws: 403.
     func require(_ scope: Scope) throws(Problem) {
         guard principal.scopes.allow(scope) else { throw .forbidden(scope) }
     }
 
-    /// The version that `If-Match` asks for; `nil`: any.
+    /// The version in `If-Match`; `nil` for any.
     func ifMatch() throws(Problem) -> String? {
         guard let text = request.head.value(of: "If-Match"), text != "*" else { return nil }
         guard text.count >= 2, text.hasPrefix("\""), text.hasSuffix("\""), !text.contains(",") else {
@@ -134,7 +135,7 @@ final class Call: Sendable {
         return String(text.dropFirst().dropLast())
     }
 
-    /// Whether `If-None-Match` names a tag.
+    /// Whether `If-None-Match` contains a tag.
     static func names(_ list: String, _ tag: String) -> Bool {
         list == "*"
             || list.split(separator: ",").contains { entry in

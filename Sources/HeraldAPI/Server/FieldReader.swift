@@ -1,10 +1,10 @@
 import HeraldCore
 import HeraldJSON
 
-/// Reads the fields of a request's body, and gathers what is wrong with them.
+/// Parses the fields of a request's body, and collects the errors.
 ///
-/// A function that finds its field wrong notes why and returns something of the right type: nothing is done with it,
-/// since the request is refused once all fields were read.
+/// A function that finds an invalid field records the error and returns a placeholder of the right type. Placeholders
+/// are never used, because the request is refused after all fields were read.
 struct FieldReader {
     private(set) var errors: [FieldError] = []
 
@@ -12,12 +12,12 @@ struct FieldReader {
 
     mutating func wrong(_ more: [FieldError]) { errors += more }
 
-    /// - Throws: 422 with everything that is wrong.
+    /// - Throws: 422 with all errors.
     func check() throws(Problem) {
         guard errors.isEmpty else { throw .invalid(errors) }
     }
 
-    /// Adds what the hub's rules say of what was read, unless a field was wrong before: then it was not taken over.
+    /// Adds the errors of the hub's rules, unless a field was invalid before, because its value is missing then.
     mutating func add(_ problems: [FieldError]) {
         let known = Set(errors.map(\.pointer))
         errors += problems.filter { problem in
@@ -59,7 +59,7 @@ struct FieldReader {
         return flag
     }
 
-    /// One of a few words.
+    /// One of a fixed set of words.
     mutating func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ value: JSONValue, _ pointer: String, default standard: Choice
     ) -> Choice {
@@ -70,10 +70,10 @@ struct FieldReader {
         return choice
     }
 
-    /// Pairs of a JSON object, merged into those that are there: `null` removes one, or all of them.
+    /// Merges the pairs of a JSON object into existing pairs: `null` removes one, or all of them.
     /// - Parameters:
-    ///   - max: how many pairs there may be.
-    ///   - name: what is the same for two keys that mean the same.
+    ///   - max: the maximum number of pairs.
+    ///   - name: the normalized form of a key; equal names mean the same key.
     mutating func merge(
         _ value: JSONValue, _ pointer: String, into pairs: inout [KeyValue], max: Int, name: (String) -> String
     ) {
@@ -82,7 +82,7 @@ struct FieldReader {
             return
         }
         guard value.kind == .object else { return wrong(pointer, "must be an object of strings") }
-        // What is removed counts, too. Each is compared with all: of thousands that would take seconds.
+        // Removals count, too. Each pair is compared with all others, which would take seconds for thousands.
         guard value.count <= 2 * max else { return wrong(pointer, "must have at most \(max) members") }
         var given: Set<String> = []
         for (key, member) in value.members {
@@ -103,7 +103,7 @@ struct FieldReader {
 }
 
 extension CaseIterable where Self: RawRepresentable<String> {
-    /// The words in a sentence: `none, subject or strict`.
+    /// The valid values in a sentence: `none, subject or strict`.
     static var words: String {
         let words = allCases.map(\.rawValue)
         return words.dropLast().joined(separator: ", ") + (words.count > 1 ? " or " : "") + (words.last ?? "")

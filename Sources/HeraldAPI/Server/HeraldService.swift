@@ -3,24 +3,25 @@ public import HeraldHTTP
 import HeraldJSON
 import HeraldRuntime
 
-/// The REST contract over a hub: what `HTTPServer` calls for each request.
+/// The REST API of a hub: handles the requests of `HTTPServer`.
 public final class HeraldService: RequestHandler {
-    /// What the service needs beside the hub.
+    /// What the service needs besides the hub.
     public struct Configuration: Sendable {
         /// As `--version` prints it.
         public var version = "0"
         public var maxBodyBytes = 262_144
-        /// Numbers of the HTTP server, for `/metrics`.
+        /// The counters of the HTTP server, for `/metrics`.
         public var httpStatistics: @Sendable () -> HTTPServerStatistics? = { nil }
-        /// A key that is not in the store and has the scope `admin`; at least 20 bytes.
+        /// A key outside of the store with the scope `admin`; at least 20 bytes.
         public var operatorKey: String?
-        /// Requests that each key may make in a second which does not say so itself, ≥ 1; `nil`: any number.
+        /// The limit of requests per second for keys without one of their own, ≥ 1; `nil` for no limit.
         public var requestsPerSecond: Int?
-        /// Origins of other sites whose pages may use the API; each with `OriginRules.isOrigin`.
+        /// Origins of other sites whose pages may use the API; each satisfies `OriginRules.isOrigin`.
         public var corsOrigins: [String] = []
-        /// Told when an address sends a wrong key, at most once a minute for each. On a loop's thread; must not wait.
+        /// Called when an address sends an invalid key, at most once a minute for each address. On a loop's thread;
+        /// must not wait.
         public var reportWrongKeys: @Sendable (WrongKeys.Report) -> Void = { _ in }
-        /// Takes what is posted in place of the hub: for benchmarks of all that comes before the log. Any thread.
+        /// Replaces the hub for posted events: for benchmarks of everything before the log. Any thread.
         package var publish: (@Sendable (Publication) -> Void)?
         public init() {}
     }
@@ -67,8 +68,8 @@ public final class HeraldService: RequestHandler {
                 + SystemEndpoints(hub: hub, metrics: metrics).routes + DashboardEndpoints().routes)
     }
 
-    /// Refuses what waits to be checked, and returns when no check is under way any more. To be called when no posts are
-    /// taken any more.
+    /// Refuses requests that wait for validation, and returns when none is running. Must be called after the server has
+    /// stopped accepting posts.
     public func stop() { pool.stop() }
 
     // MARK: RequestHandler
@@ -83,14 +84,14 @@ public final class HeraldService: RequestHandler {
         }
     }
 
-    /// Whoever looks after the server is answered even when too many others wait.
+    /// Monitoring must work even if too many other requests are waiting.
     public func mayWait(_ head: RequestHead) -> Bool { !["/healthz", "/metrics"].contains(head.path) }
 
     public func roundEnded() { hub.flush() }
 
     public func failure(_ failure: RequestFailure) -> Response { answer(Problem(failure, bodyLimit: maxBodyBytes)) }
 
-    /// Handles a request whose body takes long to read on a thread of the pool: a loop's thread serves every connection.
+    /// Handles a request with a large body on a thread of the pool, because a loop's thread serves all its connections.
     func handleLarge(_ call: Call, _ route: Route) throws(Problem) {
         try pool.run(call) { [hub] in
             do throws(Problem) {
@@ -98,7 +99,7 @@ public final class HeraldService: RequestHandler {
             } catch {
                 call.send(error)
             }
-            // No round of a loop ends here.
+            // Outside of a loop's round, the intake must be flushed here.
             hub.flush()
         }
     }

@@ -3,10 +3,10 @@ import HeraldCrypto
 import HeraldHTTP
 
 extension Call {
-    /// The idempotency of a POST, when its client asks for it with `Idempotency-Key`.
+    /// The idempotency of a POST with `Idempotency-Key`.
     /// - Parameters:
-    ///   - body: what makes the request the same or another one; `nil`: its body.
-    ///   - answer: what to remember for an outcome.
+    ///   - body: what identifies the request; `nil` for its body.
+    ///   - answer: the response to store for an outcome.
     func idempotency<Outcome>(
         of body: [UInt8]? = nil, _ answer: @escaping @Sendable (Outcome) -> Response?
     ) throws(Problem) -> Idempotency<Outcome>? {
@@ -24,7 +24,7 @@ extension Call {
         }
     }
 
-    /// Answers for a write that came to its end.
+    /// Sends the response to a completed write.
     func send<Outcome>(_ result: WriteResult<Outcome>, _ answer: (Outcome) -> Response) {
         switch result {
         case .done(let outcome): send(answer(outcome))
@@ -35,7 +35,7 @@ extension Call {
 }
 
 extension StoredAnswer {
-    /// The headers that are remembered with an answer.
+    /// The headers that are stored with a response.
     private static let names: [StaticString] = ["Content-Type", "Location", "ETag", "Preference-Applied"]
 
     init(fingerprint: [UInt8], _ response: Response) {
@@ -60,6 +60,6 @@ extension Response {
             status: stored.status, headers: stored.fields + [.init("Idempotent-Replayed", "true")], body: stored.body)
     }
 
-    /// The answer to a repetition of the request.
+    /// The response to a repetition of the request.
     var replayed: Response { Response(StoredAnswer(fingerprint: [], self)) }
 }

@@ -2,7 +2,7 @@ import HeraldCore
 import HeraldJSON
 
 extension JSONDocument {
-    /// What is wrong with a body that must be an object with no other members than these: a typo is never silent.
+    /// The errors of a body that must be an object with only these members, so that no typo goes unnoticed.
     func errors(unlessObjectOf known: [String]) -> [FieldError] {
         guard root.kind == .object else { return [FieldError("", "must be an object")] }
         let list = known.isEmpty ? "none" : known.joined(separator: ", ")

@@ -5,8 +5,8 @@ import HeraldJSON
 /// One page of a list: `{"data": […], "next_cursor": …}` and a `Link` to the next one.
 extension Call {
     /// - Parameters:
-    ///   - items: up to `limit + 1` of them: the last one only says that there is a next page.
-    ///   - cursor: the cursor of the page that follows an item.
+    ///   - items: at most `limit + 1` items; the last one only shows that there is a next page.
+    ///   - cursor: the cursor of the page after an item.
     func send<Item>(
         page items: [Item], _ query: Query, limit: Int, cursor: (Item) -> String,
         _ write: (Item, inout JSONObjectWriter) -> Void
@@ -37,14 +37,14 @@ extension Call {
 // MARK: Cursors
 
 extension Call {
-    /// A number of the log as this app may see it: for a cursor.
+    /// A number of the log, encrypted for this app: for a cursor.
     func sealed(_ number: Int64, _ kind: NumberSeal.Kind) -> String { seal.text(number, kind, of: app) }
 
     func sealed(_ delivery: WaitingDelivery) -> String {
         sealed(delivery.event, .event) + "." + sealed(delivery.delegate, .delegate)
     }
 
-    /// What the query's cursor names, where it is a number that was sealed.
+    /// The number in the query's cursor.
     func cursor(_ query: Query, _ kind: NumberSeal.Kind) throws(Problem) -> Int64? {
         guard let text = query["cursor"] else { return nil }
         guard let number = seal.number(text, kind, of: app) else { throw .noCursor }
@@ -63,6 +63,6 @@ extension Call {
 }
 
 extension Problem {
-    /// The same for one of another list, of another app, and one that nobody was ever given.
+    /// The same for a cursor of another list or app, and for an invalid one.
     static let noCursor = invalidParameter("cursor", "must be a next_cursor of an earlier page")
 }

@@ -1,11 +1,11 @@
 import HeraldCore
 import HeraldJSON
 
-/// A place in the log, as clients name it.
+/// A position in the log as clients write it.
 enum PositionInput: Equatable, Sendable {
     /// The end of the log.
     case now
-    /// The oldest event that is still there.
+    /// The oldest event in the log.
     case earliest
     case event(id: String)
     /// Milliseconds since 1970 UTC.
@@ -13,7 +13,7 @@ enum PositionInput: Equatable, Sendable {
 
     static let words = "an event's id or an RFC 3339 time"
 
-    /// `nil` when it is none of the four. An event whose id is one of the words can't be named.
+    /// `nil` if it is none of the four. An event whose id is one of the words can't be named.
     init?(_ text: String) {
         if text == "now" {
             self = .now
@@ -28,8 +28,8 @@ enum PositionInput: Equatable, Sendable {
         }
     }
 
-    /// The sequence of the first event at this place or after it. A reader's thread.
-    /// - Throws: 422 when there is no such event.
+    /// The position of the first event at or after this one. A reader's thread.
+    /// - Throws: 422 if there is no such event.
     func first(in reader: any StoreReader, app: AppKey, head: LogPosition, pointer: String) throws -> LogPosition {
         switch self {
         case .now: head + 1
@@ -39,8 +39,8 @@ enum PositionInput: Equatable, Sendable {
         }
     }
 
-    /// The sequence of the last event at this place or before it. A reader's thread.
-    /// - Throws: 422 when there is no such event.
+    /// The position of the last event at or before this one. A reader's thread.
+    /// - Throws: 422 if there is no such event.
     func last(in reader: any StoreReader, app: AppKey, head: LogPosition, pointer: String) throws -> LogPosition {
         switch self {
         case .now: head

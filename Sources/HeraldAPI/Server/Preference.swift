@@ -1,20 +1,20 @@
 import HeraldHTTP
 
-/// What a client prefers: the request header `Prefer` (RFC 7240).
+/// The request header `Prefer` (RFC 7240).
 enum Preference {
-    /// Seconds to wait, at most `maxWait`; `nil`: no preference that can be read. Preferences are wishes: what is unknown
-    /// or malformed is ignored.
+    /// Seconds to wait, at most `maxWait`; `nil` without a valid preference. Unknown and malformed preferences are
+    /// ignored.
     static func wait(_ head: RequestHead) -> Int? {
-        // The usual case: there is none.
+        // The usual case: no header.
         guard head.has("Prefer") else { return nil }
-        // Several fields are one list.
+        // Several headers are one list.
         return wait(head.fields.filter { $0.name == "prefer" }.map(\.value).joined(separator: ","))
     }
 
-    /// - Parameter value: of the header.
+    /// - Parameter value: the value of the header.
     static func wait(_ value: String) -> Int? {
         for preference in value.split(separator: ",") {
-            // What stands behind a semicolon are parameters, of which `wait` has none.
+            // Parameters follow a semicolon; `wait` has none.
             let pair = preference.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1)
             guard pair.count == 2, trimmed(pair[0]).lowercased() == "wait" else { continue }
             // The first one counts.

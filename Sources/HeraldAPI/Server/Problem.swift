@@ -2,9 +2,9 @@ import HeraldCore
 import HeraldHTTP
 import HeraldJSON
 
-/// An answer that says what went wrong: RFC 9457, `application/problem+json`.
+/// An error response: RFC 9457, `application/problem+json`.
 struct Problem: Error, Sendable {
-    /// One wrong field or parameter.
+    /// One invalid field or parameter.
     struct Item: Sendable {
         enum Place: Sendable {
             /// A JSON pointer into the body.
@@ -60,7 +60,7 @@ extension Problem {
     static func malformedJSON(_ error: JSONError) -> Problem {
         switch error.reason {
         case .keyTooLong, .tooManyValues, .tooLarge:
-            // It is JSON, but more than is taken.
+            // Valid JSON beyond the limits of the parser.
             return .invalid([FieldError("", "is too much: \(error)")])
         default: break
         }
@@ -77,7 +77,7 @@ extension Problem {
         Problem(status: 400, name: "bad-request", title: "The request cannot be carried out", detail: detail)
     }
 
-    /// The same for no key, an unknown one, a revoked one and an expired one.
+    /// The same for missing, unknown, revoked and expired keys.
     static let unauthorized = Problem(
         status: 401, name: "unauthorized", title: "An access key is required",
         detail: "Send a valid access key: Authorization: Bearer hrld_…",
@@ -180,7 +180,7 @@ extension Problem {
         )
     }
 
-    /// - Parameter why: what there is too much of, and what to do.
+    /// - Parameter why: which limit is reached, and what to do.
     static func tooMany(_ why: String) -> Problem {
         Problem(status: 409, name: "too-many", title: "The limit is reached", detail: why)
     }
@@ -210,7 +210,7 @@ extension Problem {
     }
 
     static func validation(_ items: [Item]) -> Problem {
-        // Who reads the fields stops there.
+        // The reader of the fields stops at this number.
         let isCut = items.count >= FieldError.maxReported
         return Problem(
             status: 422, name: "validation", title: "Some fields are not valid",
@@ -275,7 +275,7 @@ extension Problem {
         }
     }
 
-    /// What went wrong with the store is the operator's business: the detail says only what it means for the client.
+    /// The cause is for the operator: the detail describes only the consequence for the client.
     init(_ error: StoreError) {
         switch error {
         case .full:
@@ -290,7 +290,7 @@ extension Problem {
         }
     }
 
-    /// What the HTTP server found wrong by itself.
+    /// An error that the HTTP server found.
     init(_ failure: RequestFailure, bodyLimit: Int) {
         switch failure {
         case .bodyTooLarge: self = .bodyTooLarge(limit: bodyLimit)
@@ -301,7 +301,7 @@ extension Problem {
             let (name, title) = Self.names[failure.status] ?? ("malformed-request", "The request is malformed")
             self.init(status: failure.status, name: name, title: title, detail: Self.sentence(failure.reason))
         }
-        // The server adds Retry-After to these by itself.
+        // The server adds Retry-After to these.
         headers = []
     }
 

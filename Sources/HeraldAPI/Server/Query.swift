@@ -4,7 +4,8 @@ import HeraldJSON
 struct Query {
     private let parameters: [(name: String, value: String)]
 
-    /// - Throws: 400 when it is not properly escaped, 422 when a name is unknown or appears twice: a typo is never silent.
+    /// - Throws: 400 if it is not properly escaped, 422 if a name is unknown or appears twice, so that no typo goes
+    ///   unnoticed.
     init(_ text: String?, known: [String]) throws(Problem) {
         var parameters: [(name: String, value: String)] = []
         var wrong: [Problem.Item] = []
@@ -35,7 +36,7 @@ struct Query {
 
     subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
 
-    /// `limit`: 1–200, 50 when it is not given.
+    /// `limit`: 1 to 200, by default 50.
     func limit() throws(Problem) -> Int {
         guard let text = self["limit"] else { return 50 }
         guard let limit = Int(text), (1...200).contains(limit) else {
@@ -44,8 +45,8 @@ struct Query {
         return limit
     }
 
-    /// The cursor of a list that is ordered by ids: one of them.
-    /// - Parameter prefix: what the ids begin with, such as `dlg_`.
+    /// The cursor of a list that is ordered by id: an id.
+    /// - Parameter prefix: the prefix of the ids, such as `dlg_`.
     func cursor(ofIDs prefix: String) throws(Problem) -> String? {
         guard let cursor = self["cursor"] else { return nil }
         guard cursor.hasPrefix(prefix), cursor.utf8.count == 30 else { throw .noCursor }
@@ -70,7 +71,7 @@ struct Query {
         return time.milliseconds
     }
 
-    /// The query with another cursor: for the link to the next page.
+    /// The query with another cursor, for the link to the next page.
     func with(cursor: String) -> String {
         (parameters.filter { $0.name != "cursor" } + [("cursor", cursor)])
             .map { PercentEncoding.encode($0.name) + "=" + PercentEncoding.encode($0.value) }.joined(separator: "&")
@@ -79,7 +80,7 @@ struct Query {
 
 /// RFC 3986.
 enum PercentEncoding {
-    /// What is wrong, behind "The path" or "The query".
+    /// The error, after "The path" or "The query".
     enum Failure: String, Error {
         case escape = "has a % without two hexadecimal digits behind it"
         case nul = "has %00, the character NUL, which nothing here contains"

@@ -1,21 +1,21 @@
 import HeraldCore
 import HeraldHTTP
 
-/// One operation of the API: what `openapi.yaml` describes, as data.
+/// One operation of the API.
 final class Route: Sendable {
     let method: RequestMethod
-    /// As in OpenAPI: `/v1/delegates/{id}`.
+    /// The path as in OpenAPI: `/v1/delegates/{id}`.
     let template: String
-    /// The scope that a key must have; `nil`: no key is needed.
+    /// The scope that a key must have; `nil` if no key is needed.
     let needs: Scope?
-    /// Called on a loop's thread; answers now or later.
+    /// Called on a loop's thread; sends the response now or later.
     let handle: @Sendable (Call) throws(Problem) -> Void
     let segments: [Segment]
-    /// Whether the body may be a CloudEvent too.
+    /// Whether the body may also be a CloudEvent.
     let takesCloudEvents: Bool
-    /// Whether a parameter may hold a slash, as `%2F`: an event's id may.
+    /// Whether a parameter may contain a slash, as `%2F`: for event ids.
     let takesSlashes: Bool
-    /// Whether the answer is a stream of Server-Sent Events.
+    /// Whether the response is a stream of Server-Sent Events.
     let isStream: Bool
 
     enum Segment: Sendable, Equatable {
@@ -42,7 +42,7 @@ final class Route: Sendable {
 /// Finds the route for a path. Built once, read by all loops.
 struct RouteTable: Sendable {
     let routes: [Route]
-    /// Those without parameters, by the length of their path: so few share one that none is compared in vain.
+    /// Paths without parameters, by length: few paths share a length, so few are compared.
     private let literal: [[Literal]]
     private let parametric: [Route]
 
@@ -71,8 +71,8 @@ struct RouteTable: Sendable {
         case otherMethods(String)
     }
 
-    /// - Parameter path: as it came, ASCII.
-    /// - Throws: 400 for a path that could be read in two ways.
+    /// - Parameter path: as received, ASCII.
+    /// - Throws: 400 for an ambiguous path.
     func match(_ method: RequestMethod, _ path: ArraySlice<UInt8>) throws(Problem) -> Match {
         if path.count < literal.count {
             let candidates = literal[path.count]
@@ -104,8 +104,8 @@ struct RouteTable: Sendable {
     private static let doubtful = Problem.malformedPath(
         "The path must not contain . or .. segments, nor %5C; %2F is for the ids of events alone.")
 
-    /// Segments as they came, and decoded once. What a decoder behind or in front of us could take for another path is
-    /// refused.
+    /// The segments, as received and decoded once. A path that another decoder, before or after this one, could read
+    /// differently is refused.
     private static func split(_ path: String) throws(Problem) -> (raw: [String], decoded: [String]) {
         let raw = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         var decoded: [String] = []

@@ -2,16 +2,17 @@ import HeraldCore
 import HeraldJSON
 import Synchronization
 
-/// One parser for all loops. The lock is held for the parsing of one body: about a microsecond for an event of 512 bytes. A
-/// large body gets a parser of its own, and nobody waits for it.
+/// One parser for all loops. The lock is held for the parsing of one body: about a microsecond for an event of 512
+/// bytes. A large body gets a parser of its own, so that it delays no other request.
 final class SharedParser: Sendable {
-    /// Bytes of a body.
+    /// In bytes.
     static let maxShared = 32_768
-    /// A thousand events may hold more values than the parser takes by itself; the size of a body bounds them too.
+    /// A thousand events may contain more values than the parser's default; the size of a body also bounds them.
     private static let limits = JSONLimits(values: EventInput.maxValues)
     private let parser = Mutex(JSONParser(limits: limits))
 
-    /// - Parameter read: should not keep the value, whose memory serves the next body: who does costs that one new memory.
+    /// - Parameter read: should not keep the value, whose memory is reused for the next body; keeping it costs a new
+    ///   allocation.
     func parse<Result: Sendable>(
         _ body: [UInt8], _ read: (JSONValue) throws(Problem) -> Result
     ) throws(Problem) -> Result {

@@ -3,22 +3,22 @@ import HeraldJSON
 import HeraldRuntime
 import Synchronization
 
-/// One thread that does work, and what waits for it: the apps in turn, each in the order of its requests.
+/// One thread that does work, and its queue: the apps take turns, each in the order of its requests.
 ///
-/// Any thread. The lock guards what waits.
+/// Any thread. The lock guards the queue.
 final class WorkLine: Sendable {
     struct Entry: Sendable {
         let app: AppKey
-        /// What it keeps in memory, about.
+        /// The approximate memory that it holds.
         let bytes: Int
-        /// - Returns: false when the budget was not enough; nothing has happened then.
+        /// - Returns: `false` if the budget was exhausted; the attempt has no effect then.
         let attempt: @Sendable (inout WorkBudget) -> Bool
         let refuse: @Sendable (Problem) -> Void
     }
 
     private struct State {
         var waiting: [AppKey: FIFO<Entry>] = [:]
-        /// Apps for which something waits; the next one first.
+        /// Apps with queued work; the next one first.
         var turns = FIFO<AppKey>()
         var count = 0
         var bytes = 0
@@ -26,11 +26,11 @@ final class WorkLine: Sendable {
         var thread: Thread?
     }
 
-    /// How much may wait.
+    /// The limits of the queue.
     struct Bounds: Sendable {
         let requests: Int
         let bytes: Int
-        /// So that one app leaves room to the others.
+        /// So that one app can't fill the queue.
         var requestsOfApp: Int { requests / 2 }
     }
 
@@ -41,8 +41,8 @@ final class WorkLine: Sendable {
     private let spent: @Sendable (Entry) -> Void
 
     /// - Parameters:
-    ///   - steps: that each entry may take.
-    ///   - spent: called on the thread with an entry that needs more.
+    ///   - steps: the budget of each entry.
+    ///   - spent: called on the thread with an entry that exceeded it.
     init(
         name: String, bounds: Bounds, steps: Int, priority: Thread.Priority, spent: @escaping @Sendable (Entry) -> Void
     ) throws(SystemError) {
@@ -54,7 +54,7 @@ final class WorkLine: Sendable {
         state.withLock { $0.thread = thread }
     }
 
-    /// - Returns: why it was not taken.
+    /// - Returns: the reason if it was refused.
     func add(_ entry: Entry) -> Problem? {
         let problem: Problem? = state.withLock { state in
             if state.isEnded { return Problem(.stopping) }
@@ -72,7 +72,7 @@ final class WorkLine: Sendable {
         return problem
     }
 
-    /// Refuses what waits; the thread ends soon.
+    /// Refuses queued work; the thread ends soon.
     /// - Returns: the thread, once.
     @discardableResult
     private func close() -> Thread? {
@@ -88,10 +88,10 @@ final class WorkLine: Sendable {
         return thread
     }
 
-    /// For an owner that goes away, maybe on this very thread.
+    /// For an owner that is released, possibly on this very thread.
     func end() { close()?.detach() }
 
-    /// Returns when the thread has ended. Not to be called on it.
+    /// Returns when the thread has ended. Must not be called on it.
     func stop() { close()?.join() }
 
     private func run() {

@@ -3,15 +3,15 @@ import HeraldHTTP
 import HeraldJSON
 import HeraldRuntime
 
-/// Does what a client's document makes the server compute (reading large bodies and schemas, holding data and filters against
-/// each other), on threads of its own: a loop's thread serves every connection.
+/// Runs computations that clients cause (parsing large bodies and schemas, validating data, evaluating filters) on
+/// threads of its own, because a loop's thread serves all its connections.
 ///
-/// Work is counted in steps. It begins on the thread `checks`, with few: almost everything gets by with these. What doesn't
-/// begins again on `checks-long`, with as many as one request may cause, and what needs even more is refused. So what is
-/// cheap doesn't wait for what is dear. `checks-long` does one request after the other, the apps in turn, and lets every
-/// other thread go first. Large bodies are read on `bodies`.
+/// Work is counted in steps. It starts on the thread `checks` with a small budget, which suffices for almost all
+/// requests. Work that exceeds it starts again on `checks-long` with the full budget of a request; beyond that it is
+/// refused. So cheap requests do not wait for expensive ones. `checks-long` runs one request after the other, the apps
+/// take turns, and it has the lowest priority. Large bodies are parsed on `bodies`.
 final class WorkPool: Sendable {
-    /// 0.2 ms at most: data of an event takes some hundred steps.
+    /// At most 0.2 ms: the data of an event takes some hundred steps.
     private static let firstSteps = 8_000
 
     private struct Lines: Sendable {
@@ -38,20 +38,20 @@ final class WorkPool: Sendable {
         }
     }
 
-    /// `nil` when the system gave no thread: nothing can be checked then.
+    /// `nil` if no thread could be created: then nothing can be validated.
     private let lines = try? Lines()
 
     deinit {
         for line in lines?.all ?? [] { line.end() }
     }
 
-    /// Refuses what waits and returns when nothing is being done any more; 50 ms or so. May be called again.
+    /// Refuses queued work and returns when running work has ended, after at most about 50 ms. May be called again.
     func stop() {
         for line in lines?.all ?? [] { line.stop() }
     }
 
-    /// For a call whose body takes long to read.
-    /// - Parameter read: called on the thread `bodies`; must not wait, and answers the call now or later.
+    /// For a call with a large body.
+    /// - Parameter read: called on the thread `bodies`; must not wait, and sends the response now or later.
     func run(_ call: Call, _ read: @escaping @Sendable () -> Void) throws(Problem) {
         try add(call, to: \.bodies) { _ in
             read()
@@ -60,9 +60,9 @@ final class WorkPool: Sendable {
     }
 
     /// - Parameters:
-    ///   - work: computes what is wanted, and nothing else: what it says counts only if its budget lasts; otherwise it is
+    ///   - work: computes the result without side effects. The result counts only if its budget lasts; otherwise it is
     ///     called again with a larger one, or the request is refused.
-    ///   - finish: goes on with the outcome, on the same thread, which must not wait for anything.
+    ///   - finish: called with the outcome, on the same thread; must not wait.
     func run<Outcome: Sendable>(
         _ call: Call, _ work: @escaping @Sendable (inout WorkBudget) throws(Problem) -> Outcome,
         then finish: @escaping @Sendable (Outcome) throws(Problem) -> Void

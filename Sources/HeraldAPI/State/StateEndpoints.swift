@@ -3,7 +3,7 @@ import HeraldHTTP
 import HeraldJSON
 import HeraldRuntime
 
-/// Auth status and app state: reading the current value, and setting it, which is posting the event.
+/// Auth status and app state: reading the current value, and setting it by posting the event.
 struct StateEndpoints: Sendable {
     let hub: Hub
     let checks: SchemaChecks
@@ -49,7 +49,7 @@ struct StateEndpoints: Sendable {
         let type = document["status"]?.string.flatMap { types[$0] }
         if type == nil { errors.append(FieldError("/status", "must be \"logged_in\" or \"logged_out\"")) }
         guard let type, errors.isEmpty else { throw .invalid(errors) }
-        // The same as posting the event: one place checks both.
+        // Equivalent to posting the event: both are validated in one place.
         try posted(call, type, subject: AuthFamily.subject(ofUser: userID)) { data in
             if let user = document["user"], !user.isNull {
                 data.member("user", user)
@@ -91,10 +91,10 @@ struct StateEndpoints: Sendable {
 
     // MARK: App state
 
-    /// Now, or with `wait` as soon as it is another one than the client knows.
+    /// Now, or with `wait` when the version differs from the client's.
     private func showAppState(_ call: Call) throws(Problem) {
         let query = try call.query("wait", "if_none_match")
-        // As the header carries it, or without the quotation marks. A header with several is none to wait by.
+        // As in the header, or without the quotation marks. A header with several tags can't be waited for.
         let header = call.request.head.value(of: "If-None-Match").flatMap { $0.contains(",") ? nil : $0 }
         let known = (query["if_none_match"] ?? header).map { text in
             let tag = text.hasPrefix("W/") ? text.dropFirst(2) : text[...]
@@ -109,7 +109,7 @@ struct StateEndpoints: Sendable {
         }
     }
 
-    /// - Parameter known: the version that the client has; 304 when it is still the one.
+    /// - Parameter known: the client's version; 304 if it is still current.
     private func sendAppState(_ call: Call, unless known: String?) {
         if let known, known == watch.version(call.app) {
             return call.send(Response(status: 304, headers: [.init("ETag", "\"\(known)\"")]))
@@ -153,8 +153,8 @@ struct StateEndpoints: Sendable {
 
     // MARK: Both
 
-    /// Goes on with the event that a PUT stands for, checked as if it had been posted: on another thread, when its type has
-    /// a schema.
+    /// Continues with the event of a PUT, validated as if it had been posted; on another thread if its type has a
+    /// schema.
     private func posted(
         _ call: Call, _ type: String, subject: String? = nil, _ data: (inout JSONObjectWriter) -> Void,
         then finish: @escaping @Sendable (EventDraft) throws(Problem) -> Void
@@ -188,14 +188,14 @@ struct StateEndpoints: Sendable {
     }
 
     private static func invalid(_ errors: [FieldError]) -> Problem {
-        // The client sent what became the data.
+        // The client sent the data as the body.
         .invalid(
             errors.map {
                 FieldError($0.pointer.hasPrefix("/data") ? String($0.pointer.dropFirst(5)) : $0.pointer, $0.detail)
             })
     }
 
-    /// Posts the event and answers with the value that it made, with its `ETag`.
+    /// Posts the event and sends the new value with its `ETag`.
     private func publish(
         _ call: Call, _ draft: EventDraft,
         current: @escaping @Sendable () -> (String, (inout JSONObjectWriter) -> Void)?,

@@ -2,12 +2,12 @@ import HeraldCore
 import HeraldHTTP
 import Synchronization
 
-/// Streams end with what let them in: at once when a key is revoked, a session signed out of or an app deleted, and within
-/// `interval` when a key, a session or a link expires. Any thread; the lock guards the list.
+/// Ends streams with their authorization: at once when a key is revoked, a session is signed out of or an app is
+/// deleted, and within `interval` when a key, a session or a link expires. Any thread; the lock guards the list.
 final class AdmittedStreams: Sendable {
-    /// What is ended.
+    /// A stream that can be ended.
     protocol Output: AnyObject, Sendable {
-        /// To which it belongs.
+        /// The thread of the stream.
         var thread: any StreamThread { get }
         func end()
     }
@@ -22,18 +22,18 @@ final class AdmittedStreams: Sendable {
         var isWatched = false
     }
 
-    /// Seconds between two looks for what has expired.
+    /// Seconds between two checks for expiration.
     static let interval = 5
 
     private let entries = Mutex(Entries())
 
-    /// Ends those of the principals that are meant. They end soon after.
+    /// Ends the streams of matching principals, soon after this call.
     func end(where isMeant: (Principal) -> Bool) {
         let meant = entries.withLock { $0.byOutput.values.filter { isMeant($0.principal) } }
         for entry in meant { entry.output.thread.perform { entry.output.end() } }
     }
 
-    /// - Returns: whether nobody looks for what has expired yet: the caller does from now on.
+    /// - Returns: whether the caller has to start the checks for expiration.
     fileprivate func add(_ output: any Output, _ principal: Principal) -> Bool {
         entries.withLock { entries in
             entries.byOutput[ObjectIdentifier(output)] = Entry(principal: principal, output: output)
@@ -46,7 +46,7 @@ final class AdmittedStreams: Sendable {
         entries.withLock { $0.byOutput[ObjectIdentifier(output)] = nil }
     }
 
-    /// - Returns: whether there is still something to look after.
+    /// - Returns: whether there are streams left to check.
     fileprivate func keepWatch() -> Bool {
         entries.withLock { entries in
             entries.isWatched = !entries.byOutput.isEmpty
@@ -56,8 +56,8 @@ final class AdmittedStreams: Sendable {
 }
 
 extension AccessControl {
-    /// A stream begins. What let it in may have ended since its request was admitted; from here on that is noticed.
-    /// The streams' thread.
+    /// A stream starts. Its authorization may have ended since its request; from here on that is noticed. The streams'
+    /// thread.
     func admitted(_ output: any AdmittedStreams.Output, _ principal: Principal) {
         if streams.add(output, principal) { watch(on: output.thread) }
         if !isGood(principal) { output.end() }
@@ -65,7 +65,7 @@ extension AccessControl {
 
     func ended(_ output: any AdmittedStreams.Output) { streams.remove(output) }
 
-    /// Looks every now and then, while there are streams, for those whose key, session or link has expired.
+    /// Checks periodically, while there are streams, for expired keys, sessions and links.
     private func watch(on thread: any StreamThread) {
         hub.after(seconds: AdmittedStreams.interval) { [self] in
             thread.perform { [self] in
@@ -78,7 +78,7 @@ extension AccessControl {
     func endExpired() { streams.end { !isGood($0) } }
 }
 
-/// A stream that is noted from its beginning to its end. All calls pass through, on the streams' thread.
+/// Registers a stream from its start to its end. All calls are forwarded, on the streams' thread.
 final class AdmittedStream: ResponseStreamDelegate {
     private let access: AccessControl
     private let principal: Principal

@@ -10,7 +10,7 @@ extension JSONObjectWriter {
 
     mutating func members(of stream: AttemptStream, lag: Int64) {
         members(of: stream, log: "attempts", lag: lag)
-        // No event is told to it.
+        // It receives no events.
         member("events", [String]())
         member("subjects", [String]())
     }

@@ -2,7 +2,7 @@ import HeraldCore
 public import HeraldHTTP
 import HeraldJSON
 
-/// Listening: events as they are posted, and attempts as they are recorded.
+/// Live streams: events as they are posted, and attempts as they are recorded.
 struct StreamEndpoints: Sendable {
     let hub: Hub
     let streams: Streams
@@ -27,12 +27,12 @@ struct StreamEndpoints: Sendable {
             }
             start = given.start
         }
-        // What is no id at all is one that the log doesn't have.
+        // An invalid id is treated like an id that is not in the log.
         if let text = call.lastEventID { start = (Self.start(text, call) ?? Self.unknown).start }
         try listen(call, to: streams.events, interest, start)
     }
 
-    /// Finds the place after which to begin. `nil`: the text names none.
+    /// Finds the position after which to start. `nil` if the text is invalid.
     private static func start(_ text: String, _ call: Call) -> Beginning? {
         if let place = call.seal.place(text, .event, of: call.app) {
             return .after { reader throws(StoreError) in
@@ -128,7 +128,7 @@ struct StreamEndpoints: Sendable {
         try listen(call, to: streams.attempts, interest, start)
     }
 
-    /// Finds the place after which to begin. `nil`: the text names none.
+    /// Finds the position after which to start. `nil` if the text is invalid.
     private static func attemptStart(_ text: String, _ call: Call) -> Beginning? {
         switch text {
         case "now": .now
@@ -146,11 +146,11 @@ struct StreamEndpoints: Sendable {
         StreamPlace((try reader.attempts(after: 0, limit: 1).first?.id ?? 1) - 1, id: earliest)
     }
 
-    /// - Parameter place: of an attempt that may be gone; what counts is that those after it are there.
+    /// - Parameter place: the position of an attempt that may be removed; the ones after it must exist.
     private static func start(after place: StreamPlace) -> AttemptStreams.Start {
         { reader throws(StoreError) in
             let number = place.number
-            // The place before the first one that ever was.
+            // The position before the very first one.
             if number == 0, try reader.lastAttempt() == 0 { return place }
             guard number <= (try reader.lastAttempt()), let oldest = try reader.attempts(after: 0, limit: 1).first,
                 number >= oldest.id - 1
@@ -166,7 +166,7 @@ struct StreamEndpoints: Sendable {
     ) throws(Problem) {
         let type = Response.Field("Content-Type", "text/event-stream")
         if call.request.head.method == .head { return call.send(Response(status: 200, headers: [type])) }
-        // nginx would gather what is to arrive now.
+        // nginx would buffer the stream.
         let head = call.completed(Response(status: 200, headers: [type, .init("X-Accel-Buffering", "no")]))
         var rules = StreamRules()
         rules.heartbeat = ServerSentEvents.heartbeat
@@ -178,7 +178,7 @@ struct StreamEndpoints: Sendable {
 }
 
 extension Call {
-    /// A browser that connects again sends the same address and, newer than that, this.
+    /// A browser that reconnects sends the same URL and, newer than its parameter, this header.
     fileprivate var lastEventID: String? {
         request.head.value(of: "Last-Event-ID").flatMap { $0.isEmpty ? nil : $0 }
     }
@@ -187,8 +187,8 @@ extension Call {
 extension ResponseStream: StreamOutput {}
 extension StreamLoop: StreamThread {}
 
-/// Brings a client's connection and its stream together. All but the constants belongs to the streams' thread:
-/// nobody else touches what changes, which is why it may cross threads (`@unchecked Sendable`).
+/// Connects a client's connection and its stream. All mutable state belongs to the streams' thread and is used only
+/// there, which is why `@unchecked Sendable` is correct.
 private final class Listener<Log: StreamLog>: ResponseStreamDelegate, @unchecked Sendable {
     private let streams: LiveStreams<Log>
     private let interest: Log.Interest

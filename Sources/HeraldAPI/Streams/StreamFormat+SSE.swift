@@ -33,15 +33,15 @@ extension StreamFormat<LoggedAttempt> {
     }
 }
 
-/// How streams look, as the HTML standard describes it.
+/// The format of streams, as the HTML standard defines it.
 ///
-/// An entry of a log has no `event:` field, so that `onmessage` of a browser gets all of them. What the service itself has
-/// to say has one: `ready` at the beginning, whose `id:` lets a client resume that was cut off before any entry came, and
-/// `reset` where entries may be missing.
+/// An entry of a log has no `event:` field, so that a browser's `onmessage` gets all of them. Messages of the service
+/// have one: `ready` at the start, whose `id:` allows resuming before the first entry, and `reset` when entries may be
+/// missing.
 enum ServerSentEvents {
     /// - Parameters:
-    ///   - kind: what the log's places are numbers of.
-    ///   - missing: what is said when the log does not have the client's last entry.
+    ///   - kind: the kind of the log's positions.
+    ///   - missing: the message when the log does not contain the client's last entry.
     static func format<Entry>(
         _ seal: NumberSeal, _ kind: NumberSeal.Kind, missing: String, entry: @escaping @Sendable (Entry) -> [UInt8]
     ) -> StreamFormat<Entry> {
@@ -73,10 +73,10 @@ enum ServerSentEvents {
             })
     }
 
-    /// A line that says nothing. It ends no message, so nobody takes it for an empty one.
+    /// A comment line. It ends no message, so it can't be mistaken for an empty one.
     static let heartbeat = Array(":\n".utf8)
 
-    /// When a browser tries again, in milliseconds.
+    /// The delay before a browser reconnects, in milliseconds.
     private static let retry = Array("retry: 1000\n".utf8)
 
     private static func message(event: String, id: String?, _ members: (inout JSONObjectWriter) -> Void) -> [UInt8] {

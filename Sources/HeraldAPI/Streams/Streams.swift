@@ -1,6 +1,6 @@
 import HeraldCore
 
-/// All clients that listen, whatever they listen to.
+/// All live streams, of events and attempts.
 struct Streams: Sendable {
     let events: EventStreams
     let attempts: AttemptStreams
