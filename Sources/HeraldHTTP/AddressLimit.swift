@@ -1,17 +1,17 @@
 internal import Synchronization
 
-/// How many connections each client has, over all loops. Asked when a connection is accepted and told when it ends, so
-/// the lock is taken twice in a connection's life, not for each request.
+/// Counts the connections of each client, over all loops. Used when a connection is accepted and when it ends, so the
+/// lock is taken twice in a connection's life, not for each request.
 final class AddressLimit: Sendable {
     private let limit: Int
     private let counts = Mutex<[PeerAddress: Int]>([:])
 
-    /// - Parameter limit: 0 for none.
+    /// - Parameter limit: 0 for no limit.
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// Two loops that accept at the same moment may both get the last place.
+    /// Two loops that accept at the same time may both use the last place.
     func hasRoom(for peer: PeerAddress) -> Bool {
         limit == 0 || counts.withLock { $0[peer.client, default: 0] < limit }
     }

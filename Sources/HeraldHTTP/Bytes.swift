@@ -1,4 +1,4 @@
-// What HTTP says about single bytes.
+// Classification of bytes in HTTP.
 
 /// ASCII only.
 @inline(__always)
@@ -21,8 +21,8 @@ func isValueByte(_ byte: UInt8) -> Bool {
     (byte >= 0x20 && byte != 0x7f) || byte == 0x09
 }
 
-/// Eight at a time, and one by one where a byte of them is below 0x20 or 0x7f. (The borrow of a subtraction may put a byte
-/// in doubt that isn't, never the other way round.)
+/// Eight bytes at a time, and one by one if one of them is below 0x20 or 0x7f. (The borrow of a subtraction may flag a
+/// valid byte, but never misses an invalid one.)
 @inline(__always)
 func areValueBytes(_ bytes: Span<UInt8>) -> Bool {
     let ones: UInt64 = 0x0101_0101_0101_0101
@@ -43,6 +43,6 @@ private func areValueBytes(_ bytes: Span<UInt8>, _ range: Range<Int>) -> Bool {
     return true
 }
 
-/// What a `Host` is made of: letters, digits, `-._~%:[]`.
+/// The bytes of a `Host`: letters, digits, `-._~%:[]`.
 @inline(__always)
 func isHostByte(_ byte: UInt8) -> Bool { isOne(byte, of: 0x07ff_6020_0000_0000, 0x47ff_fffe_afff_fffe) }

@@ -1,37 +1,36 @@
 internal import CHeraldMicrohttpd
 
-/// A client's connection and the request it is at. One object for the connection's life; libmicrohttpd holds a reference
+/// A client's connection and its current request. One object for the connection's life; libmicrohttpd holds a reference
 /// to it from `opened` to `closed`, and so does each responder.
 ///
-/// All but the constants belongs to the loop's thread; others hold it only to name it in a mail, which is why it may
-/// cross threads.
+/// All mutable state belongs to the loop's thread; other threads only use the reference in mail, which is why
+/// `@unchecked Sendable` is correct.
 final class ClientConnection: @unchecked Sendable {
     enum Phase {
-        /// No request yet, or no further one: until the request line has come, or the deadline.
+        /// No request, or no further one: until the request line has arrived, or the deadline.
         case idle
-        /// The request line has come: until the head is complete.
+        /// The request line has arrived: until the header section is complete.
         case head
-        /// The head was accepted, the body comes: until its end.
+        /// The header section was accepted, the body arrives: until its end.
         case body
-        /// Refused, without body: until the library calls again for the end of the request.
+        /// Refused, without a body: until the library reports the end of the request.
         case refused
-        /// `handle` is being called: until it returns.
+        /// `handle` is running: until it returns.
         case handling
-        /// There is no answer yet, and the library asks for it in each of its runs: until there is one, or it has asked
-        /// often enough.
+        /// There is no response yet, and the library asks for it in each run: until there is one, or it has asked often
+        /// enough.
         case waiting
-        /// Waits without being asked: until there is an answer.
+        /// Waits without polling: until there is a response.
         case suspended
-        /// The answer is held back: until its deadline, which is when it is due.
+        /// The response is delayed: until its deadline.
         case held
-        /// The answer is queued: until it is written.
+        /// The response is queued: until it is written.
         case answered
-        /// The answer goes on. The socket belongs to a stream: until the library has let the rest go. Over TLS: until the
-        /// stream ends.
+        /// A stream has the socket: until the library has released the rest. Over TLS: until the stream ends.
         case detached
-        /// The last answer is given, and the client taken from the library: until it has let the rest go.
+        /// The last response was sent, and the socket taken from the library: until it has released the rest.
         case left
-        /// The end.
+        /// The connection has ended.
         case closed
     }
 
@@ -42,39 +41,39 @@ final class ClientConnection: @unchecked Sendable {
     let handle: OpaquePointer
 
     var phase = Phase.idle
-    /// When the phase ends by force, on the monotonic clock.
+    /// When the phase is ended by force, on the monotonic clock.
     var deadline: Int64
-    /// Since when it is idle, or its request is on the way, on the monotonic clock.
+    /// When it became idle, or when its request started, on the monotonic clock.
     var since: Int64
-    /// Whether its socket is still to be asked if the client closed together with its last request.
+    /// Whether to check if the client closed the connection together with its last request.
     var isUnseen = false
-    /// Whether the connection's first request is still to come or coming: its time runs from the connection's start.
+    /// Whether the connection's first request is not complete yet: its deadline counts from the connection's start.
     var isFresh = true
-    /// Whether a stream has taken the socket over, and with it the place among those of its address.
+    /// Whether a stream has taken the socket, and with it the place in the limit of its address.
     var isDetached = false
-    /// The run of the library in which a request ended last.
+    /// The run of the library in which the last request ended.
     var finishedIn: UInt64 = 0
-    /// Whether nothing may follow the request on its connection.
+    /// Whether the request is the last one on its connection.
     var isLast = false
-    /// How often the library may ask for the answer before the connection is suspended.
+    /// How often the library may still ask for the response before the connection is suspended.
     var pollsLeft = 0
-    /// Counts requests, so that a late answer can't reach the next one.
+    /// Numbers the requests, so that a late response can't be sent to the next one.
     var request: UInt64 = 0
-    /// The place in the loop's list.
+    /// The index in the loop's list.
     var index = 0
 
     var target: [UInt8] = []
     var head: RequestHead?
-    /// Takes the request when it is complete.
+    /// Handles the request when it is complete.
     var admitted: (any AdmittedRequest)?
     var body: [UInt8] = []
-    /// Of a body in chunks, with a library that must be watched.
+    /// For a chunked body, which has to be checked.
     var chunks: ChunkLayout?
-    /// Shown in the connection's TLS session, which needs it to the end.
+    /// Used by the connection's TLS session until its end.
     var certificate: ServerCertificate?
-    /// Of an answer that goes on over TLS.
+    /// For a stream over TLS.
     var bridge: TLSStreamBridge?
-    /// The answer that is known before it can be queued: a refusal, or one given within `handle`.
+    /// A response that is known before it can be queued: a refusal, or one sent within `handle`.
     var immediate: Response?
 
     init(_ loop: ServerLoop, peer: PeerAddress, handle: OpaquePointer, deadline: Int64) {
@@ -85,10 +84,10 @@ final class ClientConnection: @unchecked Sendable {
         since = loop.now
     }
 
-    /// Whether there is a request without an answer.
+    /// Whether there is a request without a response.
     var isWaiting: Bool { phase == .waiting || phase == .suspended }
 
-    /// Forgets the request. Keeps the target's memory, if it is not much, for the next one.
+    /// Clears the request. Keeps the target's buffer for the next one, unless it is large.
     func reset() {
         request += 1
         head = nil

@@ -2,15 +2,15 @@ import Glibc
 public import HeraldRuntime
 internal import Synchronization
 
-/// An HTTP/1.1 server on libmicrohttpd, strict about what it reads. It owns its threads, one for each loop.
+/// An HTTP/1.1 server on libmicrohttpd, with strict parsing. It owns its threads, one for each loop.
 ///
-/// It makes the process ignore SIGPIPE: a client that has gone is an error of `send`, not a signal.
+/// It makes the process ignore SIGPIPE: a disconnected client is an error of `send`, not a signal.
 public final class HTTPServer: Sendable {
-    /// The one it listens on, also when the configuration left the choice to the system.
+    /// The port that it listens on, also if the system chose it.
     public let port: UInt16
     private let loops: [ServerLoop]
     private let streams: StreamLoop
-    /// Nil once the threads have been joined. The lock makes a second `stop` wait for the first.
+    /// `nil` after the threads were joined. The lock makes a second `stop` wait for the first.
     private let threads: Mutex<[HeraldRuntime.Thread]>
 
     /// Listens, and starts the threads.
@@ -37,7 +37,7 @@ public final class HTTPServer: Sendable {
                         configuration, socket, handler: handler, addresses: addresses, streams: streams, clock: clock))
             }
         } catch {
-            // The failed one has closed its socket, those before it close theirs.
+            // The failed loop has closed its socket, and the loops before it close theirs.
             for socket in sockets.dropFirst(loops.count + 1) { close(socket.descriptor) }
             throw error
         }
@@ -64,14 +64,14 @@ public final class HTTPServer: Sendable {
 
     deinit { stop() }
 
-    /// Closes the listening socket; open requests go on, and their connections are closed after their answer. Returns
-    /// when no new connection is possible.
+    /// Closes the listening socket. Open requests continue, and their connections are closed after the response.
+    /// Returns when no new connection is possible.
     public func stopAccepting() {
         for loop in loops { loop.requestStopAccepting() }
     }
 
-    /// Answers every waiting request with 503, ends the streams, closes all connections and ends the threads. May be called again. Not to
-    /// be called from a handler, which runs on one of these threads.
+    /// Responds to every waiting request with 503, ends the streams, closes all connections and ends the threads. May
+    /// be called again. Must not be called from a handler, which runs on one of these threads.
     public func stop() {
         threads.withLock { threads in
             for loop in loops { loop.post(.stop) }
@@ -81,8 +81,8 @@ public final class HTTPServer: Sendable {
         }
     }
 
-    /// Shows another certificate to connections that begin from now on; those that are open keep theirs. Only of a
-    /// server that was started with one. Any thread.
+    /// Uses another certificate for new connections; open ones keep theirs. Only for a server that was started with a
+    /// certificate. Any thread.
     public func replaceCertificate(_ certificate: ServerCertificate) {
         for loop in loops { loop.certificate.withLock { if $0 != nil { $0 = certificate } } }
     }
@@ -95,7 +95,7 @@ public final class HTTPServer: Sendable {
         return statistics
     }
 
-    /// For tests: makes the loops look at the clock.
+    /// For tests: makes the loops read the clock.
     func wake() {
         for loop in loops { loop.wake() }
         streams.wake()
@@ -103,12 +103,12 @@ public final class HTTPServer: Sendable {
 }
 
 extension ServerLoop {
-    /// Any thread. Returns when it is done.
+    /// Any thread. Returns afterwards.
     fileprivate func requestStopAccepting() {
         if isOwnThread { return stopAccepting() }
         let done = try? Wakeup()
         post(.stopAccepting(done: done))
-        // Without a descriptor for the wake-up nobody can be waited for.
+        // Without a descriptor for the wakeup, waiting is impossible.
         while let done, isAccepting.load(ordering: .acquiring), !isOver.load(ordering: .acquiring) {
             done.wait(milliseconds: 100)
         }

@@ -1,39 +1,41 @@
-/// Where to listen, and what is refused.
+/// Addresses and limits of a server.
 public struct HTTPServerConfiguration: Sendable {
     /// An address or a name that resolves to one: `127.0.0.1`, `::1`, `0.0.0.0`, `[::]`, `localhost`.
     public var host: String
-    /// 0 lets the system choose; `HTTPServer.port` tells.
+    /// 0 lets the system choose; see `HTTPServer.port`.
     public var port: UInt16
     /// Threads, each with its own share of the connections.
     public var loops = 1
-    /// By `Content-Length`, and by count as the body comes.
+    /// Checked with `Content-Length`, and while the body arrives.
     public var maxBodyBytes = 262_144
-    /// Memory of a connection for the request line and the header fields, plus some 50 bytes for each field and each
-    /// query item; half of it is what a body is read by. From 4,096 to 65,535. The library clears all of it for each
-    /// request: with 32 KiB, and 64 connections that no longer fit into the processor's cache, that takes 1 µs.
+    /// Memory of a connection for the request line and the header fields, plus about 50 bytes for each field and each
+    /// query item; half of it is the read buffer for bodies. From 4,096 to 65,535. The library clears all of it for
+    /// each request: with 32 KiB, and 64 connections that no longer fit into the processor's cache, that takes 1 µs.
     public var maxHeadBytes = 16_384
-    /// In total. When all places are taken, those go that are idle longest, then those whose request is incomplete longest;
-    /// new ones wait in the system's queue only while all others have a request that is being answered.
+    /// In total. When all places are taken, the connections that are idle longest are closed, then those whose request
+    /// is incomplete longest. New connections wait in the system's queue only while all others have a request in
+    /// progress.
     public var maxConnections = 2000
-    /// Answers that go on (`Responder.stream`), beside the connections. Each costs a descriptor and less than 1 KiB.
+    /// Streams (`Responder.stream`), besides the connections. Each needs a descriptor and less than 1 KiB.
     public var maxStreams = 2000
-    /// From one IPv4 address or one IPv6 /64, streams included; more are closed at once. 0: no limit.
+    /// From one IPv4 address or one IPv6 /64, including streams; further connections are closed at once. 0 for no
+    /// limit.
     public var maxConnectionsPerAddress = 200
-    /// Requests that have not been answered when `handle` returned. Past it, requests that may wait get 503.
+    /// Requests without a response when `handle` returned. Beyond it, requests that may wait get 503.
     public var maxWaiting = 10_000
-    /// How long a connection may be without a request, and how long a client may take to read an answer.
+    /// How long a connection may be idle, and how long a client may take to read a response.
     public var idleTimeoutSeconds = 30
     /// From a connection's start, or from the request line of a later request, until the request is complete.
     public var requestDeadlineSeconds = 10
-    /// From a complete request until its answer; then the server answers 503 by itself.
+    /// From a complete request until its response; then the server sends 503.
     public var answerDeadlineSeconds = 120
-    /// Names that a `Host` field may carry, without port, in any case. Empty: any.
+    /// Names that a `Host` field may contain, without port, in any case. Empty for any name.
     public var allowedHosts: [String] = []
 
-    /// What is shown over TLS, 1.2 or newer; `nil`: plain HTTP. See `HTTPServer.replaceCertificate`.
+    /// The certificate for TLS 1.2 or newer; `nil` for plain HTTP. See `HTTPServer.replaceCertificate`.
     public var certificate: ServerCertificate?
-    /// With a certificate: for how long browsers are told to ask for `https` only, under this host's name and at whatever
-    /// port (`Strict-Transport-Security`); 0: they are not told.
+    /// With a certificate: how long browsers must use only `https` for this host name, on any port
+    /// (`Strict-Transport-Security`); 0 to omit the header.
     public var strictTransportSeconds = 0
 
     public init(host: String = "127.0.0.1", port: UInt16 = 0) {
@@ -43,7 +45,7 @@ public struct HTTPServerConfiguration: Sendable {
 }
 
 extension HTTPServerConfiguration {
-    /// The first thing that makes no sense, if any.
+    /// The first invalid setting, if any.
     var problem: String? {
         if loops < 1 || loops > 256 { return "loops must be from 1 to 256" }
         if maxHeadBytes < 4096 || maxHeadBytes > 65_535 { return "maxHeadBytes must be from 4096 to 65535" }

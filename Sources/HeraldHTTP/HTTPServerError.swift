@@ -7,7 +7,7 @@ public enum HTTPServerError: Error, Sendable, CustomStringConvertible {
     case unknownHost(String)
     case cannotListen(host: String, port: UInt16, SystemError)
     case system(SystemError)
-    /// libmicrohttpd refused, most likely for want of memory or descriptors.
+    /// libmicrohttpd failed, most likely for lack of memory or descriptors.
     case daemonFailed
 
     public var description: String {

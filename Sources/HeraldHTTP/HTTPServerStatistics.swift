@@ -1,26 +1,26 @@
 internal import Synchronization
 
-/// Counts since the start, and gauges of this moment.
+/// Counters since the start, and current values.
 public struct HTTPServerStatistics: Sendable, Hashable {
     public var openConnections = 0
-    /// Answers that go on; their connections are not counted among the others.
+    /// Streams; their connections are not counted among the others.
     public var openStreams = 0
-    /// Answers that were ended because their client did not read.
+    /// Streams that were ended because their client did not read.
     public var cutStreams = 0
     /// Requests that wait for their response.
     public var waitingRequests = 0
-    /// Answers by the first digit of their status, from 1 to 5.
+    /// Responses by the first digit of their status, from 1 to 5.
     public var answers1xx = 0
     public var answers2xx = 0
     public var answers3xx = 0
     public var answers4xx = 0
     public var answers5xx = 0
-    /// Connections closed because a request, or the next one, or the reading of an answer took too long, or too long for
-    /// a server whose places were all taken.
+    /// Connections closed because a request, the next request, or reading the response took too long; sooner when all
+    /// places were taken.
     public var expiredConnections = 0
 }
 
-/// The counters of one loop, written by its thread only, so that adding is a plain load and store.
+/// The counters of one loop, written only by its thread, so that adding is a plain load and store.
 final class LoopCounters: Sendable {
     let openConnections = Atomic(0)
     let waitingRequests = Atomic(0)

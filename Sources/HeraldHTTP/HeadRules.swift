@@ -1,9 +1,9 @@
-/// Which heads are served. libmicrohttpd 0.9.75 is lenient: it takes the first of two `Content-Length`s, does not see
-/// `Content-Length : 3` as a length at all, accepts a length together with an encoding, any target and any method. Behind
-/// a proxy that reads such a request differently this is request smuggling, so everything doubtful is refused here,
-/// and the connection closed.
+/// The rules for header sections. libmicrohttpd 0.9.75 is lenient: it uses the first of two `Content-Length`s, does not
+/// recognize `Content-Length : 3`, and accepts a length together with an encoding, any target and any method. Behind a
+/// proxy that parses such a request differently, this allows request smuggling. So every ambiguous request is refused
+/// here, and the connection closed.
 ///
-/// A pure function of the head: no I/O, no state. How its lines ended is for `HeadLayout` to say.
+/// A pure function of the header section: no I/O, no state. `HeadLayout` checks the line endings.
 struct HeadRules: Sendable {
     /// In lower case.
     private let allowedHosts: [[UInt8]]
@@ -11,13 +11,13 @@ struct HeadRules: Sendable {
 
     init(allowedHosts: [String] = [], maxBodyBytes: Int = .max) {
         self.allowedHosts = allowedHosts.map { host in
-            // An IPv6 address stands in brackets on the wire.
+            // An IPv6 address is in brackets on the wire.
             (host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host).utf8.map(lowercased)
         }
         self.maxBodyBytes = maxBodyBytes
     }
 
-    /// The head, or the first rule that it breaks.
+    /// The parsed header section, or the first rule that it breaks.
     func check(_ raw: RawHead) throws(RequestFailure) -> RequestHead {
         let bytes = raw.bytes.span
         let version = try Self.version(bytes, raw.targetEnd..<raw.versionEnd)
@@ -51,7 +51,7 @@ private struct Unique: OptionSet {
     static let idempotencyKey = Unique(rawValue: 32)
 }
 
-/// What the fields say of the body.
+/// The framing of the body according to the fields.
 private struct Framing {
     var seen: Unique = []
     var length: Int?
@@ -88,7 +88,7 @@ extension HeadRules {
         }
     }
 
-    /// By length first: most names are told apart without looking at them.
+    /// By length first: most names differ in length.
     private static func unique(_ bytes: Span<UInt8>, _ name: Range<Int>) -> Unique? {
         switch name.count {
         case 4: equals(bytes, name, "host") ? .host : nil
@@ -181,7 +181,7 @@ extension HeadRules {
         }
     }
 
-    /// Whether the range is `text`, which is in lower case, in any case.
+    /// Whether the range equals `text`, which is in lower case, in any case.
     static func spells(_ bytes: Span<UInt8>, _ range: Range<Int>, _ text: StaticString) -> Bool {
         guard range.count == text.utf8CodeUnitCount else { return false }
         for offset in 0..<range.count {

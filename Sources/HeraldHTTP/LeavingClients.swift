@@ -1,23 +1,23 @@
 import Glibc
 internal import HeraldRuntime
 
-/// The sockets of clients that have had their last answer. Closing a socket that has unread bytes, or gets more, resets the
-/// connection, and a reset can destroy the answer before the client has read it (RFC 9112, 9.6). So what the client still
-/// sends is read and thrown away until it closes too, for a bounded time and number of bytes.
+/// The sockets of clients that were sent their last response. Closing a socket that has unread bytes, or receives more,
+/// resets the connection, and a reset can destroy the response before the client has read it (RFC 9112, 9.6). So
+/// further bytes are read and discarded until the client closes, for a bounded time and number of bytes.
 ///
 /// One loop's thread only.
 struct LeavingClients {
     fileprivate struct Client {
         let peer: PeerAddress
         let deadline: Int64
-        /// Of the answer.
+        /// The unsent part of the response.
         var unsent: [UInt8]
-        /// How much it may still send.
+        /// The number of bytes that it may still send.
         var room: Int
     }
 
     private static let maxClients = 1024
-    /// How long each may take.
+    /// The time limit of each client.
     static let nanoseconds: Int64 = 2_000_000_000
 
     private let epoll: Epoll
@@ -26,7 +26,7 @@ struct LeavingClients {
     private var clients: [Int32: Client] = [:]
     private var ready: [Int32] = []
 
-    /// - Parameter maxBytes: read of each at most.
+    /// - Parameter maxBytes: the limit of bytes read from each client.
     init(addresses: AddressLimit, maxBytes: Int) throws(SystemError) {
         epoll = try Epoll()
         self.addresses = addresses
@@ -37,7 +37,7 @@ struct LeavingClients {
     var descriptor: Int32 { epoll.descriptor }
     var isEmpty: Bool { clients.isEmpty }
 
-    /// Takes the descriptor over, and with it the place among those of its address.
+    /// Takes ownership of the descriptor, and of its place in the limit of its address.
     mutating func add(_ descriptor: Int32, _ peer: PeerAddress, unsent: [UInt8], now: Int64) {
         var client = Client(peer: peer, deadline: now + Self.nanoseconds, unsent: unsent, room: maxBytes)
         client.send(on: descriptor)
@@ -48,7 +48,7 @@ struct LeavingClients {
         clients[descriptor] = client
     }
 
-    /// Reads what has come.
+    /// Reads available bytes.
     mutating func look() {
         ready.removeAll(keepingCapacity: true)
         epoll.wait(milliseconds: 0) { descriptor, _ in ready.append(descriptor) }
@@ -62,10 +62,10 @@ struct LeavingClients {
         }
     }
 
-    /// When the first of them is to be ended.
+    /// The earliest deadline.
     var nextDeadline: Int64 { clients.values.lazy.map(\.deadline).min() ?? .max }
 
-    /// Ends those whose time is over.
+    /// Closes clients beyond their deadline.
     mutating func expire(now: Int64) {
         for (descriptor, client) in clients where client.deadline <= now {
             clients[descriptor] = nil
@@ -85,7 +85,7 @@ struct LeavingClients {
 }
 
 extension LeavingClients.Client {
-    /// Sends on, and says that nothing follows when all is sent.
+    /// Continues sending, and shuts down the sending side at the end.
     fileprivate mutating func send(on descriptor: Int32) {
         while !unsent.isEmpty {
             let count = unsent.withUnsafeBytes {
@@ -100,7 +100,7 @@ extension LeavingClients.Client {
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
-    /// - Returns: false when the client has closed, or has sent too much.
+    /// - Returns: `false` if the client has closed, or has sent too much.
     fileprivate mutating func discard(from descriptor: Int32) -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 65_536, alignment: 1) { buffer in
             while true {

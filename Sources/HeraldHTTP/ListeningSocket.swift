@@ -1,22 +1,22 @@
 import Glibc
 internal import HeraldRuntime
 
-/// A bound, listening, non-blocking TCP socket. Made here and not by libmicrohttpd, whose only error is "failed".
+/// A bound, listening, non-blocking TCP socket. Created here and not by libmicrohttpd, whose only error is "failed".
 struct ListeningSocket {
     let descriptor: Int32
     let port: UInt16
 
-    /// Waiting connections that the system holds for us.
+    /// Pending connections in the system's queue.
     private static let backlog: Int32 = 1024
-    /// What the system holds of an answer that its client doesn't read, for each connection; it would take megabytes. A
-    /// client 100 ms away still gets 2 MB a second.
+    /// The system's send buffer of each connection, which could grow to megabytes. A client 100 ms away still gets 2 MB
+    /// per second.
     private static let unreadBytes: Int32 = 128 << 10
 
-    /// One socket for each loop, all on one port; the first one chooses it if `port` is 0.
+    /// One socket for each loop, all on one port; the system chooses it if `port` is 0.
     static func open(host: String, port: UInt16, count: Int) throws(HTTPServerError) -> [ListeningSocket] {
         var address = try Address(host: host, port: port)
         if count > 1, port != 0 {
-            // SO_REUSEPORT would let us share the port with another server of the same user without a word.
+            // Because SO_REUSEPORT would silently share the port with another server of the same user.
             close(try ListeningSocket(address, host: host, isShared: false).descriptor)
         }
         var sockets: [ListeningSocket] = []
@@ -65,7 +65,7 @@ private struct Address {
     private var storage = sockaddr_storage()
     private var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
 
-    /// Resolves a name or reads an address, which may stand in brackets.
+    /// Resolves a name or parses an address, which may be in brackets.
     init(host: String, port: UInt16) throws(HTTPServerError) {
         var name = host
         if name.hasPrefix("["), name.hasSuffix("]") { name = String(name.dropFirst().dropLast()) }
@@ -84,7 +84,7 @@ private struct Address {
         self.port = port
     }
 
-    /// The one that a socket is bound to.
+    /// The address that a socket is bound to.
     init(of descriptor: Int32) throws(SystemError) {
         _ = try systemCall("getsockname") {
             withUnsafeMutablePointer(to: &storage) {

@@ -1,7 +1,7 @@
 internal import CHeraldMicrohttpd
 import Glibc
 
-/// The client's address, without its port. An IPv4 address arrives as one also through a dual-stack socket.
+/// The client's address, without its port. IPv4 addresses of dual-stack sockets are unmapped.
 public struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
     /// The 16 bytes in network order, as two big-endian halves; IPv4 as `::ffff:a.b.c.d`.
     public let high: UInt64
@@ -14,7 +14,7 @@ public struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
 
     public var isIPv4: Bool { high == 0 && low >> 32 == 0xffff }
 
-    /// Whom a limit counts as one client: an IPv4 address, or an IPv6 /64, which is what one subscriber is given.
+    /// The unit of limits: an IPv4 address, or an IPv6 /64, which is what one subscriber gets.
     public var client: PeerAddress { isIPv4 ? self : PeerAddress(high: high, low: 0) }
 
     public var description: String {
@@ -34,7 +34,7 @@ public struct PeerAddress: Sendable, Hashable, CustomStringConvertible {
 }
 
 extension PeerAddress {
-    /// Nil for what is no Internet address.
+    /// `nil` for an address of another family.
     init?(_ address: UnsafePointer<sockaddr>?) {
         guard let raw = UnsafeRawPointer(address) else { return nil }
         switch Int32(raw.loadUnaligned(as: sa_family_t.self)) {

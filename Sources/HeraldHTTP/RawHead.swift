@@ -1,7 +1,7 @@
-/// A request's head as the library parsed it, not yet judged, in one allocation:
-/// the method, the target and the version, then each field as two lengths of 16 bits, its name in lower case, its value.
+/// A request's header section as the library parsed it, not validated yet, in one allocation: the method, the target
+/// and the version, then each field as two lengths of 16 bits, its name in lower case, its value.
 ///
-/// A value, so that it can be judged in a test without a socket, and outlives the connection.
+/// A value, so that it can be validated in tests without a socket, and outlives the connection.
 struct RawHead: Sendable {
     /// More header fields than this are refused.
     static let maxFields = 100
@@ -9,15 +9,15 @@ struct RawHead: Sendable {
     let bytes: [UInt8]
     let methodEnd: Int
     let targetEnd: Int
-    /// Also where the fields start.
+    /// Also the start of the fields.
     let versionEnd: Int
-    /// Bit n: some field's name has n bytes; bit 63: 63 or more. Most fields that are asked for are not there, and this
-    /// says so without a look at those that are.
+    /// Bit n: some field's name has n bytes; bit 63: 63 or more. Most fields that are looked up are missing, and this
+    /// shows it without a search.
     let nameLengths: UInt64
 
     typealias Bytes = UnsafeBufferPointer<UInt8>
 
-    /// Nil if something is longer than 16 bits can tell, which the limit of heads prevents.
+    /// `nil` if a length exceeds 16 bits, which the limit of header sections prevents.
     init?(method: Bytes, target: Bytes, version: Bytes, fields: some Collection<(name: Bytes, value: Bytes)>) {
         var size = method.count + target.count + version.count
         var lengths: UInt64 = 0
@@ -48,7 +48,7 @@ struct RawHead: Sendable {
     @inline(__always)
     static func bit(ofLength count: Int) -> UInt64 { 1 << UInt64(min(count, 63)) }
 
-    /// Where the field that starts at `position` has its parts.
+    /// The ranges of the field that starts at `position`.
     @inline(__always)
     static func field(in bytes: Span<UInt8>, at position: Int) -> (name: Range<Int>, value: Range<Int>) {
         let name = position + 4
@@ -59,7 +59,7 @@ struct RawHead: Sendable {
 }
 
 extension RawHead {
-    /// Fills memory that was measured before.
+    /// Fills a buffer of the computed size.
     private struct Writer {
         let start: UnsafeMutablePointer<UInt8>?
         var count = 0

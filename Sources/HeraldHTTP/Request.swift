@@ -1,4 +1,4 @@
-/// A complete request. A value of its own: it outlives the connection and may go to any thread.
+/// A complete request. It outlives the connection and can be passed to any thread.
 public struct Request: Sendable {
     public let head: RequestHead
     public let body: [UInt8]

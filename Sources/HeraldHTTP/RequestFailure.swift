@@ -1,4 +1,4 @@
-/// What the server found wrong by itself.
+/// An error that the server found.
 public enum RequestFailure: Error, Sendable, Hashable {
     /// 400, with the rule that was broken.
     case malformed(Rule)
@@ -8,21 +8,21 @@ public enum RequestFailure: Error, Sendable, Hashable {
     case targetTooLong
     /// 417: an expectation other than `100-continue`.
     case unknownExpectation
-    /// 421: a `Host` that is not ours.
+    /// 421: a `Host` that is not allowed.
     case misdirected
     /// 431: more header fields than `RawHead.maxFields`.
     case tooManyFields
     /// 431: more than `HTTPServerConfiguration.maxHeadBytes`.
     case headTooLarge
-    /// 500: the application dropped the request's responder.
+    /// 500: the application released the responder without a response.
     case unanswered
     /// 501: a method outside `RequestMethod`.
     case unknownMethod
     /// 505
     case unsupportedVersion
-    /// 503: too many requests wait already.
+    /// 503: too many requests are waiting.
     case overloaded
-    /// 503: the application did not answer in time.
+    /// 503: the application did not respond in time.
     case timedOut
     /// 503: the server is being stopped.
     case stopping
@@ -59,7 +59,7 @@ public enum RequestFailure: Error, Sendable, Hashable {
         }
     }
 
-    /// One sentence for people.
+    /// A description for people.
     public var reason: String {
         switch self {
         case .malformed(let rule): rule.rawValue
@@ -81,7 +81,7 @@ public enum RequestFailure: Error, Sendable, Hashable {
     /// For `Retry-After`.
     public var retryAfterSeconds: Int? { status == 503 ? 1 : nil }
 
-    /// Whether what follows on the connection can't be trusted, or isn't wanted.
+    /// Whether the rest of the connection can't be trusted, or is not wanted.
     var closesConnection: Bool {
         switch self {
         case .unanswered, .overloaded, .timedOut: false

@@ -1,16 +1,16 @@
-/// The head of a request that keeps the rules of `HeadRules`. It outlives the connection. An object, since it goes through
-/// many hands.
+/// The header section of a request that satisfies `HeadRules`. It outlives the connection. A class, because it is
+/// passed often.
 public final class RequestHead: Sendable {
     public let method: RequestMethod
     public let version: HTTPVersion
-    /// Nil without `Content-Length`.
+    /// `nil` without `Content-Length`.
     public let contentLength: Int?
     public let isChunked: Bool
-    /// Whether `Content-Type` is just `application/json`, in any case, as it mostly is.
+    /// Whether `Content-Type` is exactly `application/json`, in any case: the most common value.
     public let isJSON: Bool
 
     let raw: RawHead
-    /// Where the path ends: at the question mark or at the target's end.
+    /// The end of the path: the question mark or the end of the target.
     let pathEnd: Int
 
     init(
@@ -26,20 +26,20 @@ public final class RequestHead: Sendable {
         self.pathEnd = pathEnd
     }
 
-    /// Whether a body was announced. `Content-Length: 0` announces none.
+    /// Whether the request has a body. `Content-Length: 0` means none.
     public var hasBody: Bool { isChunked || (contentLength ?? 0) > 0 }
 
-    /// The path exactly as sent, percent-escapes and all. It starts with a slash and is ASCII.
+    /// The path exactly as sent, with percent-escapes. It starts with a slash and is ASCII.
     public var pathBytes: ArraySlice<UInt8> { raw.bytes[raw.methodEnd..<pathEnd] }
     public var path: String { String(decoding: pathBytes, as: UTF8.self) }
 
-    /// What follows the first question mark, exactly as sent; nil without one.
+    /// The text after the first question mark, exactly as sent; `nil` without one.
     public var queryBytes: ArraySlice<UInt8>? {
         pathEnd < raw.targetEnd ? raw.bytes[(pathEnd + 1)..<raw.targetEnd] : nil
     }
     public var query: String? { queryBytes.map { String(decoding: $0, as: UTF8.self) } }
 
-    /// The value of the first field with that name, in any case.
+    /// The value of the first field with this name, in any case.
     public func bytes(of name: StaticString) -> ArraySlice<UInt8>? {
         raw.value(of: name).map { raw.bytes[$0] }
     }
@@ -80,7 +80,7 @@ extension RawHead {
         return nil
     }
 
-    /// Whether a range, stored in lower case, spells `name` in any case.
+    /// Whether a range, stored in lower case, equals `name` in any case.
     static func holds(_ bytes: Span<UInt8>, _ range: Range<Int>, _ name: StaticString) -> Bool {
         guard range.count == name.utf8CodeUnitCount else { return false }
         for offset in 0..<range.count {

@@ -1,8 +1,10 @@
 internal import Synchronization
 
-/// The one answer to a request. May be kept, and used from any thread. Let go without an answer, it answers 500.
+/// The response to one request. May be kept, and used from any thread. If it is released without a response, it sends
+/// 500.
 ///
-/// It keeps the server's loop, and so the handler: a handler that keeps responders should let them go after `stop`.
+/// It keeps the server's loop alive, and so the handler: a handler that keeps responders should release them after
+/// `stop`.
 public final class Responder: Sendable {
     private let connection: ClientConnection
     private let request: UInt64
@@ -19,15 +21,15 @@ public final class Responder: Sendable {
         }
     }
 
-    /// Answers; never blocks. Only the first call counts. Nothing happens if the connection is gone.
+    /// Sends the response; never blocks. Only the first call counts. Does nothing if the connection is closed.
     public func send(_ response: Response) {
         if isUsed.exchange(true, ordering: .relaxed) { return }
         connection.loop.answer(connection, request, response)
     }
 
-    /// Answers 200 with a body that goes on until the client or the delegate ends it: the end of the connection is the end
-    /// of the body.
-    /// - Returns: `false` when there are too many streams; the request is still to be answered then.
+    /// Responds with 200 and a body that continues until the client or the delegate ends it: the end of the connection
+    /// is the end of the body.
+    /// - Returns: `false` if there are too many streams; the request needs another response then.
     public func stream(
         _ headers: [Response.Field], _ rules: StreamRules = StreamRules(), to delegate: any ResponseStreamDelegate
     ) -> Bool {

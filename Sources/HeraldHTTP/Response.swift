@@ -1,9 +1,9 @@
-/// An answer. `Content-Length`, `Date` and `Connection` are the server's business.
+/// A response. The server adds `Content-Length`, `Date` and `Connection`.
 public struct Response: Sendable {
     /// A header field of a response.
     public struct Field: Sendable {
         public let name: StaticString
-        /// A value with a control character is never sent: the whole field is left out.
+        /// A field whose value has a control character is never sent.
         public let value: String
 
         public init(_ name: StaticString, _ value: String) {
@@ -15,11 +15,11 @@ public struct Response: Sendable {
     public var status: Int
     public var headers: [Field]
     public var body: [UInt8]
-    /// Closes the connection after this answer.
+    /// Closes the connection after this response.
     public var closesConnection: Bool
-    /// Milliseconds that the answer is held back, and then the connection is closed: for those who guess. Meanwhile the
-    /// connection costs no more than one without a request. Holds for refusals by `authorize`, and for what is answered within
-    /// `handle`; other answers are late already, and go out at once.
+    /// How long the response is delayed, in milliseconds; then the connection is closed. For clients that guess keys.
+    /// Meanwhile the connection costs no more than an idle one. Applies to refusals by `authorize`, and to responses
+    /// within `handle`; other responses are late already, and are sent at once.
     public var holdMilliseconds = 0
 
     public init(status: Int, headers: [Field] = [], body: [UInt8] = [], closesConnection: Bool = false) {
@@ -31,7 +31,7 @@ public struct Response: Sendable {
 }
 
 extension Response.Field {
-    /// Whether the value can stand on a line of its own without starting another.
+    /// Whether the value can't start another line.
     var isSafe: Bool { areValueBytes(value.utf8.span) }
 
     func isNamed(_ other: StaticString) -> Bool {

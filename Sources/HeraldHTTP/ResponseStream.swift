@@ -1,18 +1,18 @@
 import Glibc
 internal import HeraldRuntime
 
-/// Who feeds a stream. Called on the streams' thread, which all streams share: it must not wait.
+/// Feeds a stream. Called on the streams' thread, which all streams share: must not wait.
 public protocol ResponseStreamDelegate: AnyObject, Sendable {
-    /// The head is on its way: the first call.
+    /// The first call: the header section was sent.
     func opened(_ stream: ResponseStream)
-    /// The client has read what it had not: there is room again.
+    /// The client has read all that was written: there is space again.
     func drained(_ stream: ResponseStream)
-    /// The client has gone, was cut off, or the stream was ended: the last call.
+    /// The last call: the client has disconnected, was cut off, or the stream was ended.
     func closed(_ stream: ResponseStream)
 }
 
-/// An answer that goes on. All but the constants belongs to the streams' thread: nobody else touches what changes, which
-/// is why it may cross threads (`@unchecked Sendable`).
+/// A streaming response. All mutable state belongs to the streams' thread and is used only there, which is why
+/// `@unchecked Sendable` is correct.
 public final class ResponseStream: @unchecked Sendable {
     public let loop: StreamLoop
     public let peer: PeerAddress
@@ -20,14 +20,14 @@ public final class ResponseStream: @unchecked Sendable {
     let rules: StreamRules
     let delegate: any ResponseStreamDelegate
 
-    /// What the socket has not taken: a reference to the bytes as they were given, and where it goes on.
+    /// Bytes that the socket has not accepted: a reference to the array as it was passed, and an offset.
     private var rest: [UInt8] = []
     private var sent = 0
-    /// Since when the client has not read all of what was written, while it has not; else when it was written.
+    /// When the client fell behind; if it is not behind, when the last bytes were written.
     private(set) var since: Int64
     /// To be closed at the end of the round.
     private(set) var isOver = false
-    /// The place in the loop's list.
+    /// The index in the loop's list.
     var index = 0
 
     init(_ loop: StreamLoop, _ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress, now: Int64) {
@@ -39,10 +39,10 @@ public final class ResponseStream: @unchecked Sendable {
         since = now
     }
 
-    /// Something that was written still waits for the client. Nothing more should be written until `drained`.
+    /// Written bytes still wait for the client. Write nothing more until `drained`.
     public var isFull: Bool { sent < rest.count }
 
-    /// Hands the bytes to the system; what it doesn't take is kept, without a copy, and sent when it does.
+    /// Passes the bytes to the system; the rest is kept, without a copy, and sent later.
     public func write(_ bytes: [UInt8]) {
         if isOver || bytes.isEmpty { return }
         if isFull {
@@ -56,14 +56,14 @@ public final class ResponseStream: @unchecked Sendable {
         if isFull { loop.watch(self) }
     }
 
-    /// Ends the stream after what the system has taken.
+    /// Ends the stream after the bytes that the system has accepted.
     public func end() {
         if isOver { return }
         isOver = true
         loop.willClose(self)
     }
 
-    /// Sends on.
+    /// Continues sending.
     /// - Returns: whether nothing is left.
     @discardableResult
     func flush() -> Bool {
@@ -79,7 +79,7 @@ public final class ResponseStream: @unchecked Sendable {
             }
             sent += count
         }
-        // Bytes that many streams share go when the last one has sent them.
+        // Releases bytes that many streams share when the last one has sent them.
         rest = []
         sent = 0
         return true

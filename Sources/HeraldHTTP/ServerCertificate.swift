@@ -1,19 +1,19 @@
 internal import CHeraldGnuTLS
 import Glibc
 
-/// What the server shows of itself over TLS: a chain of certificates and the key of the first.
+/// The server's TLS certificate: a chain and the key of its first certificate.
 ///
-/// `@unchecked Sendable`: never changed once it is made, and GnuTLS only reads it.
+/// `@unchecked Sendable`: never changed after its creation, and GnuTLS only reads it.
 public final class ServerCertificate: @unchecked Sendable {
-    /// When the first certificate ceases to be valid, in seconds since 1970 UTC.
+    /// When the first certificate expires, in seconds since 1970 UTC.
     public let expiration: Int64
-    /// As text that ends with a NUL, for libmicrohttpd, which wants to see one of its own.
+    /// As a NUL-terminated text, because libmicrohttpd requires a certificate.
     let chainText: UnsafeMutablePointer<CChar>
     let keyText: UnsafeMutablePointer<CChar>
     private let credentials: gnutls_certificate_credentials_t
 
     /// - Parameters:
-    ///   - chain: PEM; the server's certificate first, then those that vouch for it.
+    ///   - chain: PEM; the server's certificate, followed by the intermediate certificates.
     ///   - key: PEM, not encrypted.
     public init(chain: [UInt8], key: [UInt8]) throws(ServerCertificateError) {
         guard chain.count <= Self.maxBytes, herald_tls_is_chain(chain, UInt32(chain.count)) != 0 else {
@@ -51,8 +51,8 @@ public final class ServerCertificate: @unchecked Sendable {
 
     private static let maxBytes = 1 << 20
 
-    /// - Parameter session: GnuTLS's, before its handshake; it must not outlive this object.
-    /// - Returns: whether it will show this certificate.
+    /// - Parameter session: GnuTLS's session, before its handshake; it must not outlive this object.
+    /// - Returns: whether it uses this certificate.
     func show(in session: UnsafeMutableRawPointer) -> Bool { herald_tls_show(session, credentials) != 0 }
 }
 

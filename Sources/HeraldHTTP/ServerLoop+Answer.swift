@@ -2,10 +2,10 @@ internal import CHeraldMicrohttpd
 internal import CHeraldMicrohttpdErrors
 internal import Synchronization
 
-// How a request gets its answer.
+// How a request gets its response.
 extension ServerLoop {
-    /// Any thread. From within `handle` the answer goes out at once; otherwise it is mail.
-    /// - Parameter response: nil if the responder was let go.
+    /// Any thread. From within `handle` the response is sent at once; otherwise it is mail.
+    /// - Parameter response: `nil` if the responder was released.
     func answer(_ connection: ClientConnection, _ request: UInt64, _ response: Response?) {
         if isOwnThread, connection.request == request, connection.phase == .handling {
             connection.immediate = response ?? failure(.unanswered)
@@ -14,7 +14,7 @@ extension ServerLoop {
         }
     }
 
-    /// The application's response for a failure, with the fields that the failure asks for.
+    /// The application's response to a failure, with the required fields.
     func failure(_ failure: RequestFailure) -> Response {
         var response = handler.failure(failure)
         if failure.closesConnection { response.closesConnection = true }
@@ -24,20 +24,20 @@ extension ServerLoop {
         return response
     }
 
-    /// Answers a waiting request. All answers of one batch of mail are written by the `MHD_run` after it.
+    /// Responds to a waiting request. All responses of one batch of mail are written by the next `MHD_run`.
     func resume(_ connection: ClientConnection, _ response: Response) {
         let isSuspended = connection.phase == .suspended
         endWait(of: connection)
-        // If it isn't taken, the library asks for an answer again, and is told to close.
+        // If the response is refused, the library polls again, and is told to close.
         _ = queue(connection, response)
         if isSuspended { MHD_resume_connection(connection.handle) }
     }
 
-    /// Puts the response off. The library lets the connection alone until `release`, and then asks again.
+    /// Delays the response. The library ignores the connection until `release`, and then polls again.
     func hold(_ connection: ClientConnection, _ response: Response) -> Bool {
         var response = response
         response.closesConnection = true
-        // What is suspended when the library stops would be its end.
+        // Connections that are suspended when the library stops would make it abort.
         if isStopping { return queue(connection, response) }
         connection.immediate = response
         connection.phase = .held
@@ -46,13 +46,13 @@ extension ServerLoop {
         return true
     }
 
-    /// The response that was put off is due.
+    /// The delayed response is due.
     func release(_ connection: ClientConnection) {
         setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
         MHD_resume_connection(connection.handle)
     }
 
-    /// Hands the response to the library. False: close the connection.
+    /// Passes the response to the library. `false` closes the connection.
     func queue(_ connection: ClientConnection, _ response: Response) -> Bool {
         connection.phase = .answered
         setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
@@ -61,7 +61,7 @@ extension ServerLoop {
         let handle = makeResponse(response.body)
         guard let handle else { return false }
         add(response.headers, to: handle)
-        // A server that is being emptied takes no further requests on old connections.
+        // A stopping server accepts no further requests on open connections.
         if response.closesConnection || connection.isLast || !isAccepting.load(ordering: .relaxed) {
             herald_mhd_add_field(handle, "Connection", "close")
         }
@@ -86,11 +86,11 @@ private final class SharedBody {
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 }
 
-/// A small body is copied by the library. A large one is not: a thousand clients who hardly read share the bytes of a page.
+/// A small body is copied by the library. A large one is not: a thousand slow clients share the bytes of a page.
 private func makeResponse(_ body: [UInt8]) -> OpaquePointer? {
     if body.count <= 16_384 { return body.withUnsafeBytes { herald_mhd_response($0.baseAddress, $0.count) } }
     let owner = Unmanaged.passRetained(SharedBody(body))
-    // Nothing moves the bytes of an array that nobody changes, and the owner keeps them until the library is done.
+    // The bytes of an immutable array do not move, and the owner keeps them until the library has finished.
     let response = owner.takeUnretainedValue().bytes.withUnsafeBytes {
         herald_mhd_shared_response($0.baseAddress, $0.count, owner.toOpaque(), releaseBody)
     }
@@ -103,7 +103,7 @@ private func releaseBody(_ owner: UnsafeMutableRawPointer?) {
 }
 
 extension Response.Field {
-    /// Fields that describe the message on the wire: two of them, or wrong ones, would corrupt the connection.
+    /// Fields that describe the message on the wire: duplicate or wrong ones would corrupt the connection.
     var isServersBusiness: Bool {
         switch name.utf8CodeUnitCount {
         case 4: isNamed("Date")

@@ -1,7 +1,7 @@
 internal import CHeraldMicrohttpd
 internal import CHeraldMicrohttpdErrors
 
-// What libmicrohttpd calls, on the loop's thread, from within `MHD_run` and `MHD_stop_daemon`.
+// Callbacks of libmicrohttpd, on the loop's thread, from within `MHD_run` and `MHD_stop_daemon`.
 
 extension herald_mhd {
     static func calling(
@@ -17,10 +17,10 @@ extension herald_mhd {
     }
 }
 
-/// Memory of a connection beside that for a request's head.
+/// Memory of a connection besides that for a request's header section.
 private let answerHeadBytes = 4096
 
-/// A run of the library.
+/// One run of the library.
 func runLibrary(_ daemon: OpaquePointer, for loop: ServerLoop) {
     herald_mhd_run(daemon, Unmanaged.passUnretained(loop).toOpaque(), mhdErred)
 }
@@ -36,8 +36,8 @@ private func loop(_ owner: UnsafeMutableRawPointer?) -> ServerLoop? {
     owner.map { Unmanaged<ServerLoop>.fromOpaque($0).takeUnretainedValue() }
 }
 
-/// Both without counting references, for what is called several times in each request: the thread holds the loop, and the
-/// library the connection until `mhdClosed`.
+/// Both without reference counting, for callbacks that occur several times in each request: the thread holds the loop,
+/// and the library the connection until `mhdClosed`.
 private func lend<Result>(
     _ owner: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, otherwise: Result,
     _ body: (ServerLoop, ClientConnection) -> Result
@@ -104,7 +104,7 @@ private func mhdCompleted(_ owner: UnsafeMutableRawPointer?, _ context: UnsafeMu
     lend(owner, context, otherwise: ()) { loop, connection in loop.finish(connection) }
 }
 
-/// A C string without its end, as bytes.
+/// A C string without its terminator, as bytes.
 private func bytes(_ text: UnsafePointer<CChar>?) -> RawHead.Bytes? {
     text.map { RawHead.Bytes(start: UnsafeRawPointer($0).assumingMemoryBound(to: UInt8.self), count: strlen($0)) }
 }

@@ -2,15 +2,15 @@ internal import CHeraldMicrohttpd
 import Glibc
 internal import Synchronization
 
-// Time. The library's own timeout counts inactivity, so that a client which sends a byte a second stays for ever; it is
-// switched off, which also saves its bookkeeping, and every phase of a connection gets an absolute deadline here.
+// Deadlines. The library's own timeout counts inactivity, so a client that sends a byte per second would stay for ever.
+// It is switched off, which also saves its bookkeeping, and every phase of a connection gets an absolute deadline here.
 extension ServerLoop {
-    /// How long after an answer the client's side of the connection is looked at. The end that came together with the
-    /// request is not reported again: the library has read what came, and waits for more.
+    /// How long after a response the client's side of the connection is checked. An end that arrived together with the
+    /// request is not reported again: the library has read the bytes, and waits for more.
     static let unseenNanoseconds: Int64 = 500_000_000
-    /// How long at least a request is left the time to become complete when room is needed.
+    /// The minimum time for a request to become complete, when places are needed.
     private static let patienceNanoseconds: Int64 = 1_000_000_000
-    /// How long nobody is searched for again when nobody could be made to go.
+    /// The pause after a search for places that found none.
     private static let pauseNanoseconds: Int64 = 100_000_000
 
     func setDeadline(_ connection: ClientConnection, seconds: Int) {
@@ -26,8 +26,8 @@ extension ServerLoop {
         nextExpiry = min(nextExpiry, deadline)
     }
 
-    /// Ends what is overdue. Looks at all connections, at most 20 times a second: 2,000 of them are 10 µs or so, and it
-    /// costs a request nothing but storing its deadline.
+    /// Ends overdue phases. Checks all connections, at most 20 times a second: 2,000 of them take about 10 µs, and a
+    /// request only stores its deadline.
     func expire() {
         leaving.expire(now: now)
         var next = leaving.nextDeadline
@@ -53,8 +53,8 @@ extension ServerLoop {
         }
     }
 
-    /// Most clients that close together with a request do so with their first one. They don't keep their place until the
-    /// connection is looked at anyway.
+    /// Most clients that close together with a request do so with their first one. Their place is freed without waiting
+    /// for the periodic check.
     func lookAtFirst() {
         if answeredFirst.isEmpty { return }
         for connection in answeredFirst where connection.phase == .idle {
@@ -72,9 +72,9 @@ extension ServerLoop {
         shutdown(herald_mhd_descriptor(connection.handle), Int32(SHUT_RDWR))
     }
 
-    /// All places are taken, and who comes next waits until one is free, without our knowing. So the connections go that
-    /// are idle longest, and when there are none, those whose request is on its way longest, though not less than a second.
-    /// A few at once, so that the search is worth it.
+    /// All places are taken, and new clients wait for one, which the loop can't see. So the connections that are idle
+    /// longest are closed; if there are none, those whose request is incomplete longest, but not within its first
+    /// second. Several at once, so that the search pays off.
     func makeRoom() {
         guard connections.count >= maxConnections, isAccepting.load(ordering: .relaxed) else { return }
         if now < nextRoom { return }

@@ -2,7 +2,7 @@ internal import CHeraldMicrohttpd
 internal import Synchronization
 
 // The life of a connection and of each request on it, in the order of its phases. Functions that return a Bool close
-// the connection with false.
+// the connection with `false`.
 extension ServerLoop {
     func add(_ handle: OpaquePointer, _ peer: PeerAddress) -> ClientConnection {
         hasAdvanced = true
@@ -19,7 +19,7 @@ extension ServerLoop {
         refuseFirstLine(of: connection)
         connection.phase = .closed
         connection.reset()
-        // The last one takes the place that becomes free.
+        // The last one moves to the free index.
         let last = connections.removeLast()
         if last !== connection {
             last.index = connection.index
@@ -30,13 +30,13 @@ extension ServerLoop {
         if !connection.isDetached { addresses.closed(connection.peer) }
     }
 
-    /// The certificate of this moment, for the connection's whole life. Without one there is no handshake.
+    /// Sets the current certificate for the connection's whole life. Without one there is no handshake.
     func showCertificate(_ connection: ClientConnection, _ session: UnsafeMutableRawPointer) {
         connection.certificate = certificate.withLock { $0 }
         if connection.certificate?.show(in: session) != true { connection.deadline = now }
     }
 
-    /// The request line has come. The target is copied now, because the library is about to take it apart in place.
+    /// The request line has arrived. The target is copied now, because the library is about to modify it in place.
     func begin(_ connection: ClientConnection, _ target: RawHead.Bytes) {
         hasAdvanced = true
         connection.phase = .head
@@ -48,7 +48,7 @@ extension ServerLoop {
         connection.isFresh = false
     }
 
-    /// The head has come, the body has not: the only moment to refuse it without reading it.
+    /// The header section has arrived, the body has not: the only moment to refuse the body unread.
     func readHead(
         _ connection: ClientConnection, _ method: RawHead.Bytes, _ version: RawHead.Bytes, _ layout: HeadLayout
     ) -> Bool {
@@ -62,14 +62,14 @@ extension ServerLoop {
         case .refused(let refusal) where refusal.holdMilliseconds > 0: return hold(connection, refusal)
         case .refused(let refusal):
             if head.hasBody { return leave(connection, refusal, isToHead: head.method == .head) }
-            // An answer at this point would close the connection; the end of the request follows at once.
+            // A response at this point would close the connection; the end of the request follows at once.
             connection.immediate = refusal
             connection.phase = .refused
             return true
         case .admitted(let admitted): connection.admitted = admitted
         }
         connection.head = head
-        // Not touched before it is needed: a client can't take memory by announcing a body.
+        // Reserved memory is not touched before it is used: a client can't consume memory with `Content-Length` alone.
         if let length = head.contentLength { connection.body.reserveCapacity(length) }
         if head.isChunked, herald_mhd_tells_layout != 0 {
             connection.chunks = layout.bodyLayout(headSize: herald_mhd_head_size(connection.handle))
@@ -84,7 +84,7 @@ extension ServerLoop {
     ) throws(RequestFailure) -> RawHead {
         let count = Int(herald_mhd_read_fields(connection.handle, fields.baseAddress, UInt32(fields.count)))
         let size = herald_mhd_head_size(connection.handle)
-        // What is left of the connection's memory is for the answer's head.
+        // The rest of the connection's memory is for the response's header section.
         if size > configuration.maxHeadBytes / 32,
             herald_mhd_head_memory(connection.handle) > configuration.maxHeadBytes
         {
@@ -105,7 +105,7 @@ extension ServerLoop {
         return head
     }
 
-    /// A piece of the body. All of it is taken always; the library would wait for ever otherwise.
+    /// A piece of the body. It must always be consumed; otherwise the library would wait for ever.
     func take(_ connection: ClientConnection, _ data: RawHead.Bytes) -> Bool {
         hasAdvanced = true
         if let chunks = connection.chunks, connection.phase == .body,
@@ -151,7 +151,7 @@ extension ServerLoop {
         counters.waitingRequests.load(ordering: .relaxed) * configuration.loops < configuration.maxWaiting
     }
 
-    /// The answer is written, or the request was broken off.
+    /// The response is written, or the request was aborted.
     func finish(_ connection: ClientConnection) {
         hasAdvanced = true
         connection.finishedIn = round
@@ -170,7 +170,7 @@ private func bytes(_ start: UnsafePointer<CChar>?, _ count: Int) -> RawHead.Byte
     RawHead.Bytes(start: UnsafeRawPointer(start)?.assumingMemoryBound(to: UInt8.self), count: count)
 }
 
-/// Without the white space at the end, which is no part of a value. The library leaves out that at the start.
+/// Without trailing white space, which is not part of a value. The library removes leading white space.
 private func trimmed(_ value: RawHead.Bytes) -> RawHead.Bytes {
     var count = value.count
     while count > 0, value[count - 1] == 0x20 || value[count - 1] == 0x09 { count -= 1 }

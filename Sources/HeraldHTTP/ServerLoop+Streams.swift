@@ -1,8 +1,8 @@
 internal import CHeraldMicrohttpd
 internal import Synchronization
 
-// Answers that go on. libmicrohttpd would keep its 16 KiB for each, look at all suspended connections whenever one is
-// resumed, and notice no client that leaves. So a stream takes the socket, and the library lets the rest go.
+// Streams. libmicrohttpd would keep its 16 KiB for each, scan all suspended connections whenever one is resumed, and
+// not notice clients that disconnect. So a stream takes the socket, and the library releases the rest.
 extension ServerLoop {
     /// - Precondition: the connection is suspended, its request complete.
     func detach(_ connection: ClientConnection, _ start: StreamStart) {
@@ -14,7 +14,7 @@ extension ServerLoop {
         counters.countAnswer(200)
         connection.phase = .detached
         connection.isDetached = true
-        // The library asks for the answer, is refused, and closes the placeholder.
+        // The library polls, is refused, and closes the placeholder.
         MHD_resume_connection(connection.handle)
         streams.open(start, descriptor, connection.peer)
     }

@@ -3,17 +3,17 @@ import Glibc
 internal import HeraldRuntime
 internal import Synchronization
 
-/// One thread that drives one libmicrohttpd daemon: `poll` on its epoll descriptor and on our eventfd, then `MHD_run`.
+/// One thread that drives one libmicrohttpd daemon: `poll` on its epoll descriptor and on an eventfd, then `MHD_run`.
 /// With an internal thread, 0.9.75 stalls while exactly 128, 256 or 384 connections are busy.
 ///
-/// Everything that changes is touched by the loop's thread only, after `init`: connections, deadlines, and all calls
-/// into the library. Other threads send mail. So waiting and answering need no lock and can't race: an answer from
-/// elsewhere is mail, and is read between two calls of `MHD_run`.
+/// All mutable state is used only by the loop's thread after `init`: connections, deadlines, and all calls into the
+/// library. Other threads send mail. So waiting and responding need no lock and can't race: a response from another
+/// thread is mail, and is read between two calls of `MHD_run`.
 final class ServerLoop: @unchecked Sendable {
     enum Mail: Sendable {
-        /// Nil: the responder was let go without one.
+        /// `nil` if the responder was released without a response.
         case answer(ClientConnection, request: UInt64, Response?)
-        /// The answer is a stream.
+        /// The response is a stream.
         case stream(ClientConnection, request: UInt64, StreamStart)
         case stopAccepting(done: Wakeup?)
         case stop
@@ -32,16 +32,16 @@ final class ServerLoop: @unchecked Sendable {
     private let thread = Atomic<UInt>(0)
     /// Cleared when the listening socket is closed.
     let isAccepting = Atomic(true)
-    /// Set when nobody will read mail any more.
+    /// Set when mail is not read any more.
     let isOver = Atomic(false)
 
-    /// Shown to new connections; another thread may replace it.
+    /// Used for new connections; another thread may replace it.
     let certificate: Mutex<ServerCertificate?>
-    /// What watches streams over TLS between two pieces; `nil` without TLS.
+    /// Watches streams over TLS between two pieces; `nil` without TLS.
     let bridgeEpoll: Epoll?
-    /// What every answer says about https; `nil`: nothing.
+    /// The header `Strict-Transport-Security` of every response; `nil` for none.
     let strictTransport: String?
-    /// By both descriptors of each that is watched.
+    /// By both descriptors of each bridge that is watched.
     var bridges: [Int32: TLSStreamBridge] = [:]
 
     private var daemon: OpaquePointer?
@@ -49,32 +49,32 @@ final class ServerLoop: @unchecked Sendable {
     let fields: UnsafeMutableBufferPointer<herald_mhd_field>
 
     var connections: [ClientConnection] = []
-    /// Of this round.
+    /// The time of this round.
     var now: Int64
-    /// Of this loop.
+    /// The limit of this loop.
     let maxConnections: Int
-    /// Room is not made before this.
+    /// The earliest time of the next search for places.
     var nextRoom: Int64 = 0
-    /// No deadline is before this.
+    /// No deadline is before this time.
     var nextExpiry = Int64.max
     /// Counts the runs of the library.
     var round: UInt64 = 0
-    /// Connections whose first request was answered in this round.
+    /// Connections whose first request got its response in this round.
     var answeredFirst: [ClientConnection] = []
-    /// Clients that have had their last answer.
+    /// Clients that were sent their last response.
     var leaving: LeavingClients
     var isStopping = false
-    /// A connection has ended in the last run: at its limit the library notices only in another run that there is
-    /// room, and so does not hear of the clients that wait to be accepted. Or one was resumed in it.
+    /// A connection ended in the last run: at its limit the library notices the free place only in another run, and
+    /// does not accept clients until then. Or a connection was resumed in it.
     var mustRunAgain = false
     /// Connections in the phase `waiting`.
     var asked = 0
-    /// The library has called in the last run for anything else than an answer.
+    /// The library called in the last run for something else than polling.
     var hasAdvanced = false
-    /// When a stop no longer waits for answers to be written, on the machine's clock.
+    /// When a stop no longer waits for responses to be written, on the machine's clock.
     private var stopLimit: Int64 = 0
 
-    /// Takes the socket over.
+    /// Takes ownership of the socket.
     init(
         _ configuration: HTTPServerConfiguration, _ socket: ListeningSocket, handler: any RequestHandler,
         addresses: AddressLimit, streams: StreamLoop, clock: Clock
@@ -105,8 +105,8 @@ final class ServerLoop: @unchecked Sendable {
         mailbox = Mailbox(wakeup: wakeup)
         callbacks.initialize(to: .calling(self, configuration, socket))
         daemon = herald_mhd_start(callbacks)
-        // Whether the library has closed the socket then depends on where it failed. Closing it twice could hit somebody
-        // else's descriptor, so it is left to the end of the process, which is near.
+        // Whether the library has closed the socket then depends on where it failed. Closing it twice could close
+        // another descriptor, so it is left open until the process ends, which is soon.
         if daemon == nil { throw .daemonFailed }
     }
 
@@ -139,7 +139,7 @@ final class ServerLoop: @unchecked Sendable {
                 descriptors[1].revents = 0
                 wakeup.clear()
             }
-            // Before the run: a resumption wakes nobody, and nothing else would make the library look at it.
+            // Before the run: resuming a connection wakes nothing, so the library would not handle it otherwise.
             for mail in mailbox.takeAll() { read(mail) }
             if !bridges.isEmpty { lookAtBridges() }
             if !leaving.isEmpty { leaving.look() }
@@ -166,11 +166,11 @@ final class ServerLoop: @unchecked Sendable {
     /// Any thread.
     func post(_ mail: Mail) {
         mailbox.post(mail)
-        // Mail that is never read would keep connections, which keep nothing that matters, but for ever.
+        // Unread mail would keep connections in memory for ever.
         if isOver.load(ordering: .sequentiallyConsistent) { _ = mailbox.takeAll() }
     }
 
-    /// Any thread: looks at the clock again.
+    /// Any thread: reads the clock again.
     func wake() { wakeup.signal() }
 
     /// Milliseconds since 1970.
@@ -187,7 +187,7 @@ final class ServerLoop: @unchecked Sendable {
         case .stream(let connection, let request, let start):
             guard connection.request == request, connection.isWaiting else { break }
             if connection.phase == .suspended { return detach(connection, start) }
-            // Only a suspended connection lets its socket go: in the run that comes it will be.
+            // Only a suspended connection releases its socket; it will be suspended in the next run.
             connection.pollsLeft = 1
             post(mail)
         case .stopAccepting(let done):
@@ -205,7 +205,7 @@ final class ServerLoop: @unchecked Sendable {
         }
     }
 
-    /// What a stop gives to the answers that are still to be written.
+    /// The time that a stop gives to unwritten responses.
     private static let flushNanoseconds: Int64 = 1_000_000_000
 
     private var hasFlushed: Bool {

@@ -2,10 +2,11 @@ import Glibc
 internal import HeraldRuntime
 internal import Synchronization
 
-/// The one thread that writes answers that go on, and owns their sockets. It sleeps in epoll; a stream that nothing is
-/// written to costs its descriptor, an entry here, and a heartbeat now and then.
+/// The one thread that writes streams, and owns their sockets. It sleeps in epoll; an idle stream costs its descriptor,
+/// an entry here, and periodic heartbeats.
 ///
-/// `@unchecked Sendable`: other threads touch the constants, the mailbox and the atomics; the rest is that thread's own.
+/// `@unchecked Sendable`: other threads use the constants, the mailbox and the atomics; everything else is used only by
+/// this thread.
 public final class StreamLoop: @unchecked Sendable {
     private enum Mail: Sendable {
         case open(StreamStart, Int32, PeerAddress, writesHead: Bool)
@@ -13,7 +14,7 @@ public final class StreamLoop: @unchecked Sendable {
         case stop
     }
 
-    /// An unconnected socket: what the library gets in exchange for a client's.
+    /// An unconnected socket: replaces a client's socket in the library.
     let placeholder: Int32
     private let maxStreams: Int
     private let addresses: AddressLimit
@@ -31,7 +32,7 @@ public final class StreamLoop: @unchecked Sendable {
     private var streams: [ResponseStream] = []
     private var byDescriptor: [Int32: ResponseStream] = [:]
     private var closing: [ResponseStream] = []
-    /// Of this round.
+    /// The time of this round.
     private(set) var now: Int64
     private var nextLook: Int64 = 0
     private var isStopping = false
@@ -57,7 +58,7 @@ public final class StreamLoop: @unchecked Sendable {
 
     // MARK: Any thread
 
-    /// How many streams there are, those that are about to begin included.
+    /// The number of streams, including those about to start.
     var count: Int { places.load(ordering: .relaxed) }
 
     /// Streams that were ended because their client did not read, since the start.
@@ -71,18 +72,18 @@ public final class StreamLoop: @unchecked Sendable {
 
     func givePlaceBack() { places.subtract(1, ordering: .relaxed) }
 
-    /// Takes the descriptor over.
-    /// - Parameter writesHead: whether the answer's head is to be written too.
+    /// Takes ownership of the descriptor.
+    /// - Parameter writesHead: whether to write the response's header section, too.
     func open(_ start: StreamStart, _ descriptor: Int32, _ peer: PeerAddress, writesHead: Bool = true) {
         post(.open(start, descriptor, peer, writesHead: writesHead))
     }
 
-    /// Runs `body` on this thread, after what was handed in before; never once the server has stopped.
+    /// Runs `body` on this thread, after earlier calls; never after the server has stopped.
     public func perform(_ body: @escaping @Sendable () -> Void) { post(.perform(body)) }
 
     func stop() { post(.stop) }
 
-    /// Looks at the clock again.
+    /// Reads the clock again.
     func wake() { wakeup.signal() }
 
     private func post(_ mail: Mail) {
@@ -90,7 +91,7 @@ public final class StreamLoop: @unchecked Sendable {
         if isOver.load(ordering: .sequentiallyConsistent) { discard() }
     }
 
-    /// Nobody reads mail any more, and nobody else would close these.
+    /// Mail is not read any more, so these sockets must be closed here.
     private func discard() {
         for case .open(_, let descriptor, let peer, _) in mailbox.takeAll() {
             close(descriptor)
@@ -98,12 +99,12 @@ public final class StreamLoop: @unchecked Sendable {
         }
     }
 
-    /// What the system holds of a stream that its client doesn't read, of all of them together first of all: a few may have
-    /// much, so that a burst doesn't make them fall behind. The system takes twice as much, for its own needs included.
+    /// The system's send buffer of a stream. The total over all streams matters: a few may need much, so that a burst
+    /// does not make them fall behind. The system uses twice as much, including its own overhead.
     private static let unreadBytes = 16 << 20
     private static let unreadBytesOfOne = (16 << 10)...(128 << 10)
 
-    /// Bounds what the system holds of a socket's stream, which has its place already.
+    /// Bounds the send buffer of a stream's socket.
     func boundUnread(_ descriptor: Int32) {
         let share = Self.unreadBytes / max(count, 1)
         var bytes = Int32(min(max(share, Self.unreadBytesOfOne.lowerBound), Self.unreadBytesOfOne.upperBound))
@@ -158,8 +159,8 @@ public final class StreamLoop: @unchecked Sendable {
         stream.delegate.opened(stream)
     }
 
-    /// Small pieces go out at once; what a client doesn't read is bounded; a client whose machine has vanished is noticed
-    /// by its not acknowledging a heartbeat.
+    /// Small pieces are sent at once; unread data is bounded; a client whose machine has disappeared is noticed because
+    /// it does not acknowledge a heartbeat.
     private func prepare(_ descriptor: Int32) {
         func set(_ level: Int32, _ option: Int32, _ value: Int32) {
             var value = value
@@ -171,14 +172,14 @@ public final class StreamLoop: @unchecked Sendable {
     }
 
     private func look(at stream: ResponseStream, _ interest: Epoll.Interest) {
-        // A client has nothing more to say: whoever closes its half has gone.
+        // A client sends nothing more: one that closes its half has disconnected.
         if !interest.isDisjoint(with: [.error, .hangUp]) { return stream.end() }
         guard interest.contains(.write), stream.flush() else { return }
         try? epoll.modify(stream.descriptor, .hangUp)
         stream.delegate.drained(stream)
     }
 
-    /// Tells when there is room again.
+    /// Watches for space in the send buffer.
     func watch(_ stream: ResponseStream) {
         do throws(SystemError) {
             try epoll.modify(stream.descriptor, [.hangUp, .write])
@@ -187,7 +188,7 @@ public final class StreamLoop: @unchecked Sendable {
         }
     }
 
-    /// Heartbeats, and the end of those who don't read. Once a second: 10,000 streams are half a millisecond.
+    /// Sends heartbeats, and ends streams that are not read. Once a second: 10,000 streams take half a millisecond.
     private func lookAtAll() {
         nextLook = now + 1_000_000_000
         for stream in streams {
@@ -205,7 +206,7 @@ public final class StreamLoop: @unchecked Sendable {
 
     func willClose(_ stream: ResponseStream) { closing.append(stream) }
 
-    /// At the end of a round, so that nobody is called from within a call of his own.
+    /// At the end of a round, so that no delegate is called from within its own call.
     private func closeThoseThatAreOver() {
         while let stream = closing.popLast() {
             byDescriptor[stream.descriptor] = nil

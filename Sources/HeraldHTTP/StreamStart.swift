@@ -1,17 +1,17 @@
 internal import HeraldRuntime
 internal import Synchronization
 
-/// How the server looks after a stream by itself.
+/// What the server does for a stream by itself.
 public struct StreamRules: Sendable {
-    /// Sent when nothing else was for `heartbeatSeconds`, so that nobody on the way takes the connection for a dead one.
+    /// Sent when nothing else was sent for `heartbeatSeconds`, so that proxies do not close the connection.
     public var heartbeat: [UInt8] = []
     public var heartbeatSeconds = 15
-    /// How long the client may take to read what was written at once; then it is cut off.
+    /// How long the client may take to read written data; then it is disconnected.
     public var stallSeconds = 30
     public init() {}
 }
 
-/// A stream that is about to begin. It holds a place among the streams, and gives it back if it never begins.
+/// A stream that is about to start. It holds a place among the streams, and returns it if it never starts.
 final class StreamStart: Sendable {
     let headers: [Response.Field]
     let rules: StreamRules
@@ -19,7 +19,7 @@ final class StreamStart: Sendable {
     private let loop: StreamLoop
     private let isOpened = Atomic(false)
 
-    /// `nil`: there are too many.
+    /// `nil` if there are too many.
     init?(
         _ loop: StreamLoop, _ headers: [Response.Field], _ rules: StreamRules, _ delegate: any ResponseStreamDelegate
     ) {
@@ -34,9 +34,9 @@ final class StreamStart: Sendable {
         if !isOpened.load(ordering: .relaxed) { loop.givePlaceBack() }
     }
 
-    /// From here on the place is the stream's.
+    /// From here on the place belongs to the stream.
     func open() { isOpened.store(true, ordering: .relaxed) }
 
-    /// The head as it goes over the network.
+    /// The bytes of the header section.
     func headBytes(wall: Int64) -> [UInt8] { Response.streamHead(headers, wall: wall) }
 }

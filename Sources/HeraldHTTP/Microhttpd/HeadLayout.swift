@@ -1,14 +1,14 @@
 internal import CHeraldMicrohttpd
 
-/// Whether every line of a head ended with CR LF. libmicrohttpd 0.9.75 also takes a bare LF for an end, joins folded
-/// lines, cuts a value at a NUL and drops a field without a name, before anyone else sees the head. But it parses in
-/// place: in an honest head each part begins right behind the end of the one before, and the head is as long as all of
-/// them. So where the parts lie tells what their text doesn't.
+/// Checks that every line of a header section ended with CR LF. libmicrohttpd 0.9.75 also accepts a bare LF, joins
+/// folded lines, cuts a value at a NUL and drops a field without a name, before it shows the header section. But it
+/// parses in place: in a correct header section each part follows directly after the previous one, and the size is the
+/// sum of all parts. So the addresses of the parts reveal such changes.
 ///
 /// Addresses are compared here, never read.
 struct HeadLayout {
     private let head: UnsafePointer<UInt8>?
-    /// Behind the last line's CR LF.
+    /// After the last line's CR LF.
     private var end: UInt
     private(set) var isSound: Bool
 
@@ -28,9 +28,9 @@ struct HeadLayout {
         end = UInt(bitPattern: field.value) &+ UInt(field.value_length) &+ 2
     }
 
-    /// - Parameter size: of the head, up to the end of its empty line.
+    /// - Parameter size: of the header section, up to the end of its empty line.
     func isWhole(_ size: Int) -> Bool { isSound && end &+ 2 == UInt(bitPattern: head) &+ UInt(bitPattern: size) }
 
-    /// Of the chunks behind a head of this size, which was seen to be whole.
+    /// The layout of the chunks after a checked header section of this size.
     func bodyLayout(headSize size: Int) -> ChunkLayout? { head.map { ChunkLayout(behind: $0 + size) } }
 }

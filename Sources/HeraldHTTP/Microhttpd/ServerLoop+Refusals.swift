@@ -3,18 +3,18 @@ internal import CHeraldMicrohttpd
 internal import CHeraldMicrohttpdErrors
 import Glibc
 
-// The last answer of a connection, given before its request was read to the end. libmicrohttpd would answer some of these
-// requests by itself, with a page of its own, and it would close the socket while the client still sends, which destroys
-// answers. So the client is taken from it, and answered and seen off here.
+// Refusals before the end of the request, which are the last response of a connection. libmicrohttpd would send some of
+// these responses by itself, with a page of its own, and close the socket while the client still sends, which can
+// destroy responses. So the socket is taken from it, and the response is sent here.
 extension ServerLoop {
-    /// The library is about to answer by itself.
+    /// The library is about to send a response of its own.
     func refuse(_ connection: ClientConnection, libraryStatus status: UInt32) {
         if connection.phase == .left { return }
         leave(connection, failure(connection.failure(ofLibraryStatus: Int(status))))
     }
 
-    /// The library has closed a connection without a word: because the client has, or because it saw no method or no
-    /// target in the first line. Which of them it was, the socket knows.
+    /// The library has closed a connection silently: because the client has closed it, or because it found no method or
+    /// no target in the first line. The socket shows which.
     func refuseFirstLine(of connection: ClientConnection) {
         guard connection.phase == .idle, connection.finishedIn != round, connection.deadline != .max,
             connection.certificate == nil, !isStopping
@@ -35,9 +35,9 @@ extension ServerLoop {
         nextExpiry = min(nextExpiry, now + LeavingClients.nanoseconds)
     }
 
-    /// Answers at once, takes the client's socket away, and lets the library close what it has left. From within a call of
-    /// the library about this connection.
-    /// - Returns: true, which is what the library is to be told.
+    /// Sends a response at once, takes the client's socket, and lets the library close the connection. Must be called
+    /// from a callback of the library about this connection.
+    /// - Returns: `true`, which is the callback's result.
     @discardableResult
     func leave(_ connection: ClientConnection, _ response: Response, isToHead: Bool = false) -> Bool {
         counters.countAnswer(response.status)
@@ -60,7 +60,7 @@ extension ServerLoop {
         return true
     }
 
-    /// Whether the client has closed its side, and nothing that it sent before is unread.
+    /// Whether the client has closed its side, and everything it sent was read.
     func hasEnded(_ descriptor: Int32) -> Bool {
         var byte: UInt8 = 0
         let count = recv(descriptor, &byte, 1, Int32(MSG_PEEK) | Int32(MSG_DONTWAIT))
@@ -69,7 +69,7 @@ extension ServerLoop {
 }
 
 extension ClientConnection {
-    /// What the library means by a status, which depends on how far the request has come.
+    /// The failure for a status of the library, which depends on the phase of the request.
     fileprivate func failure(ofLibraryStatus status: Int) -> RequestFailure {
         switch status {
         case 413: .bodyTooLarge

@@ -22,7 +22,8 @@ extension ServerLoop {
         setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
         add(start.headers, to: response)
         herald_mhd_add_field(response, "Connection", "close")
-        // One that isn't taken closes the connection, and with it the bridge: the stream ends as if its client had left.
+        // If the response is refused, the connection closes, and with it the bridge: the stream ends as if its client
+        // had disconnected.
         _ = herald_mhd_queue(connection.handle, 200, response)
         MHD_resume_connection(connection.handle)
         connection.isDetached = true
@@ -30,7 +31,7 @@ extension ServerLoop {
         streams.open(start, far, connection.peer, writesHead: false)
     }
 
-    /// Until something comes through or the client leaves.
+    /// Until data arrives or the client disconnects.
     func watch(_ bridge: TLSStreamBridge, of connection: ClientConnection) -> Bool {
         let client = herald_mhd_descriptor(connection.handle)
         guard let epoll = bridgeEpoll, client >= 0 else { return false }
@@ -58,7 +59,7 @@ extension ServerLoop {
         bridgeEpoll?.wait(milliseconds: 0) { ready.append(($0, $1)) }
         for (descriptor, _) in ready {
             guard let bridge = bridges[descriptor] else { continue }
-            // The client's socket is only watched for its end.
+            // The client's socket is watched only for its end.
             bridge.resume(isOver: descriptor != bridge.near)
         }
     }

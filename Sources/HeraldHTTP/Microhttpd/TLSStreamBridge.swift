@@ -2,17 +2,17 @@ internal import CHeraldMicrohttpd
 import Glibc
 internal import HeraldRuntime
 
-/// The way of a stream's bytes over TLS. The session belongs to libmicrohttpd, which writes the answer; what the streams'
-/// thread writes comes through a pair of sockets. Between two pieces the connection is suspended, and the loop watches
-/// both ends: the near socket for bytes, the client's for its leaving, which the library doesn't notice then.
+/// Transfers the bytes of a stream over TLS. The session belongs to libmicrohttpd, which writes the response; the
+/// streams' thread writes to a pair of sockets. Between two pieces the connection is suspended, and the loop watches
+/// both the near socket and the client's socket, whose end the library does not notice then.
 ///
 /// The loop's thread only.
 final class TLSStreamBridge {
     private let connection: ClientConnection
-    /// Our end. The far one is the streams' thread's.
+    /// The loop's end. The far one belongs to the streams' thread.
     let near: Int32
     private var isSuspended = false
-    /// The client has gone, or the server stops.
+    /// The client has disconnected, or the server stops.
     private var isOver = false
 
     private init(_ connection: ClientConnection, near: Int32) {
@@ -30,7 +30,7 @@ final class TLSStreamBridge {
         return (TLSStreamBridge(connection, near: pair[0]), pair[1])
     }
 
-    /// The response whose body is what comes through; it keeps the bridge.
+    /// The response whose body is read from the bridge; it keeps the bridge alive.
     func makeResponse() -> OpaquePointer? {
         let owner = Unmanaged.passRetained(self).toOpaque()
         guard let response = herald_mhd_stream(owner, readBridge, releaseBridge) else {
@@ -40,7 +40,7 @@ final class TLSStreamBridge {
         return response
     }
 
-    /// Something came, the client left, or the server stops: lets the library go on.
+    /// Data arrived, the client disconnected, or the server stops: lets the library continue.
     func resume(isOver: Bool) {
         if isOver { self.isOver = true }
         guard isSuspended else { return }
@@ -49,12 +49,12 @@ final class TLSStreamBridge {
         MHD_resume_connection(connection.handle)
     }
 
-    /// Called by the library, which has written what it got before.
+    /// Called by the library when it has written the previous data.
     fileprivate func read(_ buffer: UnsafeMutablePointer<CChar>, _ room: Int) -> Int {
         guard !isOver, connection.phase != .closed else { return HERALD_MHD_STREAM_FAILED }
         let count = recv(near, buffer, room, Int32(MSG_DONTWAIT))
         if count > 0 {
-            // To be read by the client.
+            // The client's deadline for reading.
             connection.loop.setDeadline(connection, seconds: connection.loop.configuration.idleTimeoutSeconds)
             return count
         }
@@ -71,8 +71,8 @@ final class TLSStreamBridge {
 }
 
 extension TLSStreamBridge {
-    /// The library corks the socket of an answer without known end, so that the system would hold a piece back for
-    /// 200 ms. It does so once, and this is what it is undone by.
+    /// The library corks the socket of a response without a known length, so that the system would delay a piece by 200
+    /// ms. It does so once; this undoes it.
     private func push() {
         let descriptor = herald_mhd_descriptor(connection.handle)
         var (off, on): (Int32, Int32) = (0, 1)
