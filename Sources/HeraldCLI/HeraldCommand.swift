@@ -8,7 +8,7 @@ struct HeraldCommand {
     static let version = heraldVersion
 
     static func main() {
-        // Before anything secret is read: keys come by files and by the environment.
+        // Before any secret is read: keys come from files and from the environment.
         ProcessMemory.hide()
         let arguments = Array(CommandLine.arguments.dropFirst())
         do throws(CommandError) {
@@ -83,7 +83,7 @@ struct HeraldCommand {
 }
 
 enum Environment {
-    /// All variables that begin with `HERALD_`, whether they mean something or not.
+    /// All variables that begin with `HERALD_`, known or not.
     static var current: [String: String] {
         var result: [String: String] = [:]
         var entry = environ

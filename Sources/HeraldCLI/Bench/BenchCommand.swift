@@ -39,7 +39,7 @@ extension Command {
 }
 
 private enum BenchCommand {
-    /// How long to wait for what has not arrived at the end, in nanoseconds, and when somebody wants it to end.
+    /// How long to wait for missing events at the end, in nanoseconds, unless the user interrupts.
     private static let patience: Int64 = 30_000_000_000
     private static let impatience: Int64 = 2_000_000_000
 
@@ -52,7 +52,7 @@ private enum BenchCommand {
             connections: try call.number("connections", 1...512) ?? 16, rate: rate.map(Double.init),
             seconds: try call.number("seconds", 1...3600) ?? 10,
             event: BenchEvent(type: type, subject: subject, size: size))
-        // Before any thread.
+        // Must be created before any thread.
         let signals = Signals()
         let client = try APIClient(call)
         try check(client, plan, call)
@@ -75,7 +75,7 @@ private enum BenchCommand {
         if !report.isComplete { throw CommandError(description: "", exitCode: ExitCode.refused) }
     }
 
-    /// Whether there is a server that takes such events.
+    /// Checks that the server exists and accepts such events.
     private static func check(_ client: APIClient, _ plan: BenchLoad.Plan, _ call: Invocation) throws(CommandError) {
         if call.has("deliver"), !client.request("GET", []).isToThisMachine {
             throw CommandError(
@@ -85,7 +85,7 @@ private enum BenchCommand {
         _ = try client.send("POST", ["v1", "events"], query: [("dry_run", "true")], body: plan.event.body)
     }
 
-    /// Shows how far it is, until all is answered.
+    /// Shows the progress until every request has its response.
     private static func watch(_ plan: BenchLoad.Plan, _ load: BenchLoad) {
         let isShown = isatty(2) == 1
         while load.isRunning {
@@ -106,7 +106,7 @@ private enum BenchCommand {
         }
     }
 
-    /// What a signal does: the first ends the measuring, a second one everything.
+    /// Handles signals: the first one ends the measurement, the second one the process.
     private final class Stop: Sendable {
         private let stopped = Atomic(false)
         var isStopped: Bool { stopped.load(ordering: .relaxed) }

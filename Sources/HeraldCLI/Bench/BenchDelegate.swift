@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldRuntime
 import Synchronization
 
-/// A webhook of our own, in this process, that is told of the events that are posted.
+/// A webhook in this process that receives the posted events.
 final class BenchDelegate: Sendable {
     private struct Arrivals {
         var latency = BenchHistogram()
@@ -15,16 +15,16 @@ final class BenchDelegate: Sendable {
     private let receiver: Receiver
     private let arrivals: SharedArrivals
 
-    /// What the receiver's thread writes.
+    /// Written by the receiver's thread.
     private final class SharedArrivals: Sendable {
         let value = Mutex(Arrivals())
         let count = Atomic(0)
     }
 
-    /// How long it stays registered when this process is gone, in seconds after the end of the run.
+    /// The lease of the webhook if this process disappears, in seconds after the end of the run.
     private static let leaseSeconds = 120
 
-    /// Listens on this machine, and registers.
+    /// Listens on this machine, and registers the webhook.
     init(_ client: APIClient, type: String, subject: String, seconds: Int) throws(CommandError) {
         var configuration = Receiver.Configuration()
         configuration.maxRecordedRequests = 0
@@ -63,7 +63,7 @@ final class BenchDelegate: Sendable {
 
     var count: Int { arrivals.count.load(ordering: .relaxed) }
 
-    /// How long each event took from when it was due to its arrival, and when the last came.
+    /// The time of each event from its due time to its arrival, and the last arrival.
     var result: (latency: BenchHistogram, last: Int64) { arrivals.value.withLock { ($0.latency, $0.last) } }
 
     func unregister(_ client: APIClient) {

@@ -1,8 +1,8 @@
-/// The event that is posted over and over: the same bytes but for the time, which is written into them in place.
+/// The event that is posted repeatedly: the same bytes except for the time, which is overwritten in place.
 struct BenchEvent: Sendable {
-    /// What the API takes.
+    /// The body of the request.
     let body: [UInt8]
-    /// Where the digits of the time lie in it.
+    /// The range of the time's digits.
     let timePlace: Range<Int>
 
     static let minBytes = 160
@@ -11,7 +11,7 @@ struct BenchEvent: Sendable {
     private static let timeDigits = 20
 
     /// - Parameters:
-    ///   - subject: one of its own for each run.
+    ///   - subject: unique for each run.
     ///   - size: bytes of the body; at least `minBytes`.
     init(type: String, subject: String, size: Int) {
         let blank = String(repeating: " ", count: Self.timeDigits - 1) + "0"
@@ -23,7 +23,7 @@ struct BenchEvent: Sendable {
         timePlace = start..<(start + Self.timeDigits)
     }
 
-    /// Writes a time in nanoseconds. JSON allows the spaces before a number that make it as wide as any.
+    /// Writes a time in nanoseconds, padded with spaces, which JSON allows before a number.
     static func write(_ time: Int64, into body: inout [UInt8]?, at place: Range<Int>) {
         var left = time
         for index in place.reversed() {
@@ -32,14 +32,14 @@ struct BenchEvent: Sendable {
         }
     }
 
-    /// The time in what arrived; `nil` when there is none.
+    /// The time in a received event; `nil` if there is none.
     static func time(in body: [UInt8]) -> Int64? {
         guard let start = place(in: body) else { return nil }
         let digits = body[start...].drop { $0 == 32 }.prefix { (48..<58).contains($0) }
         return Int64(String(decoding: digits, as: UTF8.self))
     }
 
-    /// Where what stands behind the field's name begins.
+    /// The index after the field's name.
     private static func place(in body: [UInt8]) -> Int? {
         body.firstRange(of: timeField)?.upperBound
     }

@@ -1,14 +1,14 @@
-/// Counts times by their length, to 1.6 % at worst: 64 buckets for each power of two. One thread.
+/// Counts durations with an error of at most 1.6 %: 64 buckets for each power of two. One thread.
 struct BenchHistogram: Sendable {
     private(set) var count = 0
     /// Microseconds.
     private(set) var max: Int64 = 0
     private var buckets = [Int](repeating: 0, count: 64 * 32)
 
-    /// - Parameter microseconds: longer than 19 hours counts as that.
+    /// - Parameter microseconds: clamped to 19 hours.
     mutating func add(_ microseconds: Int64) {
         let value = min(Swift.max(0, microseconds), 1 << 36)
-        // Up to 127 each value has a bucket of its own; from there on the upper 7 bits choose it.
+        // Up to 127, each value has a bucket of its own; larger values are grouped by their upper 7 bits.
         let shift = Swift.max(0, 63 - (value | 1).leadingZeroBitCount - 6)
         buckets[shift * 64 + Int(value >> Int64(shift))] += 1
         count += 1
@@ -21,7 +21,7 @@ struct BenchHistogram: Sendable {
         max = Swift.max(max, other.max)
     }
 
-    /// The time that this part of all did not exceed, in microseconds; 0 when there is none.
+    /// The time that this fraction did not exceed, in microseconds; 0 if there are none.
     /// - Parameter part: 0 to 1.
     func percentile(_ part: Double) -> Int64 {
         let rank = Swift.max(1, Int((part * Double(count)).rounded(.up)))

@@ -5,12 +5,12 @@ import Synchronization
 
 /// Posts events over several connections, each on a thread of its own, until the time is up.
 ///
-/// With a rate, each event has a time at which it is due, and is measured from there: what waits because the server is
-/// slow counts, and a slow server is not asked less.
+/// With a rate, each event has a due time and is measured from it. So delays of a slow server count, and its load is
+/// not reduced.
 final class BenchLoad: Sendable {
     struct Plan: Sendable {
         let connections: Int
-        /// Events a second; `nil`: each connection posts its next one when the last was answered.
+        /// Events per second; `nil` if each connection posts after the previous response.
         let rate: Double?
         let seconds: Int
         let event: BenchEvent
@@ -18,7 +18,7 @@ final class BenchLoad: Sendable {
 
     struct Result: Sendable {
         var accepted = BenchHistogram()
-        /// How often an event was not accepted, by status or by what happened.
+        /// The number of refused events, by status or error.
         var errors: [String: Int] = [:]
         /// Due, but not sent before the end.
         var unsent = 0
@@ -34,15 +34,15 @@ final class BenchLoad: Sendable {
     private let due = Atomic(0)
     private let acceptedCount = Atomic(0)
     private let running: Atomic<Int>
-    /// When it was told to stop, or `endsAt`.
+    /// When it was stopped, or `endsAt`.
     private let stoppedAt: Atomic<Int64>
     private let result = Mutex(Result())
 
     private static let requestSeconds = 30
-    /// So long a connection rests that was not taken, in nanoseconds.
+    /// The pause of a connection after a refusal, in nanoseconds.
     private static let rest: Int64 = 100_000_000
 
-    /// Begins at once.
+    /// Starts at once.
     init(_ plan: Plan, _ call: Invocation) throws(CommandError) {
         self.plan = plan
         self.call = call
@@ -62,16 +62,16 @@ final class BenchLoad: Sendable {
     var accepted: Int { acceptedCount.load(ordering: .relaxed) }
     var isRunning: Bool { running.load(ordering: .acquiring) > 0 }
 
-    /// Ends it early, once what is on its way was answered. Any thread.
+    /// Ends the run early, after the open requests. Any thread.
     func stop() {
         let now = Clock.system.monotonic()
         if now < endsAt { stoppedAt.store(now, ordering: .relaxed) }
     }
 
-    /// Waits a moment, or until all is answered. One thread.
+    /// Waits for the given time, or until all responses have arrived. One thread.
     func wait(milliseconds: Int32) { wakeup.wait(milliseconds: milliseconds) }
 
-    /// What came of it, when nothing runs any more.
+    /// The result, after all threads have ended.
     func finish() -> Result {
         var result = result.withLock { $0 }
         let seconds = Double(stoppedAt.load(ordering: .relaxed) - startedAt) / 1e9
@@ -101,7 +101,7 @@ final class BenchLoad: Sendable {
         if running.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { wakeup.signal() }
     }
 
-    /// When the next event counts as sent; waits for it. `nil`: it is over.
+    /// Waits for the due time of the next event and returns it; `nil` at the end.
     private func nextStart() -> Int64? {
         guard let rate = plan.rate else {
             let now = Clock.system.monotonic()
@@ -113,7 +113,7 @@ final class BenchLoad: Sendable {
         return Clock.system.monotonic() < stoppedAt.load(ordering: .relaxed) ? start : nil
     }
 
-    /// - Returns: for how many nanoseconds the connection has to rest.
+    /// - Returns: how long the connection has to pause, in nanoseconds.
     private func post(
         _ client: APIClient, _ request: inout HTTPRequest, _ start: Int64, _ result: inout Result
     ) -> Int64? {
@@ -128,13 +128,13 @@ final class BenchLoad: Sendable {
             acceptedCount.add(1, ordering: .relaxed)
             return nil
         } catch {
-            // Without what is another number each time.
+            // Without a number that differs each time, so that equal errors are counted together.
             result.count(error.description.replacing(/\ after \d+ ms/, with: ""))
             return Self.rest
         }
     }
 
-    /// In slices, to hear when it is over.
+    /// In slices, to notice the end.
     private func sleep(until end: Int64) {
         while true {
             let now = Clock.system.monotonic()
@@ -147,7 +147,7 @@ final class BenchLoad: Sendable {
 }
 
 extension BenchLoad.Result {
-    /// Other words for what happened are counted as one.
+    /// Further kinds of errors are counted together.
     private static let maxErrorKinds = 8
 
     fileprivate mutating func count(_ what: String, _ times: Int = 1) {

@@ -1,14 +1,14 @@
 import Glibc
 import HeraldJSON
 
-/// What a run showed: a table for people, JSON for scripts.
+/// The result of a run: a table for people, JSON for scripts.
 struct BenchReport {
     let plan: BenchLoad.Plan
     let load: BenchLoad.Result
-    /// From the first event that was due to the last arrival, in seconds; `nil`: nobody listened.
+    /// From the first due time to the last arrival, in seconds; `nil` without a webhook.
     let arrived: (latency: BenchHistogram, seconds: Double)?
 
-    /// Whether every event was accepted, and has arrived where somebody listened.
+    /// Whether every event was accepted, and has arrived at the webhook, if there is one.
     var isComplete: Bool {
         load.errors.isEmpty && load.unsent == 0 && load.accepted.count > 0
             && (arrived.map { $0.latency.count >= load.accepted.count } ?? true)
@@ -71,7 +71,7 @@ struct BenchReport {
         seconds > 0 ? Double(latency.count) / seconds : 0
     }
 
-    /// Three digits, or as many as there are before the point.
+    /// Three significant digits, or all digits before the decimal point.
     private static func rounded(_ value: Double) -> String {
         let digits = value < 10 ? 2 : value < 100 ? 1 : 0
         let scale = [1.0, 10, 100][digits]

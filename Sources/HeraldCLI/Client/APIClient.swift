@@ -1,29 +1,29 @@
 import HeraldHTTPClient
 import HeraldJSON
 
-/// Herald's API, asked one request at a time. Used by one thread.
+/// A client of Herald's API, one request at a time. Used by one thread.
 final class APIClient {
-    /// What the server answered, with success.
+    /// A successful response.
     struct Answer {
         let status: Int
         let body: [UInt8]
-        /// `null` when there is no body.
+        /// `null` if there is no body.
         let json: JSONValue
     }
 
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     let server: String
-    /// The command that asks, for words about what went wrong.
+    /// The current command, for error messages.
     private(set) var command: Command?
     var hasKey: Bool { credentials.contains { $0.name == "Authorization" } }
     private let client: HTTPClient
     private let credentials: [(name: String, value: String)]
 
     private static let defaultServer = "http://127.0.0.1:8080"
-    /// As many values as a page of 200 large events can hold.
+    /// Enough for a page of 200 large events.
     private static let limits = JSONLimits(depth: 80, values: 20_000_000, keyBytes: 65_536)
 
-    /// The server that the flags name, or the environment, or the usual one.
+    /// The server of the flags, the environment, or the default.
     convenience init(_ invocation: Invocation) throws(CommandError) {
         let environment = Environment.current
         try self.init(
@@ -34,12 +34,12 @@ final class APIClient {
         command = invocation.command
     }
 
-    /// The server that the flags or the environment name.
+    /// The server of the flags or the environment.
     static func namedServer(_ invocation: Invocation) -> String? {
         invocation["server"] ?? Environment.current["HERALD_SERVER"]
     }
 
-    /// A flag wins, and in the environment the key itself: it needs no file that could be another one's.
+    /// A flag wins. In the environment the key itself wins, because a file may be outdated.
     private static func key(_ file: String?, _ environment: [String: String]) throws(CommandError) -> String? {
         if let file { return try KeyFile.read(file) }
         if let key = environment["HERALD_KEY"] {
@@ -71,8 +71,8 @@ final class APIClient {
         }
     }
 
-    /// Asks, and throws when the answer is not a success.
-    /// - Parameter path: segments, as they are.
+    /// Sends a request, and throws if the response is not a success.
+    /// - Parameter path: unencoded segments.
     func send(
         _ method: String, _ path: [String], query: [(String, String?)] = [], body: [UInt8]? = nil,
         headers: [(name: String, value: String)] = []
@@ -85,7 +85,7 @@ final class APIClient {
             json: try document(isEmpty ? Array("null".utf8) : answer.body).root)
     }
 
-    /// Asks, whatever the answer is.
+    /// Sends a request and returns any response.
     func ask(
         _ method: String, _ path: [String], query: [(String, String?)] = [], body: [UInt8]? = nil,
         headers: [(name: String, value: String)] = []
@@ -97,7 +97,7 @@ final class APIClient {
         }
     }
 
-    /// What `ask` sends: all that goes to the server is made here.
+    /// Builds all requests to the server.
     func request(
         _ method: String, _ path: [String], query: [(String, String?)] = [], body: [UInt8]? = nil,
         accept: String = "application/json", headers: [(name: String, value: String)] = []
@@ -111,11 +111,11 @@ final class APIClient {
 
     func perform(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPAnswer { try client.send(request) }
 
-    /// Listens to a stream of Server-Sent Events.
+    /// Reads a stream of Server-Sent Events.
     /// - Parameters:
-    ///   - goesOn: asked about once a second.
-    ///   - take: gets the bytes as they come.
-    /// - Returns: the answer, when the stream has ended or a closure said so, or when it is a refusal.
+    ///   - goesOn: called about once a second; `false` ends the stream.
+    ///   - take: receives the bytes as they arrive.
+    /// - Returns: the response, when the stream has ended or a closure ended it, or if it is a refusal.
     func stream(
         _ path: [String], query: [(String, String?)], goesOn: () -> Bool, take: (UnsafeRawBufferPointer) -> Bool
     ) throws(HTTPClientError) -> HTTPAnswer {
@@ -125,8 +125,8 @@ final class APIClient {
             take: take)
     }
 
-    /// The elements of a list, newest first, one page after the other.
-    /// - Parameter limit: how many at most; `nil`: all.
+    /// The elements of a list, newest first, page by page.
+    /// - Parameter limit: the maximum number; `nil` for all.
     func pages(
         _ path: [String], query: [(String, String?)], limit: Int?,
         _ each: ([JSONValue]) throws(CommandError) -> Void
@@ -172,7 +172,7 @@ final class APIClient {
             + (pairs.isEmpty ? "" : "?" + pairs.joined(separator: "&"))
     }
 
-    /// Percent-encoded, but for what RFC 3986 calls unreserved.
+    /// Percent-encoded, except the unreserved characters of RFC 3986.
     private static func encoded(_ text: String) -> String {
         text.utf8.map { byte in
             let character = Character(Unicode.Scalar(byte))

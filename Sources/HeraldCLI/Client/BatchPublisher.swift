@@ -2,17 +2,17 @@ import Glibc
 import HeraldHTTPClient
 import HeraldJSON
 
-/// Posts the lines of the standard input in batches: as large as they may be when more waits than can be posted, and at
-/// once what there is when it comes slowly.
+/// Posts the lines of standard input in batches: of the maximum size if input is waiting, and at once if it arrives
+/// slowly.
 struct BatchPublisher {
     private static let maxEvents = 1_000
-    /// How often a busy server is asked again in a row, and how long at most in between.
+    /// How often in a row a busy server is tried again, and the longest pause.
     private static let maxTries = 20
     private static let maxPauseSeconds = 60
 
     private let client: APIClient
     private let isJSON: Bool
-    /// Of one request. Halved when the server takes less.
+    /// The limit of a request. Halved when the server refuses the size.
     private var maxBytes = 262_144
     private var published = 0
     /// Of those published, which were on disk before.
@@ -28,7 +28,7 @@ struct BatchPublisher {
         isJSON = call.has("json")
     }
 
-    /// Until the input ends.
+    /// Runs until the end of the input.
     mutating func run() throws(CommandError) {
         do throws(CommandError) {
             while let line = try reader.next() {
@@ -54,10 +54,10 @@ struct BatchPublisher {
     private static func count(_ events: Int) -> String { events == 1 ? "1 event is" : "\(events) events are" }
 
     private mutating func add(_ line: [UInt8]) throws(CommandError) {
-        // Empty lines are no events, such as the one at the end.
+        // Empty lines, such as the last one, are not events.
         guard line.contains(where: { $0 != 32 && $0 != 9 && $0 != 13 }) else { return }
         if let problem = Self.problem(with: line) {
-            // What stands before it is well.
+            // The lines before it are valid.
             try flush()
             throw CommandError(description: "Line \(reader.number) is not \(problem).", exitCode: ExitCode.data)
         }
@@ -104,7 +104,7 @@ struct BatchPublisher {
         }
     }
 
-    /// Asks again while the server is busy: it has done nothing then.
+    /// Repeats the request while the server is busy: it has changed nothing then.
     private mutating func ask(_ body: [UInt8]) throws(CommandError) -> HTTPAnswer {
         var tries = 1
         while true {
@@ -116,7 +116,7 @@ struct BatchPublisher {
         }
     }
 
-    /// With lines of the input in place of places in the request.
+    /// Replaces pointers into the request with line numbers.
     private func refusal(_ answer: HTTPAnswer, _ lines: [Int]) -> CommandError {
         var problem = Problem(answer, to: client)
         problem.errors = problem.errors.map { place, detail in
@@ -129,7 +129,7 @@ struct BatchPublisher {
     }
 }
 
-/// A line on the terminal that says how far it is.
+/// Shows the progress in a line on the terminal.
 struct Progress {
     private let isShown = isatty(2) == 1
     private let startedAt = Progress.now()
@@ -142,7 +142,7 @@ struct Progress {
         Output.note("\r\(count) events, \(Int(Double(count) / max(0.001, now - startedAt))) per second\u{1b}[K")
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     func end() {
         if isShown && shownAt > 0 { Output.note("\r\u{1b}[K") }
     }

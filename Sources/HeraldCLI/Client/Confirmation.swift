@@ -1,10 +1,10 @@
 import Glibc
 
-/// Asks before something is done that can't be undone.
+/// Asks for confirmation before an irreversible action.
 enum Confirmation {
     static let flag = Command.Flag(name: "yes", help: "Do not ask for confirmation.")
 
-    /// - Throws: where the answer is no, or where nobody can be asked.
+    /// - Throws: if the answer is no, or if there is no terminal.
     static func ask(
         _ call: Invocation, _ question: () throws(CommandError) -> String
     ) throws(CommandError) {

@@ -165,7 +165,7 @@ private enum DelegateCommands {
         }
     }
 
-    /// Says how many there are, since a command may be meant for another server.
+    /// Shows their number, because the command may have been meant for another server.
     private static func confirmRemovalOfAll(_ call: Invocation, _ client: APIClient) throws(CommandError) {
         try Confirmation.ask(call) { () throws(CommandError) in
             var count = 0
@@ -230,7 +230,7 @@ private enum DelegateCommands {
         try Listing(call).print(answer, "Ended \(call.arguments[1]).")
     }
 
-    /// How many events are still to be sent: `~` stands before an estimate.
+    /// The number of events still to be sent; `~` marks an estimate.
     private static func events(_ lag: JSONValue) -> String {
         (lag["estimated"]?.bool == true ? "~" : "") + lag.text("events")
     }
@@ -265,7 +265,7 @@ private enum DelegateCommands {
 
 /// One attempt in a table.
 enum AttemptRow {
-    /// - Parameter about: what the second column is.
+    /// - Parameter about: the second column.
     static func table(_ about: Table.Column) -> Table {
         Table("STARTED", about, "TRY", "OUTCOME", "STATUS", "MS", .text("DETAIL"))
     }

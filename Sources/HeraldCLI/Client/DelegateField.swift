@@ -1,6 +1,6 @@
 import HeraldJSON
 
-/// A setting of a webhook as a flag, and how its text becomes a member of the request's body.
+/// A setting of a webhook as a flag, and its conversion to a member of the request's body.
 struct DelegateField: Sendable {
     enum Use: Sendable { case registration, change }
 
@@ -8,12 +8,12 @@ struct DelegateField: Sendable {
         case text
         case number
         case json
-        /// `true` when the flag is there.
+        /// `true` if the flag is present.
         case yes
-        /// Items with commas; the flag may be given again.
+        /// Comma-separated items; the flag may be repeated.
         case texts
         case numbers
-        /// One pair for each time, with this between key and value.
+        /// One pair per flag, with this separator.
         case pairs(Character)
     }
 
@@ -81,7 +81,7 @@ struct DelegateField: Sendable {
 
     static func of(_ use: Use) -> [DelegateField] { all.filter { $0.use == nil || $0.use == use } }
 
-    /// The body that the flags stand for.
+    /// The request's body for the flags.
     static func body(_ call: Invocation, _ use: Use, url: String? = nil) throws(CommandError) -> [UInt8] {
         var members: [(String, RawJSON)] = []
         for field in of(use) {
@@ -105,7 +105,7 @@ struct DelegateField: Sendable {
         return text.split(whereSeparator: \.isWhitespace).first.map(String.init) ?? ""
     }
 
-    /// `nil` when the flag is not there.
+    /// `nil` without the flag.
     private func json(_ call: Invocation) throws(CommandError) -> RawJSON? {
         guard let text = call[flag.name] else { return nil }
         var json = JSONWriter()
@@ -138,7 +138,7 @@ struct DelegateField: Sendable {
         return RawJSON(json.bytes[...])
     }
 
-    /// As it was written, so that the server judges the number that was meant.
+    /// As written, so that the server validates the number that was meant.
     private func number(_ text: String) throws(CommandError) -> RawJSON {
         guard let document = try? JSONDocument(parsing: text), document.root.kind == .number else {
             throw CommandError(description: "--\(flag.name) is \"\(text)\", but must be a number.")

@@ -65,7 +65,7 @@ private enum EventCommands {
         guard !attempts.isEmpty else { return }
         try Output.line("")
         var timeline = AttemptRow.table("DELEGATE")
-        // Times of one form sort as text.
+        // Times of the same format sort as text.
         try timeline.print(
             attempts.sorted { $0.1.text("started_at") < $1.1.text("started_at") }
                 .map { AttemptRow.cells($0.1, about: $0.0) })
@@ -86,7 +86,7 @@ enum EventRow {
 
     static func cells(_ event: JSONValue) -> [Table.Cell] { cells(event, time: event.text("time")) }
 
-    /// - Parameter time: as it is to be shown.
+    /// - Parameter time: the text to show.
     static func cells(_ event: JSONValue, time: String) -> [Table.Cell] {
         [
             .init(time, .faint), .init(event.text("id")), .init(event.text("type")),

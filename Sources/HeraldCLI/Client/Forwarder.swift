@@ -4,9 +4,9 @@ import HeraldJSON
 import HeraldRuntime
 import HeraldWebhooks
 
-/// Sends events to one URL by the code that makes deliveries: one at a time, in order. Used by one thread.
+/// Sends events to one URL with the code that sends callbacks: one at a time, in order. Used by one thread.
 final class Forwarder {
-    /// What became of an event.
+    /// The result of forwarding an event.
     struct Result {
         let event: Event
         let outcome: CallbackOutcome
@@ -14,21 +14,21 @@ final class Forwarder {
     }
 
     static let maxTries = 11
-    /// Nanoseconds before the second try, and at most between two: some 50 seconds in all.
+    /// The pause before the second attempt and the longest one, in nanoseconds: about 50 seconds in all.
     private static let firstPause: Int64 = 500_000_000
     private static let longestPause: Int64 = 8_000_000_000
-    /// Somebody may be looking at the request in a debugger.
+    /// Long, because a developer may have stopped the receiver in a debugger.
     private static let timeoutSeconds = 60
 
     private let sender: CurlSender
     private let delegate: WebhookDelegate
     private let tally: ForwardingTally
-    /// That it was made for this run, and is to be shown.
+    /// The secret, if it was created for this run and has to be shown.
     private let madeSecret: String?
-    /// It was said that nobody answers.
+    /// It was reported that the receiver does not respond.
     private var isDown = false
 
-    /// - Throws: where a flag can't be used.
+    /// - Throws: if a flag is invalid.
     init(_ call: Invocation, _ tally: ForwardingTally) throws(CommandError) {
         self.tally = tally
         let given: String? = if let text = call["secret"] { text } else { try DelegateField.secret(call) }
@@ -40,7 +40,7 @@ final class Forwarder {
             app: .default, key: 1, id: "listen",
             state: .init(settings: settings, secrets: [DelegateSecret(SigningSecret(bytes: secret))]), start: 0,
             createdAt: 0, updatedAt: 0, version: 1)
-        // Whoever types the URL may reach what they can reach without us, too.
+        // The user may reach the same addresses without Herald.
         let everything = ["0.0.0.0/0", "::/0"].compactMap { try? NetworkRule(parsing: $0) }
         var sending = CurlSender.Configuration(
             version: HeraldCommand.version, addressGuard: AddressGuard(allow: everything))
@@ -74,7 +74,7 @@ final class Forwarder {
         }
     }
 
-    /// Says where the events go, and how they are signed.
+    /// Prints where events are sent, and how they are signed.
     func introduce() {
         Output.note("Forwarding to \(delegate.settings.url).\n")
         if let madeSecret {
@@ -82,8 +82,8 @@ final class Forwarder {
         }
     }
 
-    /// Sends an event until it is answered, or given up.
-    /// - Parameter event: as the API shows it.
+    /// Sends an event until there is a response, or the attempts are exhausted.
+    /// - Parameter event: the event as in the API.
     func forward(_ json: JSONValue) throws(CommandError) -> Result {
         let event = Event(json)
         var pause = Self.firstPause
@@ -130,8 +130,8 @@ final class Forwarder {
 }
 
 extension CallbackOutcome {
-    /// As when nobody listens, or whoever did has gone: the same request may be answered later. One that took the request
-    /// and was silent would most likely get it twice.
+    /// Without a connection, the request can be repeated safely. A receiver that accepted the request and did not
+    /// respond would probably get it twice.
     fileprivate var isUnanswered: Bool {
         guard case .failed(let failure, _) = verdict else { return false }
         return [.connect, .protocolError, .nameResolution].contains(failure)
@@ -139,7 +139,7 @@ extension CallbackOutcome {
 }
 
 extension Event {
-    /// An event as the API shows it.
+    /// An event as in the API.
     fileprivate convenience init(_ json: JSONValue) {
         self.init(
             id: json.text("id"), type: json.text("type"), subject: json["subject"]?.string,

@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldRuntime
 import Synchronization
 
-/// Says how each event was answered: rows for people, JSON for scripts. Used by one thread.
+/// Prints the response to each event: rows for people, JSON for scripts. Used by one thread.
 final class ForwardingPrinter {
     private let isJSON: Bool
     private let interruption: Interruption
@@ -46,7 +46,7 @@ final class ForwardingPrinter {
         return json.bytes
     }
 
-    /// With one digit where that says something.
+    /// With one decimal below 10.
     private static func milliseconds(_ microseconds: Int64) -> String {
         microseconds < 10_000
             ? "\(microseconds / 1000).\(microseconds / 100 % 10)" : "\(microseconds / 1000)"
@@ -59,14 +59,14 @@ extension CallbackOutcome {
         return nil
     }
 
-    /// Why there is no answer.
+    /// Why there is no response.
     fileprivate var detail: String? {
         if case .failed(_, let detail) = verdict { return detail }
         return nil
     }
 }
 
-/// How many were forwarded, for the last line. Any thread.
+/// Counts forwarded events for the last line. Any thread.
 final class ForwardingTally: Sendable {
     private struct Count {
         var succeeded = 0

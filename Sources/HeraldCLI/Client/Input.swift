@@ -1,9 +1,9 @@
 import Glibc
 import HeraldJSON
 
-/// What commands read: a value as it stands, a file, or the standard input.
+/// Input of commands: a literal value, a file, or standard input.
 enum Input {
-    /// As much as a server can be told to take.
+    /// The largest body that a server can be configured to accept.
     static let maxBytes = 16 << 20
 
     /// The bytes of `@FILE`, of the standard input for `-`, or of the text itself.
@@ -20,7 +20,7 @@ enum Input {
         return try read(descriptor, path)
     }
 
-    /// One JSON value that the flag names, checked here so that the place of a mistake can be told.
+    /// The JSON value of the flag, validated here so that an error has its position.
     static func json(_ text: String, _ name: String) throws(CommandError) -> RawJSON {
         let bytes = try bytes(text)
         do throws(JSONError) {

@@ -1,25 +1,25 @@
 import Glibc
 
-/// Lines of the standard input, as they come.
+/// Lines of standard input, as they arrive.
 struct LineReader {
-    /// As much as a server can be told to take.
+    /// The largest body that a server can be configured to accept.
     static let maxLineBytes = 16 << 20
 
     private var buffer: [UInt8] = []
-    /// Where the first byte is that was not handed out.
+    /// The index of the first byte that was not returned.
     private var start = 0
     private var isAtEnd = false
-    /// Of the line that was handed out last, counted from 1.
+    /// The number of the last returned line, from 1.
     private(set) var number = 0
 
-    /// Whether the next line can be had at once, or the end is there.
+    /// Whether `next` returns without waiting.
     var isReady: Bool {
         if isAtEnd || buffer[start...].contains(10) { return true }
         var entry = pollfd(fd: 0, events: Int16(POLLIN), revents: 0)
         return poll(&entry, 1, 0) != 0
     }
 
-    /// The next line, without its end; `nil` after the last one. Waits for it.
+    /// The next line, without its line break; `nil` after the last one. Waits for it.
     mutating func next() throws(CommandError) -> [UInt8]? {
         var searched = start
         while true {

@@ -81,7 +81,7 @@ private enum ListenCommand {
         }
         let printer = EventPrinter(call, try Interruption())
         let client = try APIClient(call)
-        // The newest of all, for a beginning without a gap where none of those asked for is there.
+        // The newest event of the log, so that there is no gap if no event matches.
         var newest: [JSONValue] = []
         try client.pages(["v1", "events"], query: [], limit: 1) { newest += $0 }
         var events: [JSONValue] = []
@@ -104,13 +104,13 @@ private enum ListenCommand {
         do throws(CommandError) {
             try events.run(each)
         } catch {
-            // That nobody reads any more is an end like any other.
+            // A closed output is a normal end.
             if !Output.isClosed { throw error }
         }
     }
 }
 
-/// Events as they come: rows for people, JSON for scripts.
+/// Prints events as they arrive: rows for people, JSON for scripts.
 private final class EventPrinter {
     private let isJSON: Bool
     private let interruption: Interruption
@@ -130,7 +130,7 @@ private final class EventPrinter {
     }
 
     private func row(_ event: JSONValue) -> [Table.Cell] {
-        // The date of today says nothing, and leaves no room on a narrow screen.
+        // The date of today is omitted, to save space on a narrow screen.
         let time = event.text("time")
         let today = Timestamp(milliseconds: Clock.system.wall()).description.prefix(11)
         return EventRow.cells(event, time: time.hasPrefix(today) ? String(time.dropFirst(11).prefix(12)) : time)

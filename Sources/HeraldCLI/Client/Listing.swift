@@ -1,12 +1,12 @@
 import HeraldJSON
 
-/// Prints lists and single resources: tables and names with values for people, the server's JSON for scripts.
+/// Prints lists and single resources: tables and fields for people, the server's JSON for scripts.
 struct Listing {
     let isJSON: Bool
 
     init(_ invocation: Invocation) { isJSON = invocation.has("json") }
 
-    /// - Parameter none: what to say when there is nothing.
+    /// - Parameter none: the text for an empty list.
     static func print(
         _ invocation: Invocation, _ path: [String], query: [(String, String?)] = [], none: String, _ table: Table,
         row: (JSONValue) -> [Table.Cell]
@@ -32,13 +32,13 @@ struct Listing {
         try print(fields: answer.json)
     }
 
-    /// What was done, or the server's JSON about it.
+    /// A sentence about the action, or the server's JSON.
     func print(_ answer: APIClient.Answer, _ sentence: String) throws(CommandError) {
         if !isJSON { return try Output.line(sentence.printable()) }
         if !answer.body.isEmpty { try Output.line(json: answer.body) }
     }
 
-    /// The members of an object, one on a line, without those that say nothing.
+    /// The members of an object, one per line, without empty ones.
     func print(fields object: JSONValue, without hidden: [String] = []) throws(CommandError) {
         let members = object.members.filter { !hidden.contains($0.key) && !$0.value.saysNothing }
         let width = members.map(\.key.count).max() ?? 0
@@ -55,7 +55,7 @@ struct Listing {
 extension JSONValue {
     fileprivate var saysNothing: Bool { isNull || (kind == .object || kind == .array) && count == 0 || isString("") }
 
-    /// For people: a string without its quotes, a list with commas, a small object in words, everything else as JSON.
+    /// For people: a string without quotes, a list with commas, a small object as text, everything else as JSON.
     var plainText: String {
         switch kind {
         case .null: ""
@@ -66,7 +66,7 @@ extension JSONValue {
         }
     }
 
-    /// Whether there is nothing but objects so deep, and scalars.
+    /// Whether objects are nested at most this deep, and there are only scalars otherwise.
     private func isFlat(depth: Int) -> Bool {
         switch kind {
         case .array: false
@@ -85,6 +85,6 @@ extension JSONValue {
     /// The JSON itself, on one line.
     var compactText: String { String(decoding: bytes.map { $0 == 10 || $0 == 13 ? 32 : $0 }, as: UTF8.self) }
 
-    /// A member in a few words; empty when there is none.
+    /// A member as short text; empty if there is none.
     func text(_ key: String) -> String { self[key]?.plainText ?? "" }
 }

@@ -2,25 +2,25 @@ import Glibc
 import HeraldHTTPClient
 import HeraldJSON
 
-/// The events of a server as they are posted, through connections that are lost: each event once, in the order of the log.
-/// Used by one thread.
+/// The events of a server as they are posted, across lost connections: each event once, in the order of the log. Used
+/// by one thread.
 struct LiveEvents {
     private let client: APIClient
     private let filters: [(String, String?)]
-    /// What was handled last, or where to begin; `nil`: with what is posted from now on.
+    /// The last handled event, or where to start; `nil` for events from now on.
     private var place: String?
     private var state = State.first
     private var pause = Self.firstPause
 
     private enum State {
-        /// Not connected yet: what is wrong then is a mistake, and ends it.
+        /// Not connected yet: errors are fatal.
         case first
         case listening
-        /// It was said; the next connection is news again.
+        /// The loss was reported; the next connection is reported, too.
         case lost
     }
 
-    /// Seconds between two tries to connect: the first, then twice as long each time, and the longest.
+    /// Pauses between two attempts to connect, in seconds: the first one, doubled each time, and the longest.
     private static let firstPause: UInt32 = 1
     private static let longestPause: UInt32 = 10
 
@@ -33,8 +33,8 @@ struct LiveEvents {
         self.place = place
     }
 
-    /// Hands out each event, until the output is closed. While it is handled, the server waits.
-    /// - Throws: what `each` throws; where the server refuses or was never reached, that.
+    /// Calls `each` for each event, until the output is closed. While it runs, the server waits.
+    /// - Throws: errors of `each`; an error if the server refuses or was never reached.
     mutating func run(_ each: (JSONValue) throws(CommandError) -> Void) throws(CommandError) {
         while let problem = try listen(each) {
             if state == .listening {
@@ -49,7 +49,7 @@ struct LiveEvents {
     }
 
     /// One connection.
-    /// - Returns: why it ended; `nil`: nobody reads the output any more.
+    /// - Returns: why it ended; `nil` if the output was closed.
     private mutating func listen(_ each: (JSONValue) throws(CommandError) -> Void) throws(CommandError) -> String? {
         let client = client
         var reader = ServerSentEvents()

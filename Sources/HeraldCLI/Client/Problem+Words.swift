@@ -1,4 +1,4 @@
-// A problem for someone who has typed a command: flags and arguments in place of fields, commands in place of requests.
+// Problems in terms of the command line: flags and arguments instead of fields, commands instead of requests.
 
 extension Problem {
     var words: String {
@@ -47,7 +47,7 @@ extension Problem {
             ? sentences[0] : "Nothing was done:\n" + sentences.map { "  " + $0 }.joined(separator: "\n")
     }
 
-    /// The flag or the argument that a field or parameter was made of.
+    /// The flag or the argument of a field or parameter.
     private func subject(_ place: String) -> String {
         guard !place.isEmpty else { return "What was given" }
         guard let member = place.split(separator: "/").first.map(String.init) else { return place }
@@ -58,14 +58,14 @@ extension Problem {
         return inside.isEmpty ? name : "\(name), at \(inside),"
     }
 
-    /// The delegate that it is about.
+    /// The delegate of the command.
     private var delegate: String {
         let texts = errors.map(\.detail) + [detail ?? ""]
         let words = texts.flatMap { $0.split { !$0.isLetter && !$0.isNumber && $0 != "_" } }
         return words.first { $0.hasPrefix("dlg_") }.map(String.init) ?? "ID"
     }
 
-    /// What the detail says after its first colon.
+    /// The part of the detail after its first colon.
     private var reason: String {
         let parts = (detail ?? "").split(separator: ": ", maxSplits: 1)
         return parts.count == 2 ? ": " + parts[1].trimmingFullStop : ""

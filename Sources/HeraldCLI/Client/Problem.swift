@@ -1,14 +1,14 @@
 import HeraldHTTPClient
 import HeraldJSON
 
-/// A response that is no success (RFC 9457).
+/// An error response (RFC 9457).
 struct Problem {
     let status: Int
-    /// The last segment of its type; `nil` when the response is no problem document.
+    /// The last segment of its type; `nil` if the response is not a problem document.
     let name: String?
     let title: String
     let detail: String?
-    /// What is wrong with which field or parameter.
+    /// Invalid fields and parameters, with the reason.
     var errors: [(place: String, detail: String)]
     /// Seconds.
     let retryAfter: Int?
@@ -33,7 +33,7 @@ struct Problem {
         }
     }
 
-    /// Nothing was done, and later it may be.
+    /// Nothing was changed, and a later try may succeed.
     var isTemporary: Bool { status == 429 || status == 503 }
 
     var error: CommandError {

@@ -1,14 +1,14 @@
-/// Reads Server-Sent Events from bytes, however they are cut (HTML standard, 9.2.6).
+/// Parses Server-Sent Events from bytes in arbitrary pieces (HTML standard, 9.2.6).
 struct ServerSentEvents {
     struct Message: Equatable {
-        /// `nil`: it is a message like any other.
+        /// `nil` for an ordinary message.
         var event: String?
         var id: String?
         var data: [UInt8] = []
     }
 
     enum Failure: Error {
-        /// A message is longer than any that Herald sends.
+        /// A message exceeds the limit.
         case tooLong
     }
 
@@ -16,14 +16,14 @@ struct ServerSentEvents {
     private var line: [UInt8] = []
     private var message = Message()
     private var hasData = false
-    /// A line break of two characters may have been cut in two.
+    /// The two characters of a line break may arrive in different pieces.
     private var wasReturn = false
 
-    /// - Parameter maxMessageBytes: by default an event as large as a server can be told to take, with what stands around it.
+    /// - Parameter maxMessageBytes: the default fits the largest event that a server can be configured to accept.
     init(maxMessageBytes: Int = 32 << 20) { self.maxMessageBytes = maxMessageBytes }
 
-    /// - Parameter each: gets each message that is complete; `false` ends it, and what follows is left out.
-    /// - Returns: whether to go on.
+    /// - Parameter each: called with each complete message; `false` ends the parsing, and the rest is ignored.
+    /// - Returns: whether to continue.
     mutating func take(
         _ bytes: some Sequence<UInt8>, _ each: (Message) -> Bool
     ) throws(Failure) -> Bool {
@@ -60,7 +60,7 @@ struct ServerSentEvents {
             hasData = true
         case "event": message.event = String(decoding: value, as: UTF8.self)
         case "id": message.id = String(decoding: value, as: UTF8.self)
-        // Comments, among them the heartbeat, have no name at all.
+        // Comments, including the heartbeat, have no name.
         default: break
         }
     }

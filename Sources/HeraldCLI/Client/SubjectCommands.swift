@@ -16,7 +16,7 @@ extension Command {
                     let subject = call.arguments[0]
                     let client = try APIClient(call)
                     try Confirmation.ask(call) { "Erase all that is stored about \(subject), for ever?" }
-                    // A path can't carry all subjects.
+                    // A path can't contain all subjects.
                     let answer = try client.send("DELETE", ["v1", "subjects"], query: [("subject", subject)])
                     try Listing(call).print(answer)
                 })

@@ -68,13 +68,13 @@ private enum VerifyCommand {
         }
     }
 
-    /// By name in lower case. Flags win over the file.
+    /// By name in lower case. Flags override the file.
     private static func headers(_ call: Invocation) throws(CommandError) -> [String: String] {
         var headers: [String: String] = [:]
         if let path = call["headers"] {
             let text = String(decoding: try Input.file(path), as: UTF8.self)
             for line in text.split(whereSeparator: \.isNewline) {
-                // As curl -v marks them.
+                // curl -v marks lines with these.
                 let parts = line.drop { "<> ".contains($0) }.split(separator: ":", maxSplits: 1)
                 guard parts.count == 2 else { continue }
                 headers[parts[0].lowercased()] = String(parts[1].drop { $0 == " " })

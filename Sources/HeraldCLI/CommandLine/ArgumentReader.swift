@@ -1,13 +1,13 @@
-/// What can be set on a command line.
+/// A flag on a command line.
 protocol CommandLineFlag {
     /// Without dashes.
     var name: String { get }
     /// One letter that may stand for the name, with one dash.
     var letter: Character? { get }
     var takesValue: Bool { get }
-    /// As it is typed: `--limit NUMBER`.
+    /// The usage text: `--limit NUMBER`.
     var usage: String { get }
-    /// A flag would show it to everyone who lists the processes: it can't be one.
+    /// Must not be a flag: every user could see it in the list of processes.
     var isSecret: Bool { get }
 }
 
@@ -16,19 +16,19 @@ extension CommandLineFlag {
     var isSecret: Bool { false }
 }
 
-/// Takes a command line apart: the one rule for all commands.
+/// Parses a command line: the one set of rules for all commands.
 ///
-/// A flag is `--name`, or `-n` with a letter; its value follows as a word of its own or behind `=`. After `--` everything
-/// is an argument, and so is `-`.
+/// A flag is `--name`, or `-n` with a letter; its value is the next word, or follows `=`. After `--` all words are
+/// arguments, and so is `-`.
 struct ArgumentReader {
     enum Word<Flag> {
         case argument(String)
-        /// With its value; empty when it takes none.
+        /// With its value; empty if it takes none.
         case flag(Flag, String)
     }
 
     enum Mistake: Error {
-        /// There is no such flag; `nearest` has a name like it.
+        /// An unknown flag; `nearest` has a similar name.
         case unknown(String, nearest: String?)
         case takesNoValue(String)
         case noValue(String, usage: String)
@@ -67,8 +67,8 @@ struct ArgumentReader {
         return .flag(flag, value)
     }
 
-    /// The same for a command that says what is wrong.
-    /// - Parameter command: `herald receiver`.
+    /// The same, with an error for the user.
+    /// - Parameter command: the full name: `herald receiver`.
     mutating func next<Flag: CommandLineFlag>(of flags: [Flag], command: String) throws(CommandError) -> Word<Flag>? {
         do throws(Mistake) {
             return try next(of: flags)

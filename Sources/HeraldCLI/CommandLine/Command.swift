@@ -1,21 +1,21 @@
-/// One command: what is parsed, explained by `--help`, completed by shells and told in the man page all comes from here.
+/// A command: the parser, `--help`, shell completions and the manual page are made from it.
 struct Command: Sendable {
     enum Action: Sendable {
-        /// Has commands of its own.
+        /// Has subcommands.
         case group([Command])
         case run(@Sendable (Invocation) throws(CommandError) -> Void)
-        /// Reads its arguments and explains itself.
+        /// Parses its own arguments and has its own help.
         case own(help: @Sendable () -> String, run: @Sendable ([String]) -> Void)
     }
 
     let name: String
     /// One line without a full stop.
     let summary: String
-    /// More about it, in lines of at most 100 characters.
+    /// Details, in lines of at most 100 characters.
     var details = ""
     var arguments: [Argument] = []
     var flags: [Flag] = []
-    /// Lines that work as they are.
+    /// Complete command lines.
     var examples: [String] = []
     let action: Action
 
@@ -27,13 +27,13 @@ struct Command: Sendable {
     /// The summary as a sentence.
     var sentence: String { summary.prefix(1).uppercased() + summary.dropFirst() + "." }
 
-    /// What stands after the command, besides flags.
+    /// A positional argument.
     struct Argument: Sendable {
         /// In capitals.
         let name: String
         let help: String
         var isOptional = false
-        /// The last one may.
+        /// Whether the last argument may be repeated.
         var repeats = false
 
         var usage: String { (isOptional ? "[\(name)]" : name) + (repeats ? "..." : "") }
@@ -42,16 +42,16 @@ struct Command: Sendable {
     struct Flag: CommandLineFlag, Sendable {
         /// Without dashes.
         let name: String
-        /// What stands for the value in the help; `nil`: it takes none.
+        /// The value's placeholder in the help; `nil` if it takes none.
         var placeholder: String?
         let help: String
-        /// What the value can be, when that is a short list: for completion.
+        /// The possible values, if there are few: for completion.
         var values: [String] = []
-        /// Of a flag that is typed often, with one dash.
+        /// A short form, with one dash.
         var letter: Character?
-        /// Of a flag that takes a time.
+        /// For a flag that takes a time.
         var time: TimeDirection?
-        /// What the API calls it, where that is not the name of the flag or close to it.
+        /// The name in the API, if it differs from the flag's.
         var member: String?
 
         var takesValue: Bool { placeholder != nil }
@@ -59,11 +59,11 @@ struct Command: Sendable {
     }
 }
 
-/// A command line that was understood.
+/// A parsed command line.
 struct Invocation: Sendable {
     let command: Command
     let arguments: [String]
-    /// By the name of the flag, in order; those without a value have an empty one.
+    /// By the name of the flag, in order; flags without a value have an empty one.
     let flags: [String: [String]]
 
     func has(_ flag: String) -> Bool { flags[flag] != nil }

@@ -1,15 +1,15 @@
-/// Why the command can't do what it was asked to.
+/// Why a command failed.
 struct CommandError: Error, CustomStringConvertible {
     let description: String
     var exitCode = ExitCode.usage
 }
 
-/// What the command ends with. From 64 on as in `sysexits.h`.
+/// Exit codes. From 64 on as in `sysexits.h`.
 enum ExitCode {
-    /// The server refused, or the answer to the question is no.
+    /// The server refused, or the user did not confirm.
     static let refused: Int32 = 1
     static let usage: Int32 = 64
-    /// What was read is not what it should be: a database that is corrupt or of a newer version, an event that is no JSON.
+    /// Invalid input: a database that is corrupt or of a newer version, an event that is not JSON.
     static let data: Int32 = 65
     static let noInput: Int32 = 66
     static let unavailable: Int32 = 69
@@ -17,10 +17,10 @@ enum ExitCode {
     static let cannotCreate: Int32 = 73
     static let inputOutput: Int32 = 74
     static let temporary: Int32 = 75
-    /// By Ctrl-C, as shells have it: 128 and the number of the signal.
+    /// By Ctrl-C: 128 and the number of the signal, as in shells.
     static let interrupted: Int32 = 130
 
-    /// Those of the commands that talk to a server, for their help.
+    /// The codes of commands that use a server, for their help.
     static let ofClients: [(code: Int32, meaning: String)] = [
         (0, "success"),
         (refused, "the server refused the request, or the result is negative: a test failed, a signature is invalid"),

@@ -1,4 +1,4 @@
-/// Reads a command line by the table of commands.
+/// Parses a command line with the table of commands.
 enum CommandParser {
     enum Result: Sendable {
         case run(@Sendable () throws(CommandError) -> Void)

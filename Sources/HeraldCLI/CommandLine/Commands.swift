@@ -1,5 +1,5 @@
 extension Command {
-    /// All there are.
+    /// All commands.
     static let all: [Command] =
         [
             Command(
@@ -25,7 +25,7 @@ extension Command {
         ]
 }
 
-/// Flags that several commands have.
+/// Flags that several commands share.
 enum Flags {
     static let server = Command.Flag(
         name: "server", placeholder: "URL",
@@ -35,7 +35,7 @@ enum Flags {
         help: "Certificate authorities (PEM) for an https server. Environment: HERALD_CERTIFICATE_AUTHORITIES.")
     static let json = Command.Flag(name: "json", help: "Print the response of the server: JSON, one document per line.")
 
-    /// Those of every command that talks to a server.
+    /// The flags of every command that uses a server.
     static let client = [json] + connection
     static let connection = [server, keyFile, app, authorities]
 

@@ -18,10 +18,10 @@ extension Command {
         })
 }
 
-/// Scripts for shells, made from the table of commands. Each finds the command that the words before the cursor name, as a
-/// path such as `/delegates/add`, and offers what can follow it.
+/// Completion scripts for shells, made from the table of commands. Each script finds the command before the cursor, as
+/// a path such as `/delegates/add`, and offers the words that can follow.
 enum Completion {
-    /// A command, or the program itself, with what can follow.
+    /// A command, or the program itself, with the words that can follow.
     private struct Place {
         let path: String
         let commands: [Command]
@@ -40,7 +40,7 @@ enum Completion {
 
     private static let help = Command.Flag(name: "help", help: "Say more.")
 
-    /// What the shells know of a command's place: all that are below another.
+    /// The paths of all subcommands, for the shells.
     private static var paths: String { places.dropFirst().map(\.path).joined(separator: "|") }
 
     static var bash: String {
@@ -136,14 +136,14 @@ enum Completion {
             """
     }
 
-    /// A line for each flag whose values are known.
+    /// A line for each flag with known values.
     private static func values(_ line: (String, String, [String]) -> String) -> String {
         places.flatMap { place in
             place.flags.filter { !$0.values.isEmpty }.map { line(place.path, $0.name, $0.values) }
         }.joined(separator: "\n")
     }
 
-    /// A line for the flags whose value is anything, such as a file.
+    /// A line for the flags with arbitrary values, such as a file.
     private static func placeholders(_ start: String, _ separator: String, _ end: String) -> String {
         let flags = places.flatMap { place in
             place.flags.filter { $0.placeholder != nil && $0.values.isEmpty }.flatMap { flag in

@@ -15,7 +15,7 @@ extension Help {
         """
     }
 
-    /// - Parameter path: a command, with those that it is in before it.
+    /// - Parameter path: a command, preceded by its parents.
     static func text(for path: [Command]) -> String {
         guard let command = path.last else { return overview }
         if case .own(let help, _) = command.action { return help() }
@@ -43,7 +43,7 @@ extension Help {
         return parts.joined(separator: "\n\n")
     }
 
-    /// Names and what they mean, in two columns.
+    /// Names and their descriptions, in two columns.
     static func entries(_ entries: [(String, String)]) -> String {
         let width = 1 + (entries.map(\.0.count).filter { $0 < 24 }.max() ?? 0)
         return entries.map { name, help in
@@ -54,7 +54,7 @@ extension Help {
         }.joined(separator: "\n")
     }
 
-    /// What `herald help TOPIC...` prints.
+    /// The output of `herald help TOPIC...`.
     static func text(forTopic words: [String]) throws(CommandError) -> String {
         if words == ["table"] { return table }
         guard !words.isEmpty else { return overview }

@@ -1,4 +1,4 @@
-/// What `--help` prints, made from the list of options.
+/// The output of `--help`, made from the list of options.
 enum Help {
     static var serve: String {
         var text = """

@@ -2,15 +2,15 @@ import Glibc
 import HeraldRuntime
 import Synchronization
 
-/// Ends a command that runs until it is told to: at Ctrl-C and TERM, between two lines of output and not within one.
+/// Ends a running command at Ctrl-C or TERM, between two lines of output and not within one.
 final class Interruption: Sendable {
     private let isWriting = Mutex(())
 
-    /// How long a line may take to be written; nobody may read it.
+    /// How long the output of a line may take if it is not read.
     private static let patience = 50
 
-    /// Takes the signals from now on. To be made before any other thread, on the thread that writes.
-    /// - Parameter end: says what there is to say at the end, on a thread of its own.
+    /// Handles the signals from now on. Must be created before any other thread, on the thread that writes.
+    /// - Parameter end: prints the last output, on a thread of its own.
     init(atEnd end: @escaping @Sendable () -> Void = {}) throws(CommandError) {
         let signals = Signals()
         do throws(SystemError) {
@@ -28,12 +28,12 @@ final class Interruption: Sendable {
         }
     }
 
-    /// Does what must not be cut in two, such as to write a line.
+    /// Runs code that must not be interrupted, such as writing a line.
     func protect(_ body: () throws(CommandError) -> Void) throws(CommandError) {
         try isWriting.withLock { _ throws(CommandError) in try body() }
     }
 
-    /// Without the rest of the process: other threads are in the middle of something.
+    /// Without cleaning up the process, because other threads are still running.
     private static func finish(_ signal: String, _ end: () -> Void) -> Never {
         end()
         _exit(signal == "INT" ? ExitCode.interrupted : 0)

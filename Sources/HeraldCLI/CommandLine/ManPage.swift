@@ -4,7 +4,7 @@ extension Command {
         action: .run { _ throws(CommandError) in try Output.line(ManPage.text) })
 }
 
-/// herald(1), made from the table of commands, in the macros of man(7).
+/// herald(1), made from the table of commands, with the macros of man(7).
 enum ManPage {
     static var text: String {
         var lines = [
@@ -61,7 +61,7 @@ enum ManPage {
         return lines
     }
 
-    /// Text that roff takes as it is.
+    /// Text escaped for roff.
     private static func plain(_ text: String) -> String {
         let escaped = text.replacing("\\", with: "\\e").replacing("-", with: "\\-")
         return escaped.hasPrefix(".") || escaped.hasPrefix("'") ? "\\&" + escaped : escaped

@@ -1,20 +1,20 @@
 import Glibc
 
-/// What the command says: on the standard output, and what it says about itself on the standard error.
+/// Output of commands: results to standard output, messages to standard error.
 enum Output {
     static let isTerminal = isatty(1) == 1
 
-    /// Colours are for eyes (https://no-color.org).
+    /// See https://no-color.org.
     static let usesColor = isTerminal && (text(of: "NO_COLOR") ?? "").isEmpty && text(of: "TERM") != "dumb"
 
-    /// How many columns there are; `nil` when it is no terminal.
+    /// The number of columns; `nil` if it is not a terminal.
     static var width: Int? {
         var size = winsize()
         guard isTerminal, ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
         return Int(size.ws_col)
     }
 
-    /// Whether whoever read has gone, as known without writing.
+    /// Whether the reader is known to have closed the output, without writing.
     static var isClosed: Bool {
         var entry = pollfd(fd: 1, events: 0, revents: 0)
         return poll(&entry, 1, 0) > 0 && entry.revents & Int16(POLLERR) != 0
@@ -22,7 +22,8 @@ enum Output {
 
     static func line(_ text: String) throws(CommandError) { try write(Array((text + "\n").utf8)) }
 
-    /// One JSON document on a line of its own. JSON has line breaks between its tokens only, where spaces do as well.
+    /// One JSON document on one line. In JSON, line breaks occur only between tokens, so they can be replaced with
+    /// spaces.
     static func line(json: [UInt8]) throws(CommandError) {
         try write(json.map { $0 == 10 || $0 == 13 ? 32 : $0 } + [10])
     }
@@ -33,7 +34,7 @@ enum Output {
             let count = rest.withUnsafeBytes { Glibc.write(1, $0.baseAddress, $0.count) }
             if count < 0, errno == EINTR { continue }
             guard count > 0 else {
-                // That nobody reads any more, as behind `| head`, is nothing to complain about.
+                // A closed reader, as with `| head`, is not an error.
                 let problem = errno == EPIPE ? "" : "The output cannot be written: \(String(cString: strerror(errno)))."
                 throw CommandError(description: problem, exitCode: ExitCode.inputOutput)
             }
@@ -41,7 +42,7 @@ enum Output {
         }
     }
 
-    /// On the standard error; whether it can be written changes nothing.
+    /// To standard error; errors are ignored.
     static func note(_ text: String) {
         var text = text
         _ = text.withUTF8 { Glibc.write(2, $0.baseAddress, $0.count) }
@@ -51,11 +52,11 @@ enum Output {
 }
 
 extension String {
-    /// Without what a terminal would obey.
+    /// Without characters that control a terminal.
     /// - Parameter keepsLines: whether line breaks and tabs stay.
     func printable(keepsLines: Bool = false) -> String {
         func isPlain(_ scalar: Unicode.Scalar) -> Bool {
-            // Controls, and what turns the direction of writing, which makes a text look like another one.
+            // Control characters, and characters that change the direction of writing, which can disguise text.
             scalar.value >= 32 && !(127..<160).contains(scalar.value) && !(0x202A...0x202E).contains(scalar.value)
                 && !(0x2066...0x2069).contains(scalar.value) || keepsLines && (scalar == "\n" || scalar == "\t")
         }

@@ -1,8 +1,8 @@
-/// For those who mistype.
+/// Suggestions for misspelled names.
 enum Suggestion {
-    /// The known name that was probably meant.
+    /// The most similar known name.
     static func nearest(_ name: String, _ known: [String]) -> String? {
-        // Half of a short word is no slip any more.
+        // More than half of a short word is not a typo.
         let most = min(3, name.drop { $0 == "-" }.count / 2)
         let best = known.map { ($0, distance(Array(name.utf8), Array($0.utf8))) }.min { $0.1 < $1.1 }
         return best.flatMap { $0.1 <= most ? $0.0 : nil }

@@ -1,7 +1,7 @@
-/// Text in columns. A list is printed as it comes: columns become wider with each row that needs it, as far as the screen has
-/// room for it.
+/// Text in columns. A list is printed as it arrives: columns become wider with each row that needs it, if the screen
+/// has space.
 struct Table {
-    /// What a cell is about, told by its colour.
+    /// The meaning of a cell, shown by its color.
     enum Tone: String {
         case plain = ""
         case good = "32"
@@ -23,7 +23,7 @@ struct Table {
 
     struct Column: ExpressibleByStringLiteral {
         let name: String
-        /// Whether it may be cut where the screen is narrow. Times, numbers and ids say nothing then.
+        /// Whether it may be truncated on a narrow screen. Truncated times, numbers and ids would be useless.
         var isText = false
 
         init(stringLiteral name: String) { self.name = name }
@@ -35,18 +35,18 @@ struct Table {
         static func text(_ name: String) -> Column { Column(name, isText: true) }
     }
 
-    /// What a column of text gets at least, and what an id of Herald's own fits in.
+    /// The minimum width of a text column, which fits Herald's own ids.
     private static let leastWidth = 8
     private static let idWidth = 32
 
     private let columns: [Column]
-    /// What the widest cells need that were there.
+    /// The widest cells so far.
     private var widths: [Int] = []
 
     init(_ columns: Column...) { self.columns = columns }
 
-    /// The lines for these rows, each with one cell for each column.
-    /// - Parameter width: that of the terminal, which no line is wider than. `nil`: nothing is cut.
+    /// The lines for these rows, each with one cell per column.
+    /// - Parameter width: the width of the terminal, which limits the lines; `nil` for no limit.
     mutating func lines(_ rows: [[Cell]], width: Int?, usesColor: Bool) -> [String] {
         let isFirst = widths.isEmpty
         let all = (isFirst ? [columns.map { Cell($0.name, .heading) }] : []) + rows
@@ -71,11 +71,12 @@ struct Table {
 
     private static let gap = 2
 
-    /// What the columns get on a screen: those of text share what the others leave, and none gets more than it needs.
+    /// The column widths on a screen: text columns share the space that the others leave, and none gets more than it
+    /// needs.
     private func widths(within width: Int) -> [Int] {
         var room = width - Self.gap * (columns.count - 1) - widths.reduce(0, +)
         guard room < 0 else { return widths }
-        // The narrowest first: what it doesn't need is for the others.
+        // The narrowest first: the space that it does not need is left for the others.
         let texts = columns.indices.filter { columns[$0].isText || widths[$0] > Self.idWidth }
             .sorted { widths[$0] < widths[$1] }
         room += texts.reduce(0) { $0 + widths[$1] }
@@ -98,7 +99,7 @@ struct Table {
 }
 
 extension Table.Cell {
-    /// One of the states that delegates, deliveries and attempts have.
+    /// A state of a delegate, delivery or attempt.
     init(state: String) {
         switch state {
         case "active", "delivered", "succeeded", "logged_in": self.init(state, .good)

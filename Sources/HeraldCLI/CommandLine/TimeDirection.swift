@@ -1,13 +1,13 @@
 import HeraldJSON
 import HeraldRuntime
 
-/// How a flag that takes a time understands a duration: `1h` is an hour ago, or in an hour.
+/// How a flag that takes a time interprets a duration: `1h` is an hour ago, or in an hour.
 enum TimeDirection: Sendable {
     case past
     case future
 
-    /// The text itself, or the time that a duration stands for. By this machine's clock.
-    /// - Throws: when only a time can stand there, and it is none.
+    /// The text itself, or the time for a duration, with the clock of this machine.
+    /// - Throws: if the flag takes only times, and the text is invalid.
     func value(_ text: String, of flag: Command.Flag) throws(CommandError) -> String {
         if let duration = DurationText.milliseconds(text) {
             let now = Clock.system.wall()
@@ -21,7 +21,7 @@ enum TimeDirection: Sendable {
         return text
     }
 
-    /// Of flags that take nothing but a time.
+    /// Of flags that take only times.
     static let placeholder = "TIME"
 
     /// For the help.

@@ -1,7 +1,7 @@
 import Glibc
 import HeraldReceiver
 
-/// The certificate of an authority in a temporary folder of its own, for clients that are told to trust it.
+/// The certificate of an authority in a temporary folder, for clients that have to trust it.
 struct AuthorityFile {
     private let folder: String
     var path: String { folder + "/ca.pem" }

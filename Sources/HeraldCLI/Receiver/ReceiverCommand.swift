@@ -2,17 +2,17 @@ import Glibc
 import HeraldReceiver
 import HeraldRuntime
 
-/// `herald receiver`: a webhook receiver to try things with.
+/// `herald receiver`: a webhook receiver for testing.
 enum ReceiverCommand {
     /// Runs until TERM or INT.
     static func run(_ settings: ReceiverSettings) throws(CommandError) {
         let signals = Signals()
-        // A connection for each request that is open.
+        // One connection for each open request.
         _ = DescriptorLimit.raise()
         var configuration = Receiver.Configuration()
         configuration.address = settings.address
         configuration.port = settings.port
-        // What was printed need not be kept.
+        // Printed requests need not be kept.
         configuration.maxRecordedRequests = 0
         configuration.welcome = { [welcome = settings.welcome] _ in welcome }
         let replies = try replies(settings)
@@ -50,7 +50,7 @@ enum ReceiverCommand {
         _ settings: ReceiverSettings, _ replies: ScriptedReplies, _ counts: RequestCounts
     ) throws(CommandError) -> Receiver.Script {
         let printer = ReceiverPrinter(amount: settings.printing)
-        // Counting costs something for each request.
+        // Counting has a cost for each request.
         let counts = settings.controlPort == nil ? nil : counts
         guard !settings.keys.isEmpty else {
             return { request in
@@ -67,7 +67,7 @@ enum ReceiverCommand {
             throw CommandError(description: "--secret: \(error)")
         }
         return { request in
-            // Handshakes are not signed, and without libcrypto nothing can be verified.
+            // Handshakes are not signed, and verification requires libcrypto.
             let verdict =
                 request.method == "OPTIONS"
                 ? nil : (try? check.verdict(on: request, now: Clock.system.wall())) ?? .forged

@@ -1,7 +1,7 @@
 import Glibc
 import HeraldReceiver
 
-/// Tells on the standard output what came. Any thread.
+/// Prints received requests to standard output. Any thread.
 struct ReceiverPrinter: Sendable {
     enum Amount { case full, brief, nothing }
 
@@ -17,14 +17,14 @@ struct ReceiverPrinter: Sendable {
         }
     }
 
-    /// One call for all of it, so that nothing comes between.
+    /// One call for the whole text, so that outputs are not mixed.
     static func write(_ text: String) {
         var text = text + "\n"
         text.withUTF8 { bytes in
             var sent = 0
             while sent < bytes.count {
                 let count = Glibc.write(1, bytes.baseAddress.map { $0 + sent }, bytes.count - sent)
-                // Nobody reads any more, which is no reason to stop answering.
+                // A closed output is no reason to stop responding.
                 if count <= 0 { return }
                 sent += count
             }

@@ -1,18 +1,18 @@
 import HeraldReceiver
 
-/// How `herald receiver` was asked to behave.
+/// The settings of `herald receiver`.
 struct ReceiverSettings {
     var address = "127.0.0.1"
     var port: UInt16 = 9000
     var keys: [String] = []
     var scriptFile: String?
-    /// What to answer where nothing else says it, as in a query.
+    /// The default reply, in the form of a query.
     var reply: String?
     var usesTLS = false
     var names = ["localhost", "127.0.0.1", "::1"]
     var welcome = Receiver.Welcome.serve
     var printing = ReceiverPrinter.Amount.full
-    /// `nil`: no control requests.
+    /// `nil` for no control requests.
     var controlPort: UInt16?
     var seed: UInt64 = 0
 
@@ -34,16 +34,16 @@ struct ReceiverSettings {
 /// One flag of `herald receiver`.
 struct ReceiverFlag: CommandLineFlag, Sendable {
     let name: String
-    /// What stands for the value in the help; `nil`: it takes none.
+    /// The value's placeholder in the help; `nil` if it takes none.
     let placeholder: String?
     let help: String
-    /// Sets the value, or returns what is allowed instead.
+    /// Sets the value, or returns a description of the valid values.
     let set: @Sendable (String, inout ReceiverSettings) -> String?
 
     var takesValue: Bool { placeholder != nil }
     var usage: String { "--\(name)" + (placeholder.map { " \($0)" } ?? "") }
 
-    /// All of them. The help is made from this list.
+    /// All flags. The help is made from this list.
     static let all: [ReceiverFlag] = [
         ReceiverFlag(name: "port", placeholder: "PORT", help: "The port to listen on; 0: any free port. Default: 9000.")
         {

@@ -4,18 +4,18 @@ import HeraldCore
 import HeraldRuntime
 import Synchronization
 
-/// The admin key that a server makes for itself when it starts where others can reach it and there is none. It is shown once:
-/// on the terminal, or in a file that only the server's user can read; never in the log, which goes to others.
+/// The admin key that a server creates when it starts on a public address without any key. It is shown once: on the
+/// terminal, or in a file that only the server's user can read; never in the log, which others can read.
 struct BootstrapKey {
-    /// Its text, which is kept nowhere; `nil` when the file has it.
+    /// Its text, which is not stored; `nil` if it is in the file.
     let text: String?
-    /// The file; `nil` when the terminal shows it.
+    /// The file; `nil` if the terminal shows the key.
     let file: String?
 
-    /// Makes one with the scope `admin`, and waits until it is on disk.
+    /// Creates a key with the scope `admin`, and waits until it is on disk.
     /// - Parameters:
-    ///   - folder: for the file `admin-key`.
-    ///   - isOnTerminal: whether whoever starts the server sees what it says.
+    ///   - folder: the folder for the file `admin-key`.
+    ///   - isOnTerminal: whether standard error is a terminal.
     init(_ hub: Hub, folder: String, isOnTerminal: Bool) throws {
         let now = hub.clock.wall()
         let key = try KeyText(id: hub.ids.next("key_", time: now))
@@ -24,7 +24,7 @@ struct BootstrapKey {
         } else {
             (text, file) = (nil, folder + "/admin-key")
         }
-        // First the file: a key that nobody has read would lock everybody out.
+        // The file comes first: a key whose text is lost would lock everybody out.
         if let file { try Self.write(key.text, to: file) }
         do {
             try Self.add(key, hub, now)
@@ -52,7 +52,7 @@ struct BootstrapKey {
         let refusal = Mutex<WriteRefusal?>(nil)
     }
 
-    /// Anew, for its owner alone, and on disk when this returns.
+    /// Creates the file for its owner only, and flushes it to disk.
     private static func write(_ text: String, to path: String) throws(CommandError) {
         unlink(path)
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)

@@ -1,8 +1,8 @@
 import HeraldCore
 import HeraldJSON
 
-/// A line for each change of a delegate's state, and for each delivery that was given up. A delegate of the multicast and
-/// of the registry, told on the store writer's thread.
+/// Logs each change of a delegate's status, and each exhausted delivery. A delegate of the multicast and of the
+/// registry, called on the writer's thread.
 final class DelegateLog: EventDelegate, RegistryDelegate {
     private let log: Log
     private let clock: @Sendable () -> Int64
@@ -42,7 +42,7 @@ final class DelegateLog: EventDelegate, RegistryDelegate {
 
     // MARK: EventDelegate
 
-    /// Of these the registration doesn't tell, or not why.
+    /// These are not changes of the registration, or it does not have the reason.
     func published(_ batch: EventBatch) {
         for event in batch.events where event.family == .service {
             switch event.type {

@@ -1,19 +1,19 @@
 import Glibc
 
-/// How the descriptors that the system grants are shared out.
+/// How the available descriptors are shared.
 struct DescriptorLimit {
-    /// Connections from clients.
+    /// Client connections.
     let connections: Int
-    /// Clients that listen to a live stream.
+    /// Live streams.
     let streams: Int
-    /// Callbacks open at once; each may leave an idle connection behind.
+    /// Open callbacks; each may leave an idle connection behind.
     let callbacks: Int
 
-    /// For the database, the log, the threads' own.
+    /// For the database, the log and the threads.
     private static let reserve = 64
     private static let wanted: rlim_t = 32_768
 
-    /// Raises the soft limit as far as it goes.
+    /// Raises the soft limit to the hard limit.
     static func raise() -> DescriptorLimit {
         var limit = rlimit()
         guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {

@@ -16,7 +16,7 @@ extension Command {
             do throws(CommandError) {
                 try HealthCheck.run(call)
             } catch {
-                // For a container's health check, 1 is the only way to say no.
+                // A container's health check understands only 1 as failure.
                 let isUsage = error.exitCode == ExitCode.usage
                 throw CommandError(
                     description: error.description, exitCode: isUsage ? ExitCode.usage : ExitCode.refused)
@@ -26,14 +26,14 @@ extension Command {
 }
 
 private enum HealthCheck {
-    /// The settings of `herald serve` that say how it is reached.
+    /// The settings of `herald serve` that define its address.
     static let ofServe = Option.all.filter {
         ["listen", "allowed-hosts", "tls-certificate", "tls-key"].contains($0.name)
     }.map { Command.Flag(name: $0.name, placeholder: $0.placeholder, help: "As for herald serve.") }
 
     private static let timeoutSeconds = 3
 
-    /// - Throws: what is wrong, unless the server answers 200.
+    /// - Throws: an error unless the server responds with 200.
     static func run(_ call: Invocation) throws(CommandError) {
         let environment = Environment.current
         let isHere = ofServe.contains { call.has($0.name) } || environment["HERALD_LISTEN"] != nil
@@ -71,14 +71,14 @@ private enum HealthCheck {
         let listen = settings.listen
         let host = ["0.0.0.0": "127.0.0.1", "::": "::1"][listen.host] ?? listen.host
         let target = Endpoint(host: host, port: listen.port)
-        // Nothing secret is asked or told, and a certificate that was just replaced, or ran out, is no reason to end a
-        // server that lives.
+        // Nothing secret is transmitted, and a certificate that was just replaced or has expired is no reason to
+        // restart a running server.
         var configuration = HTTPClient.Configuration(userAgent: "herald-health/\(HeraldCommand.version)")
         configuration.isUnverified = true
         configuration.maxBodyBytes = 65_536
         let scheme = settings.tls == nil ? "http" : "https"
         var request = HTTPRequest("GET", "\(scheme)://\(target)/healthz")
-        // A server that answers for certain names only doesn't answer for its address.
+        // A server with allowed hosts refuses requests for its address.
         if let name = settings.allowedHosts?.first { request.headers.append(("Host", name)) }
         request.timeoutSeconds = timeoutSeconds
         let status: Int

@@ -2,8 +2,8 @@ import Glibc
 import HeraldJSON
 import HeraldRuntime
 
-/// Lines for operators, on the standard error or another descriptor: a constant message and what varies as fields. Any thread;
-/// none of them waits for whoever reads the log, since a thread of its own writes it.
+/// Log lines for operators, on standard error or another descriptor: a constant message, and variable fields. Any
+/// thread; no thread waits for the reader of the log, because a separate thread writes it.
 struct Log: Sendable {
     enum Format: String, Sendable { case human, json }
 
@@ -39,7 +39,7 @@ struct Log: Sendable {
         thread = try LogThread(format, descriptor)
     }
 
-    /// What varies, by name; what is `nil` is left out.
+    /// The variable parts, by name; `nil` values are omitted.
     typealias Fields = KeyValuePairs<String, String?>
 
     func info(_ message: StaticString, _ fields: Fields = [:]) { write(.info, message) { fields } }
@@ -47,22 +47,22 @@ struct Log: Sendable {
     func error(_ message: StaticString, _ fields: Fields = [:]) { write(.error, message) { fields } }
 
     /// - Parameters:
-    ///   - fields: called on the log's thread, unless the line is left out.
+    ///   - fields: called on the log's thread, unless the line is dropped.
     func write(_ level: Level, _ message: StaticString, _ fields: @escaping @Sendable () -> Fields) {
         if level.rawValue >= self.level.rawValue { insist(level, message, fields) }
     }
 
-    /// As `write`, whatever the level.
+    /// Like `write`, whatever the level.
     func insist(_ level: Level, _ message: StaticString, _ fields: @escaping @Sendable () -> Fields) {
         let now = Timestamp(milliseconds: Clock.system.wall())
         thread.write { LogLine(time: now, level: level, message: message, fields: fields()) }
     }
 
-    /// Writes what waits. Returns when that is done, or after a second if nobody reads it. The last call.
+    /// Writes pending lines. Returns afterwards, or after a second if the log is not read. Must be the last call.
     func end() { thread.end() }
 }
 
-/// One line, still as values.
+/// One line before formatting.
 struct LogLine {
     let time: Timestamp
     let level: Log.Level
@@ -87,7 +87,7 @@ struct LogLine {
         }
     }
 
-    /// In quotes where it would not read as one word. What comes from outside must not begin a line of its own.
+    /// In quotes if it is not one word. Text from outside must not start a new line.
     private static func oneWord(_ value: String) -> String {
         let isPlain = value.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F && $0 != "\"" }
         return isPlain ? value : value.debugDescription

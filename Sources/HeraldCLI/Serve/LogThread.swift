@@ -3,9 +3,10 @@ import HeraldJSON
 import HeraldRuntime
 import Synchronization
 
-/// Writes lines of the log for those who must not wait for whoever reads it. Past a bound lines are left out and counted.
+/// Writes log lines, so that other threads do not wait for the reader of the log. Beyond a bound, lines are dropped and
+/// counted.
 final class LogThread: Sendable {
-    /// Lines that may wait.
+    /// The maximum number of pending lines.
     static let maxWaiting = 1_000
 
     private struct Queue {
@@ -30,8 +31,8 @@ final class LogThread: Sendable {
         thread.withLock { $0 = started }
     }
 
-    /// Any thread; doesn't wait.
-    /// - Parameter line: called on this thread.
+    /// Any thread; does not wait.
+    /// - Parameter line: called on the log's thread.
     func write(_ line: @escaping @Sendable () -> LogLine) {
         let isFirst = queue.withLock { queue in
             guard queue.lines.count < Self.maxWaiting else {
@@ -44,12 +45,12 @@ final class LogThread: Sendable {
         if isFirst { wakeup.signal() }
     }
 
-    /// Writes what waits, and returns when that is done, or when nobody has read any of it for a second. The last call.
+    /// Writes pending lines, and returns afterwards, or when nothing was read for a second. Must be the last call.
     func end() {
         queue.withLock { $0.isEnded = true }
         wakeup.signal()
         while !isDone.wait(milliseconds: 1000) {
-            // A write that nobody reads has no end: such a thread is left alone. One that is slow is not.
+            // A write to a log that is not read never returns: such a thread is abandoned, a slow one is not.
             if !canWrite { return }
         }
         thread.withLock { $0.take() }?.join()
@@ -83,7 +84,7 @@ final class LogThread: Sendable {
         isDone.signal()
     }
 
-    /// Waits for a reader. A descriptor that takes nothing more, such as a pipe without a reader, loses the line.
+    /// Waits for the reader. If the descriptor accepts nothing more, such as a pipe without a reader, the line is lost.
     private func write(_ line: LogLine) {
         var text = line.text(format)
         text.withUTF8 { text in
@@ -93,7 +94,7 @@ final class LogThread: Sendable {
                 if count >= 0 {
                     rest = rest.dropFirst(count)
                 } else if errno == EAGAIN {
-                    // Whoever shares the descriptor made it non-blocking.
+                    // Another process with the same descriptor made it non-blocking.
                     var entry = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                     poll(&entry, 1, -1)
                 } else if errno != EINTR {

@@ -4,17 +4,17 @@ import HeraldCore
 import HeraldCrypto
 import HeraldWebhooks
 
-/// One setting: a flag of `herald serve`, and a variable of the environment. The flag wins.
+/// One setting: a flag of `herald serve`, and an environment variable. The flag wins.
 struct Option: CommandLineFlag, Sendable {
     /// Without dashes: `allow-networks`; the variable is `HERALD_ALLOW_NETWORKS`.
     let name: String
-    /// What stands for the value in the help.
+    /// The value's placeholder in the help.
     let placeholder: String
     let defaultText: String
     let help: String
-    /// A flag would show it to everyone who lists the processes: the environment alone may set it.
+    /// Only as an environment variable: every user could see a flag in the list of processes.
     var isSecret = false
-    /// Sets the value, or throws what is allowed instead.
+    /// Sets the value, or throws a description of the valid values.
     let set: @Sendable (String, inout Settings) throws(Disallowed) -> Void
 
     struct Disallowed: Error {
@@ -32,7 +32,7 @@ struct Option: CommandLineFlag, Sendable {
 }
 
 extension Option {
-    /// Everything that can be configured. The help and the table of `Documentation/reference/configuration.md` are made from this list.
+    /// All settings. The help and the table of `Documentation/reference/configuration.md` are made from this list.
     static let all: [Option] = [
         Option(
             name: "listen", placeholder: "HOST:PORT", defaultText: "127.0.0.1:8080",
@@ -265,19 +265,19 @@ extension Option {
         ("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20),
     ]
 
-    /// As it can be set: in the largest unit that fits.
+    /// In the form of the setting: in the largest unit that divides it.
     static func describe(duration milliseconds: Int64?) -> String {
         milliseconds.map(DurationText.text) ?? "forever"
     }
 
-    /// As it can be set: in the largest unit that fits.
+    /// In the form of the setting: in the largest unit that divides it.
     static func describe(size bytes: Int64?) -> String {
         guard let bytes else { return "unlimited" }
         let unit = sizeUnits.first { bytes % $0.bytes == 0 }
         return unit.map { "\(bytes / $0.bytes)\($0.name)" } ?? "\(bytes)B"
     }
 
-    /// Milliseconds; `nil`: forever.
+    /// Milliseconds; `nil` for forever.
     private static func duration(_ text: String) throws(Disallowed) -> Int64? {
         if text == "forever" { return nil }
         guard let duration = DurationText.milliseconds(text), duration >= 60_000 else {
@@ -286,7 +286,7 @@ extension Option {
         return duration
     }
 
-    /// Bytes; `nil`: without limit.
+    /// Bytes; `nil` for no limit.
     private static func size(_ text: String) throws(Disallowed) -> Int64? {
         if text == "unlimited" { return nil }
         guard let unit = sizeUnits.first(where: { text.hasSuffix($0.name) }), let number = Int64(text.dropLast(3)),

@@ -2,9 +2,9 @@ import HeraldCore
 import HeraldCrypto
 import HeraldSQLite
 
-/// `herald rewrap`: the secrets of a database get another master key.
+/// `herald rewrap`: encrypts the secrets of a database with another master key.
 enum Rewrap {
-    /// - Parameter newKey: the text of the key to come, or `none`.
+    /// - Parameter newKey: the text of the new key, or `none`.
     static func run(_ settings: Settings, newKey: String?) throws {
         guard let newKey else {
             throw CommandError(

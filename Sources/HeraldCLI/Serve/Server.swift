@@ -9,7 +9,7 @@ import HeraldRuntime
 import HeraldSQLite
 import HeraldWebhooks
 
-/// Wires everything together, runs until a signal, and takes it apart in the right order.
+/// Connects all parts, runs until a signal, and stops the parts in the right order.
 struct Server {
     private let settings: Settings
     private let log: Log
@@ -18,12 +18,12 @@ struct Server {
     private let service: HeraldService
     private let resolver: Resolver
     private let delegateLog: DelegateLog
-    /// The admin key that was made at this start, if one was.
+    /// The admin key, if it was created at this start.
     private let bootstrapKey: BootstrapKey?
 
     /// - Returns: the exit code.
     static func run(_ settings: Settings) throws(CommandError) -> Int32 {
-        // Before any thread exists, so that all of them hold the signals back.
+        // Before any thread exists, so that all threads block the signals.
         let signals = Signals()
         Allocator.giveBackWhenIdle()
         let log: Log
@@ -77,7 +77,7 @@ struct Server {
                 onDurabilityLost: { error in
                     log.error("stopped: the state of the data on disk is unknown", ["reason": error.description])
                     log.end()
-                    // Without the clean-up of `exit`, which would pull libraries from under the threads that go on.
+                    // `_exit` and not `exit`, which would unload libraries while other threads run.
                     _exit(ExitCode.inputOutput)
                 },
                 makeSender: { [resolver] in try CurlSender(sending, resolver: resolver) })
@@ -108,13 +108,13 @@ struct Server {
         }
     }
 
-    /// "listening" comes last: whoever waits for it has read the warnings.
+    /// "listening" is the last line, so that programs that wait for it have all warnings.
     private func announce() {
         if let risk = settings.tls?.risk {
             log.warning("other users may be able to read the private key", ["risk": risk])
         }
         if let bootstrapKey {
-            // Whatever level is logged: there is no second chance.
+            // At any log level, because the key is shown only once.
             log.insist(.warning, "created an admin key, because other machines can reach this address") {
                 ["file": bootstrapKey.file, "then": bootstrapKey.file.map { _ in "delete the file" }]
             }
@@ -147,7 +147,7 @@ struct Server {
 
     private var isOpen: Bool { settings.adminKey == nil && hub.keys.isEmpty }
 
-    /// After HUP: the certificate is read again. One that can't be used changes nothing.
+    /// After SIGHUP: loads the certificate again. An invalid one changes nothing.
     private func reload() {
         guard let tls = settings.tls else { return log.info("SIGHUP ignored: there is no certificate to reload") }
         do throws(TLSFilesError) {
@@ -177,7 +177,7 @@ struct Server {
         resolver.close()
     }
 
-    /// Clients that keep their connection learn from a last answer, a 503 with `Connection: close`, that it ends.
+    /// Clients with open connections get a last response, a 503 with `Connection: close`.
     private func letClientsHear() {
         let deadline = Clock.system.monotonic() + 250_000_000
         while http.statistics.openConnections > 0 && Clock.system.monotonic() < deadline {
@@ -195,9 +195,9 @@ struct Server {
         http.maxBodyBytes = settings.maxBody
         http.maxConnections = descriptors.connections
         http.maxStreams = descriptors.streams
-        // A year. Not for loopback: it would hold for everything else that is served under the name `localhost`.
+        // A year. Not for loopback: it would apply to all other servers with the name `localhost`.
         if !settings.listen.isLoopback { http.strictTransportSeconds = 31_536_000 }
-        // Everything on one machine, or behind one proxy, comes from one address.
+        // All clients on one machine, or behind one proxy, have the same address.
         if settings.listen.isLoopback { http.maxConnectionsPerAddress = 0 }
         http.allowedHosts =
             settings.allowedHosts ?? (settings.listen.isLoopback ? ["localhost", "127.0.0.1", "[::1]"] : [])
@@ -219,7 +219,7 @@ struct Server {
             ownAddresses: own.map { [($0, port)] } ?? [], interfaces: IPAddress.ofInterfaces())
     }
 
-    /// What a failed start means for the operator.
+    /// The exit code and the message for a failed start.
     static func explain(_ error: any Error) -> (code: Int32, text: String) {
         switch error {
         case let error as StoreError:

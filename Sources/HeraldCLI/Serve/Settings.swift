@@ -3,7 +3,7 @@ import HeraldCore
 import HeraldCrypto
 import HeraldWebhooks
 
-/// How `herald serve` was configured: flags, then the environment, then defaults.
+/// The configuration of `herald serve`: flags, then the environment, then defaults.
 struct Settings {
     var listen = Endpoint(host: "127.0.0.1", port: 8080)
     var data = "./herald-data"
@@ -11,12 +11,12 @@ struct Settings {
     var denyNetworks: [NetworkRule] = []
     var allowHosts: [HostRule] = []
     var denyHosts: [HostRule] = []
-    /// `nil`: what suits the address.
+    /// `nil` for the defaults of the address.
     var allowedHosts: [String]?
     var corsOrigins: [String] = []
     var allowAnonymous = false
     var adminKey: String?
-    /// `nil`: any number.
+    /// `nil` for no limit.
     var requestsPerSecond: Int?
     var threads = min(64, max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
     var maxBody = 262_144
@@ -34,7 +34,7 @@ struct Settings {
     init() { retention.bytes = 10 << 30 }
 
     /// - Parameter environment: the variables that begin with `HERALD_`.
-    /// - Throws: the first thing that is wrong, with the key, the value and what is allowed.
+    /// - Throws: the first error, with the setting, the value and the valid values.
     init(arguments: [String], environment: [String: String]) throws(SettingsError) {
         self.init()
         let options = Option.all
@@ -72,7 +72,7 @@ struct Settings {
         }
     }
 
-    /// Variables that others set: for the commands that ask a server, our scripts and tests, and Kubernetes.
+    /// Variables for other purposes: for the client commands, for scripts and tests, and from Kubernetes.
     private static func isForeign(_ variable: String) -> Bool {
         [
             "HERALD_BINARY", "HERALD_VENV", "HERALD_NEW_MASTER_KEY", "HERALD_KILL_CYCLES", "HERALD_SERVER",
@@ -80,7 +80,7 @@ struct Settings {
         ].contains(variable) || isOfKubernetes(variable)
     }
 
-    /// Whether Kubernetes sets the variable in each container for a service called `herald` or `herald-…`, whatever follows.
+    /// Whether Kubernetes sets the variable in each container for a service called `herald` or `herald-…`.
     static func isOfKubernetes(_ variable: String) -> Bool {
         // Of the service herald-master, with ports that may be named: HERALD_MASTER_SERVICE_HOST,
         // HERALD_MASTER_SERVICE_PORT, HERALD_MASTER_SERVICE_PORT_HTTP, HERALD_MASTER_PORT, HERALD_MASTER_PORT_8080_TCP,
@@ -101,7 +101,7 @@ struct Settings {
         }
     }
 
-    /// `nil`: plain HTTP.
+    /// `nil` for plain HTTP.
     var tls: TLSFiles? {
         tlsCertificate.flatMap { certificate in tlsKey.map { TLSFiles(certificate: certificate, key: $0) } }
     }

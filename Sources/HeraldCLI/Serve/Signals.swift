@@ -1,10 +1,11 @@
 import Glibc
 
-/// TERM, INT and HUP as values that one thread waits for, instead of handlers that interrupt any.
+/// TERM, INT and HUP as values that one thread waits for, instead of handlers that interrupt any thread.
 struct Signals {
     private var set = sigset_t()
 
-    /// Holds the signals back from the calling thread and all that it starts: to be made before any other thread.
+    /// Blocks the signals in the calling thread and all threads that it starts: must be created before any other
+    /// thread.
     init() {
         sigemptyset(&set)
         for signal in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&set, signal) }
@@ -12,8 +13,8 @@ struct Signals {
         signal(SIGPIPE, SIG_IGN)
     }
 
-    /// The name of the next TERM or INT. Waits.
-    /// - Parameter reload: called for each HUP meanwhile.
+    /// Waits for the next TERM or INT and returns its name.
+    /// - Parameter reload: called for each HUP in the meantime.
     func waitForStop(_ reload: () -> Void = {}) -> String {
         var set = set
         while true {

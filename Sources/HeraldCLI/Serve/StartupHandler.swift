@@ -2,13 +2,13 @@ import HeraldAPI
 import HeraldHTTP
 import Synchronization
 
-/// Stands in front of the service while it starts: the port is taken first, since the address guard must know it.
-// @unchecked: `service` is written once, before `isOpen`, and read only by who has seen `isOpen`.
+/// Handles requests while the service starts. The port is opened first, because the address guard must know it.
+// @unchecked: `service` is written once, before `isOpen` is set, and read only after `isOpen` was seen.
 final class StartupHandler: RequestHandler, @unchecked Sendable {
     private let isOpen = Atomic(false)
     private var service: HeraldService?
 
-    /// To be called once.
+    /// Must be called once.
     func open(_ service: HeraldService) {
         self.service = service
         isOpen.store(true, ordering: .releasing)

@@ -1,7 +1,7 @@
 import Glibc
 import HeraldHTTP
 
-/// Where the certificate lies that `herald serve` shows, and its key. Read at the start and after each HUP.
+/// The files of the server's certificate and key. Read at the start and after each SIGHUP.
 struct TLSFiles: Equatable {
     let certificate: String
     let key: String
@@ -21,7 +21,7 @@ struct TLSFiles: Equatable {
         }
     }
 
-    /// Who else may read the key; `nil`: nobody.
+    /// Which other users may read the key; `nil` if none can.
     var risk: String? {
         var status = stat()
         guard stat(key, &status) == 0 else { return nil }
@@ -31,7 +31,7 @@ struct TLSFiles: Equatable {
     }
 
     private static func read(_ path: String) throws(TLSFilesError) -> [UInt8] {
-        // A pipe without a writer must not hold up the start.
+        // A pipe without a writer must not block the start.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw .unreadable(path, String(cString: strerror(errno))) }
         defer { close(descriptor) }
