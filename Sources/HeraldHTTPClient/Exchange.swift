@@ -1,25 +1,25 @@
 import CHeraldCurl
 
-/// One request on its way, as libcurl's callbacks see it. They run on the thread that performs it.
+/// One request in progress, as libcurl's callbacks see it. They run on the thread that performs it.
 final class Exchange {
     private(set) var status = 0
-    /// The header lines of the answer, without the status line.
+    /// The header lines of the response, without the status line.
     private(set) var head: [UInt8] = []
     private(set) var body: [UInt8] = []
     private(set) var error: HTTPClientError?
-    /// Whoever takes the stream has enough.
+    /// The consumer of the stream has ended it.
     private(set) var isEnded = false
     private let maxBodyBytes: Int
     private var stream: Stream?
 
-    /// What becomes of the body of a success that is taken as it comes.
+    /// The consumer of a streamed body.
     struct Stream {
-        /// How long nothing may come.
+        /// The longest time without data.
         let silenceSeconds: Int
-        /// Both return whether to go on.
+        /// Both return whether to continue.
         let take: (UnsafeRawBufferPointer) -> Bool
         let goesOn: () -> Bool
-        /// When something came last.
+        /// The time of the last data.
         var heardAt = ContinuousClock.now
     }
 
@@ -35,7 +35,7 @@ final class Exchange {
     func take(header line: UnsafeRawBufferPointer) {
         stream?.heardAt = .now
         if line.starts(with: "HTTP/".utf8) {
-            // An interim answer, or that of a proxy, came before.
+            // An interim response, or that of a proxy, came before.
             head.removeAll(keepingCapacity: true)
             status = line.drop { $0 != 32 }.dropFirst().prefix(3).reduce(0) { 10 * $0 + Int($1 & 15) }
         } else if head.count + line.count <= Self.maxHeadBytes {
@@ -43,11 +43,11 @@ final class Exchange {
         }
     }
 
-    /// - Returns: whether to go on.
+    /// - Returns: whether to continue.
     func take(body bytes: UnsafeRawBufferPointer) -> Bool {
         if let stream, (200..<300).contains(status) {
             isEnded = isEnded || !stream.take(bytes)
-            // What is done with it takes time that is no silence.
+            // The time spent in `take` does not count as silence.
             self.stream?.heardAt = .now
             return !isEnded
         }
@@ -60,7 +60,7 @@ final class Exchange {
     }
 
     /// Called about once a second.
-    /// - Returns: whether to go on.
+    /// - Returns: whether to continue.
     func tick() -> Bool {
         guard let stream else { return true }
         if .now - stream.heardAt >= .seconds(stream.silenceSeconds) {

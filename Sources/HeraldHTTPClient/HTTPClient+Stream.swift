@@ -1,11 +1,12 @@
 extension HTTPClient {
-    /// Asks, and hands out the body of a success as it comes, for as long as it comes: `timeoutSeconds` of the request is
-    /// not for it. The body of any other answer is gathered.
+    /// Sends a request, and passes on the body of a success as it arrives, without the request's `timeoutSeconds`. The
+    /// body of any other response is collected.
     /// - Parameters:
-    ///   - silenceSeconds: how long nothing may come before the connection counts as lost.
-    ///   - goesOn: asked about once a second, on the calling thread; `false` ends it.
-    ///   - take: gets the bytes, for as long as it runs; `false` ends it. The server may wait meanwhile.
-    /// - Returns: the answer, when it has ended.
+    ///   - silenceSeconds: the longest time without data before the connection counts as lost.
+    ///   - goesOn: called about once a second, on the calling thread; `false` ends the stream.
+    ///   - take: receives the bytes, which are valid during the call; `false` ends the stream. The server waits
+    ///     meanwhile.
+    /// - Returns: the response, when the stream has ended.
     public func stream(
         _ request: HTTPRequest, silenceSeconds: Int, goesOn: () -> Bool, take: (UnsafeRawBufferPointer) -> Bool
     ) throws(HTTPClientError) -> HTTPAnswer {
@@ -25,6 +26,6 @@ extension HTTPClient {
         return try result.get()
     }
 
-    /// Of an answer that is no success.
+    /// For a response other than a success.
     private static let maxRefusalBytes = 1 << 20
 }

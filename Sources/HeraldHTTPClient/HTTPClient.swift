@@ -1,17 +1,18 @@
 import CHeraldCurl
 
-/// Asks HTTP servers, one request at a time, and keeps the connection for the next. Used by one thread.
+/// An HTTP client that sends one request at a time, and keeps the connection for the next. Used by one thread.
 ///
-/// Redirects are not followed. A proxy of the environment (`http_proxy`, …) is used, but not for this machine itself.
+/// It does not follow redirects. It uses the proxy of the environment (`http_proxy`, …), except for this machine
+/// itself.
 public final class HTTPClient {
     public struct Configuration: Sendable {
-        /// For `User-Agent`.
+        /// The header `User-Agent`.
         public var userAgent: String
-        /// A file of certificates (PEM) that servers are trusted by; `nil`: the system's.
+        /// A PEM file of CA certificates to trust; `nil` for the system's.
         public var certificateAuthorities: String?
-        /// Any certificate will do: only where nothing secret is asked or told.
+        /// Accepts any certificate: only if nothing secret is transmitted.
         public var isUnverified = false
-        /// Of an answer.
+        /// The limit of a response's body.
         public var maxBodyBytes = 64 << 20
 
         public init(userAgent: String, certificateAuthorities: String? = nil) {
@@ -33,7 +34,7 @@ public final class HTTPClient {
 
     deinit { curl_easy_cleanup(easy) }
 
-    /// Asks and waits for the answer, whatever its status.
+    /// Sends a request and waits for the response, with any status.
     public func send(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPAnswer {
         try send(request, Exchange(maxBodyBytes: configuration.maxBodyBytes))
     }
@@ -43,7 +44,7 @@ public final class HTTPClient {
         var list: UnsafeMutablePointer<curl_slist>?
         defer { curl_slist_free_all(list) }
         for (name, value) in request.headers {
-            // A header with an empty value ends in a semicolon there.
+            // libcurl requires a semicolon for a header with an empty value.
             list = curl_slist_append(list, value.isEmpty ? "\(name);" : "\(name): \(value)") ?? list
         }
         let result = perform(request, list, exchange)
@@ -81,7 +82,7 @@ public final class HTTPClient {
                         return configuration.userAgent.withCString { agent in
                             settings.user_agent = agent
                             return (request.body ?? []).withUnsafeBytes { body in
-                                // An empty array may have no address, but an empty body is one.
+                                // An empty array may have no address, but an empty body is a body.
                                 settings.body = request.body == nil ? nil : body.baseAddress ?? UnsafeRawPointer(agent)
                                 settings.body_count = body.count
                                 return withExtendedLifetime(exchange) { herald_client_perform(easy, &settings) }

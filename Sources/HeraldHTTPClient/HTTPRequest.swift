@@ -1,13 +1,13 @@
-/// What is asked of a server.
+/// A request to a server.
 public struct HTTPRequest: Sendable {
     public var method: String
     /// `http` or `https`.
     public var url: String
-    /// Beside those that HTTP itself needs.
+    /// Besides those that HTTP itself requires.
     public var headers: [(name: String, value: String)]
-    /// `nil`: none.
+    /// `nil` for no body.
     public var body: [UInt8]?
-    /// For the whole exchange; 0: no limit.
+    /// For the whole exchange; 0 for no limit.
     public var timeoutSeconds = 120
 
     public init(_ method: String, _ url: String, headers: [(name: String, value: String)] = [], body: [UInt8]? = nil) {
@@ -19,7 +19,7 @@ public struct HTTPRequest: Sendable {
 }
 
 extension HTTPRequest {
-    /// Whether it is for this machine itself, to which no proxy knows the way.
+    /// Whether it is for this machine itself, which a proxy can't reach.
     public var isToThisMachine: Bool {
         let authority = url.split(separator: "/", omittingEmptySubsequences: true).dropFirst().first ?? ""
         let host = authority.lowercased()
@@ -27,10 +27,10 @@ extension HTTPRequest {
     }
 }
 
-/// What the server answered.
+/// A server's response.
 public struct HTTPAnswer: Sendable {
     public let status: Int
-    /// The lines of the headers, as they came.
+    /// The header lines, as received.
     let head: [UInt8]
     public let body: [UInt8]
 
@@ -47,17 +47,17 @@ public struct HTTPAnswer: Sendable {
     }
 }
 
-/// Why there is no answer.
+/// Why there is no response.
 public enum HTTPClientError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// libcurl could not be prepared.
+    /// libcurl could not be initialized.
     case library
-    /// It can't be asked: not a URL, or not one of HTTP.
+    /// The URL is invalid, or its scheme is not HTTP.
     case url(String)
-    /// The answer's body is longer than the client takes.
+    /// The body exceeds the client's limit.
     case tooLarge(limit: Int)
-    /// Nothing came for so many seconds.
+    /// No data arrived for this number of seconds.
     case silent(seconds: Int)
-    /// The server was not reached, or broke off: in libcurl's words.
+    /// The connection failed or was lost, with libcurl's message.
     case failed(String)
 
     public var description: String {
