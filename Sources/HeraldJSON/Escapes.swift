@@ -1,8 +1,8 @@
 /// Resolves the escapes of a string that the scanner has accepted.
 /// - Parameters:
-///   - text: what stands between the quotes.
-///   - buffer: as large as the text, at least; resolving never makes it longer.
-/// - Returns: how many bytes were written.
+///   - text: the text between the quotes.
+///   - buffer: at least as large as the text; resolving never makes it longer.
+/// - Returns: the number of bytes written.
 func unescape(_ text: UnsafeBufferPointer<UInt8>, into buffer: UnsafeMutableBufferPointer<UInt8>) -> Int {
     var read = 0
     var written = 0

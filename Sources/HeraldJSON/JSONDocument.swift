@@ -1,4 +1,4 @@
-/// A parsed text that owns all it needs: the plain way for requests, configuration and tests.
+/// A parsed text that owns its memory: the simple way for requests, configuration and tests.
 ///
 /// ```swift
 /// let document = try JSONDocument(parsing: body)

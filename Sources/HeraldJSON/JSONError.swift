@@ -1,24 +1,24 @@
-/// Why a text is not acceptable JSON, and where.
+/// Why a text is not valid JSON, and where.
 public struct JSONError: Error, Hashable, Sendable {
-    /// What is wrong.
+    /// The kind of error.
     public enum Reason: Hashable, Sendable {
-        /// Nothing, or nothing but white space.
+        /// Nothing, or only white space.
         case empty
-        /// The grammar asks for something else here: `"',' or '}'"`.
+        /// The grammar requires something else here: `"',' or '}'"`.
         case expected(String)
-        /// The text begins with a byte order mark, which RFC 8259 forbids, or is UTF-16.
+        /// The text starts with a byte order mark, which RFC 8259 forbids, or is UTF-16.
         case byteOrderMark
-        /// A string holds bytes that are not UTF-8.
+        /// A string contains bytes that are not UTF-8.
         case invalidUTF8
-        /// A string holds U+0000 to U+001F as they are; they must be escaped.
+        /// A string contains an unescaped U+0000 to U+001F.
         case controlCharacter
-        /// A backslash in front of something that cannot be escaped, or `\u` without four hexadecimal digits.
+        /// A backslash before a character that can't be escaped, or `\u` without four hexadecimal digits.
         case invalidEscape
-        /// Half of a surrogate pair: it stands for no character.
+        /// Half of a surrogate pair.
         case loneSurrogate
-        /// A number that begins with a needless zero, such as `01`.
+        /// A number that starts with a superfluous zero, such as `01`.
         case leadingZero
-        /// The same key twice in one object, escapes considered.
+        /// A duplicate key in one object, after escapes are resolved.
         case duplicateKey(String)
         /// A key longer than this many bytes.
         case keyTooLong(limit: Int)
@@ -28,16 +28,16 @@ public struct JSONError: Error, Hashable, Sendable {
         case tooManyValues(limit: Int)
         /// More bytes than the parser can address.
         case tooLarge
-        /// A complete value, and then something else.
+        /// A complete value, followed by other text.
         case textAfterValue
     }
 
     public let reason: Reason
-    /// The byte at which it went wrong, counted from 0. Equal to the length of the text when that ends too soon.
+    /// The byte of the error, counted from 0. Equal to the length of the text if that ends too early.
     public let offset: Int
     /// The line of that byte, counted from 1.
     public let line: Int
-    /// Its place in the line in bytes, counted from 1.
+    /// Its position in the line in bytes, counted from 1.
     public let column: Int
 }
 

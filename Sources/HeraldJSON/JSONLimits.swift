@@ -1,8 +1,8 @@
-/// What the parser accepts at most.
+/// The limits of the parser.
 public struct JSONLimits: Hashable, Sendable {
-    /// Arrays and objects inside each other.
+    /// Nested arrays and objects.
     public var depth: Int
-    /// Values in all, containers included; keys are not counted.
+    /// Values in total, including containers; keys do not count.
     public var values: Int
     /// Bytes of a key, after its escapes are resolved.
     public var keyBytes: Int

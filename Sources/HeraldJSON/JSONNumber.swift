@@ -1,14 +1,14 @@
-/// A number as the decimal that its text says, without loss: `1`, `1.0` and `10e-1` are equal, and
-/// `9007199254740993` is more than `9007199254740992`.
+/// The decimal number of a text, without loss: `1`, `1.0` and `10e-1` are equal, and `9007199254740993` is greater than
+/// `9007199254740992`.
 ///
-/// Up to 19 significant digits it allocates nothing. Exponents beyond ±10¹⁵ are taken for these.
+/// Up to 19 significant digits it allocates nothing. Exponents are clamped to ±10¹⁵.
 public struct JSONNumber: Hashable, Sendable {
     private var isNegative = false
-    /// The significant digits, without zeros at either end, as a number; the first 19 when there are more.
+    /// The significant digits, without zeros at either end, as a number; only the first 19 if there are more.
     private var significand: UInt64 = 0
-    /// All significant digits, 0 to 9, when there are more than 19; else empty.
+    /// All significant digits, 0 to 9, if there are more than 19; otherwise empty.
     private var allDigits: [UInt8] = []
-    /// How many significant digits there are; none for zero.
+    /// The number of significant digits; 0 for zero.
     public private(set) var digitCount = 0
     /// The value is the digits times 10 to this power. 0 for zero.
     private var exponent = 0
@@ -16,7 +16,7 @@ public struct JSONNumber: Hashable, Sendable {
     private static let maxShortDigits = 19
     private static let maxExponent = 1_000_000_000_000_000
 
-    /// - Parameter text: a number by the grammar of JSON.
+    /// - Parameter text: a number according to the grammar of JSON.
     init(_ text: UnsafeBufferPointer<UInt8>) {
         var zeros = 0
         var fractionDigits = 0
@@ -85,7 +85,7 @@ extension JSONNumber: Comparable {
         return one.isNegative ? two.isSmaller(than: one) : one.isSmaller(than: two)
     }
 
-    /// Without regard to the signs.
+    /// Ignoring the signs.
     private func isSmaller(than other: JSONNumber) -> Bool {
         guard digitCount > 0 && other.digitCount > 0 else { return digitCount < other.digitCount }
         let (mine, others) = (exponent + digitCount, other.exponent + other.digitCount)
@@ -96,7 +96,7 @@ extension JSONNumber: Comparable {
         return leftAligned < other.leftAligned
     }
 
-    /// The significand with zeros up to 19 digits.
+    /// The significand, padded with zeros to 19 digits.
     private var leftAligned: UInt64 {
         var value = significand
         for _ in digitCount..<Self.maxShortDigits { value *= 10 }
@@ -107,10 +107,10 @@ extension JSONNumber: Comparable {
 // MARK: - Divisibility
 
 extension JSONNumber {
-    /// Whether the number is whole: `1.0` and `1e3` are.
+    /// Whether the number is an integer: `1.0` and `1e3` are.
     public var isInteger: Bool { exponent >= 0 }
 
-    /// The number, if it is whole and fits.
+    /// The number, if it is an integer and fits.
     public var integer: Int64? {
         guard isInteger, allDigits.isEmpty, exponent < Self.maxShortDigits else { return nil }
         var value = significand
@@ -125,16 +125,16 @@ extension JSONNumber {
 
     public var isPositive: Bool { !isNegative && digitCount > 0 }
 
-    /// The most significant digits that a divisor of ``isMultiple(of:)`` may have.
+    /// The maximum number of significant digits of a divisor for ``isMultiple(of:)``.
     public static let maxDivisorDigits = maxShortDigits
 
-    /// Whether the number is a whole multiple of the divisor; exact.
-    /// - Parameter divisor: not zero, of at most ``maxDivisorDigits``; for any other the answer is false.
+    /// Whether the number is an integer multiple of the divisor; exact.
+    /// - Parameter divisor: not zero, with at most ``maxDivisorDigits``; for any other the result is `false`.
     public func isMultiple(of divisor: JSONNumber) -> Bool {
         guard divisor.digitCount > 0 && divisor.allDigits.isEmpty else { return false }
         if digitCount == 0 { return true }
         let power = exponent - divisor.exponent
-        // The digits don't end in 0, so no multiple of ten divides them.
+        // The digits do not end in 0, so the number is not a multiple of ten.
         guard power >= 0 else { return false }
         let modulus = UInt128(divisor.significand)
         let rest =
@@ -156,6 +156,6 @@ extension JSONNumber {
 }
 
 extension JSONValue {
-    /// The number without loss; `nil` when the value is none.
+    /// The number without loss; `nil` for other kinds of values.
     public var number: JSONNumber? { kind == .number ? withBytes { JSONNumber($0) } : nil }
 }

@@ -1,7 +1,7 @@
-/// A strict parser for RFC 8259 that keeps its memory from text to text.
+/// A strict parser for RFC 8259 that reuses its memory.
 ///
-/// Meant for a thread that parses many texts: once its storage has grown to the size of what comes in, a parse allocates
-/// nothing, unless an object has more than 16 keys or a key has escapes. A 512-byte event takes about half a microsecond.
+/// For a thread that parses many texts: once its storage has grown to the size of the input, a parse allocates nothing,
+/// unless an object has more than 16 keys or a key has escapes. A 512-byte event takes about half a microsecond.
 ///
 /// ```swift
 /// var parser = JSONParser()
@@ -10,11 +10,11 @@
 /// let data = event["data"].map { body[$0.byteRange] }  // byte for byte
 /// ```
 ///
-/// Values stay valid for as long as they are held, also when the parser goes on to the next text: it then leaves them its
-/// storage and takes new one. So let go of them before the next parse where speed counts.
+/// Values stay valid while they are held, even if the parser continues with the next text: then it allocates new
+/// storage and leaves them the old one. So release them before the next parse where speed matters.
 ///
-/// Beyond the grammar it refuses equal keys in one object, byte order marks, lone surrogates and whatever exceeds its
-/// ``JSONLimits``. The first error ends it.
+/// In addition to the grammar it refuses duplicate keys in one object, byte order marks, lone surrogates and everything
+/// beyond its ``JSONLimits``. It stops at the first error.
 public struct JSONParser: Sendable {
     public let limits: JSONLimits
     private var tape: Tape
@@ -24,11 +24,11 @@ public struct JSONParser: Sendable {
         tape = Tape()
     }
 
-    /// Parses one text. The bytes are copied; the buffer isn't used after the return.
+    /// Parses one text. The bytes are copied; the buffer is not used after the return.
     /// - Returns: the outermost value.
     @discardableResult
     public mutating func parse(_ text: UnsafeBufferPointer<UInt8>) throws(JSONError) -> JSONValue {
-        // Values of an earlier text look at the tape: it stays theirs.
+        // Values of an earlier text still use the tape.
         if !isKnownUniquelyReferenced(&tape) { tape = Tape() }
         try tape.fill(from: text, limits: limits)
         return JSONValue(tape: tape, index: 0)
@@ -41,7 +41,7 @@ public struct JSONParser: Sendable {
         try text.withUnsafeBufferPointer { buffer throws(JSONError) in try parse(buffer) }
     }
 
-    /// Parses one text, part of a longer one. Byte ranges and offsets count from the beginning of the slice.
+    /// Parses one text that is part of a longer one. Byte ranges and offsets count from the start of the slice.
     /// - Returns: the outermost value.
     @discardableResult
     public mutating func parse(_ text: ArraySlice<UInt8>) throws(JSONError) -> JSONValue {

@@ -1,6 +1,6 @@
-/// Places in a JSON document (RFC 6901): `/data/user`, and `""` for the whole.
+/// JSON pointers (RFC 6901): `/data/user`, and `""` for the whole document.
 public enum JSONPointer {
-    /// The place of a member.
+    /// The pointer of a member.
     public static func child(_ parent: String, _ key: String) -> String {
         guard key.utf8.contains(where: { $0 == UInt8(ascii: "~") || $0 == UInt8(ascii: "/") }) else {
             return "\(parent)/\(key)"
@@ -14,7 +14,7 @@ public enum JSONPointer {
         }
     }
 
-    /// The key that one part of a pointer stands for; `nil` when a `~` in it stands for nothing.
+    /// The key of one part of a pointer; `nil` if it contains an invalid `~`.
     public static func key(_ part: Substring) -> String? {
         var text = ""
         var isEscaped = false

@@ -1,8 +1,9 @@
 extension JSONValue {
-    /// How many members or elements the value has; 0 for scalars.
+    /// The number of members or elements; 0 for scalars.
     public var count: Int { Int(node.count) }
 
-    /// The member with this key, escapes considered, compared byte by byte; `nil` when the value isn't an object.
+    /// The member with this key, after escapes are resolved, compared byte by byte; `nil` if the value is not an
+    /// object.
     public subscript(key: String) -> JSONValue? {
         guard kind == .object else { return nil }
         return key.utf8.span.withUnsafeBufferPointer { tape.child(of: index, key: $0) }.map {
@@ -10,17 +11,17 @@ extension JSONValue {
         }
     }
 
-    /// The members in the order of the text; none when the value isn't an object.
+    /// The members in the order of the text; empty if the value is not an object.
     public var members: Members { Members(elements: children(when: .object)) }
 
-    /// The elements in the order of the text; none when the value isn't an array.
+    /// The elements in the order of the text; empty if the value is not an array.
     public var elements: Elements { children(when: .array) }
 
     private func children(when kind: JSONKind) -> Elements {
         Elements(tape: tape, position: index + 1, end: self.kind == kind ? Int(node.next) : index + 1)
     }
 
-    /// The key in front of the value, escapes resolved; empty when it isn't a member.
+    /// The key of a member, with escapes resolved; empty if the value is not a member.
     fileprivate var key: String { tape.string(node.keyRange, escaped: node.flags.contains(.keyEscaped)) }
 
     /// The elements of an array.

@@ -3,9 +3,9 @@ public enum JSONKind: UInt8, Hashable, Sendable {
     case null, bool, number, string, array, object
 }
 
-/// A value in a parsed text: a view that costs two words to copy and reads from the text when asked.
+/// A value in a parsed text: a view that costs two words to copy and reads from the text on demand.
 ///
-/// The accessors for a kind (``string``, ``integer``, …) are `nil` for values of the other kinds.
+/// The accessors for a kind (``string``, ``integer``, …) are `nil` for values of other kinds.
 public struct JSONValue: Sendable {
     let tape: Tape
     let index: Int
@@ -14,7 +14,7 @@ public struct JSONValue: Sendable {
 
     public var kind: JSONKind { node.kind }
 
-    /// Where the value stands in the text that was parsed: a string with its quotes, a container with its brackets.
+    /// The range of the value in the parsed text: a string with its quotes, a container with its brackets.
     public var byteRange: Range<Int> { Int(node.start)..<Int(node.end) }
 
     /// A copy of the value's text, byte for byte.
@@ -33,27 +33,27 @@ public struct JSONValue: Sendable {
 // MARK: - Strings
 
 extension JSONValue {
-    /// The string, its escapes resolved.
+    /// The string, with escapes resolved.
     public var string: String? {
         guard kind == .string else { return nil }
         return tape.string(node.contentRange, escaped: node.flags.contains(.escaped))
     }
 
-    /// The string's UTF-8, its escapes resolved; without a copy when it has none. The buffer must not leave the closure.
-    /// - Returns: `nil` when the value isn't a string.
+    /// The string's UTF-8, with escapes resolved; without a copy if it has none. The buffer must not leave the closure.
+    /// - Returns: `nil` if the value is not a string.
     public func withUTF8<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result? {
         guard kind == .string else { return nil }
         return tape.withUTF8(node.contentRange, escaped: node.flags.contains(.escaped), body)
     }
 
-    /// Whether the value is a string with exactly these bytes. Faster than comparing ``string``, and never by Unicode's
+    /// Whether the value is a string with exactly these bytes. Faster than comparing ``string``, and not by Unicode's
     /// canonical equivalence.
     public func isString(_ text: String) -> Bool {
         guard kind == .string else { return false }
         return tape.equals(node.contentRange, escaped: node.flags.contains(.escaped), text)
     }
 
-    /// The point in time that the string names by RFC 3339.
+    /// The time of an RFC 3339 string.
     public var timestamp: Timestamp? {
         withUTF8 { Timestamp(rfc3339: $0) } ?? nil
     }
@@ -62,7 +62,7 @@ extension JSONValue {
 // MARK: - Numbers
 
 extension JSONValue {
-    /// The number, if it is whole and fits, however it is written: `1.0` and `1e3` are integers, as in JSON Schema.
+    /// The number, if it is an integer and fits, in any notation: `1.0` and `1e3` are integers, as in JSON Schema.
     public var integer: Int64? {
         guard node.flags.contains(.integer) else { return number?.integer }
         return withBytes { text in
@@ -80,7 +80,7 @@ extension JSONValue {
         }
     }
 
-    /// The nearest double; `nil` when it would be infinite.
+    /// The nearest double; `nil` if it would be infinite.
     public var double: Double? {
         guard kind == .number else { return nil }
         return withBytes { Double(String(decoding: $0, as: UTF8.self)) }.flatMap { $0.isFinite ? $0 : nil }

@@ -1,4 +1,4 @@
-/// What ``JSONWriter`` can write as a value. Conform your own types to give them one JSON form everywhere:
+/// A type that ``JSONWriter`` can write as a value. Conform your own types to give them one JSON form everywhere:
 ///
 /// ```swift
 /// extension Delivery: JSONWritable {
@@ -48,12 +48,12 @@ extension Timestamp: JSONWritable {
     public func write(to json: inout JSONWriter) { json.timestamp(self) }
 }
 
-/// A parsed value is written as it came, byte for byte.
+/// A parsed value is written unchanged, byte for byte.
 extension JSONValue: JSONWritable {
     public func write(to json: inout JSONWriter) { withBytes { json.raw($0) } }
 }
 
-/// `null` when there is nothing.
+/// `nil` is written as `null`.
 extension Optional: JSONWritable where Wrapped: JSONWritable {
     @inlinable
     public func write(to json: inout JSONWriter) {
@@ -68,7 +68,7 @@ extension Array: JSONWritable where Element: JSONWritable {
     }
 }
 
-/// Bytes that are one JSON value already.
+/// Bytes that are already one JSON value.
 public struct RawJSON: JSONWritable, Sendable {
     @usableFromInline let bytes: ArraySlice<UInt8>
 
@@ -79,11 +79,11 @@ public struct RawJSON: JSONWritable, Sendable {
 }
 
 extension JSONWritable where Self == RawJSON {
-    /// Bytes that are one JSON value already. They aren't looked at.
+    /// Bytes that are already one JSON value. They are not validated.
     @inlinable
     public static func raw(_ bytes: ArraySlice<UInt8>) -> RawJSON { RawJSON(bytes) }
 
-    /// Bytes that are one JSON value already. They aren't looked at.
+    /// Bytes that are already one JSON value. They are not validated.
     @inlinable
     public static func raw(_ bytes: [UInt8]) -> RawJSON { RawJSON(bytes[...]) }
 }

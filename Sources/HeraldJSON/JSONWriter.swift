@@ -11,34 +11,34 @@
 /// send(json.bytes)
 /// ```
 ///
-/// Commas come by themselves, and members only fit into objects, elements only into arrays. Strings are escaped where
-/// they must be and nowhere else. Nothing is allocated but what `bytes` needs; ``removeAll()`` keeps that for the next.
+/// Commas are added automatically; members can be written only to objects, elements only to arrays. Strings are escaped
+/// only where necessary. Only `bytes` is allocated; ``removeAll()`` keeps its memory.
 public struct JSONWriter: Sendable {
-    /// What has been written.
+    /// The written text.
     public private(set) var bytes: [UInt8]
-    /// Whether a value stands in front of the next one in the same container.
+    /// Whether a value precedes the next one in the same container.
     private var needsComma = false
 
-    /// - Parameter capacity: bytes to make room for at once.
+    /// - Parameter capacity: the number of bytes to reserve.
     public init(capacity: Int = 0) {
         bytes = []
         bytes.reserveCapacity(capacity)
     }
 
-    /// Goes on behind these bytes, which aren't looked at.
+    /// Continues after these bytes, which are not validated.
     public init(appendingTo bytes: consuming [UInt8]) { self.bytes = bytes }
 
-    /// Starts afresh in the same memory.
+    /// Starts again with the same memory.
     public mutating func removeAll() {
         bytes.removeAll(keepingCapacity: true)
         needsComma = false
     }
 
-    /// Any value.
+    /// Writes any value.
     @inlinable
     public mutating func value(_ value: some JSONWritable) { value.write(to: &self) }
 
-    /// An object, whose members the closure writes.
+    /// Writes an object; the closure writes its members.
     @inlinable
     public mutating func object(_ body: (inout JSONObjectWriter) -> Void) {
         open(UInt8(ascii: "{"))
@@ -48,7 +48,7 @@ public struct JSONWriter: Sendable {
         close(UInt8(ascii: "}"))
     }
 
-    /// An array, whose elements the closure writes.
+    /// Writes an array; the closure writes its elements.
     @inlinable
     public mutating func array(_ body: (inout JSONArrayWriter) -> Void) {
         open(UInt8(ascii: "["))
@@ -112,7 +112,8 @@ extension JSONWriter {
         appendDigits(value)
     }
 
-    /// The shortest text that reads back as the same number, without `.0`. JSON knows neither infinity nor NaN: `null`.
+    /// Writes the shortest text that reads back as the same number, without `.0`; `null` for infinity and NaN, which
+    /// JSON does not have.
     public mutating func double(_ value: Double) {
         guard value.isFinite else { return null() }
         separate()
@@ -120,7 +121,7 @@ extension JSONWriter {
         bytes.append(contentsOf: text.suffix(2).elementsEqual(".0".utf8) ? text.dropLast(2) : text[...])
     }
 
-    /// The time as an RFC 3339 string in UTC with milliseconds.
+    /// Writes the time as an RFC 3339 string in UTC with milliseconds.
     public mutating func timestamp(_ value: Timestamp) {
         separate()
         bytes.append(UInt8(ascii: "\""))
@@ -128,13 +129,13 @@ extension JSONWriter {
         bytes.append(UInt8(ascii: "\""))
     }
 
-    /// One value that is JSON already. It isn't looked at.
+    /// Writes one value that is already JSON. It is not validated.
     public mutating func raw(_ json: ArraySlice<UInt8>) {
         separate()
         bytes.append(contentsOf: json)
     }
 
-    /// One value that is JSON already. It isn't looked at.
+    /// Writes one value that is already JSON. It is not validated.
     public mutating func raw(_ json: UnsafeBufferPointer<UInt8>) {
         separate()
         bytes.append(contentsOf: json)
@@ -162,7 +163,7 @@ extension JSONWriter {
         }
     }
 
-    /// A string in quotes, and what stands in front of it and behind it.
+    /// A string in quotes, and the bytes before and after it.
     private mutating func append(_ before: UInt8? = nil, quoted string: String, then after: UInt8? = nil) {
         string.utf8.span.withUnsafeBufferPointer { text in
             guard let start = text.baseAddress, !JSONWriter.mustBeEscaped(text) else {
@@ -171,7 +172,7 @@ extension JSONWriter {
                 if let after { bytes.append(after) }
                 return
             }
-            // The usual case in one step: most strings are so short that appending their parts would cost more than they do.
+            // The usual case in one step: for short strings, appending the parts would take longer.
             bytes.append(addingCapacity: text.count + 4) { span in
                 span.withUnsafeMutableBufferPointer { buffer, count in
                     guard var end = buffer.baseAddress?.advanced(by: count) else { return }
@@ -191,7 +192,7 @@ extension JSONWriter {
         }
     }
 
-    /// Eight bytes at a time, up to the first beyond ASCII.
+    /// Eight bytes at a time, up to the first non-ASCII byte.
     private static func mustBeEscaped(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let start = text.baseAddress else { return false }
         var index = 0

@@ -1,7 +1,7 @@
 /// Hashes keys, and finds those with equal hashes among many.
 ///
-/// The hash depends on random numbers that change with each process: nobody can prepare keys that collide and make the
-/// parser slow (wyhash's "folded multiply", https://github.com/wangyi-fudan/wyhash).
+/// The hash depends on random numbers of each process, so that clients can't prepare colliding keys to slow the parser
+/// (wyhash's "folded multiply", https://github.com/wangyi-fudan/wyhash).
 struct KeyTable {
     private let seed: UInt64
     private let factor: UInt64
@@ -10,7 +10,7 @@ struct KeyTable {
 
     init() { (seed, factor) = KeyTable.secrets }
 
-    /// - Parameter key: up to seven bytes behind the key may be read, and are ignored.
+    /// - Parameter key: up to seven bytes after the key may be read, and are ignored.
     @inline(__always)
     func hash(_ key: UnsafePointer<UInt8>, count: Int) -> UInt32 {
         var state = seed ^ UInt64(truncatingIfNeeded: count)
@@ -36,9 +36,9 @@ struct KeyTable {
 
     /// Open addressing with linear probing; at most half full.
     struct Slots {
-        /// What was inserted, plus one; 0 is free.
+        /// The inserted item plus one; 0 is free.
         private var slots: [UInt32]
-        /// Where the search for the current item goes on, and which item that is.
+        /// Where the search for the current item continues, and which item it is.
         private var probe = 0
         private var current: UInt32?
 
@@ -46,7 +46,8 @@ struct KeyTable {
             slots = [UInt32](repeating: 0, count: 1 << (Int.bitWidth - (2 * count - 1).leadingZeroBitCount))
         }
 
-        /// Puts the item into the first free slot. An item on the way there is returned: look at it and call again.
+        /// Inserts the item into the first free slot. If an item is in the way, it is returned: compare it and call
+        /// again.
         mutating func insert(_ item: UInt32, hash: UInt32) -> UInt32? {
             if current != item {
                 current = item

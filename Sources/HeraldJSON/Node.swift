@@ -1,10 +1,10 @@
-/// One value on the tape. Its children follow it directly, each with its own children behind it.
+/// One value on the tape, followed by its children and their descendants.
 struct Node {
     struct Flags: OptionSet {
         let rawValue: UInt8
-        /// The string holds backslashes.
+        /// The string contains backslashes.
         static let escaped = Flags(rawValue: 1)
-        /// The key holds backslashes.
+        /// The key contains backslashes.
         static let keyEscaped = Flags(rawValue: 2)
         /// The number has neither fraction nor exponent.
         static let integer = Flags(rawValue: 4)
@@ -14,28 +14,28 @@ struct Node {
 
     var kind: JSONKind
     var flags: Flags
-    /// The key between its quotes, as it stands in the text. Empty for elements and the outermost value.
+    /// The range of the key between its quotes. Empty for elements and the outermost value.
     var keyStart: UInt32
     var keyCount: UInt32
-    /// The text of the value, quotes and brackets included.
+    /// The range of the value, including quotes and brackets.
     var start: UInt32
     var end: UInt32
-    /// The node after this one and all that is in it: the next sibling, or, for the last, that of the parent.
+    /// The node after this one and its descendants: the next sibling, or, for the last, that of the parent.
     var next: UInt32
-    /// Members or elements.
+    /// The number of members or elements.
     var count: UInt32
 }
 
-/// An array or object that is still open.
+/// An open array or object.
 struct Frame {
     var node: Int
     var count: Int
-    /// Where its keys begin in the scanner's stack of keys.
+    /// Where its keys start in the scanner's stack of keys.
     var firstKey: Int
     var isObject: Bool
 }
 
-/// A key of an object that is still open: enough to find equal ones without looking at the text.
+/// A key of an open object: enough to find equal keys without reading the text.
 struct KeyEntry {
     var hash: UInt32
     var node: UInt32

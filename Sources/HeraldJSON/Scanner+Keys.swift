@@ -14,7 +14,7 @@ extension Scanner {
             guard keyEnd &- keyStart <= limits.keyBytes else { throw keyTooLong() }
             hash = keyTable.hash(bytes + keyStart, count: keyEnd &- keyStart)
         }
-        // Its value becomes the next node. Every earlier key has its node already, so there is room for the entry too.
+        // Its value becomes the next node. Every earlier key has its node already, so there is space for the entry too.
         guard nodeCount < nodeLimit else { throw failure(.tooManyValues(limit: limits.values), at: keyStart - 1) }
         keys[keyCount] = KeyEntry(hash: hash, node: UInt32(truncatingIfNeeded: nodeCount))
         keyCount &+= 1
@@ -27,7 +27,7 @@ extension Scanner {
 
     @inline(never)
     private func hashEscapedKey() throws(JSONError) -> UInt32 {
-        // Six bytes of text make at least one of the key; so the copy is bounded too.
+        // Six bytes of text make at least one byte of the key, so the copy is bounded too.
         guard (keyEnd - keyStart) / 6 <= limits.keyBytes else { throw keyTooLong() }
         let key = unescaped(keyStart..<keyEnd, padding: Tape.padding)
         let count = key.count - Tape.padding
@@ -40,7 +40,7 @@ extension Scanner {
 
     private func keyTooLong() -> JSONError { failure(.keyTooLong(limit: limits.keyBytes), at: keyStart - 1) }
 
-    /// Looks for equal keys among those of the object that closes here.
+    /// Looks for duplicate keys in an object that ends here.
     @inline(__always)
     mutating func refuseDuplicates(from first: Int) throws(JSONError) {
         let count = keyCount &- first
@@ -56,7 +56,7 @@ extension Scanner {
         }
     }
 
-    /// Through a table, so that the time grows with the number of keys and not with its square.
+    /// Uses a table, so that the time is linear in the number of keys and not quadratic.
     @inline(never)
     private func refuseDuplicatesOfMany(from first: Int) throws(JSONError) {
         var table = keyTable.slots(for: keyCount - first)
@@ -68,7 +68,7 @@ extension Scanner {
         }
     }
 
-    /// The hashes are equal: are the keys?
+    /// Compares keys with equal hashes.
     @inline(never)
     private func refuseEqual(_ earlier: KeyEntry, _ later: KeyEntry) throws(JSONError) {
         let one = nodes[Int(earlier.node)]
@@ -78,7 +78,7 @@ extension Scanner {
         throw failure(.duplicateKey(String(decoding: key, as: UTF8.self)), at: Int(two.keyStart) - 1)
     }
 
-    /// The text with its escapes resolved, and zeros behind it.
+    /// The text with its escapes resolved, padded with zeros.
     private func unescaped(_ range: Range<Int>, padding: Int = 0) -> [UInt8] {
         let text = UnsafeBufferPointer(start: bytes + range.lowerBound, count: range.count)
         return [UInt8](unsafeUninitializedCapacity: range.count + padding) { buffer, count in

@@ -1,5 +1,5 @@
 extension Scanner {
-    /// A number, by the letter of the grammar.
+    /// A number, according to the grammar.
     /// - Returns: whether it has neither fraction nor exponent.
     @inline(__always)
     mutating func scanNumber() throws(JSONError) -> Bool {

@@ -1,6 +1,6 @@
 extension Scanner {
-    /// The rest of a string, behind its first quote.
-    /// - Returns: whether it holds escapes.
+    /// The rest of a string, after its first quote.
+    /// - Returns: whether it contains escapes.
     @inline(__always)
     mutating func scanString() throws(JSONError) -> Bool {
         var escaped = false
@@ -26,7 +26,7 @@ extension Scanner {
         }
     }
 
-    /// `\n`, `A`, or a surrogate pair of two of the latter.
+    /// An escape such as `\n` or `\u0041`, or a surrogate pair of two of the latter form.
     @inline(never)
     private mutating func scanEscape() throws(JSONError) {
         let start = at
@@ -56,7 +56,7 @@ extension Scanner {
         return value
     }
 
-    /// One character beyond ASCII, by the table of well-formed sequences (Unicode 3.9, table 3-7).
+    /// One non-ASCII character, according to the table of well-formed sequences (Unicode 3.9, table 3-7).
     @inline(__always)
     private mutating func scanMultibyte() throws(JSONError) {
         let first = bytes[at]
@@ -70,7 +70,7 @@ extension Scanner {
         case 0xf1...0xf3 where isContinuation(second): count = 4
         default: throw failure(.invalidUTF8, at: at)
         }
-        // A short-circuit keeps the reads inside the padding: no zero is a continuation.
+        // A short-circuit keeps the reads inside the padding: a zero is not a continuation byte.
         guard count < 3 || isContinuation(bytes[at + 2]), count < 4 || isContinuation(bytes[at + 3]) else {
             throw failure(.invalidUTF8, at: at)
         }
@@ -91,10 +91,11 @@ func hexadecimalDigit(_ byte: UInt8) -> UInt32? {
     }
 }
 
-/// Marks the bytes of a word that a string can't just contain: quote, backslash, control characters, beyond ASCII.
+/// Marks the bytes of a word that need handling in a string: quotes, backslashes, control characters, non-ASCII bytes.
 ///
 /// The top bit of each such byte is set. Bytes above the lowest marked one may be marked wrongly, because the
-/// subtractions borrow; only the lowest mark counts. ("Determine if a word has a byte less than n", Bit Twiddling Hacks.)
+/// subtractions borrow; only the lowest mark counts. ("Determine if a word has a byte less than n", Bit Twiddling
+/// Hacks.)
 @inline(__always)
 func specialBytes(_ word: UInt64) -> UInt64 {
     let ones: UInt64 = 0x0101_0101_0101_0101

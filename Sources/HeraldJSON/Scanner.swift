@@ -1,6 +1,6 @@
 /// One pass over the bytes: checks the grammar and writes the tape. Lives for one text, on the stack.
 ///
-/// It reads words of eight bytes and doesn't count: see ``Tape`` for why it can't run away.
+/// It reads words of eight bytes without bounds checks: ``Tape`` explains why that is safe.
 struct Scanner {
     let bytes: UnsafePointer<UInt8>
     let end: Int
@@ -11,13 +11,13 @@ struct Scanner {
     let limits: JSONLimits
     let keyTable: KeyTable
 
-    /// The next byte to look at.
+    /// The index of the next byte.
     var at = 0
     var nodeCount = 0
     var keyCount = 0
     var depth = 0
 
-    /// The key in front of the value that comes next.
+    /// The key of the next value.
     var keyStart = 0
     var keyEnd = 0
     var keyEscaped = false
@@ -37,7 +37,7 @@ struct Scanner {
         self.keyTable = keyTable
     }
 
-    /// The whole text: one value with white space around it.
+    /// The whole text: one value surrounded by white space.
     mutating func scan() throws(JSONError) {
         skipWhitespace()
         if at == end { throw failure(.empty, at: at) }
@@ -49,7 +49,7 @@ struct Scanner {
         if at != end { throw failure(.textAfterValue, at: at) }
     }
 
-    /// A scalar, an empty container, or the beginning of a container up to its first value.
+    /// A scalar, an empty container, or the start of a container up to its first value.
     @inline(__always)
     private mutating func scanValue() throws(JSONError) {
         while true {
@@ -85,7 +85,7 @@ struct Scanner {
         }
     }
 
-    /// Closes what ends here, up to the place where another value must come or the text is complete.
+    /// Closes containers up to the next value, or the end of the text.
     @inline(__always)
     private mutating func scanAfterValue() throws(JSONError) {
         while depth > 0 {
@@ -130,7 +130,7 @@ struct Scanner {
 // MARK: - Writing the tape
 
 extension Scanner {
-    /// Writes the node of a value that ends here.
+    /// Writes the node of a completed value.
     @inline(__always)
     private mutating func append(_ kind: JSONKind, _ flags: Node.Flags, from start: Int) throws(JSONError) {
         guard nodeCount < nodeLimit else { throw failure(.tooManyValues(limit: limits.values), at: start) }
@@ -166,7 +166,7 @@ extension Scanner {
         nodes[frame.node].end = UInt32(truncatingIfNeeded: at)
         nodes[frame.node].next = UInt32(truncatingIfNeeded: nodeCount)
         nodes[frame.node].count = UInt32(truncatingIfNeeded: frame.count)
-        // Elements that follow have no key; members get their own.
+        // Following elements have no key; members set their own.
         (keyStart, keyEnd, keyEscaped) = (0, 0, false)
     }
 }
@@ -198,7 +198,7 @@ extension Scanner {
     }
 }
 
-/// Eight bytes, the first in the lowest place.
+/// Eight bytes as a little-endian word.
 @inline(__always)
 func loadWord(_ pointer: UnsafePointer<UInt8>) -> UInt64 {
     UInt64(littleEndian: UnsafeRawPointer(pointer).loadUnaligned(as: UInt64.self))

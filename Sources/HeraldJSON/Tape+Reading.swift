@@ -12,7 +12,7 @@ extension Tape {
         withExtendedLifetime(self) { body(text(range)) }
     }
 
-    /// Only for use inside the tape: nothing keeps it alive here.
+    /// Only for use inside the tape, because it does not keep the tape alive.
     private func text(_ range: Range<Int>) -> UnsafeBufferPointer<UInt8> {
         UnsafeBufferPointer(start: bytes + range.lowerBound, count: range.count)
     }
@@ -57,7 +57,7 @@ extension Tape {
     }
 }
 
-/// Byte by byte: keys and the strings one compares with are short.
+/// Byte by byte, because keys and the compared strings are short.
 @inline(__always)
 private func areEqual(_ one: UnsafeBufferPointer<UInt8>, _ two: UnsafeBufferPointer<UInt8>) -> Bool {
     guard one.count == two.count else { return false }

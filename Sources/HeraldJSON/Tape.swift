@@ -1,14 +1,13 @@
 /// A parsed text: its bytes, and one ``Node`` for each value in the order of the text.
 ///
-/// All memory of the parser lies here, by hand, because growing arrays under the scanner's feet would cost more than the
-/// scanning. What keeps it safe:
+/// The parser manages its memory manually, because growing arrays would take longer than the scanning. Why it is safe:
 ///
-/// - Every index that leaves this module comes from the scanner, and the scanner only ever writes below the capacities
-///   that `fill` made room for: a value takes at least one byte, so `min(bytes, limits.values)` nodes are enough.
-/// - The bytes are followed by eight zeros. No zero is part of a JSON text, so every loop of the scanner ends there
-///   without counting, and words of eight bytes can be read everywhere.
+/// - Every index that leaves this module comes from the scanner, and the scanner writes only below the capacities
+///   reserved by `fill`: a value takes at least one byte, so `min(bytes, limits.values)` nodes suffice.
+/// - The bytes are followed by eight zeros. A zero is never part of a JSON text, so every loop of the scanner ends
+///   there without counting, and words of eight bytes can be read everywhere.
 ///
-/// `@unchecked Sendable` is true because `fill` is only called on a tape that nobody else refers to; while values look at
+/// `@unchecked Sendable` is correct because `fill` is only called on a tape with a single reference; while values use
 /// it, it is constant.
 final class Tape: @unchecked Sendable {
     private(set) var bytes: UnsafeMutablePointer<UInt8>
@@ -43,7 +42,7 @@ final class Tape: @unchecked Sendable {
         frames.deallocate()
     }
 
-    /// Copies the text and scans it. After an error nothing may be read from the tape.
+    /// Copies the text and scans it. After an error the tape must not be read.
     func fill(from text: UnsafeBufferPointer<UInt8>, limits: JSONLimits) throws(JSONError) {
         guard text.count < Int(Int32.max) else {
             throw JSONError(reason: .tooLarge, offset: Int(Int32.max), line: 1, column: 1)
@@ -60,7 +59,7 @@ final class Tape: @unchecked Sendable {
         try scanner.scan()
     }
 
-    /// Makes room. What was there is lost.
+    /// Reserves memory; existing content is lost.
     private func reserve(bytes: Int, nodes: Int, frames: Int) {
         if bytes > byteCapacity {
             byteCapacity = Tape.roomy(bytes)
@@ -81,6 +80,6 @@ final class Tape: @unchecked Sendable {
         }
     }
 
-    /// A quarter more than asked for, so that slowly growing texts don't allocate each time.
+    /// A quarter more than requested, so that slowly growing texts do not allocate each time.
     private static func roomy(_ count: Int) -> Int { count + count / 4 }
 }

@@ -1,16 +1,16 @@
 extension Timestamp {
-    /// Reads `2026-11-21T10:00:00.123456789+01:00`, by the letter of RFC 3339, section 5.6.
+    /// Parses `2026-11-21T10:00:00.123456789+01:00`, according to RFC 3339, section 5.6.
     ///
-    /// Up to nine digits of a second's fraction; what is finer than a millisecond is cut off. `T` and `Z` may be small.
-    /// Refused (`nil`): days that the calendar doesn't have, leap seconds (they have no number of their own since
-    /// 1970), and what lies outside the years 0001–9999 in UTC.
+    /// A fraction may have up to nine digits; it is truncated to milliseconds. `T` and `Z` may be lower case. The
+    /// result is `nil` for days that the calendar does not have, leap seconds (which have no Unix time), and years
+    /// outside 0001–9999 in UTC.
     public init?(rfc3339 text: String) {
         var text = text
         guard let timestamp = text.withUTF8({ Timestamp(rfc3339: $0) }) else { return nil }
         self = timestamp
     }
 
-    /// The same over UTF-8.
+    /// The same for UTF-8 bytes.
     public init?(rfc3339 text: UnsafeBufferPointer<UInt8>) {
         var reader = Reader(text: text)
         guard let year = reader.number(digits: 4), reader.take("-"),
@@ -40,7 +40,7 @@ extension Timestamp {
         }
     }
 
-    /// Takes the text apart from left to right.
+    /// Parses the text from left to right.
     private struct Reader {
         let text: UnsafeBufferPointer<UInt8>
         var at = 0
@@ -68,7 +68,7 @@ extension Timestamp {
             return value
         }
 
-        /// `.123` in milliseconds; 0 when there is none.
+        /// `.123` in milliseconds; 0 without a fraction.
         mutating func fraction() -> Int64? {
             guard take(".") else { return 0 }
             var nanoseconds: Int64 = 0

@@ -15,7 +15,7 @@ public struct Timestamp: Hashable, Sendable, Comparable {
 }
 
 extension Timestamp: CustomStringConvertible {
-    /// The RFC 3339 text in UTC, with milliseconds. Years outside 0001–9999 have none: the nearest that has is named.
+    /// The RFC 3339 text in UTC, with milliseconds. Years outside 0001–9999 are clamped.
     public var description: String { withRFC3339 { String(decoding: $0, as: UTF8.self) } }
 
     /// Appends the RFC 3339 text in UTC, 24 bytes.
@@ -36,7 +36,7 @@ extension Timestamp: CustomStringConvertible {
             }
             let year = UInt32(truncatingIfNeeded: year)
             let time = UInt32(truncatingIfNeeded: time)
-            // Each separator is overwritten where the next two digits follow at once.
+            // Each separator is overwritten when two digits follow directly.
             put(year / 100, at: 0, then: 0)
             put(year % 100, at: 2, then: UInt8(ascii: "-"))
             put(UInt32(truncatingIfNeeded: month), at: 5, then: UInt8(ascii: "-"))
@@ -52,10 +52,10 @@ extension Timestamp: CustomStringConvertible {
 }
 
 // The two conversions are "civil_from_days" and "days_from_civil" of Howard Hinnant, "chrono-compatible low-level date
-// algorithms", https://howardhinnant.github.io/date_algorithms.html. Years begin in March there, so that the leap day is
-// the last of its year; an era is the 400 years, 146,097 days, after which the calendar repeats.
+// algorithms", https://howardhinnant.github.io/date_algorithms.html. Their years start in March, so that the leap day
+// is the last of its year; an era is the 400 years, 146,097 days, after which the calendar repeats.
 
-/// The proleptic Gregorian date of a day counted from 1970-01-01.
+/// The proleptic Gregorian date of a day, counted from 1970-01-01.
 func civilDate(fromDays days: Int64) -> (year: Int64, month: Int64, day: Int64) {
     let shifted = days + 719_468
     let era = shifted.dividedFlooring(by: 146_097)
@@ -79,7 +79,7 @@ func days(fromCivilYear year: Int64, month: Int64, day: Int64) -> Int64 {
 }
 
 extension Int64 {
-    /// Division that rounds down, also below zero. The divisor is positive.
+    /// Division that rounds down, also for negative numbers. The divisor is positive.
     func dividedFlooring(by divisor: Int64) -> Int64 {
         self / divisor - (self % divisor < 0 ? 1 : 0)
     }

@@ -1,24 +1,24 @@
 /// How much work a client's document may cause: a number of steps that counts down.
 ///
-/// Whatever a client can make expensive (a schema, a pattern, a filter, the value that is held against it) spends steps as
-/// it goes, and stops when there are none left. Steps rather than time, so that the same document always ends the same way.
-/// A step takes 25 ns at most on the machine of `Documentation/performance.md`.
+/// Everything that a client can make expensive (a schema, a pattern, a filter, the data that is checked) spends steps,
+/// and stops when none are left. Steps rather than time, so that the same document always has the same result. A step
+/// takes at most 25 ns on the machine of `Documentation/performance.md`.
 public struct WorkBudget: Sendable {
-    /// What one request may cause: under 50 ms with a margin.
+    /// The budget of one request: less than 50 ms with a margin.
     public static let stepsPerRequest = 1_000_000
 
-    /// Zero or less when it is spent.
+    /// Zero or less if the budget is exhausted.
     public private(set) var left: Int
 
     public init(steps: Int = stepsPerRequest) { left = steps }
 
-    /// For what something else bounds.
+    /// For work that is bounded by other means.
     public static let unlimited = WorkBudget(steps: .max)
 
-    /// When it is spent, whatever was found out with it means nothing.
+    /// If the budget is exhausted, results computed with it are meaningless.
     public var isSpent: Bool { left <= 0 }
 
-    /// - Returns: false when it is spent.
+    /// - Returns: `false` if the budget is exhausted.
     @discardableResult
     public mutating func spend(_ steps: Int) -> Bool {
         left -= steps
