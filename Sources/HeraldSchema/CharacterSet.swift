@@ -1,8 +1,8 @@
-/// Characters by ranges and by Unicode's general categories, or all but these.
+/// A set of characters, given by ranges and Unicode's general categories, possibly inverted.
 struct CharacterSet: Sendable {
     private var ranges: [ClosedRange<UInt32>] = []
     private var categories: [Unicode.GeneralCategory] = []
-    /// Sets that are inverted, inside this one.
+    /// Inverted sets inside this one.
     private var others: [CharacterSet] = []
     private var costOfOthers = 0
     private var isInverted = false
@@ -11,7 +11,7 @@ struct CharacterSet: Sendable {
     init(_ character: Unicode.Scalar) { ranges = [character.value...character.value] }
     init(_ first: Unicode.Scalar, _ last: Unicode.Scalar) { ranges = [first.value...last.value] }
 
-    /// - Parameter name: one of two letters, or of one for all that begin with it.
+    /// - Parameter name: a category of two letters, or one letter for all categories that start with it.
     init?(category name: String) {
         categories = Self.categoryNames.filter { $0.key == name || (name.count == 1 && $0.key.hasPrefix(name)) }.map(
             \.value)
@@ -26,7 +26,7 @@ struct CharacterSet: Sendable {
         return isMember != isInverted
     }
 
-    /// How long `contains` takes, in units of the simplest set.
+    /// The time of `contains`, in units of the simplest set.
     var cost: Int { 1 + ranges.count / 8 + categories.count + costOfOthers }
 
     var inverted: CharacterSet {
@@ -47,7 +47,7 @@ struct CharacterSet: Sendable {
         }
     }
 
-    /// The character, when there is exactly one.
+    /// The character, if there is exactly one.
     var only: Unicode.Scalar? {
         guard let range = ranges.first, ranges.count == 1, range.count == 1, categories.isEmpty, others.isEmpty,
             !isInverted

@@ -1,9 +1,9 @@
-/// What `format` can ask of a string.
+/// The supported values of `format`.
 public enum Format: String, CaseIterable, Sendable {
-    /// RFC 3339, leap seconds included.
+    /// RFC 3339, including leap seconds.
     case dateTime = "date-time"
     case date
-    /// With an offset from UTC, as RFC 3339 has it.
+    /// With an offset from UTC, as in RFC 3339.
     case time
     /// A mailbox of RFC 5321 in ASCII, without comments.
     case email
@@ -43,7 +43,7 @@ public enum Format: String, CaseIterable, Sendable {
     }
 }
 
-/// Takes a text apart from left to right. A function that returns false leaves it anywhere.
+/// Parses a text from left to right. After a function returned `false`, the position is undefined.
 struct FormatReader {
     var rest: ArraySlice<UInt8>
 
@@ -52,7 +52,7 @@ struct FormatReader {
 
     var isAtEnd: Bool { rest.isEmpty }
 
-    /// Takes one of these characters.
+    /// Consumes one of these characters.
     mutating func skip(_ characters: StaticString) -> Bool {
         guard let first = rest.first, characters.contains(first) else { return false }
         rest.removeFirst()
@@ -65,7 +65,7 @@ struct FormatReader {
         return taken
     }
 
-    /// A number of exactly so many digits.
+    /// A number of exactly this many digits.
     mutating func number(digits: Int) -> Int? {
         let taken = rest.prefix(digits)
         guard taken.count == digits, taken.allSatisfy(isDigit) else { return nil }
@@ -90,7 +90,7 @@ struct FormatReader {
         else { return false }
         if skip("."), take(while: isDigit).isEmpty { return false }
         guard let offset = offset() else { return false }
-        // Seconds are only added at the end of a day in UTC.
+        // Leap seconds occur only at the end of a day in UTC.
         return second < 60 || (hour * 60 + minute - offset + 1440) % 1440 == 1439
     }
 
@@ -165,7 +165,7 @@ private func isMailDomain(_ text: ArraySlice<UInt8>) -> Bool {
         }
 }
 
-/// Eight groups; `::` stands for at least one of zeros, once; the last two may be an IPv4 address.
+/// Eight groups; `::` stands for at least one group of zeros, once; the last two may be an IPv4 address.
 func isIPv6(_ text: ArraySlice<UInt8>) -> Bool {
     guard let gap = text.indices.dropLast().first(where: { text[$0...].starts(with: "::".utf8) }) else {
         return groupsOfIPv6(text, mayEndAsIPv4: true) == 8
@@ -176,7 +176,7 @@ func isIPv6(_ text: ArraySlice<UInt8>) -> Bool {
     return before + after < 8
 }
 
-/// How many groups of 16 bits these are; `nil` when they are none.
+/// The number of groups of 16 bits; `nil` if they are invalid.
 private func groupsOfIPv6(_ text: ArraySlice<UInt8>, mayEndAsIPv4: Bool) -> Int? {
     if text.isEmpty { return 0 }
     var groups = text.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
@@ -200,6 +200,6 @@ func isHexadecimal(_ byte: UInt8) -> Bool {
 }
 
 extension StaticString {
-    /// Of ASCII characters.
+    /// For ASCII characters.
     func contains(_ byte: UInt8) -> Bool { withUTF8Buffer { $0.contains(byte) } }
 }

@@ -40,7 +40,7 @@ extension FormatReader {
         return reader.characters(":") && reader.isAtEnd
     }
 
-    /// Takes unreserved characters, sub-delimiters, `%XX` and these. False at a `%` that stands for nothing.
+    /// Consumes unreserved characters, sub-delimiters, `%XX` and these. `false` at an invalid `%`.
     private mutating func characters(_ others: StaticString) -> Bool {
         while let byte = rest.first {
             if byte == UInt8(ascii: "%") {

@@ -2,35 +2,36 @@ public import HeraldJSON
 
 /// A JSON Schema, dialect 2020-12, compiled once and used by any thread.
 ///
-/// It knows what schemas of payloads are made of and refuses the rest when it is compiled, so that nothing it accepts goes
-/// unchecked:
+/// It supports the keywords that schemas of payloads use, and refuses others when it is compiled, so that no accepted
+/// keyword is ignored:
 ///
 /// - `type`, `enum`, `const`; `minimum`, `maximum`, `exclusiveMinimum`, `exclusiveMaximum`, `multipleOf`; `minLength`,
 ///   `maxLength`, `pattern`, `format`
 /// - `properties`, `patternProperties`, `additionalProperties`, `propertyNames`, `required`, `minProperties`,
 ///   `maxProperties`, `dependentRequired`, `dependentSchemas`
 /// - `prefixItems`, `items`, `contains`, `minContains`, `maxContains`, `minItems`, `maxItems`, `uniqueItems`
-/// - `allOf`, `anyOf`, `oneOf`, `not`, `if`, `then`, `else`, `$ref` within the document (`#/…`), `$defs`, `true`, `false`
-/// - annotations, which check nothing: `title`, `description`, `default`, `examples`, `deprecated`, `readOnly`,
+/// - `allOf`, `anyOf`, `oneOf`, `not`, `if`, `then`, `else`, `$ref` within the document (`#/…`), `$defs`, `true`,
+///   `false`
+/// - annotations, which validate nothing: `title`, `description`, `default`, `examples`, `deprecated`, `readOnly`,
 ///   `writeOnly`, `$comment`, and at the top `$schema` and `$id`
 ///
-/// `format` is checked, and must be one of ``Format``. Patterns are those of ECMA-262 without backreferences and
+/// `format` is validated, and must be one of ``Format``. Patterns are those of ECMA-262 without backreferences and
 /// lookaround, matched in time linear in the text. Numbers are compared without loss.
 public struct JSONSchema: Sendable {
-    /// Of the schema's text.
+    /// The limit of the schema's text.
     public static let maxBytes = 65_536
-    /// Schemas inside each other that one validation may be in, by nesting and by reference.
+    /// The maximum nesting of schemas in a validation, including references.
     public static let maxDepth = 256
 
     /// The first is the whole schema.
     let nodes: [SchemaNode]
-    /// Those that several ways lead to.
+    /// Nodes that several parents use.
     let isShared: [Bool]
-    /// How much memory it takes, in units of a node or an instruction of a pattern: 100 bytes or so.
+    /// Its memory, in units of a node or an instruction of a pattern: about 100 bytes.
     public let size: Int
 
-    /// - Parameter budget: what reading it may cost. When it is spent, the schema is refused.
-    /// - Throws: all that is wrong with the schema.
+    /// - Parameter budget: for reading the schema. If it is exhausted, the schema is refused.
+    /// - Throws: all errors of the schema.
     public init(_ value: JSONValue, within budget: inout WorkBudget) throws(SchemaError) {
         guard value.byteRange.count <= Self.maxBytes else {
             throw SchemaError([.init("", "must have at most \(Self.maxBytes) bytes, not \(value.byteRange.count)")])
@@ -42,11 +43,11 @@ public struct JSONSchema: Sendable {
         size = nodes.count + compiler.patternSize + value.byteRange.count / 16
     }
 
-    /// What of a value doesn't fit the schema.
+    /// The violations of a value.
     /// - Parameters:
-    ///   - limit: how many to name.
-    ///   - budget: what the check may cost. When it is spent, the answer means nothing.
-    /// - Returns: nothing, when the value is valid.
+    ///   - limit: the maximum number of violations.
+    ///   - budget: for the validation. If it is exhausted, the result is meaningless.
+    /// - Returns: an empty array if the value is valid.
     public func violations(of value: JSONValue, limit: Int = 20, within budget: inout WorkBudget) -> [Violation] {
         var validation = Validation(self, limit: limit, budget)
         defer { budget = validation.budget }
@@ -54,20 +55,20 @@ public struct JSONSchema: Sendable {
     }
 }
 
-/// One thing that doesn't fit a schema.
+/// One violation of a schema.
 public struct Violation: Hashable, Sendable {
-    /// Where: a JSON pointer into the value, `""` for the whole.
+    /// A JSON pointer into the value, `""` for the whole.
     public let pointer: String
-    /// What is asked for, in words.
+    /// A description of the requirement.
     public let detail: String
 }
 
-/// Why a schema can't be used: all that is wrong with it, at least one thing.
+/// Why a schema can't be used: all errors, at least one.
 public struct SchemaError: Error, Hashable, Sendable {
     public struct Problem: Hashable, Sendable {
-        /// Where: a JSON pointer into the schema.
+        /// A JSON pointer into the schema.
         public let pointer: String
-        /// What, and what is allowed, in words.
+        /// A description of the error, and of what is allowed.
         public let detail: String
 
         init(_ pointer: String, _ detail: String) {

@@ -1,9 +1,9 @@
 import HeraldJSON
 
-/// Values are equal when they mean the same: numbers by value, strings byte by byte, objects whatever the order of their
-/// members.
+/// Values are equal if they have the same meaning: numbers by value, strings byte by byte, objects in any order of
+/// their members.
 extension JSONValue {
-    /// What it takes to read a string or a number, in steps.
+    /// The cost of reading a string or a number, in steps.
     var cost: Int {
         switch kind {
         case .string: 1 + byteRange.count / 8
@@ -12,10 +12,10 @@ extension JSONValue {
         }
     }
 
-    /// What it takes to find a member, or that there is none.
+    /// The cost of looking up a member.
     var lookUpCost: Int { 1 + count / 2 }
 
-    /// - Parameter budget: when it is spent, the answer is false.
+    /// - Parameter budget: if it is exhausted, the result is `false`.
     func equals(_ other: JSONValue, _ budget: inout WorkBudget) -> Bool {
         guard budget.spend(4), kind == other.kind, count == other.count else { return false }
         switch kind {
@@ -40,7 +40,7 @@ extension JSONValue {
         }
     }
 
-    /// The same for equal values.
+    /// Equal for equal values.
     func valueHash(_ budget: inout WorkBudget) -> Int {
         guard budget.spend(4 + cost) else { return 0 }
         var hasher = Hasher()
@@ -67,12 +67,12 @@ extension JSONValue {
 }
 
 extension String {
-    /// What it takes to come by a member with this key, in steps.
+    /// The cost of visiting a member with this key, in steps.
     var memberCost: Int { 4 + utf8.count / 16 }
 }
 
-/// A key that is equal to another one when its bytes are. (Strings are compared by Unicode's canonical equivalence, which
-/// takes a hundred times as long for what is not ASCII, and is not what JSON means.)
+/// A key that is compared by its bytes. (Swift compares strings by canonical equivalence, which takes a hundred times
+/// as long for non-ASCII text, and is not what JSON means.)
 struct MemberName: Hashable, Sendable {
     private let text: String
 

@@ -1,21 +1,22 @@
 import HeraldJSON
 
-/// A regular expression of ECMA-262 (in its Unicode mode, a character being a scalar), without what can't be matched in
-/// linear time: backreferences and lookaround are refused. As in ECMA-262, it matches anywhere in the text unless it is
-/// anchored.
+/// A regular expression of ECMA-262 (in its Unicode mode, where a character is a scalar), without features that can't
+/// be matched in linear time: backreferences and lookaround are refused. As in ECMA-262, it matches anywhere in the
+/// text unless it is anchored.
 ///
-/// Compiled to a program that is run by "Pike's VM" (Russ Cox, "Regular Expression Matching: the Virtual Machine Approach",
-/// https://swtch.com/~rsc/regexp/regexp2.html): all ways through the program at once, character by character.
+/// Compiled to a program for "Pike's VM" (Russ Cox, "Regular Expression Matching: the Virtual Machine Approach",
+/// https://swtch.com/~rsc/regexp/regexp2.html), which follows all paths through the program at once, character by
+/// character.
 struct Pattern: Sendable {
-    /// As it was written, for people: its beginning when it is long.
+    /// The pattern for messages: truncated if it is long.
     let words: String
     private let program: [Instruction]
 
     enum Instruction: Sendable {
-        /// `cost`: steps that looking into the set is worth.
+        /// `cost`: the steps for a look-up in the set.
         case character(CharacterSet, cost: Int)
         case assertion(Assertion)
-        /// Goes on in both places.
+        /// Continues at both indices.
         case split(Int, Int)
         case jump(Int)
         case match
@@ -25,7 +26,7 @@ struct Pattern: Sendable {
         case start, end, wordBoundary, noWordBoundary
     }
 
-    /// Instructions: what `{1000}` makes of a group counts.
+    /// In instructions: a group with `{1000}` counts a thousand times.
     static let maxSize = 5_000
 
     var size: Int { program.count }
@@ -37,8 +38,8 @@ struct Pattern: Sendable {
         if program.count > Self.maxSize { throw PatternError("it is too large") }
     }
 
-    /// - Parameter budget: spends steps for each character and each way through the program; when it is spent, the answer is
-    ///   false.
+    /// - Parameter budget: spends steps for each character and each path through the program; if it is exhausted, the
+    ///   result is `false`.
     func matches(_ text: String, _ budget: inout WorkBudget) -> Bool {
         guard budget.spend(10 + program.count / 16) else { return false }
         var now = Threads(capacity: program.count)
@@ -64,8 +65,8 @@ struct Pattern: Sendable {
         }
     }
 
-    /// Follows everything that takes no character.
-    /// - Returns: whether that ends in a match.
+    /// Follows all instructions that consume no character.
+    /// - Returns: whether there is a match.
     private func add(
         _ start: Int, to threads: inout Threads, _ before: Unicode.Scalar?, _ after: Unicode.Scalar?,
         _ budget: inout WorkBudget
@@ -105,22 +106,22 @@ extension Pattern.Assertion {
 }
 
 extension String {
-    /// So much of it as a sentence can hold.
+    /// Truncated to a length that fits in a sentence.
     var beginning: String {
         unicodeScalars.count <= 200 ? self : String(String.UnicodeScalarView(unicodeScalars.prefix(200))) + "…"
     }
 }
 
-/// The places in the program where the match may be.
+/// The current positions in the program.
 private struct Threads {
     private(set) var places: [Int] = []
     private var isPlace: [Bool]
-    /// Places yet to be followed.
+    /// Positions that are not followed yet.
     var stack: [Int] = []
 
     init(capacity: Int) { isPlace = [Bool](repeating: false, count: capacity) }
 
-    /// - Returns: false, when it is there already.
+    /// - Returns: `false` if it is already in the set.
     mutating func insert(_ place: Int) -> Bool {
         if isPlace[place] { return false }
         isPlace[place] = true

@@ -1,10 +1,10 @@
-/// Why a text is no pattern that we take.
+/// Why a pattern is not supported.
 struct PatternError: Error {
     let detail: String
     init(_ detail: String) { self.detail = detail }
 }
 
-/// Reads a regular expression by the grammar of ECMA-262 in its Unicode mode.
+/// Parses a regular expression according to the grammar of ECMA-262 in its Unicode mode.
 struct PatternParser {
     private let text: [Unicode.Scalar]
     private var at = 0
@@ -102,7 +102,7 @@ struct PatternParser {
         } else {
             return part
         }
-        // Whether it prefers few or many makes no difference to whether there is a match.
+        // Greedy or lazy: it makes no difference to whether there is a match.
         _ = take("?")
         if case .assertion = part { throw PatternError("an assertion can't be repeated") }
         return .repetition(part, min: bounds.min, max: bounds.max)
@@ -137,7 +137,7 @@ struct PatternParser {
         return .character(try escapedSet())
     }
 
-    /// What follows a backslash, also in a class.
+    /// The escape after a backslash, also in a class.
     private mutating func escapedSet() throws(PatternError) -> CharacterSet {
         guard let character = take() else { throw PatternError("it ends with a backslash") }
         switch character {
@@ -189,7 +189,7 @@ struct PatternParser {
         return value
     }
 
-    /// `\u` was taken: `XXXX`, a surrogate pair, or `{X…}`.
+    /// After `\u`: `XXXX`, a surrogate pair, or `{X…}`.
     private mutating func unicodeEscape() throws(PatternError) -> Unicode.Scalar {
         if take("{") {
             var digits = 0
@@ -227,7 +227,7 @@ struct PatternParser {
         return set
     }
 
-    /// `[` was taken.
+    /// After `[`.
     private mutating func characterClass() throws(PatternError) -> CharacterSet {
         let isInverted = take("^")
         var set = CharacterSet()

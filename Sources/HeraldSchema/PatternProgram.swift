@@ -1,15 +1,15 @@
-/// What a pattern says, as a tree.
+/// A parsed pattern as a tree.
 indirect enum PatternTree {
     case empty
     case character(CharacterSet)
     case assertion(Pattern.Assertion)
     case sequence([PatternTree])
     case choice([PatternTree])
-    /// `max` nil: as often as one likes.
+    /// `max` is `nil` for no limit.
     case repetition(PatternTree, min: Int, max: Int?)
 }
 
-/// Lays the tree out as instructions.
+/// Compiles the tree to instructions.
 struct PatternProgram {
     private var instructions: [Pattern.Instruction] = []
 
@@ -21,7 +21,7 @@ struct PatternProgram {
     }
 
     private mutating func emit(_ tree: PatternTree) {
-        // Too large already: what comes is of no use.
+        // Too large already: the rest is not needed.
         guard instructions.count <= Pattern.maxSize else { return }
         switch tree {
         case .empty: break
@@ -52,7 +52,7 @@ struct PatternProgram {
         for _ in 0..<min {
             let before = instructions.count
             emit(part)
-            // Nothing, repeated, is nothing; and too much can't become less.
+            // An empty body stays empty when repeated; and a program that is too large can't become smaller.
             if instructions.count == before { break }
         }
         guard let max else {
@@ -70,7 +70,7 @@ struct PatternProgram {
         for split in splits { instructions[split] = .split(split + 1, instructions.count) }
     }
 
-    /// Room for an instruction whose target isn't known yet.
+    /// Reserves an instruction whose target is not known yet.
     private mutating func reserve() -> Int {
         instructions.append(.match)
         return instructions.count - 1

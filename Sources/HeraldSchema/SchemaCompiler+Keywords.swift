@@ -1,11 +1,11 @@
 import HeraldJSON
 
-/// One keyword at a time.
+/// Compiles one keyword at a time.
 extension SchemaCompiler {
     /// - Parameters:
-    ///   - place: where the keyword stands.
-    ///   - schema: what it stands in, at `parent`.
-    /// - Returns: `nil` when it is wrong, or says nothing by itself.
+    ///   - place: the pointer of the keyword.
+    ///   - schema: the schema with the keyword, at `parent`.
+    /// - Returns: `nil` if the keyword is invalid, or asserts nothing by itself.
     mutating func assertion(
         _ keyword: String, _ value: JSONValue, _ place: String, in schema: JSONValue, _ parent: String
     ) -> Assertion? {
@@ -27,7 +27,7 @@ extension SchemaCompiler {
         case "maxLength": return count(value, place).map(Assertion.maxLength)
         case "pattern": return string(value, place).flatMap { compilePattern($0, place) }.map(Assertion.pattern)
         case "format": return format(value, place).map(Assertion.format)
-        // Read together, by `properties(_:_:)`.
+        // Compiled together, by `properties(_:_:)`.
         case "properties", "patternProperties", "additionalProperties": return nil
         case "propertyNames": return .propertyNames(node(value, at: place))
         case "required": return strings(value, place).map(Assertion.required)
@@ -198,7 +198,7 @@ extension SchemaCompiler {
             _ = count(value, place)
             return nil
         }
-        // What is wrong with the counts was, or will be, said at their own places.
+        // Errors in these keywords are reported at their own pointers.
         func bound(_ keyword: String) -> Int? { schema[keyword]?.double.map { Int(max(0, min($0, 0x1p52))) } }
         return .contains(node: node(value, at: place), min: bound("minContains") ?? 1, max: bound("maxContains"))
     }

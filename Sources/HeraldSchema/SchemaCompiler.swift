@@ -1,6 +1,6 @@
 import HeraldJSON
 
-/// Makes nodes of a schema's text. Works through a queue, so that neither nesting nor references make it deep.
+/// Compiles a schema to nodes. Uses a queue, so that neither nesting nor references make it recurse.
 struct SchemaCompiler {
     private let root: JSONValue
     var problems: [SchemaError.Problem] = []
@@ -8,7 +8,7 @@ struct SchemaCompiler {
     private var indices: [String: Int] = [:]
     private var pointers: [String] = []
     private var queue: [(index: Int, value: JSONValue)] = []
-    /// Instructions of all patterns together.
+    /// The instructions of all patterns.
     private(set) var patternSize = 0
     private(set) var budget: WorkBudget
 
@@ -39,18 +39,18 @@ struct SchemaCompiler {
         if problems.count < Self.maxProblems { problems.append(.init(pointer, detail)) }
     }
 
-    /// Which nodes are subschemas of several, or several times of one.
+    /// Which nodes are subschemas of several nodes, or several times of one.
     static func shared(_ nodes: [SchemaNode]) -> [Bool] {
         var uses = [Int](repeating: 0, count: nodes.count)
         for node in nodes { for subschema in node.subschemas { uses[subschema] += 1 } }
-        // Something leads to the root already: whoever asks.
+        // The root is used by the validation itself.
         if !uses.isEmpty { uses[0] += 1 }
         return uses.map { $0 > 1 }
     }
 
-    /// The node of a subschema, which is read later.
+    /// The node of a subschema, which is compiled later.
     mutating func node(_ value: JSONValue, at pointer: String) -> Int {
-        // Deep down pointers are long, and there may be thousands. What is read when nothing is left doesn't count.
+        // Deep pointers are long, and there may be thousands. The result does not count when the budget is exhausted.
         guard budget.spend(10 + pointer.utf8.count / 4) else { return 0 }
         if let index = indices[pointer] { return index }
         let index = nodes.count
@@ -116,7 +116,7 @@ struct SchemaCompiler {
 
     // MARK: References
 
-    /// The node that `#/…` names.
+    /// The node of the reference `#/…`.
     mutating func reference(_ text: String, _ place: String) -> Int? {
         guard text.hasPrefix("#"), let fragment = percentDecoded(text.dropFirst()),
             fragment.isEmpty || fragment.hasPrefix("/")
@@ -153,12 +153,12 @@ struct SchemaCompiler {
         return String(validating: bytes, as: UTF8.self)
     }
 
-    /// A schema that comes back to itself without going into the value.
+    /// Refuses schemas that refer to themselves for the same value.
     private mutating func refuseEndlessReferences() {
         enum Mark { case new, open, done }
         var marks = [Mark](repeating: .new, count: nodes.count)
         for start in nodes.indices where marks[start] == .new {
-            // Depth first, by hand: a chain may be as long as the schema.
+            // Depth first without recursion, because a chain may be as long as the schema.
             var path: [(node: Int, rest: [Int])] = [(start, nodes[start].inPlace)]
             marks[start] = .open
             while let last = path.indices.last {

@@ -1,6 +1,6 @@
 import HeraldJSON
 
-/// A schema or subschema: what it asserts of a value. Subschemas are named by their index in ``JSONSchema/nodes``.
+/// A compiled schema or subschema. Subschemas are named by their index in ``JSONSchema/nodes``.
 struct SchemaNode: Sendable {
     var assertions: [Assertion] = []
 
@@ -67,7 +67,7 @@ enum Assertion: Sendable {
     case condition(test: Int, then: Int?, otherwise: Int?)
 }
 
-/// The names that `type` knows.
+/// The values of `type`.
 struct TypeSet: OptionSet, Sendable {
     let rawValue: UInt8
     static let null = TypeSet(rawValue: 1)
@@ -94,9 +94,9 @@ struct NumberLimit: Sendable {
     }
     let kind: Kind
     let number: JSONNumber
-    /// As the schema writes it, if that isn't long.
+    /// The schema's text, if it is short.
     let text: String
-    /// What it takes to compare with it, in steps.
+    /// The cost of a comparison, in steps.
     let cost: Int
 
     func allows(_ value: JSONNumber) -> Bool {
@@ -120,10 +120,10 @@ struct NumberLimit: Sendable {
     }
 }
 
-/// The three keywords that share out an object's members between them.
+/// The three keywords that apply to an object's members.
 struct PropertyRules: Sendable {
     var named: [MemberName: Int] = [:]
     var patterns: [(pattern: Pattern, node: Int)] = []
-    /// For members that neither a name nor a pattern means.
+    /// For members that match neither a name nor a pattern.
     var others: Int?
 }

@@ -1,6 +1,6 @@
 import HeraldJSON
 
-/// Strings, objects and arrays. Each function is only asked about values of its kind.
+/// Strings, objects and arrays. Each function is called only for values of its kind.
 extension Validation {
     mutating func stringHolds(_ assertion: Assertion, _ value: JSONValue) -> Bool {
         guard spend(4 + value.cost) else { return false }

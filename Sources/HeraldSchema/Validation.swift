@@ -1,38 +1,38 @@
 import HeraldJSON
 
-/// One value held against a schema: what was found, and how much more may be done.
+/// The validation of one value: its violations, and the remaining budget.
 struct Validation {
     private let schema: JSONSchema
     private var nodes: [SchemaNode] { schema.nodes }
     private let limit: Int
     private(set) var budget: WorkBudget
     private var violations: [Violation] = []
-    /// Where in the value we are.
+    /// The current position in the value.
     private var path: [Step] = []
-    /// Schemas whose verdict is asked for, not their reasons: these may be inside each other.
+    /// Nested schemas of which only the result is needed, not the reasons.
     private var silence = 0
     private var depth = 0
-    /// The schema is nested too deep for the value: the verdict will be no, whatever is found out now.
+    /// The schema is nested too deep for the value: the result is negative, whatever follows.
     private var isTooDeep = false
-    /// What is known of schemas that may be asked about one value more than once: without it, definitions that refer to each
-    /// other twice would take time that doubles with each of them.
+    /// Results of schemas that may be evaluated more than once for a value: without this cache, definitions that refer
+    /// to each other twice would take exponential time.
     private var verdicts: [Place: Verdict] = [:]
     /// Memory for the names of members.
     private lazy var parser = JSONParser()
 
     private struct Place: Hashable {
         let node: Int
-        /// Where the value begins in its text.
+        /// The start of the value in its text.
         let value: Int
     }
 
     private enum Verdict {
         case fits, fails
-        /// It fails, and why has been reported.
+        /// It fails, and the reasons were reported.
         case reported
     }
 
-    /// Nothing that is found out from now on counts.
+    /// Further results are meaningless.
     var hasGivenUp: Bool { isTooDeep || budget.isSpent }
 
     enum Step {
@@ -58,7 +58,7 @@ struct Validation {
 
     // MARK: Control
 
-    /// Whether the value fits. Goes on after a violation only to find more of them to report.
+    /// Whether the value is valid. Continues after a violation only to report more of them.
     mutating func check(_ node: Int, _ value: JSONValue) -> Bool {
         guard schema.isShared[node] else { return evaluate(node, value) }
         let place = Place(node: node, value: value.byteRange.lowerBound)
@@ -66,7 +66,7 @@ struct Validation {
         switch verdicts[place] {
         case .fits: return true
         case .reported: return false
-        // Asked for reasons, it has to be looked at again: once.
+        // If reasons are needed, it is evaluated again: once.
         case .fails: if silence > 0 { return false }
         case nil: break
         }
@@ -108,7 +108,7 @@ struct Validation {
         return check(node, value)
     }
 
-    /// The same of the name of a member, which is a string that the value doesn't hold.
+    /// The same for the name of a member, which is a string that is not in the value.
     mutating func accepts(_ node: Int, name: String) -> Bool {
         var json = JSONWriter(capacity: name.utf8.count + 16)
         json.string(name)
@@ -119,16 +119,16 @@ struct Validation {
         return accepts(node, value)
     }
 
-    /// Whether a failure that was found is all that is wanted.
+    /// Whether no further violations are needed.
     var isEnough: Bool { silence > 0 || violations.count >= limit || hasGivenUp }
 
-    /// - Returns: false when there is nothing left to spend.
+    /// - Returns: `false` if the budget is exhausted.
     mutating func spend(_ steps: Int) -> Bool { budget.spend(steps) }
 
-    /// Does work that counts for itself.
+    /// Runs work that spends its own steps.
     mutating func spending<Result>(_ body: (inout WorkBudget) -> Result) -> Result { body(&budget) }
 
-    /// Always false.
+    /// Always returns `false`.
     mutating func violation(_ detail: @autoclosure () -> String, at step: Step? = nil) -> Bool {
         guard !isEnough else { return false }
         let place = (path + [step].compactMap { $0 }).reduce("") { parent, step in
@@ -138,7 +138,7 @@ struct Validation {
             }
         }
         let violation = Violation(pointer: place, detail: detail())
-        // What is said is work, too: of a thousand values, with long names, it is more than what came.
+        // Messages cost steps, too: for a thousand values with long names, they are longer than the input.
         budget.spend(20 + 4 * path.count + (violation.pointer.utf8.count + violation.detail.utf8.count) / 2)
         violations.append(violation)
         return false
@@ -172,7 +172,7 @@ struct Validation {
 
     private mutating func numberHolds(_ limit: NumberLimit, _ value: JSONValue) -> Bool {
         guard value.kind == .number else { return true }
-        // To divide takes three steps for each digit.
+        // A division takes three steps for each digit.
         let steps = limit.kind == .multipleOf ? 8 + 3 * value.byteRange.count : value.cost + limit.cost
         guard spend(steps), let number = value.number else { return false }
         return limit.allows(number) || violation(limit.words)
