@@ -12,7 +12,7 @@ extension Base64 {
             }, as: UTF8.self)
     }
 
-    /// The bytes, or `nil` when the text is anything but this form; padding may be there.
+    /// The bytes, or `nil` if the text has any other form; padding is optional.
     public static func decodeURLSafe(_ text: some StringProtocol) -> [UInt8]? {
         var standard: [UInt8] = []
         for byte in text.utf8 {

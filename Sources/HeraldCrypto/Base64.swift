@@ -6,10 +6,10 @@ public enum Base64 {
         }
     }
 
-    /// How many characters `count` bytes become.
+    /// The length of the text for `count` bytes.
     public static func encodedCount(_ count: Int) -> Int { (count + 2) / 3 * 4 }
 
-    /// Writes the text to the start of `text`, which has room for it, and returns its length.
+    /// Writes the text to the start of `text`, which must be large enough, and returns its length.
     @discardableResult
     public static func encode(_ bytes: UnsafeRawBufferPointer, into text: UnsafeMutableRawBufferPointer) -> Int {
         precondition(text.count >= encodedCount(bytes.count), "no room for the text")
@@ -30,8 +30,8 @@ public enum Base64 {
         return output
     }
 
-    /// The bytes, or `nil` when the text is anything but what `encode` writes: no spaces, no missing padding, no
-    /// stray bits in the last group.
+    /// The bytes, or `nil` if the text is not exactly what `encode` writes: spaces, missing padding and stray bits in
+    /// the last group are refused.
     public static func decode(_ text: some StringProtocol) -> [UInt8]? {
         let text = Array(text.utf8)
         guard text.count % 4 == 0 else { return nil }
@@ -62,7 +62,7 @@ public enum Base64 {
 
     private static let alphabet: StaticString = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-    /// Of the last six bits.
+    /// Encodes the lowest six bits.
     private static func character(_ bits: UInt32) -> UInt8 { alphabet.utf8Start[Int(bits & 63)] }
 
     private static func value(_ character: UInt8) -> UInt32? {

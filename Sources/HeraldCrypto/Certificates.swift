@@ -1,8 +1,8 @@
 internal import CHeraldOpenSSL
 
-/// What can be said of certificates and private keys in PEM. Any thread.
+/// Checks of certificates and private keys in PEM. Any thread.
 public enum Certificates {
-    /// How many certificates stand in the text; 0 when what stands there is none, or not only such.
+    /// The number of certificates in the text; 0 if it contains anything else, or none.
     public static func count(in pem: String) -> Int {
         guard (try? CryptoLibrary.prepare()) != nil else { return 0 }
         return Array(pem.utf8).withUnsafeBytes { Int(herald_pem_count($0.baseAddress, Int32(clamping: $0.count))) }
@@ -10,7 +10,7 @@ public enum Certificates {
 
     public enum KeyVerdict: Sendable {
         case fits
-        /// No private key in PEM, or an encrypted one.
+        /// Not a private key in PEM, or an encrypted one.
         case unreadable
         /// It belongs to another certificate.
         case mismatch

@@ -1,10 +1,10 @@
 import CHeraldOpenSSL
 
-/// libcrypto, prepared once for the process.
+/// libcrypto, initialized once per process.
 public enum CryptoLibrary {
-    /// Makes libcrypto ready without reading a configuration file, so that `OPENSSL_CONF` in the environment can load
-    /// nothing into the process. Everything in this module calls it; whoever else uses OpenSSL in the process, as
-    /// libcurl does, has to come after it. Any thread, any number of times.
+    /// Initializes libcrypto without a configuration file, so that `OPENSSL_CONF` in the environment can load nothing
+    /// into the process. Everything in this module calls it; other users of OpenSSL in the process, such as libcurl,
+    /// must come after it. Any thread, any number of times.
     public static func prepare() throws(CryptoError) {
         guard isPrepared else { throw .libraryFailed("initialising libcrypto") }
     }
@@ -13,7 +13,7 @@ public enum CryptoLibrary {
 }
 
 public enum CryptoError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// libcrypto reported a failure, which it does only when memory or the source of randomness is gone.
+    /// libcrypto reported a failure, which happens only without memory or randomness.
     case libraryFailed(String)
 
     public var description: String {

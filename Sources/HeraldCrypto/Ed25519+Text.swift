@@ -3,10 +3,10 @@
 extension Ed25519.PrivateKey {
     public static let prefix = "whsk_"
 
-    /// `whsk_` and base 64 of the seed with the public key behind it.
+    /// `whsk_` and the base 64 of the seed, followed by the public key.
     public var text: String { Self.prefix + Base64.encode(seed + publicKey.bytes) }
 
-    /// The key that `text` stands for. The error never quotes the text.
+    /// Parses the text of a key. The error never quotes the text.
     public convenience init(text: String) throws(Ed25519TextError) {
         let bytes = try Ed25519TextError.decode(text, after: Self.prefix)
         guard bytes.count == Ed25519.seedByteCount + Ed25519.publicKeyByteCount else {
@@ -24,7 +24,7 @@ extension Ed25519.PrivateKey {
 extension Ed25519.PublicKey: CustomStringConvertible {
     public static let prefix = "whpk_"
 
-    /// `whpk_` and base 64 of the key.
+    /// `whpk_` and the base 64 of the key.
     public var text: String { Self.prefix + Base64.encode(bytes) }
     public var description: String { text }
 
@@ -41,12 +41,12 @@ extension Ed25519.PublicKey: CustomStringConvertible {
     }
 }
 
-/// What is wrong with the text of a key, for the user who brings it.
+/// Why the text of a key is invalid, for the user.
 public enum Ed25519TextError: Error, Equatable, Sendable, CustomStringConvertible {
     case noPrefix(String)
     case notBase64(prefix: String)
     case wrongLength(Int, expected: Int)
-    /// The two halves of a private key's text don't belong together.
+    /// The two halves of a private key's text do not match.
     case notAPair
     case key(Ed25519Error)
 

@@ -1,6 +1,6 @@
 import CHeraldOpenSSL
 
-/// Ed25519 signatures (RFC 8032): 64 bytes, made with a private key, checked by anyone with the public one.
+/// Ed25519 signatures (RFC 8032): 64 bytes, made with a private key, verified with the public one.
 public enum Ed25519 {
     public static let seedByteCount = 32
     public static let publicKeyByteCount = 32
@@ -8,9 +8,9 @@ public enum Ed25519 {
 
     /// A key pair. Prints as `***`, so that it can't reach a log by accident. Any thread.
     ///
-    /// `@unchecked Sendable`: libcrypto's keys are immutable once made, and counted atomically.
+    /// `@unchecked Sendable`: libcrypto's keys are immutable after their creation, with atomic reference counts.
     public final class PrivateKey: @unchecked Sendable {
-        /// 32 bytes, from which the key pair follows.
+        /// 32 bytes, from which the key pair is derived.
         public let seed: [UInt8]
         public let publicKey: PublicKey
 
@@ -46,9 +46,9 @@ public enum Ed25519 {
         }
     }
 
-    /// Who holds it can check signatures, and nothing else.
+    /// The public key, which can only verify signatures.
     public struct PublicKey: Hashable, Sendable {
-        /// 32 of them.
+        /// The 32 bytes of the key.
         public let bytes: [UInt8]
 
         public init(bytes: [UInt8]) throws(Ed25519Error) {
@@ -58,7 +58,7 @@ public enum Ed25519 {
 
         fileprivate init(checked bytes: [UInt8]) { self.bytes = bytes }
 
-        /// Whether the owner of the private key signed exactly this message. Any thread.
+        /// Whether the signature of exactly this message was made with the private key. Any thread.
         public func verifies(_ signature: [UInt8], of message: [UInt8]) -> Bool {
             guard signature.count == signatureByteCount, (try? CryptoLibrary.prepare()) != nil,
                 let key = herald_ed25519_public(bytes)

@@ -1,7 +1,7 @@
 import CHeraldOpenSSL
 
-/// A message authentication code whose key is set once and used for many messages: 0.5 µs for 560 bytes, where a new
-/// context for each message costs 1.1.
+/// A message authentication code whose key is set once and used for many messages: 0.5 µs for 560 bytes; a new context
+/// for each message takes 1.1.
 ///
 /// Used by one thread at a time. After `finish` it is ready for the next message.
 public final class HMACSHA256 {
@@ -27,7 +27,7 @@ public final class HMACSHA256 {
         bytes.withUnsafeBytes { update($0) }
     }
 
-    /// Writes the code to the first 32 bytes of `code`, which has room for them, and starts over with the same key.
+    /// Writes the code to the first 32 bytes of `code`, which must be large enough, and starts again with the same key.
     public func finish(into code: UnsafeMutableRawBufferPointer) throws(CryptoError) {
         guard let base = code.baseAddress, code.count >= Self.byteCount,
             herald_hmac_finish(context, base.assumingMemoryBound(to: UInt8.self)) == 1,
@@ -35,7 +35,7 @@ public final class HMACSHA256 {
         else { throw .libraryFailed("signing") }
     }
 
-    /// The code of all that was added, 32 bytes; starts over with the same key.
+    /// The code of the message, 32 bytes; starts again with the same key.
     public func finish() throws(CryptoError) -> [UInt8] {
         var code = [UInt8](repeating: 0, count: Self.byteCount)
         let result: Result<Void, CryptoError> = code.withUnsafeMutableBytes { bytes in

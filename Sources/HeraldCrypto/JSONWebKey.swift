@@ -4,16 +4,16 @@ public struct JSONWebKey: Equatable, Sendable {
 
     /// The key in base64url.
     public let x: String
-    /// `kid`: the thumbprint of RFC 7638, the same wherever it is computed.
+    /// `kid`: the thumbprint of RFC 7638.
     public let keyID: String
 
     public init(_ key: Ed25519.PublicKey) {
         x = Base64.encodeURLSafe(key.bytes)
-        // The members that make the key, in alphabetical order and without spaces: what RFC 7638 hashes.
+        // The members of the key, in alphabetical order and without spaces, as RFC 7638 requires.
         keyID = Base64.encodeURLSafe(SHA256.hash(Array(#"{"crv":"Ed25519","kty":"OKP","x":"\#(x)"}"#.utf8)))
     }
 
-    /// What a JSON writer has to write: names and values, all of them strings.
+    /// Names and values for a JSON writer; all values are strings.
     public var members: [(name: String, value: String)] {
         [("kty", "OKP"), ("crv", "Ed25519"), ("x", x), ("kid", keyID), ("use", "sig"), ("alg", "EdDSA")]
     }

@@ -1,9 +1,9 @@
-/// The key under which secrets are stored, 32 bytes that only the operator has. Prints as `***`.
+/// The key that encrypts stored secrets: 32 bytes that only the operator has. Prints as `***`.
 public struct MasterKey: Equatable, Sendable, CustomStringConvertible, CustomReflectable {
     public static let byteCount = 32
 
     let bytes: [UInt8]
-    /// Names the key without revealing it: the start of its SHA-256, stored with everything it sealed.
+    /// Identifies the key without revealing it: the start of its SHA-256, stored with each encrypted value.
     public let id: [UInt8]
 
     static let idByteCount = 8
@@ -14,7 +14,7 @@ public struct MasterKey: Equatable, Sendable, CustomStringConvertible, CustomRef
         id = Array(SHA256.hash(bytes).prefix(Self.idByteCount))
     }
 
-    /// Reads base 64 in either alphabet, with or without padding. The error never quotes the text.
+    /// Parses base 64 in either alphabet, with or without padding. The error never quotes the text.
     public init(text: String) throws(MasterKeyError) {
         guard let bytes = Base64.decode(text) ?? Base64.decode(text + "=") ?? Base64.decodeURLSafe(text) else {
             throw .notBase64

@@ -1,6 +1,6 @@
 import CHeraldOpenSSL
 
-/// Bytes nobody can guess. Any thread.
+/// Cryptographically secure random bytes. Any thread.
 public func randomBytes(_ count: Int) throws(CryptoError) -> [UInt8] {
     try CryptoLibrary.prepare()
     var bytes = [UInt8](repeating: 0, count: count)

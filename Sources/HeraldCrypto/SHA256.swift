@@ -3,7 +3,7 @@ import CHeraldOpenSSL
 public enum SHA256 {
     public static let byteCount = 32
 
-    /// Immutable and never freed, and libcrypto reads it from any thread.
+    /// Immutable and never freed, and libcrypto reads it on any thread.
     private nonisolated(unsafe) static let algorithm: OpaquePointer? = {
         _ = try? CryptoLibrary.prepare()
         return herald_sha256_algorithm()
@@ -12,8 +12,8 @@ public enum SHA256 {
     /// The digest of `bytes`, 32 bytes. Any thread.
     public static func hash(_ bytes: [UInt8]) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: byteCount)
-        // Fails only for want of memory, where Swift's own allocations stop the process too. A digest of zeros must
-        // never be compared with anything.
+        // Fails only without memory, where Swift's own allocations stop the process too. A digest of zeros must never
+        // be compared with anything.
         precondition(herald_sha256(algorithm, bytes, bytes.count, &digest) == 1, "libcrypto has no memory")
         return digest
     }

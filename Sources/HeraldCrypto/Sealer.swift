@@ -1,12 +1,12 @@
 import CHeraldOpenSSL
 
-/// Seals secrets for the disk, by AES-256-GCM: nobody without the key reads them, or changes them unseen.
+/// Encrypts secrets for the disk with AES-256-GCM: without the key they can't be read, or changed unnoticed.
 ///
-/// What is sealed names its key and is bound to its context, the name of the place where it is kept: a value that was
-/// moved elsewhere doesn't open. In bytes: the version (1), the key's id (8), a random nonce (12), the ciphertext, the
-/// tag (16). Random nonces are good for 2³² values under one key. Any thread.
+/// A sealed value names its key and is bound to its context, the name of its column: a value that was moved elsewhere
+/// does not open. The format: the version (1 byte), the key's id (8), a random nonce (12), the ciphertext, the tag
+/// (16). Random nonces are safe for 2³² values under one key. Any thread.
 public struct Sealer: Sendable {
-    /// How many bytes longer a value becomes.
+    /// The additional length of a sealed value.
     public static let overhead = textStart + tagByteCount
 
     private static let version: UInt8 = 1
@@ -29,7 +29,7 @@ public struct Sealer: Sendable {
         return [Self.version] + key.id + nonce + text
     }
 
-    /// The bytes that were sealed in the same context.
+    /// The bytes that were sealed with the same context.
     public func open(_ sealed: [UInt8], context: String) throws(SealError) -> [UInt8] {
         guard let id = Self.keyID(of: sealed) else { throw .notSealed }
         guard id == key.id else { throw .otherKey }
@@ -43,15 +43,15 @@ public struct Sealer: Sendable {
         return bytes
     }
 
-    /// Which key sealed these bytes; `nil` when they don't look sealed. Bytes that were never sealed may look so: where
-    /// both occur, something beside them has to tell them apart.
+    /// The key of a sealed value; `nil` if the bytes do not look sealed. Plain bytes may look sealed too: where both
+    /// occur, they must be distinguished by other means.
     public static func keyID(of sealed: [UInt8]) -> [UInt8]? {
         guard sealed.count >= overhead, sealed.first == version else { return nil }
         return Array(sealed[1..<nonceStart])
     }
 }
 
-/// Why something sealed doesn't open.
+/// Why a sealed value does not open.
 public enum SealError: Error, Equatable, Sendable, CustomStringConvertible {
     case notSealed
     case otherKey

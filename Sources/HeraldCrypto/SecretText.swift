@@ -1,7 +1,6 @@
-/// The text form of a signing secret, that of Standard Webhooks: `whsec_` and base 64 of 24–64 bytes.
+/// The text form of a signing secret according to Standard Webhooks: `whsec_` and the base 64 of 24–64 bytes.
 ///
-/// It lives beside base 64, and not beside the signer, because the REST layer shows and takes secrets without
-/// knowing who signs.
+/// It is next to base 64, and not next to the signer, because the REST layer uses secrets without knowing the signer.
 public enum SecretText {
     public static let prefix = "whsec_"
     public static let byteCounts = 24...64
@@ -11,7 +10,7 @@ public enum SecretText {
 
     public static func print(_ bytes: [UInt8]) -> String { prefix + Base64.encode(bytes) }
 
-    /// The bytes that `text` stands for. The error never quotes the text.
+    /// Parses the text of a secret. The error never quotes the text.
     public static func parse(_ text: String) throws(SecretTextError) -> [UInt8] {
         guard text.hasPrefix(prefix) else { throw .noPrefix }
         guard let bytes = Base64.decode(text.dropFirst(prefix.count)) else { throw .notBase64 }
