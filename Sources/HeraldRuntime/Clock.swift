@@ -1,8 +1,8 @@
 import Glibc
 
-/// Time as the service sees it. A value of two closures, so that tests hand in their own.
+/// The clocks of the service. A value of two closures, so that tests can replace them.
 ///
-/// Timers use `monotonic` only: a change of the wall clock neither stalls nor floods them.
+/// Timers use only `monotonic`: a change of the wall clock does not affect them.
 public struct Clock: Sendable {
     /// Nanoseconds from an arbitrary start; never goes back. Any thread.
     public let monotonic: @Sendable () -> Int64

@@ -3,7 +3,7 @@ import Glibc
 
 /// An epoll instance, used by one thread.
 public final class Epoll {
-    /// What a descriptor is watched for, or was found ready for.
+    /// The events to watch a descriptor for, or the events that occurred.
     public struct Interest: OptionSet, Sendable {
         public let rawValue: UInt32
         public init(rawValue: UInt32) { self.rawValue = rawValue }
@@ -11,16 +11,16 @@ public final class Epoll {
         public static let write = Interest(rawValue: herald_epollout())
         /// The other side will send nothing more.
         public static let hangUp = Interest(rawValue: herald_epollrdhup())
-        /// Reported without being asked for.
+        /// Reported even if not requested.
         public static let error = Interest(rawValue: herald_epollerr())
     }
 
-    /// Readable when something is ready: may itself be polled for.
+    /// Readable when something is ready, so it can be polled itself.
     public let descriptor: Int32
     private let events: UnsafeMutablePointer<epoll_event>
     private let capacity: Int
 
-    /// - Parameter capacity: how many descriptors one `wait` reports at most.
+    /// - Parameter capacity: the maximum number of descriptors reported by one `wait`.
     public init(capacity: Int = 256) throws(SystemError) {
         descriptor = Int32(try systemCall("epoll_create1") { Int(herald_epoll_create()) })
         events = .allocate(capacity: capacity)
@@ -51,8 +51,8 @@ public final class Epoll {
         _ = try systemCall("epoll_ctl") { Int(epoll_ctl(descriptor, operation, fd, &event)) }
     }
 
-    /// Sleeps until something is ready, for `milliseconds` at most (negative: without limit), and reports it.
-    /// An interruption by a signal reports nothing.
+    /// Sleeps until something is ready, at most for `milliseconds` (negative: without limit), and reports it. An
+    /// interruption by a signal reports nothing.
     public func wait(milliseconds: Int32, _ ready: (_ fd: Int32, _ interest: Interest) -> Void) {
         let count = epoll_wait(descriptor, events, Int32(capacity), milliseconds)
         guard count > 0 else { return }

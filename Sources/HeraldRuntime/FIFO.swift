@@ -1,15 +1,15 @@
-/// A queue: elements are appended at its end and taken from its front, each in constant time on average. It may be bounded.
-/// A value; whoever holds it guards it.
+/// A queue: elements are appended at its end and removed from its front, each in amortized constant time. It may be
+/// bounded. A value; its owner synchronizes access.
 ///
-/// An array whose front is a number: elements that were taken are released in bulk, when they are half of the array, or by
+/// An array and the index of its front: removed elements are released in bulk, when they are half of the array, or by
 /// ``compact()``.
 ///
-/// Inlinable, so that it is compiled for what it holds.
+/// Inlinable, so that it is specialized for its elements.
 public struct FIFO<Element> {
     @usableFromInline var items: [Element] = []
-    /// `items[start...]` are in the queue.
+    /// The queue is `items[start...]`.
     @usableFromInline var start = 0
-    /// How many it takes.
+    /// The maximum number of elements.
     public let capacity: Int
 
     @inlinable
@@ -17,10 +17,10 @@ public struct FIFO<Element> {
 
     @inlinable public var count: Int { items.count - start }
     @inlinable public var isFull: Bool { count >= capacity }
-    /// How many elements that were taken are still in memory.
+    /// The number of removed elements that are still in memory.
     @inlinable public var slack: Int { start }
 
-    /// - Returns: `false` when it is full; then the element is not in it.
+    /// - Returns: `false` if the queue is full; the element is not added then.
     @inlinable
     @discardableResult
     public mutating func append(_ element: Element) -> Bool {
@@ -29,7 +29,7 @@ public struct FIFO<Element> {
         return true
     }
 
-    /// - Precondition: it isn't empty.
+    /// - Precondition: the queue is not empty.
     @inlinable
     @discardableResult
     public mutating func removeFirst() -> Element {
@@ -54,14 +54,14 @@ public struct FIFO<Element> {
         start = 0
     }
 
-    /// Releases all that was taken.
+    /// Releases all removed elements.
     @inlinable
     public mutating func compact() {
         items.removeFirst(start)
         start = 0
     }
 
-    /// A part of it; 0 is the front.
+    /// A range of positions; 0 is the front.
     @inlinable
     public func elements(_ range: Range<Int>) -> [Element] {
         Array(items[start + range.lowerBound..<start + range.upperBound])

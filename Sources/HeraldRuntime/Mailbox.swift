@@ -1,13 +1,14 @@
 public import Synchronization
 
-/// What crosses threads: many append, one takes the whole batch out. The lock is held for a few instructions.
+/// Passes items between threads: many threads append, one takes the whole batch. The lock is held for a few
+/// instructions.
 ///
-/// Inlinable, so that it is compiled for what crosses: as code for any item a post took 1,400 instructions.
+/// Inlinable, so that it is specialized for its items: without specialization a post took 1,400 instructions.
 public final class Mailbox<Item: Sendable>: Sendable {
     @usableFromInline let items = Mutex<[Item]>([])
     @usableFromInline let wake: @Sendable () -> Void
 
-    /// - Parameter wake: called once for each batch, by whoever puts the first item into an empty box; any thread.
+    /// - Parameter wake: called once for each batch, by the thread that adds the first item to an empty mailbox.
     public init(wake: @escaping @Sendable () -> Void) {
         self.wake = wake
     }

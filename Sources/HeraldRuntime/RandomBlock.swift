@@ -1,8 +1,8 @@
 import CHeraldLinux
 import Glibc
 
-/// Random numbers of the system, fetched a block at a time: a system call costs more than the number. A value; whoever
-/// holds it guards it.
+/// Random numbers of the system, fetched in blocks, because a system call costs more than a number. A value; its owner
+/// synchronizes access.
 public struct RandomBlock: RandomNumberGenerator, Sendable {
     private var block: [UInt64] = []
     private static let size = 64
@@ -14,7 +14,7 @@ public struct RandomBlock: RandomNumberGenerator, Sendable {
         block = Array(repeating: 0, count: Self.size)
         let count = block.withUnsafeMutableBytes { getrandom($0.baseAddress, $0.count, 0) }
         if count != Self.size * 8 {
-            // Interrupted, or not there: the standard library's way, which waits.
+            // Interrupted or unavailable: falls back to the standard library, which waits.
             var system = SystemRandomNumberGenerator()
             for index in block.indices { block[index] = system.next() }
         }

@@ -1,7 +1,7 @@
 import CHeraldLinux
 import Glibc
 
-/// Counts permits; any thread signals, any thread waits.
+/// A counting semaphore for any threads.
 public final class Semaphore: Sendable {
     private let descriptor: Int32
 
@@ -16,13 +16,13 @@ public final class Semaphore: Sendable {
         _ = write(descriptor, &one, 8)
     }
 
-    /// Takes one permit, waiting until there is one.
+    /// Takes one permit; waits for it if necessary.
     public func wait() {
         while !take() { waitForPermit(milliseconds: -1) }
     }
 
-    /// Takes one permit, waiting for it so long at most.
-    /// - Returns: whether there was one.
+    /// Takes one permit; waits for it at most this long.
+    /// - Returns: whether it got one.
     public func wait(milliseconds: Int32) -> Bool {
         let deadline = Clock.system.monotonic() + Int64(milliseconds) * 1_000_000
         while !take() {
@@ -33,7 +33,7 @@ public final class Semaphore: Sendable {
         return true
     }
 
-    // The descriptor does not block, since it shares its constructor with `Wakeup`.
+    // The descriptor is non-blocking, because it shares its constructor with `Wakeup`.
     private func take() -> Bool {
         var count: UInt64 = 0
         return read(descriptor, &count, 8) == 8

@@ -1,6 +1,6 @@
 import Glibc
 
-/// A failed system call: which one, and the `errno` read right after it.
+/// A failed system call: its name, and the `errno` read directly after it.
 public struct SystemError: Error, CustomStringConvertible, Sendable {
     public let call: String
     public let code: Int32
@@ -14,7 +14,7 @@ public struct SystemError: Error, CustomStringConvertible, Sendable {
 }
 
 /// Runs a system call until it is not interrupted by a signal. Not inlined, so that no reference counting can change
-/// `errno` between the call and its reading (the habit of swift-nio's `System.swift`).
+/// `errno` between the call and its reading (as in swift-nio's `System.swift`).
 @inline(never)
 public func systemCall(_ name: String, _ body: () -> Int) throws(SystemError) -> Int {
     while true {

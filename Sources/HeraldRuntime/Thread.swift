@@ -3,7 +3,7 @@ import Glibc
 
 /// An operating-system thread with a name, for work that must not run on Swift's cooperative pool.
 public final class Thread: Sendable {
-    // pthread_t is an integer on Linux.
+    // `pthread_t` is an integer on Linux.
     private let handle: pthread_t
 
     private final class Start {
@@ -18,7 +18,7 @@ public final class Thread: Sendable {
     }
 
     /// Starts at once.
-    /// - Parameter name: as `top -H` shows it; cut to 15 bytes by the kernel.
+    /// - Parameter name: as shown by `top -H`; truncated to 15 bytes by the kernel.
     public init(
         name: String, priority: Priority = .normal, body: @escaping @Sendable () -> Void
     ) throws(SystemError) {
@@ -32,25 +32,25 @@ public final class Thread: Sendable {
         self.handle = handle
     }
 
-    /// Whether the caller runs on it.
+    /// Whether the caller runs on this thread.
     public var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 }
 
-    /// Waits for the end of the body. To be called once.
+    /// Waits for the end of the body. Must be called once.
     public func join() {
         pthread_join(handle, nil)
     }
 
-    /// Lets the thread end by itself. To be called once, in place of `join`.
+    /// Lets the thread end by itself. Must be called once, instead of `join`.
     public func detach() {
         pthread_detach(handle)
     }
 
-    /// How the system shares processors that several threads want.
+    /// The scheduling priority.
     public enum Priority: Sendable {
         case normal
-        /// It gets a third of what a normal thread gets.
+        /// A third of the processor time of a normal thread.
         case low
-        /// It runs when no other thread wants the processor, and gives it back as soon as one does.
+        /// Runs when no other thread wants the processor, and yields as soon as one does.
         case idle
     }
 

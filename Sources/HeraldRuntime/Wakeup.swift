@@ -1,7 +1,8 @@
 import CHeraldLinux
 import Glibc
 
-/// An eventfd: how one thread wakes another. A wake is never lost and costs nothing while the sleeper is awake.
+/// An eventfd with which one thread wakes another. A wakeup is never lost and costs nothing while the other thread is
+/// awake.
 ///
 /// Any thread may call `signal`; one thread waits or polls `descriptor`.
 public final class Wakeup: Sendable {
@@ -14,19 +15,19 @@ public final class Wakeup: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Makes `descriptor` readable. Never blocks: a full counter means that a wake is pending anyway.
+    /// Makes `descriptor` readable. Never blocks: if the counter is full, a wakeup is pending anyway.
     public func signal() {
         var one: UInt64 = 1
         _ = write(descriptor, &one, 8)
     }
 
-    /// Takes back all pending signals. Never blocks.
+    /// Clears all pending signals. Never blocks.
     public func clear() {
         var count: UInt64 = 0
         _ = read(descriptor, &count, 8)
     }
 
-    /// Sleeps until a signal or for `milliseconds` (negative: without limit), and takes the signals back.
+    /// Sleeps until a signal or for `milliseconds` (negative: without limit), and clears the signals.
     public func wait(milliseconds: Int32 = -1) {
         var entry = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         _ = poll(&entry, 1, milliseconds)
