@@ -1,4 +1,4 @@
-/// A request as it came.
+/// A received request.
 public struct ReceivedRequest: Sendable {
     public enum Version: String, Sendable {
         case http1 = "HTTP/1.1"
@@ -6,20 +6,20 @@ public struct ReceivedRequest: Sendable {
     }
 
     public let version: Version
-    /// 1 for the first connection that the receiver took.
+    /// 1 for the first connection of the receiver.
     public let connection: Int
-    /// 1 for the first request on its connection: a later one came over a connection that was used before.
+    /// 1 for the first request on its connection; a later one reused the connection.
     public let position: Int
-    /// When the last byte of it was there, in nanoseconds of the machine's monotonic clock.
+    /// When its last byte was received, in nanoseconds of the machine's monotonic clock.
     public let receivedAt: Int64
     public let method: String
-    /// With the query.
+    /// Including the query.
     public let path: String
-    /// In order, names as they were written: in lower case over HTTP/2, whose `:authority` is here as `host`.
+    /// In order, with names as received: in lower case over HTTP/2, whose `:authority` is `host` here.
     public let headers: [(name: String, value: String)]
     public let body: [UInt8]
 
-    /// The first value of a header, whatever the case of its name.
+    /// The first value of a header, with the name in any case.
     public func header(_ name: String) -> String? {
         headers.first { $0.name.lowercased() == name.lowercased() }?.value
     }
@@ -27,7 +27,7 @@ public struct ReceivedRequest: Sendable {
     public var text: String { String(decoding: body, as: UTF8.self) }
 }
 
-/// A request before its connection has said which one it is.
+/// A request without the number of its connection.
 struct IncomingRequest {
     /// 0 over HTTP/1.1.
     var stream: Int32

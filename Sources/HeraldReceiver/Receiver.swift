@@ -1,10 +1,10 @@
 internal import HeraldRuntime
 internal import Synchronization
 
-/// A webhook receiver that does what its script says, good or bad: an HTTP server for tests, and to try things out.
+/// A webhook receiver that follows a script, with or without faults: an HTTP server for tests.
 ///
-/// It speaks HTTP/1.1 and HTTP/2, the latter by ALPN where it has TLS, and else to clients that begin with it. One thread
-/// serves all connections; whoever holds the object may use it from any thread.
+/// It supports HTTP/1.1 and HTTP/2, the latter with ALPN over TLS, and otherwise for clients that start with it. One
+/// thread serves all connections; the object can be used from any thread.
 ///
 ///     let receiver = try Receiver { request in request.path == "/bad" ? .status(500) : .status(204) }
 ///     defer { receiver.close() }
@@ -17,26 +17,26 @@ public final class Receiver: Sendable {
     /// What a receiver does with a new connection.
     public enum Welcome: Sendable {
         case serve
-        /// Takes it and never reads from it.
+        /// Accepts it and never reads from it.
         case ignore
         case close
-        /// Breaks it with a TCP reset.
+        /// Resets it (TCP RST).
         case reset
     }
 
     public struct Configuration: Sendable {
         /// An IPv4 address.
         public var address = "127.0.0.1"
-        /// 0: the system chooses a free one.
+        /// 0 lets the system choose a free one.
         public var port: UInt16 = 0
         public var tls: ReceiverTLS?
         /// Called with the number of each new connection, 1 for the first, on the receiver's thread.
         public var welcome: @Sendable (Int) -> Welcome = { _ in .serve }
-        /// A larger body is answered 413.
+        /// A larger body gets 413.
         public var maxBodyBytes = 16 * 1024 * 1024
-        /// More wait in the system's queue until others have ended.
+        /// Further connections wait in the system's queue.
         public var maxConnections = 10_000
-        /// How many requests are kept for `requests`.
+        /// The number of requests kept for `requests`.
         public var maxRecordedRequests = 1_000_000
 
         public init() {}
@@ -49,7 +49,7 @@ public final class Receiver: Sendable {
     private let scheme: String
     private let recording: Recording
     private let mailbox: Mailbox<ReceiverLoop.Work>
-    /// `nil` once it was closed. The lock makes a second `close` wait for the first.
+    /// `nil` after it was closed. The lock makes a second `close` wait for the first.
     private let thread: Mutex<HeraldRuntime.Thread?>
     private let isRefusing = Mutex(false)
 
@@ -76,8 +76,8 @@ public final class Receiver: Sendable {
 
     /// - Parameters:
     ///   - address: an IPv4 address.
-    ///   - port: 0: the system chooses a free one.
-    ///   - tls: `nil`: plain HTTP.
+    ///   - port: 0 lets the system choose a free one.
+    ///   - tls: `nil` for plain HTTP.
     public convenience init(
         address: String = "127.0.0.1", port: UInt16 = 0, tls: ReceiverTLS? = nil,
         script: @escaping Script = { _ in .status(200) }
@@ -95,21 +95,21 @@ public final class Receiver: Sendable {
 
     // MARK: What came
 
-    /// Everything received so far, in the order in which it was complete.
+    /// All requests so far, in the order of their completion.
     public var requests: [ReceivedRequest] { recording.requests }
 
-    /// Of all requests, also those beyond the number that is kept.
+    /// The number of all requests, including those that are not kept.
     public var requestCount: Int { recording.requestCount }
 
     public var connectionCount: Int { recording.connectionCount }
 
-    /// Waits until that many requests have come, and returns all that have. It returns early when the receiver is closed
-    /// or the task is cancelled.
+    /// Waits for this number of requests, and returns all requests so far. Returns early when the receiver is closed or
+    /// the task is cancelled.
     public func requests(_ count: Int) async -> [ReceivedRequest] {
         await requests { $0.count >= count }
     }
 
-    /// Waits until the condition holds for the requests so far, and returns them; ends early likewise.
+    /// Waits until the condition holds for the requests so far, and returns them; returns early in the same cases.
     public func requests(
         until condition: @escaping @Sendable ([ReceivedRequest]) -> Bool
     ) async -> [ReceivedRequest] {
@@ -119,12 +119,10 @@ public final class Receiver: Sendable {
 
     // MARK: Its end
 
-    /// Closes the connections that are open, and goes on listening: what a keep-alive timeout looks like. Returns when it is
-    /// done.
+    /// Closes open connections, and keeps listening, like a keep-alive timeout. Returns afterwards.
     public func closeConnections() { perform { .closeConnections(done: $0) } }
 
-    /// Breaks the connections that are open, and closes the listening socket, as a process that died would. Returns when it
-    /// is done.
+    /// Resets open connections, and closes the listening socket, like a process that died. Returns afterwards.
     public func refuseConnections() {
         isRefusing.withLock { isRefusing in
             perform { .refuse(done: $0) }
@@ -132,7 +130,7 @@ public final class Receiver: Sendable {
         }
     }
 
-    /// Listens on the same port again after `refuseConnections`. Returns when it is done.
+    /// Listens on the same port again after `refuseConnections`. Returns afterwards.
     public func acceptConnections() throws(ReceiverError) {
         let result: Result<Void, ReceiverError> = isRefusing.withLock { isRefusing in
             guard isRefusing else { return .success(()) }
@@ -148,7 +146,7 @@ public final class Receiver: Sendable {
         try result.get()
     }
 
-    /// Has the thread do something, and waits until it is done.
+    /// Runs work on the thread, and waits for it.
     private func perform(_ work: (HeraldRuntime.Semaphore) -> ReceiverLoop.Work) {
         guard let done = try? HeraldRuntime.Semaphore() else { return }
         let isOpen = thread.withLock { thread in
@@ -158,7 +156,7 @@ public final class Receiver: Sendable {
         if isOpen { done.wait() }
     }
 
-    /// Refuses new connections, breaks all others and ends the thread. May be called again.
+    /// Refuses new connections, resets all others and ends the thread. May be called again.
     public func close() {
         thread.withLock { thread in
             guard let running = thread else { return }

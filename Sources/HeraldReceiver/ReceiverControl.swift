@@ -1,17 +1,17 @@
 public import HeraldRuntime
 
-/// Changes what a receiver does while it runs, and says what it got, by HTTP requests to another receiver. Any thread.
+/// Controls a running receiver, and returns its counts, through HTTP requests to another receiver. Any thread.
 public final class ReceiverControl: Sendable {
-    /// One of the requests that there are.
+    /// One of the control requests.
     public struct Request: Sendable {
-        /// How it is written: `POST /outage`.
+        /// Its usage text: `POST /outage`.
         public let usage: String
         public let help: String
-        /// - Returns: the body of the answer.
+        /// - Returns: the body of the response.
         let perform: @Sendable (ReceiverControl, _ body: [UInt8]) throws -> [UInt8]
     }
 
-    /// All of them. The command's help is made from this list.
+    /// All control requests. The command's help is made from this list.
     public static let requests: [Request] = [
         Request(
             usage: "GET /counts",
@@ -60,7 +60,7 @@ public final class ReceiverControl: Sendable {
         self.clock = clock
     }
 
-    /// The script of the receiver that takes the requests.
+    /// The script of the receiver for control requests.
     public func reply(to request: ReceivedRequest) -> ReceiverReply {
         let usage = "\(request.method) \(request.path)"
         guard let known = Self.requests.first(where: { $0.usage == usage }) else {

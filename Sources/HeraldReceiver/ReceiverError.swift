@@ -1,11 +1,11 @@
 public import HeraldRuntime
 
-/// Why there is no receiver.
+/// Why a receiver can't be created.
 public enum ReceiverError: Error, CustomStringConvertible {
     case notAnAddress(String)
     case cannotListen(String, SystemError)
     case system(SystemError)
-    /// OpenSSL could not do what is named.
+    /// OpenSSL failed in the given operation.
     case tlsFailed(String)
 
     public var description: String {

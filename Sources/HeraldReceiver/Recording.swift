@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// What a receiver was sent, and who waits for what. Any thread.
+/// The requests of a receiver, and the tasks that wait for them. Any thread.
 final class Recording: Sendable {
     typealias Condition = @Sendable ([ReceivedRequest]) -> Bool
 
@@ -16,7 +16,7 @@ final class Recording: Sendable {
         var connectionCount = 0
         var waiting: [Waiting] = []
         var nextID = 0
-        /// Those whose task was cancelled before they waited.
+        /// Waiters whose task was cancelled before they waited.
         var cancelled: Set<Int> = []
         var isOver = false
     }
@@ -24,7 +24,7 @@ final class Recording: Sendable {
     private let limit: Int
     private let state = Mutex(State())
 
-    /// - Parameter limit: how many requests are kept; those that come later are only counted.
+    /// - Parameter limit: the number of requests to keep; later ones are only counted.
     init(limit: Int) {
         self.limit = limit
     }
@@ -49,7 +49,7 @@ final class Recording: Sendable {
         for entry in ready { entry.continuation.resume() }
     }
 
-    /// Waits until the condition holds for all requests so far, the recording is over or the task is cancelled.
+    /// Waits until the condition holds for all requests so far, the recording has ended or the task is cancelled.
     func wait(until condition: @escaping Condition) async {
         let id = state.withLock { state in
             state.nextID += 1
@@ -77,7 +77,7 @@ final class Recording: Sendable {
         state.withLock { _ = $0.cancelled.remove(id) }
     }
 
-    /// Nothing more will come: nobody waits any longer.
+    /// No more requests will arrive: resumes all waiters.
     func finish() {
         let waiting = state.withLock { state in
             state.isOver = true

@@ -1,16 +1,16 @@
 internal import HeraldJSON
 internal import Synchronization
 
-/// Counts the requests of each path in each second, so that nobody has to read a log. Any thread.
+/// Counts the requests of each path per second, so that no log has to be parsed. Any thread.
 public final class RequestCounts: Sendable {
-    /// By the number of the second.
+    /// Arrays by the number of the second.
     fileprivate struct Path {
         var attempts: [Int64] = []
-        /// Answered 2xx for the first time.
+        /// First successes (2xx) of an id.
         var useful: [Int64] = []
-        /// Answered 2xx again.
+        /// Repeated successes of an id.
         var duplicates: [Int64] = []
-        /// Hashes of the ids that were answered 2xx.
+        /// Hashes of the ids with a success.
         var answered: Set<Int> = []
     }
 
@@ -22,16 +22,16 @@ public final class RequestCounts: Sendable {
 
     private let state: Mutex<State>
 
-    /// Requests to more paths are not counted.
+    /// Requests to further paths are not counted.
     private static let maxPaths = 100_000
     private static let maxSeconds = 86_400
 
-    /// - Parameter now: when the first second begins, on the clock of `ReceivedRequest.receivedAt`.
+    /// - Parameter now: the start of the first second, on the clock of `ReceivedRequest.receivedAt`.
     public init(now: Int64) {
         state = Mutex(State(began: now))
     }
 
-    /// Handshakes don't count.
+    /// Handshakes do not count.
     public func add(_ request: ReceivedRequest, _ reply: ReceiverReply) {
         guard request.method != "OPTIONS" else { return }
         let name = ScriptedReplies.path(of: request.path)
@@ -45,11 +45,11 @@ public final class RequestCounts: Sendable {
         }
     }
 
-    /// Begins again with nothing.
+    /// Resets all counts.
     public func reset(now: Int64) { state.withLock { $0 = State(began: now) } }
 
-    /// An object: `seconds` since the counts began, and `paths`, each with an array of numbers, one for each second, for
-    /// `attempts`, `useful` and `duplicates`. Zeros at the end are left out.
+    /// An object: `seconds` since the start, and `paths`, each with an array of numbers, one for each second, for
+    /// `attempts`, `useful` and `duplicates`. Trailing zeros are omitted.
     public func json(now: Int64) -> [UInt8] {
         let state = state.withLock { $0 }
         var json = JSONWriter()
@@ -72,7 +72,7 @@ public final class RequestCounts: Sendable {
 }
 
 extension RequestCounts.Path {
-    /// - Parameter id: a hash; `nil`: the request has none, and is always the first of its kind.
+    /// - Parameter id: a hash; `nil` if the request has no id, so that it is always a first one.
     fileprivate mutating func add(_ second: Int, isSuccess: Bool, id: Int?) {
         Self.count(&attempts, second)
         guard isSuccess else { return }

@@ -1,14 +1,14 @@
 public import HeraldCrypto
 
-/// Whether callbacks were signed by who knows a secret: Standard Webhooks, `v1` (HMAC-SHA256) and `v1a` (Ed25519).
+/// Verifies the signatures of callbacks: Standard Webhooks, `v1` (HMAC-SHA256) and `v1a` (Ed25519).
 public struct SignatureCheck: Sendable {
     public enum Verdict: Equatable, Sendable, CustomStringConvertible {
         case verified
-        /// This header is missing or unreadable.
+        /// This header is missing or malformed.
         case unsigned(String)
-        /// Signed so many seconds ago, or ahead of now when negative: it could be a replay.
+        /// The age of the signature in seconds, negative if it is in the future: it could be a replay.
         case stale(Int64)
-        /// No signature fits any of the keys.
+        /// No signature matches any of the keys.
         case forged
 
         public var description: String {
@@ -29,7 +29,7 @@ public struct SignatureCheck: Sendable {
     private static let maxAgeSeconds: Int64 = 300
     private let keys: [Key]
 
-    /// - Parameter keys: `whsec_…` and `whpk_…`; one that fits is enough.
+    /// - Parameter keys: `whsec_…` and `whpk_…`; one matching key is enough.
     public init(keys: [String]) throws(SignatureKeyError) {
         var parsed: [Key] = []
         for text in keys { parsed.append(try Self.key(text)) }
@@ -98,7 +98,7 @@ public struct SignatureCheck: Sendable {
     }
 }
 
-/// What is wrong with a key. Never quotes it.
+/// Why a key is invalid. Never quotes it.
 public struct SignatureKeyError: Error, Equatable, Sendable, CustomStringConvertible {
     public let description: String
 }

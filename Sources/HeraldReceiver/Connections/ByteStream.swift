@@ -1,9 +1,9 @@
 import Glibc
 
-/// What became of one read or write.
+/// The result of one read or write.
 enum Transferred {
     case bytes(Int)
-    /// Not now: the descriptor has to become ready first.
+    /// The descriptor has to become ready first.
     case blocked
     /// The other side sends nothing more.
     case end
@@ -15,7 +15,7 @@ struct ByteStream {
     let descriptor: Int32
     private let tls: TLSSession?
 
-    /// Takes the descriptor over.
+    /// Takes ownership of the descriptor.
     init(descriptor: Int32, tls: TLSSession?) {
         self.descriptor = descriptor
         self.tls = tls
@@ -33,7 +33,7 @@ struct ByteStream {
         return Self.transferred { send(descriptor, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL)) }
     }
 
-    /// Whether reading can't go on before something was written.
+    /// Whether reading has to wait for a write.
     var wantsToWrite: Bool { tls?.wantsToWrite ?? false }
 
     func close(_ ending: Ending) {

@@ -1,13 +1,14 @@
 internal import CHeraldSSL
 internal import HeraldCrypto
 
-/// A private certificate authority that exists as long as this object does: made on the fly, for tests and trials.
+/// A private certificate authority that exists as long as this object: created on the fly, for tests.
 ///
-/// `@unchecked Sendable`: key and certificate never change after `init`, and OpenSSL counts references to them atomically.
+/// `@unchecked Sendable`: key and certificate never change after `init`, and OpenSSL counts references to them
+/// atomically.
 public final class CertificateAuthority: @unchecked Sendable {
     private let key: OpaquePointer
     private let certificate: OpaquePointer
-    /// Its certificate as PEM: whoever trusts this trusts the receiver.
+    /// Its certificate as PEM: a client that trusts it trusts the receiver.
     public let pem: String
 
     private static let dayInSeconds = 86_400
@@ -37,7 +38,7 @@ public final class CertificateAuthority: @unchecked Sendable {
         EVP_PKEY_free(key)
     }
 
-    /// A certificate with its key, both PEM: what a server or a client of these names shows.
+    /// A certificate with its key, both PEM, for a server or a client with these names.
     public struct Identity: Sendable {
         public let certificate: String
         public let key: String
@@ -100,18 +101,18 @@ public final class CertificateAuthority: @unchecked Sendable {
     }
 }
 
-/// How a receiver speaks TLS.
+/// The TLS settings of a receiver.
 public struct ReceiverTLS: Sendable {
     public var authority: CertificateAuthority
-    /// Host names and addresses that the certificate is for.
+    /// Host names and addresses of the certificate.
     public var names: [String]
-    /// Whether the certificate has ceased to be valid a day ago.
+    /// Whether the certificate expired a day ago.
     public var isExpired: Bool
     /// Whether HTTP/2 is offered by ALPN.
     public var offersHTTP2: Bool
-    /// Clients must show a certificate of this authority; `nil`: they need none.
+    /// Clients must have a certificate of this authority; `nil` if they need none.
     public var clientAuthority: CertificateAuthority?
-    /// Speaks TLS 1.2 only, with these suites, in OpenSSL's words; `nil`: what OpenSSL likes.
+    /// Supports only TLS 1.2, with these suites, in OpenSSL's notation; `nil` for OpenSSL's defaults.
     public var oldCiphers: String?
 
     public init(

@@ -1,6 +1,6 @@
 internal import HeraldRuntime
 
-// How bytes come and go.
+// Reading and writing of connections.
 extension ReceiverLoop {
     func ready(_ connection: SenderConnection, _ interest: Interest) {
         if connection.interest.contains(.read) {
@@ -29,7 +29,7 @@ extension ReceiverLoop {
         }
     }
 
-    /// Takes the requests that are there, and sends what can be sent.
+    /// Handles available requests, and sends available output.
     func advance(_ connection: SenderConnection) {
         guard !connection.isClosed else { return }
         if let conversation = connection.conversation {
@@ -43,9 +43,9 @@ extension ReceiverLoop {
         watch(connection, isBlocked: false)
     }
 
-    /// - Returns: whether everything is sent and the connection goes on.
+    /// - Returns: whether everything is sent and the connection stays open.
     private func send(_ conversation: any Conversation, to connection: SenderConnection) -> Bool {
-        // After so many it is the others' turn; epoll reports this connection again at once.
+        // A limit, for fairness to other connections; epoll reports this one again at once.
         var turns = 4
         while true {
             if connection.unsent.isEmpty {

@@ -1,7 +1,7 @@
 import Glibc
 internal import HeraldRuntime
 
-// How connections come and go.
+// Accepting and closing connections.
 extension ReceiverLoop {
     func acceptAll() {
         while isAccepting, let listener {
@@ -14,7 +14,7 @@ extension ReceiverLoop {
                 }
                 return
             }
-            // Swift doesn't see accept4, which would do this by itself.
+            // Swift can't call accept4, which would do this by itself.
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
             welcome(descriptor)
@@ -49,12 +49,12 @@ extension ReceiverLoop {
         connection.isClosed = true
         connections[connection.stream.descriptor] = nil
         byNumber[connection.number] = nil
-        // Closing the descriptor takes it out of epoll.
+        // Closing the descriptor removes it from epoll.
         connection.stream.close(ending)
         resumeAccepting()
     }
 
-    /// Those that wait stay with the system.
+    /// Further connections wait in the system's queue.
     private func pauseAccepting() {
         guard isAccepting, let listener else { return }
         isAccepting = false

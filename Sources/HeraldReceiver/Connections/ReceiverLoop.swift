@@ -3,16 +3,16 @@ internal import HeraldRuntime
 
 /// One thread and one epoll instance for everything that a receiver does.
 ///
-/// `@unchecked Sendable`: all that changes is touched by the loop's thread only, apart from the mailbox, the wake-up and the
+/// `@unchecked Sendable`: all mutable state is used only by the loop's thread, except the mailbox, the wakeup and the
 /// recording, which are for any thread.
 final class ReceiverLoop: @unchecked Sendable {
     typealias Interest = Epoll.Interest
 
-    /// What timers and gates bring about.
+    /// Deferred work of timers and gates.
     enum Work: Sendable {
-        /// The reply's wait is over.
+        /// The delay of a reply is over.
         case reply(connection: Int, stream: Int32)
-        /// The pause before the next drop is over.
+        /// The pause before the next byte is over.
         case drop(connection: Int, stream: Int32)
         case acceptAgain
         case closeConnections(done: HeraldRuntime.Semaphore)
@@ -26,7 +26,7 @@ final class ReceiverLoop: @unchecked Sendable {
     let script: Receiver.Script
     let recording: Recording
     let limits: ConversationLimits
-    /// `nil`: connections are refused.
+    /// `nil` while connections are refused.
     var listener: ReceiverSocket?
     let tls: TLSContext?
     let clock: Clock
@@ -38,11 +38,11 @@ final class ReceiverLoop: @unchecked Sendable {
     /// By descriptor.
     var connections: [Int32: SenderConnection] = [:]
     var byNumber: [Int: SenderConnection] = [:]
-    /// Of all connections that were ever taken.
+    /// The number of all connections so far.
     var count = 0
     var isAccepting = true
     private(set) var isStopping = false
-    /// What is read goes here first.
+    /// The read buffer.
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 65_536, alignment: 16)
 
     init(
@@ -67,7 +67,7 @@ final class ReceiverLoop: @unchecked Sendable {
 
     /// The thread's body: returns after `stop`.
     func run() {
-        // OpenSSL writes without MSG_NOSIGNAL: a peer that has gone shall be an error, here and nowhere else.
+        // OpenSSL writes without MSG_NOSIGNAL: blocks SIGPIPE on this thread, so that a closed connection is an error.
         var signals = sigset_t()
         sigemptyset(&signals)
         sigaddset(&signals, SIGPIPE)
@@ -111,7 +111,7 @@ final class ReceiverLoop: @unchecked Sendable {
             for connection in connections.values { close(connection, .close) }
             done.signal()
         case .refuse(let done):
-            // Closing the descriptor takes it out of epoll.
+            // Closing the descriptor removes it from epoll.
             listener = nil
             for connection in connections.values { close(connection, .reset) }
             done.signal()

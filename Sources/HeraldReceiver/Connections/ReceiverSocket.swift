@@ -1,12 +1,12 @@
 import Glibc
 internal import HeraldRuntime
 
-/// A bound, listening, non-blocking IPv4 socket, closed when nobody holds it any more.
+/// A bound, listening, non-blocking IPv4 socket, closed when it is released.
 final class ReceiverSocket: Sendable {
     let descriptor: Int32
     let port: UInt16
 
-    /// Waiting connections that the system holds for us.
+    /// Pending connections in the system's queue.
     private static let backlog: Int32 = 4096
 
     init(address: String, port: UInt16) throws(ReceiverError) {

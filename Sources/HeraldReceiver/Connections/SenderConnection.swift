@@ -2,19 +2,19 @@ internal import HeraldRuntime
 
 /// One connection. Owned by the receiver's thread.
 final class SenderConnection {
-    /// 1 for the first that the receiver took.
+    /// 1 for the first connection of the receiver.
     let number: Int
     let stream: ByteStream
-    /// `nil` until the first bytes have told the protocol.
+    /// `nil` until the first bytes have determined the protocol.
     var conversation: (any Conversation)?
-    /// What came before the protocol was known.
+    /// Bytes received before the protocol is known.
     var opening: [UInt8] = []
-    /// Bytes that the socket did not take yet.
+    /// Bytes that the socket has not accepted yet.
     var unsent: ArraySlice<UInt8> = []
-    /// Replies that wait, by stream.
+    /// Delayed replies, by stream.
     var held: [Int32: ReceiverReply] = [:]
     var requestCount = 0
-    /// What epoll watches it for.
+    /// The events that epoll reports.
     var interest: ReceiverLoop.Interest = .read
     var isClosed = false
 
@@ -23,7 +23,8 @@ final class SenderConnection {
         self.stream = stream
     }
 
-    /// Chooses the protocol by the first bytes, since HTTP/2 without TLS is told by nothing else. Keeps them until then.
+    /// Chooses the protocol by the first bytes, because nothing else identifies HTTP/2 without TLS. Keeps them until
+    /// then.
     func receive(_ bytes: ArraySlice<UInt8>, limits: ConversationLimits) {
         if let conversation { return conversation.receive(bytes) }
         opening += bytes

@@ -1,14 +1,14 @@
 internal import CHeraldSSL
 
-/// What all TLS sessions of a receiver share.
+/// The shared context of a receiver's TLS sessions.
 ///
-/// `@unchecked Sendable`: never changed once it is made, and OpenSSL counts references to it atomically.
+/// `@unchecked Sendable`: never changed after its creation, and OpenSSL counts references to it atomically.
 final class TLSContext: @unchecked Sendable {
     private let context: OpaquePointer
     /// The SHA-256 of the public key (DER), in base64.
     let pin: String
 
-    /// Takes the context over.
+    /// Takes ownership of the context.
     init(_ context: OpaquePointer, pin: String) {
         self.context = context
         self.pin = pin
@@ -16,13 +16,13 @@ final class TLSContext: @unchecked Sendable {
 
     deinit { SSL_CTX_free(context) }
 
-    /// A session on a connected socket, or `nil` when there is no memory.
+    /// A session on a connected socket, or `nil` without memory.
     func accept(_ socket: Int32) -> TLSSession? {
         herald_tls_accept(context, socket).map { TLSSession($0) }
     }
 }
 
-/// The server's side of TLS on one socket. Used by one thread. Handshakes while it reads.
+/// The server side of TLS on one socket. Used by one thread. The handshake happens while reading.
 final class TLSSession {
     private let session: OpaquePointer
 
@@ -40,10 +40,10 @@ final class TLSSession {
         Transferred(herald_tls_write(session, bytes.baseAddress, Int32(clamping: bytes.count)))
     }
 
-    /// Whether the handshake waits for room to write.
+    /// Whether the handshake has to wait until the socket is writable.
     var wantsToWrite: Bool { herald_tls_wants_write(session) != 0 }
 
-    /// Says that nothing more comes.
+    /// Sends the end of the session.
     func close() { herald_tls_close(session) }
 }
 

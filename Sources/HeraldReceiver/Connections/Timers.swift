@@ -1,4 +1,4 @@
-/// What is to be done later: a heap. A value.
+/// A heap of deferred work. A value.
 struct Timers {
     struct Timer {
         /// Nanoseconds of the monotonic clock.
@@ -8,7 +8,7 @@ struct Timers {
 
     private struct Entry {
         let timer: Timer
-        /// Of those that are due together, the first that was added comes first.
+        /// Entries with equal times keep their order.
         let number: Int
 
         static func < (left: Entry, right: Entry) -> Bool {

@@ -1,20 +1,20 @@
-/// One protocol on one connection: bytes come in and requests come out, replies go in and bytes come out. No I/O, no clock.
-/// Used by the receiver's thread only.
+/// One protocol on one connection: parses received bytes into requests, and turns replies into bytes to send. No I/O,
+/// no clock. Used by the receiver's thread only.
 protocol Conversation: AnyObject {
-    /// Takes what came.
+    /// Parses received bytes.
     func receive(_ bytes: ArraySlice<UInt8>)
-    /// Whether more came ahead of its turn than will be kept: the connection has to be broken off.
+    /// Whether more pipelined data arrived than is kept: the connection has to be closed.
     var hasTooMuch: Bool { get }
-    /// The next request that is complete and may be answered.
+    /// The next complete request that may get its reply.
     func nextRequest() -> IncomingRequest?
-    /// Does what the reply says, apart from what it waits for.
+    /// Executes the reply, except its delay.
     func perform(_ reply: ReceiverReply, on stream: Int32)
-    /// The next bytes to send, some ten thousand at most; none when there is nothing now.
+    /// The next bytes to send, at most some ten thousand; empty if there are none now.
     func output() -> [UInt8]
-    /// The pauses that begin with the last output: to be followed by `resume`.
+    /// The pauses that start with the last output; `resume` must follow.
     func takePauses() -> [Pause]
     func resume(_ stream: Int32)
-    /// How the connection ends once the output is sent; `nil`: it goes on.
+    /// How the connection ends after the output is sent; `nil` if it stays open.
     var ending: Ending? { get }
 }
 
@@ -28,7 +28,7 @@ enum Ending {
     case reset
 }
 
-/// What is taken from one connection.
+/// The limits of one connection.
 struct ConversationLimits {
     var bodyBytes: Int
     static let headBytes = 65_536

@@ -1,12 +1,12 @@
-/// HTTP/1.1: one request at a time. What came ahead of its turn waits.
+/// HTTP/1.1: one request at a time. Pipelined requests wait.
 final class HTTP1Conversation: Conversation {
     private let limits: ConversationLimits
     private var parser: HTTP1Parser
     private var payload = ReplyBody([])
-    /// The pause before the next drop has begun and isn't over.
+    /// The pause before the next byte has started and is not over.
     private var isPausing = false
     private var newPause: Pause?
-    /// A request was handed out, and its answer is not finished.
+    /// A request was returned, and its response is not finished.
     private var request: HTTP1Request?
     private var isPerforming = false
     private var planned: Ending?
@@ -95,7 +95,7 @@ final class HTTP1Conversation: Conversation {
 }
 
 extension ReplyBody {
-    /// As chunks of the transfer coding. For bytes without end.
+    /// As chunks of the transfer coding. For endless bodies.
     fileprivate func inChunks() -> ReplyBody {
         mapped { bytes in Array("\(String(bytes.count, radix: 16))\r\n".utf8) + bytes + [13, 10] }
     }

@@ -1,11 +1,11 @@
-/// Takes one HTTP/1.1 request after the other out of the bytes of a connection. A value.
+/// Parses the requests of a connection one after the other. A value.
 struct HTTP1Parser {
     enum Result {
         case request(HTTP1Request)
         case incomplete
-        /// The client waits for `100 Continue` before it sends the body. Told once.
+        /// The client waits for `100 Continue` before it sends the body. Reported once.
         case awaitsContinue
-        /// Nothing after this can be understood.
+        /// The rest of the connection can't be parsed.
         case malformed(status: Int, String)
     }
 
@@ -18,7 +18,7 @@ struct HTTP1Parser {
 
     private let maxBodyBytes: Int
     private var buffer: [UInt8] = []
-    /// Bytes at the start of the buffer in which the end of the head was looked for.
+    /// The number of buffered bytes already searched for the end of the header section.
     private var searched = 0
     private var request: HTTP1Request?
     private var framing = Framing.length(0)
@@ -141,7 +141,7 @@ struct HTTP1Parser {
         }
     }
 
-    /// The line at the start of the buffer, without its end, and where the next one begins.
+    /// The line at the start of the buffer, without its line break, and the start of the next one.
     private func peekLine() throws(Malformed) -> (text: String, end: Int)? {
         guard let end = buffer.prefix(4096).firstIndex(of: 10) else {
             if buffer.count >= 4096 { throw Malformed(what: "The line before a chunk is too long.") }
@@ -170,7 +170,7 @@ struct HTTP1Request {
 
     var expectsContinue: Bool { header("expect")?.lowercased() == "100-continue" }
 
-    /// Whether the client wants the connection to end with the answer.
+    /// Whether the client wants to close the connection after the response.
     var isLast: Bool {
         let connection = header("connection")?.lowercased() ?? ""
         return isVersion10 ? !connection.contains("keep-alive") : connection.contains("close")

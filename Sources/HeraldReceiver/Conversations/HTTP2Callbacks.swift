@@ -1,16 +1,16 @@
 internal import CHeraldNGHTTP2
 
-/// Where libnghttp2 calls us: within `nghttp2_session_mem_recv` and `nghttp2_session_mem_send`, on the thread that calls
-/// those. The owner is the conversation, which outlives its session.
+/// Callbacks of libnghttp2: called within `nghttp2_session_mem_recv` and `nghttp2_session_mem_send`, on the thread that
+/// calls those. The owner is the conversation, which outlives its session.
 enum HTTP2Callbacks {
     static let table = herald_h2_callbacks(
         begin: beginHeaders, header: takeHeader, data: takeData, frame: takeFrame, close: closeStream)
 
-    /// Submits the head of an answer, whose body is asked for later.
+    /// Submits the header section of a response; the library requests its body later.
     static func submit(_ headers: [(name: String, value: String)], on stream: Int32, of session: OpaquePointer?)
         -> Int32
     {
-        // Pointers into one block that holds all names and values; the library copies what they point to.
+        // Pointers into one block that contains all names and values; the library copies them.
         var block: [UInt8] = []
         for (name, value) in headers { block += Array(name.utf8) + Array(value.utf8) }
         return block.withUnsafeMutableBufferPointer { block in
@@ -39,7 +39,7 @@ private func beginHeaders(
     _: OpaquePointer?, _ frame: UnsafePointer<nghttp2_frame>?, _ owner: UnsafeMutableRawPointer?
 ) -> Int32 {
     if let frame, let conversation = conversation(owner), frame.pointee.hd.type == HERALD_H2_HEADERS {
-        // Trailers come to a stream that is there.
+        // Trailers belong to an existing stream.
         let id = frame.pointee.hd.stream_id
         if conversation.streams[id] == nil { conversation.streams[id] = HTTP2Conversation.Stream() }
     }
@@ -102,7 +102,7 @@ private func closeStream(_: OpaquePointer?, _ id: Int32, _: UInt32, _ owner: Uns
     return 0
 }
 
-/// Asked for the next bytes of an answer's body.
+/// The next bytes of a response's body.
 private func giveData(
     _: OpaquePointer?, _ id: Int32, _ buffer: UnsafeMutablePointer<UInt8>?, _ room: Int,
     _ flags: UnsafeMutablePointer<UInt32>?, _: UnsafeMutablePointer<nghttp2_data_source>?,
@@ -113,7 +113,7 @@ private func giveData(
     if stream.isPausing { return HERALD_H2_LATER }
     if stream.payload.isExhausted {
         if stream.breaksOff {
-            // Never ends; the connection does.
+            // The body is endless; the connection ends instead.
             conversation.planned = stream.ending
             return HERALD_H2_LATER
         }

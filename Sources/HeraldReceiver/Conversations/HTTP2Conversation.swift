@@ -1,31 +1,31 @@
 internal import CHeraldNGHTTP2
 
-/// HTTP/2 by libnghttp2: many requests at a time.
+/// HTTP/2 with libnghttp2: many concurrent requests.
 final class HTTP2Conversation: Conversation {
-    /// A request on its way in, and then its answer on its way out.
+    /// A request while it is received, then its response while it is sent.
     struct Stream {
         var headers: [(name: String, value: String)] = []
         /// Bytes of names and values.
         var headBytes = 0
         var body: [UInt8] = []
         var payload = ReplyBody([])
-        /// The answer breaks off instead of ending.
+        /// The response is truncated.
         var breaksOff = false
-        /// What follows the answer.
+        /// What follows the response.
         var ending: Ending?
         var isPausing = false
     }
 
     let limits: ConversationLimits
-    /// `nil`: there was no memory for it, and the connection ends.
+    /// `nil` without memory; the connection ends then.
     private var session: OpaquePointer?
-    /// Those that are neither answered nor broken off.
+    /// Streams without a complete response that were not reset.
     var streams: [Int32: Stream] = [:]
     var complete: [Int32] = []
     var newPauses: [Pause] = []
-    /// Set when the content of a reply that ends the connection has been given out.
+    /// Set when the content of a reply that ends the connection was sent.
     var planned: Ending?
-    /// Bytes that are sent as they are, past the protocol.
+    /// Bytes that bypass the protocol.
     private var raw = ReplyBody([])
     private var isRawPausing = false
 
@@ -45,15 +45,15 @@ final class HTTP2Conversation: Conversation {
         let taken = bytes.withUnsafeBytes {
             nghttp2_session_mem_recv(session, $0.baseAddress?.assumingMemoryBound(to: UInt8.self), $0.count)
         }
-        // What the client did wrong has been answered with GOAWAY as far as that was possible.
+        // Errors of the client were reported with GOAWAY if possible.
         if taken < 0 { planned = .close }
     }
 
-    /// The library counts what streams may send.
+    /// The library enforces flow control.
     var hasTooMuch: Bool { false }
 
     func nextRequest() -> IncomingRequest? {
-        // Some may have been broken off meanwhile.
+        // Some may have been reset in the meantime.
         complete.removeAll { streams[$0] == nil }
         guard let id = complete.first, let stream = streams[id] else { return nil }
         complete.removeFirst()

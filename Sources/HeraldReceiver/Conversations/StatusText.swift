@@ -1,4 +1,4 @@
-/// The words behind a status.
+/// The reason phrase of a status.
 enum StatusText {
     static func of(_ status: Int) -> String { texts[status] ?? "Answer" }
 

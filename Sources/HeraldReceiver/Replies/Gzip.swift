@@ -1,5 +1,5 @@
-/// Writes gzip (RFC 1952) without a library: one deflate block with the fixed codes (RFC 1951, 3.2.6), in which only runs
-/// of one byte become shorter, by 1 to 158 at most. Enough for a receiver that wants to answer compressed.
+/// Writes gzip (RFC 1952) without a library: one deflate block with the fixed codes (RFC 1951, 3.2.6), which compresses
+/// only runs of one byte. Enough for compressed responses of a test receiver.
 struct Gzip {
     private var output: [UInt8] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255]
     private var bits: UInt32 = 0
@@ -15,7 +15,7 @@ struct Gzip {
     }
 
     private mutating func deflate(_ bytes: [UInt8]) {
-        put(0b011, count: 3)  // The last block, of fixed codes.
+        put(0b011, count: 3)  // the last block, with fixed codes
         var index = 0
         while index < bytes.count {
             literal(bytes[index])
@@ -25,11 +25,11 @@ struct Gzip {
                 index += length
             }
         }
-        putCode(0, count: 7)  // The end of the block.
+        putCode(0, count: 7)  // the end of the block
         if bitCount > 0 { put(0, count: 8 - bitCount) }
     }
 
-    /// How often the byte before `index` comes again there, in a length that has a code without extra bits.
+    /// The length of the run at `index` of the byte before it, rounded down to a length with a code without extra bits.
     private static func run(in bytes: [UInt8], at index: Int) -> Int? {
         let end = min(bytes.count, index + 258)
         var length = 0
@@ -45,7 +45,8 @@ struct Gzip {
         }
     }
 
-    /// Lengths 3 to 10 are the codes 257 to 264, of seven bits; 258 is 285, of eight. Distance 1 is code 0, of five bits.
+    /// Lengths 3 to 10 have the codes 257 to 264, of seven bits; 258 has 285, of eight. Distance 1 is code 0, of five
+    /// bits.
     private mutating func repeatLastByte(_ length: Int) {
         if length == 258 {
             putCode(0b1100_0101, count: 8)
@@ -55,7 +56,7 @@ struct Gzip {
         putCode(0, count: 5)
     }
 
-    /// Huffman codes begin with their highest bit, everything else with its lowest.
+    /// Huffman codes start with their highest bit, everything else with its lowest.
     private mutating func putCode(_ code: UInt32, count: Int) {
         for shift in stride(from: count - 1, through: 0, by: -1) { put(code >> UInt32(shift) & 1, count: 1) }
     }

@@ -1,6 +1,6 @@
 internal import Synchronization
 
-/// Shut until somebody opens it, once and for all. Any thread.
+/// Closed until it is opened, once. Any thread.
 public final class ReceiverGate: Sendable {
     private struct State {
         var isOpen = false

@@ -1,5 +1,5 @@
 extension ReceiverReply: CustomStringConvertible {
-    /// In a few words: `503 after 2000 ms`, `no answer`, `reset`.
+    /// Short: `503 after 2000 ms`, `no response`, `reset`.
     public var description: String {
         var text: String
         switch content {
@@ -28,7 +28,7 @@ extension ReceiverReply: CustomStringConvertible {
 }
 
 extension ReceiverReply {
-    /// Whether it tells the sender that all went well, sooner or later.
+    /// Whether the sender gets a success in the end.
     var isSuccess: Bool {
         if case .forever = hold { return false }
         if case .answer(let answer) = content { return (200...299).contains(answer.status) }

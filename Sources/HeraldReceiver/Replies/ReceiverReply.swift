@@ -1,6 +1,6 @@
-/// What a receiver does with a request. Put together of few parts, so that nearly all of them combine.
+/// What a receiver does with a request. Made of few parts that can be combined.
 public struct ReceiverReply: Sendable {
-    /// What the answer waits for.
+    /// What the response waits for.
     enum Hold {
         case nothing
         case milliseconds(Int)
@@ -11,7 +11,7 @@ public struct ReceiverReply: Sendable {
     enum Content {
         /// Well-formed, in the protocol of the connection.
         case answer(Answer)
-        /// Bytes as they are, whatever the protocol.
+        /// Raw bytes, in any protocol.
         case raw(ReplyBody)
         case nothing
     }
@@ -22,7 +22,7 @@ public struct ReceiverReply: Sendable {
         case close
         /// A TCP reset.
         case reset
-        /// HTTP/2: the stream is refused, the connection goes on. HTTP/1.1 has no such thing: closes.
+        /// HTTP/2: the stream is refused, the connection stays open. HTTP/1.1 has no equivalent: closes.
         case refuse
     }
 
@@ -30,7 +30,7 @@ public struct ReceiverReply: Sendable {
         var status: Int
         var headers: [(name: String, value: String)]
         var body: ReplyBody
-        /// More than the body has: the answer breaks off.
+        /// More than the body has: the response is truncated.
         var announcedLength: Int?
     }
 
@@ -40,31 +40,31 @@ public struct ReceiverReply: Sendable {
 }
 
 extension ReceiverReply {
-    /// A well-formed answer; the connection stays open.
+    /// A well-formed response; the connection stays open.
     public static func status(_ code: Int, headers: [(String, String)] = [], body: String = "") -> ReceiverReply {
         status(code, headers: headers, bytes: Array(body.utf8))
     }
 
-    /// A well-formed answer whose body is not text.
+    /// A well-formed response with a binary body.
     public static func status(_ code: Int, headers: [(String, String)] = [], bytes: [UInt8]) -> ReceiverReply {
         ReceiverReply(
             content: .answer(
                 Answer(status: code, headers: headers.map { (name: $0.0, value: $0.1) }, body: ReplyBody(bytes))))
     }
 
-    /// These bytes, as they are; the connection stays open.
+    /// These raw bytes; the connection stays open.
     public static func raw(_ text: String) -> ReceiverReply {
         ReceiverReply(content: .raw(ReplyBody(Array(text.utf8))))
     }
 
-    /// These bytes, and then others again and again, until the other side has had enough.
+    /// These bytes, followed by others repeatedly, until the client closes.
     public static func flood(_ head: String, of text: String) -> ReceiverReply {
         let times = max(1, 16_384 / max(1, text.utf8.count))
         let repeated = Array(String(repeating: text, count: times).utf8)
         return ReceiverReply(content: .raw(ReplyBody(Array(head.utf8), repeating: repeated)))
     }
 
-    /// These bytes, and then one byte every so many milliseconds until the other side closes.
+    /// These bytes, then one byte per interval until the client closes.
     public static func drip(_ head: String, milliseconds: Int) -> ReceiverReply {
         let head = Array(head.utf8)
         return ReceiverReply(
@@ -73,33 +73,33 @@ extension ReceiverReply {
                     head, repeating: [UInt8(ascii: "x")], dripMilliseconds: milliseconds, atOnce: head.count)))
     }
 
-    /// The other reply, and then the end of the connection.
+    /// The given reply, then the end of the connection.
     public static func thenClose(_ reply: ReceiverReply) -> ReceiverReply {
         var reply = reply
         reply.end = .close
         return reply
     }
 
-    /// Closes without a word.
+    /// Closes without a response.
     public static let close = ReceiverReply(end: .close)
 
-    /// Breaks the connection with a TCP reset.
+    /// Resets the connection (TCP RST).
     public static let reset = ReceiverReply(end: .reset)
 
-    /// Refuses the stream (HTTP/2), which says that nothing was done with the request. Over HTTP/1.1 it closes.
+    /// Refuses the stream (HTTP/2), which means that the request was not processed. Over HTTP/1.1 it closes.
     public static let refuse = ReceiverReply(end: .refuse)
 
-    /// Never answers; the connection stays open.
+    /// Never responds; the connection stays open.
     public static let hang = ReceiverReply(hold: .forever)
 
-    /// The other reply, once the gate is open.
+    /// The given reply, once the gate is open.
     public static func held(_ gate: ReceiverGate, _ reply: ReceiverReply = .status(200)) -> ReceiverReply {
         var reply = reply
         reply.hold = .gate(gate)
         return reply
     }
 
-    /// The other reply, after a while.
+    /// The given reply, after a delay.
     public static func delayed(milliseconds: Int, _ reply: ReceiverReply = .status(200)) -> ReceiverReply {
         var reply = reply
         reply.hold = .milliseconds(milliseconds)

@@ -1,11 +1,11 @@
-/// Bytes to be sent: all at once or drop by drop, with or without an end. A value.
+/// Bytes to send: all at once or byte by byte, finite or endless. A value.
 struct ReplyBody: Sendable {
     private var bytes: ArraySlice<UInt8>
-    /// What follows the bytes, again and again; empty: nothing.
+    /// Follows the bytes repeatedly; empty for nothing.
     private let repeating: [UInt8]
-    /// The pause before each single byte; `nil`: no pauses.
+    /// The pause before each single byte; `nil` for no pauses.
     let dripMilliseconds: Int?
-    /// How many bytes go at once before the dripping begins.
+    /// The number of bytes that are sent at once before the pauses start.
     private var atOnce: Int
 
     init(_ bytes: [UInt8], repeating: [UInt8] = [], dripMilliseconds: Int? = nil, atOnce: Int = 0) {
@@ -15,15 +15,15 @@ struct ReplyBody: Sendable {
         self.atOnce = atOnce
     }
 
-    /// How many bytes there are in all; `nil`: without end.
+    /// The total number of bytes; `nil` if endless.
     var count: Int? { repeating.isEmpty ? bytes.count : nil }
 
     var isExhausted: Bool { bytes.isEmpty && repeating.isEmpty }
 
-    /// Whether a pause comes before the next byte.
+    /// Whether there is a pause before the next byte.
     var isDripping: Bool { dripMilliseconds != nil && atOnce == 0 && !isExhausted }
 
-    /// The next bytes, `room` at most: none when it is exhausted.
+    /// The next bytes, at most `room`; empty at the end.
     mutating func take(_ room: Int) -> ArraySlice<UInt8> {
         if bytes.isEmpty { bytes = repeating[...] }
         var count = min(room, bytes.count)
@@ -35,19 +35,19 @@ struct ReplyBody: Sendable {
         return bytes.prefix(count)
     }
 
-    /// The parts that are not empty, changed.
+    /// Applies a change to the parts that are not empty.
     func mapped(_ change: ([UInt8]) -> [UInt8]) -> ReplyBody {
         ReplyBody(
             bytes.isEmpty ? [] : change(Array(bytes)), repeating: repeating.isEmpty ? [] : change(repeating),
             dripMilliseconds: dripMilliseconds, atOnce: atOnce)
     }
 
-    /// Others instead, which are as slow as these.
+    /// Other bytes with the same pauses.
     func replaced(by bytes: [UInt8]) -> ReplyBody {
         ReplyBody(bytes, dripMilliseconds: dripMilliseconds, atOnce: atOnce)
     }
 
-    /// The same bytes with others before them, which are as slow as these.
+    /// The same bytes preceded by others, with the same pauses.
     func following(_ head: [UInt8]) -> ReplyBody {
         ReplyBody(head + bytes, repeating: repeating, dripMilliseconds: dripMilliseconds, atOnce: atOnce)
     }

@@ -1,8 +1,8 @@
-/// One word of the script language. It stands in a path (`/status/503`), in a query (`?status=503`) or in a JSON script
-/// (`{"status": 503}`), everywhere with the same meaning.
+/// One word of the script language. It is used in a path (`/status/503`), in a query (`?status=503`) or in a JSON
+/// script (`{"status": 503}`), with the same meaning.
 public struct Directive: Sendable {
     public let name: String
-    /// What stands for the value in the help; `nil`: it takes none.
+    /// The value's placeholder in the help; `nil` if it takes none.
     public let placeholder: String?
     public let help: String
     let apply: @Sendable (String, inout ReplyScript) throws(Disallowed) -> Void
@@ -15,7 +15,7 @@ public struct Directive: Sendable {
 
     private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0) })
 
-    /// How it is written: `/status/CODE`.
+    /// Its usage text: `/status/CODE`.
     public var usage: String { "/" + name + (placeholder.map { "/" + $0 } ?? "") }
 
     private init(
@@ -32,7 +32,7 @@ public struct Directive: Sendable {
 extension Directive {
     /// The whole language. The command's help is made from this list.
     public static let all: [Directive] = [
-        // The answer.
+        // The response.
         Directive("status", "CODE", "Responds with this status instead of 200.") {
             text, script throws(Disallowed) in script.lastStep.status = try number(text, 200...599)
         },
@@ -67,7 +67,7 @@ extension Directive {
         Directive("gzip", nil, "Compresses the body.") { $1.lastStep.isCompressed = true },
         Directive("endless", nil, "Responds with a body that never ends.") { $1.lastStep.body = .endless },
         Directive("last", nil, "Closes the connection after the response.") { $1.lastStep.isLastOnConnection = true },
-        // How slowly, how badly.
+        // Delays and faults.
         Directive("delay", "SECONDS", "Waits before it responds or fails, up to 3600; 0.5 is half a second.") {
             text, script throws(Disallowed) in
             script.lastStep.delayMilliseconds = Int((try decimal(text, 0...3600) * 1000).rounded())
@@ -86,7 +86,7 @@ extension Directive {
         Directive("stale", nil, "Responds to the first request of a connection; closes when the next one arrives.") {
             $1.lastStep.isStale = true
         },
-        // Different from request to request.
+        // Differences between requests.
         Directive("times", "NUMBER", "The directives so far are for this many requests; `then` follows.") {
             text, script throws(Disallowed) in script.lastStep.times = try number(text, 1...1_000_000)
         },
@@ -123,7 +123,7 @@ extension Directive {
         Directive("per", "HEADER", "Counts requests separately for each value of this header, such as webhook-id.") {
             $1.countsPer = $0
         },
-        // How much is taken. These are about the whole path.
+        // Limits. They apply to the whole path.
         Directive(
             "rate", "NUMBER",
             "Accepts this many requests per second, by a token bucket, and responds to others with 429."
@@ -154,7 +154,7 @@ extension Directive {
         Directive("together", nil, "Shares these limits with all other paths that have this directive.") {
             $1.isTogether = true
         },
-        // The handshake of CloudEvents: OPTIONS is always answered with it.
+        // The handshake of CloudEvents: OPTIONS always gets it.
         Directive("allow-origin", "NAME", "WebHook-Allowed-Origin in the response to OPTIONS; `none` refuses.") {
             text, script throws(Disallowed) in
             guard isPrintable(text) else { throw Disallowed(allowed: "a host name, * or none") }
@@ -183,7 +183,7 @@ extension Directive {
         return number
     }
 
-    /// What may stand in a header without ending it.
+    /// Whether the text is a valid header value.
     private static func isPrintable(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 >= 32 && $0 != 127 }
     }

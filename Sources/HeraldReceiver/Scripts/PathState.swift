@@ -1,6 +1,6 @@
-/// What a path remembers from one request to the next. Its only clock is `ReceivedRequest.receivedAt`.
+/// The state of a path between requests. Its only clock is `ReceivedRequest.receivedAt`.
 struct PathState: Sendable {
-    /// When the first request came.
+    /// The time of the first request.
     private let began: Int64
     private var limiter: RateLimiter?
     private var queue: WorkQueue?
@@ -13,7 +13,7 @@ struct PathState: Sendable {
         self.random = random
     }
 
-    /// - Parameter number: of the request, 1 for the first.
+    /// - Parameter number: the number of the request, from 1.
     mutating func reply(to request: ReceivedRequest, _ script: ReplyScript, number: Int) -> ReceiverReply {
         let now = request.receivedAt
         if case .refused(let seconds) = limiter?.decide(at: now) {
@@ -21,7 +21,7 @@ struct PathState: Sendable {
         }
         let step = script.step(for: number, seconds: Double(now - began) / 1e9, &random)
         var reply = step.reply(to: request)
-        // What hangs keeps no worker: nobody knows for how long.
+        // A hanging request occupies no worker, because its end is unknown.
         guard queue != nil, step.failure != .hang else { return reply }
         guard let done = queue?.add(at: now, work: Int64(step.delayMilliseconds) * 1_000_000) else {
             return .status(503)

@@ -1,14 +1,14 @@
-/// How many requests a path takes in a second, and how it counts them. A value, filled by directives.
+/// The rate limit of a path. A value, filled by directives.
 struct RateLimit: Sendable {
-    /// `nil`: no limit.
+    /// `nil` for no limit.
     var perSecond: Double?
-    /// How many a bucket lets through at once.
+    /// The burst size of a bucket.
     var burst = 2.0
-    /// Requests are counted in windows of so many seconds; `nil`: by a token bucket.
+    /// Requests are counted in windows of this many seconds; `nil` for a token bucket.
     var window: Double?
-    /// The rate grows from a tenth of itself over so many seconds.
+    /// The rate grows from a tenth to its full value in this many seconds.
     var slowStart: Double?
-    /// Whether a refusal says when to come back.
+    /// Whether a refusal contains Retry-After.
     var isAnnounced = false
 }
 
@@ -27,8 +27,8 @@ struct RateLimiter: Sendable {
     private var window = 0
     private var usedInWindow = 0.0
 
-    /// - Parameter now: when the first request comes: windows and a slow start begin.
-    /// - Returns: `nil` when there is no limit.
+    /// - Parameter now: the time of the first request, when windows and a slow start begin.
+    /// - Returns: `nil` without a limit.
     init?(_ limit: RateLimit, now: Int64) {
         guard let perSecond = limit.perSecond else { return nil }
         self.limit = limit

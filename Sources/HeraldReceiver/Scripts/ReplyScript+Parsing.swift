@@ -1,13 +1,13 @@
 internal import HeraldJSON
 
-/// What is wrong in a script, for people.
+/// Why a script is invalid, for people.
 public struct ScriptError: Error, Equatable, CustomStringConvertible, Sendable {
     public let description: String
 }
 
 extension ReplyScript {
-    /// The script that a request's target holds; `nil`: none. A path whose first word is a directive is read as directives
-    /// to its end; parameters of a query that are none are somebody else's.
+    /// The script in a request's target; `nil` if there is none. A path whose first word is a directive consists of
+    /// directives; other parameters of a query are ignored.
     init?(target: String) throws(ScriptError) {
         let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
         var words = parts[0].split(separator: "/").map(Self.decoded)[...]
@@ -75,7 +75,7 @@ extension ReplyScript {
         }
     }
 
-    /// Percent-decoded; what is no `%` and two digits stays.
+    /// Percent-decoded; invalid escapes stay unchanged.
     private static func decoded(_ text: Substring) -> String {
         let bytes = Array(text.utf8)
         var result: [UInt8] = []

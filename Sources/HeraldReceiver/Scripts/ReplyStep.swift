@@ -1,13 +1,13 @@
-/// One step of a script: how requests are answered while it lasts. A value, filled by directives.
+/// One step of a script: the replies while it lasts. A value, filled by directives.
 struct ReplyStep: Sendable {
     enum Body {
         case bytes([UInt8])
-        /// That of the request.
+        /// The body of the request.
         case echo
         case endless
     }
 
-    /// What comes instead of an answer.
+    /// A failure in place of a response.
     enum Failure {
         case hang, close, reset, refuse, garbage
     }
@@ -18,21 +18,21 @@ struct ReplyStep: Sendable {
     var isCompressed = false
     var delayMilliseconds = 0
     var dripMilliseconds: Int?
-    /// The body breaks off after so many bytes.
+    /// The body is truncated after this many bytes.
     var cut: Int?
     var isLastOnConnection = false
-    /// Only the first request of a connection is answered; the next one finds the connection closing.
+    /// Only the first request of a connection gets a response; the connection closes at the next one.
     var isStale = false
     var failure: Failure?
-    /// How many requests it is for; the last step is for all that follow.
+    /// How many requests it is for; the last step is for all further ones.
     var times = 1
-    /// The part of all requests that it is for, 0...1, at random; `nil`: all of them.
+    /// The fraction of the requests that it is for, 0...1, at random; `nil` for all.
     var share: Double?
-    /// It is for the last so many seconds of each `every`; `nil`: for all the time.
+    /// It is for the last seconds of each period `every`; `nil` for the whole time.
     var seconds: Double?
     var every = 60.0
 
-    /// Whether it is for some requests here and there, rather than for so many in a row.
+    /// Whether it is for selected requests, rather than for a number of consecutive ones.
     var isConditional: Bool { share != nil || seconds != nil }
 
     private func applies(after elapsed: Double, _ random: inout SeededRandom) -> Bool {
@@ -41,7 +41,7 @@ struct ReplyStep: Sendable {
         return Double.random(in: 0..<1, using: &random) < share
     }
 
-    /// The step that a request finds: the first whose condition holds, or whose turn it is.
+    /// The step for a request: the first whose condition holds, or whose turn it is.
     fileprivate static func chosen(
         of steps: [ReplyStep], for number: Int, seconds: Double, _ random: inout SeededRandom
     ) -> ReplyStep {
@@ -94,24 +94,24 @@ struct ReplyStep: Sendable {
             status: status ?? 200, headers: headers,
             body: ReplyBody(
                 cut.map { Array(bytes.prefix($0)) } ?? bytes, repeating: repeating, dripMilliseconds: dripMilliseconds))
-        // Bytes that never come are announced, so that the end is too early whatever the body.
+        // Declares bytes that are never sent, so that the body is truncated whatever its length.
         if let cut, repeating.isEmpty { answer.announcedLength = max(bytes.count, cut + 1) }
         return ReceiverReply(
             content: .answer(answer), end: isLastOnConnection || cut != nil ? .close : .keepOpen)
     }
 }
 
-/// What a path does: steps in their order.
+/// The script of a path: its steps in order.
 struct ReplyScript: Sendable {
     var steps = [ReplyStep()]
-    /// Requests with different values of this header are counted apart.
+    /// Requests with different values of this header are counted separately.
     var countsPer: String?
-    /// What a CloudEvents handshake is told; `nil`: what it asked for.
+    /// The response to a CloudEvents handshake; `nil` for the requested origin.
     var allowedOrigin: String?
     var allowedRate: String?
     var rate = RateLimit()
     var work = WorkLimit()
-    /// All paths whose scripts say so share their limits.
+    /// All paths with this setting share their limits.
     var isTogether = false
 
     var lastStep: ReplyStep {
@@ -119,13 +119,13 @@ struct ReplyScript: Sendable {
         set { steps[steps.count - 1] = newValue }
     }
 
-    /// Whether nothing depends on the requests before.
+    /// Whether replies do not depend on earlier requests.
     var isSimple: Bool {
         steps.count == 1 && !lastStep.isConditional && rate.perSecond == nil && work.workers == nil
     }
 
     /// - Parameters:
-    ///   - number: of the request, 1 for the first.
+    ///   - number: the number of the request, from 1.
     ///   - seconds: since the first request.
     func step(for number: Int, seconds: Double, _ random: inout SeededRandom) -> ReplyStep {
         ReplyStep.chosen(of: steps, for: number, seconds: seconds, &random)

@@ -1,7 +1,7 @@
 internal import HeraldJSON
 internal import Synchronization
 
-/// Answers requests as their own URLs say (`/status/503`, `/hook?flaky=3`), or a script in JSON that names paths:
+/// Replies to requests according to their URLs (`/status/503`, `/hook?flaky=3`), or to a JSON script that names paths:
 ///
 ///     {
 ///       "/orders": [{"status": 503, "retry-after": 2, "times": 3}, {"status": 200, "delay": 0.5}],
@@ -12,9 +12,9 @@ internal import Synchronization
 public final class ScriptedReplies: Sendable {
     private struct State {
         var counts: [String: Int] = [:]
-        /// Of paths whose scripts need it; "" is for all that are counted together.
+        /// For paths whose scripts need it; "" is shared by all that are counted together.
         var paths: [String: PathState] = [:]
-        /// Scripts that replace those from the start.
+        /// Scripts that replace the initial ones.
         var replaced: [String: ReplyScript] = [:]
         var outage: ReplyScript?
     }
@@ -23,14 +23,14 @@ public final class ScriptedReplies: Sendable {
     private let paths: [String: ReplyScript]
     private let state = Mutex(State())
 
-    /// Counts are kept for so many paths; requests to others always find the first step.
+    /// The number of paths with counts; requests to others always get the first step.
     private static let maxCounts = 100_000
 
     /// - Parameters:
-    ///   - json: a script. Paths it doesn't name go by their URLs.
-    ///   - query: directives for requests of which nothing else says anything, as in a query: `status=503&delay=2`. Without
-    ///     it that is the script's `*`, and 200 if there is none.
-    ///   - seed: of everything that is random.
+    ///   - json: a script. Other paths use their URLs.
+    ///   - query: directives for requests without any, as in a query: `status=503&delay=2`. The default is the script's
+    ///     `*`, or 200.
+    ///   - seed: of all random choices.
     public init(json: [UInt8]? = nil, otherwise query: String? = nil, seed: UInt64 = 0) throws(ScriptError) {
         self.seed = seed
         let scripts = try json.map { json throws(ScriptError) in try Self.parse(json) } ?? [:]
@@ -77,8 +77,8 @@ public final class ScriptedReplies: Sendable {
 
     // MARK: Changes while it runs
 
-    /// Replaces the scripts of the paths that a script in JSON names, and begins their counts again; `null` brings back what
-    /// the path did at the start.
+    /// Replaces the scripts of the paths in a JSON script, and resets their counts; `null` restores the initial script
+    /// of a path.
     public func replace(_ json: [UInt8]) throws(ScriptError) {
         let scripts = try Self.parse(json)
         state.withLock { state in
@@ -88,7 +88,7 @@ public final class ScriptedReplies: Sendable {
         }
     }
 
-    /// Answers every request so from now on, whatever its path says: 503, if these directives (JSON) say nothing else.
+    /// Replies to every request with these directives (JSON) from now on, with 503 unless they say otherwise.
     public func beginOutage(_ json: [UInt8]) throws(ScriptError) {
         var script = ReplyScript()
         if !json.isEmpty { script = try ReplyScript(json: try Self.root(json), path: "the outage") }
@@ -96,7 +96,7 @@ public final class ScriptedReplies: Sendable {
         state.withLock { $0.outage = script }
     }
 
-    /// Ends it. Limits begin again, so that a slow start does.
+    /// Ends the outage. Limits start again, including a slow start.
     public func endOutage() {
         state.withLock { state in
             state.outage = nil
@@ -104,7 +104,7 @@ public final class ScriptedReplies: Sendable {
         }
     }
 
-    /// 1 for the first request.
+    /// From 1.
     private func number(_ request: ReceivedRequest, _ script: ReplyScript) -> Int {
         if script.steps.count == 1 { return 1 }
         let key = request.path + (script.countsPer.map { " " + (request.header($0) ?? "") } ?? "")
@@ -115,7 +115,7 @@ public final class ScriptedReplies: Sendable {
         }
     }
 
-    /// The answer to the validation request of the CloudEvents webhook specification.
+    /// The response to the validation request of the CloudEvents webhook specification.
     private static func handshake(_ request: ReceivedRequest, _ script: ReplyScript) -> ReceiverReply {
         var headers = [("allow", "POST, OPTIONS")]
         if let origin = script.allowedOrigin ?? request.header("webhook-request-origin"), origin != "none" {
@@ -134,7 +134,7 @@ public final class ScriptedReplies: Sendable {
         }
     }
 
-    /// - Returns: by path; `nil` for `null`.
+    /// - Returns: the scripts by path; `nil` for `null`.
     private static func parse(_ json: [UInt8]) throws(ScriptError) -> [String: ReplyScript?] {
         let root = try root(json)
         guard root.kind == .object else {

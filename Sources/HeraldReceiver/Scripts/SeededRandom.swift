@@ -2,9 +2,9 @@
 struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
-    /// - Parameter name: another name has other numbers.
+    /// - Parameter name: selects an independent sequence.
     init(seed: UInt64, name: String) {
-        // FNV-1a: Swift's own hashes differ from process to process.
+        // FNV-1a, because Swift's own hashes differ from process to process.
         state = name.utf8.reduce(0xcbf2_9ce4_8422_2325 ^ seed) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 

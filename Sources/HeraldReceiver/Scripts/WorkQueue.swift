@@ -1,31 +1,31 @@
-/// How many requests a path works on at once, and how many may wait for it. A value, filled by directives.
+/// How many requests a path processes at once, and how many may wait. A value, filled by directives.
 struct WorkLimit: Sendable {
-    /// `nil`: all at once.
+    /// `nil` for no limit.
     var workers: Int?
     var room = Int.max
-    /// While more than this wait, each request takes twice as long.
+    /// While more requests than this wait, each takes twice as long.
     var strain = Int.max
 }
 
-/// Applies a `WorkLimit`: requests are worked on in their order, so the end of each is known when it comes. All times are
+/// Applies a `WorkLimit`: requests are processed in order, so the end of each is known in advance. All times are
 /// nanoseconds of one clock.
 struct WorkQueue: Sendable {
     private let limit: WorkLimit
-    /// When each worker is free.
+    /// When each worker becomes free.
     private var free: [Int64]
-    /// When the work on those that wait begins, in order.
+    /// When the processing of waiting requests starts, in order.
     private var beginnings: [Int64] = []
 
-    /// - Returns: `nil` when there is no limit.
+    /// - Returns: `nil` without a limit.
     init?(_ limit: WorkLimit) {
         guard let workers = limit.workers else { return nil }
         self.limit = limit
         free = [Int64](repeating: .min, count: workers)
     }
 
-    /// A request comes.
-    /// - Parameter work: how long it takes, in nanoseconds.
-    /// - Returns: when it is done; `nil`: there is no room for it.
+    /// Adds a request.
+    /// - Parameter work: its duration, in nanoseconds.
+    /// - Returns: when it is complete; `nil` if the queue is full.
     mutating func add(at now: Int64, work: Int64) -> Int64? {
         beginnings.removeAll { $0 <= now }
         guard let worker = free.indices.min(by: { free[$0] < free[$1] }) else { return nil }
