@@ -271,8 +271,15 @@ public final class Hub: Sendable {
         readers.submit(body)
     }
 
-    /// Whether events can be accepted. Any thread; cheap.
-    package func health() throws(StoreError) { try store.health() }
+    /// Whether the storage works: what the last commits came to, and whether the disk has room. While it does not, publications
+    /// are refused; it is tried again by itself. Any thread; cheap.
+    /// - Throws: what is wrong.
+    public func health() throws(StoreError) {
+        try storage.check()
+        try store.health()
+    }
+
+    package var storage: StorageHealth { writer.health }
 
     /// The log after a position, as far as memory has it; `nil`: the store does. Any thread.
     package func recentEvents(after sequence: LogPosition, limit: Int) -> EventBatch? {

@@ -44,7 +44,10 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
         return try SQLiteStore.recovery(writer.connection, columnSealer, head: writer.head)
     }
 
-    package func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
+    @discardableResult
+    package func transaction(
+        _ body: (any StoreTransaction) throws(StoreError) -> Void
+    ) throws(StoreError) -> DatabaseCheckpoint {
         let writer = try openWriter()
         do {
             try writer.begin()
@@ -57,11 +60,11 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
             throw remembered(error)
         }
         do {
-            try writer.checkpointIfDue()
-        } catch .full, .inputOutput {
-            // The commit is safe in the log; the next one tries again.
+            return try writer.checkpointIfDue()
         } catch {
-            throw remembered(error)
+            if case .syncFailed = remembered(error) { throw error }
+            // The commit is safe in the log; a later one tries again.
+            return .failed(error)
         }
     }
 

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldRuntime
 
 /// The one connection that writes, with its tables. What a transaction's body calls is in an extension for each port.
 final class Writer: StoreTransaction {
@@ -8,6 +9,8 @@ final class Writer: StoreTransaction {
     private var committedHead: LogPosition
     /// Pages of the log at which it is copied into the file.
     private var checkpointAt = Writer.checkpointPages
+    /// When a checkpoint that failed is tried again, in monotonic nanoseconds; `nil`: the last one did not fail.
+    private var retryCheckpointAt: Int64?
 
     /// Somebody was erased: the log still has what was there, until it is cut.
     var mustCutLog = false
@@ -28,8 +31,10 @@ final class Writer: StoreTransaction {
     /// 16 MiB of log: a checkpoint costs milliseconds inside a commit, and at 4000 pages it is rare enough not to show
     /// in the 99th percentile (at 1000 it does).
     private static let checkpointPages = 1000
-    /// While a reader or a full disk holds the log back, another try after this many more.
+    /// While a reader holds the log back, another try after this many more.
     private static let retryPages = 1000
+    /// After a failure, the next commit after a second tries again.
+    private static let retryNanoseconds: Int64 = 1_000_000_000
     /// 64 MiB: longer than this, the log is cut as soon as no reader needs it.
     private static let longPages = 16384
 
@@ -77,15 +82,26 @@ final class Writer: StoreTransaction {
     }
 
     /// Copies the log into the file when it has grown long, or holds what was erased.
-    func checkpointIfDue() throws(StoreError) {
-        guard mustCutLog || connection.logPages >= checkpointAt else { return }
-        let pages = connection.logPages
-        // Before the attempt, so that one that fails is not made again with each commit.
-        checkpointAt = pages + Writer.retryPages
-        if try connection.checkpoint(mustCutLog || pages > Writer.longPages ? .truncate : .passive) {
-            connection.logPages = 0
-            checkpointAt = Writer.checkpointPages
-            mustCutLog = false
+    func checkpointIfDue() throws(StoreError) -> DatabaseCheckpoint {
+        if let retryCheckpointAt {
+            guard Clock.system.monotonic() >= retryCheckpointAt else { return .notDue }
+        } else {
+            guard mustCutLog || connection.logPages >= checkpointAt else { return .notDue }
         }
+        let pages = connection.logPages
+        // Before the attempt, so that one that is held back is not made again with each commit.
+        checkpointAt = pages + Writer.retryPages
+        do {
+            let isComplete = try connection.checkpoint(mustCutLog || pages > Writer.longPages ? .truncate : .passive)
+            retryCheckpointAt = nil
+            guard isComplete else { return .heldBack }
+        } catch {
+            retryCheckpointAt = Clock.system.monotonic() + Writer.retryNanoseconds
+            throw error
+        }
+        connection.logPages = 0
+        checkpointAt = Writer.checkpointPages
+        mustCutLog = false
+        return .done
     }
 }

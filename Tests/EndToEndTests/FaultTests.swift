@@ -18,14 +18,19 @@ struct FaultTests {
         ["strace", "-D"] + options(folder, call, inject)
     }
 
-    private static func options(_ folder: TemporaryFolder, _ call: String, _ inject: String) -> [String] {
+    private static func options(
+        _ folder: TemporaryFolder, _ call: String, _ inject: String, of file: String? = nil
+    ) -> [String] {
         ["-f", "-qq", "-o", folder.path + "/strace", "-e", "trace=\(call)", "-e", "inject=\(call):\(inject)"]
+            + (file.map { ["-P", $0] } ?? [])
     }
 
-    /// Makes a system call of a server that runs fail. Each thread counts its own calls from here on.
-    private func attach(_ herald: HeraldProcess, _ call: String, _ inject: String) async throws -> ChildProcess {
+    /// Makes a system call of a server that runs fail, on one file or on all. Each thread counts its own calls from here on.
+    private func attach(
+        _ herald: HeraldProcess, _ call: String, _ inject: String, of file: String? = nil
+    ) async throws -> ChildProcess {
         let id = herald.process.id
-        let strace = try ChildProcess("strace", Self.options(herald.folder, call, inject) + ["-p", "\(id)"])
+        let strace = try ChildProcess("strace", Self.options(herald.folder, call, inject, of: file) + ["-p", "\(id)"])
         try await eventually("strace is attached") {
             if strace.end != nil { throw HeraldFailure(what: "strace: \(strace.text)") }
             let tasks = try Files.names(in: "/proc/\(id)/task")
@@ -55,7 +60,7 @@ struct FaultTests {
 
         // The file system of the server, seen through it.
         let filler = "/proc/\(herald.process.id)/root\(data)/filler"
-        for _ in 1...3 {
+        for round in 1...3 {
             try Files.fillDisk(filler)
             let large = #""data": "\#(String(repeating: "x", count: 20_000))""#
             var refused: Answer?
@@ -72,6 +77,7 @@ struct FaultTests {
             let ready = try await herald.get("/readyz")
             #expect(ready.status == 503)
             #expect(ready.problem == "storage-full")
+            #expect(try await entries(of: herald, Self.failed, round).count == round)
 
             #expect(unlink(filler) == 0)
             // By itself.
@@ -86,7 +92,8 @@ struct FaultTests {
                 return answer.id
             }
             acknowledged.insert(id)
-            #expect(try await herald.get("/readyz").status == 200)
+            _ = try await herald.get("/readyz") { $0.status == 200 }
+            #expect(try await entries(of: herald, Self.worksAgain, round).count == round)
         }
         #expect(herald.process.end == nil)
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
@@ -124,6 +131,68 @@ struct FaultTests {
         #expect(try await herald.stop() == .exited(0))
         let next = try await herald.restart()
         #expect(Set(try await next.get("/v1/events?limit=200").data.compactMap { $0["id"]?.string }) == acknowledged)
+    }
+
+    @Test(
+        "a disk that refuses writes: one line in the log and 503 from /readyz until it works again, which it finds out by itself",
+        .enabled("needs strace", hasStrace))
+    func writesFailForAWhile() async throws {
+        let herald = try await HeraldProcess.start()
+        let strace = try await attach(herald, "pwrite64", "error=EIO")
+        for _ in 1...3 { #expect(try await herald.post("/v1/events", #"{"type": "a.b"}"#).status == 503) }
+        let ready = try await herald.get("/readyz")
+        #expect(ready.status == 503)
+        #expect(ready.problem == "storage-unavailable")
+        #expect(ready.string("detail")?.contains("The disk reports errors.") == true)
+        let lines = try await entries(of: herald, Self.failed)
+        #expect(lines.count == 1)
+        #expect(lines.first?["data"]?.string == herald.folder.path + "/data")
+        #expect(lines.first?["reason"]?.string?.contains("disk I/O error") == true)
+        #expect(lines.first?["to_do"]?.string?.isEmpty == false)
+
+        // Nobody posts from here on.
+        strace.signal(SIGTERM)
+        _ = try await herald.get("/readyz") { $0.status == 200 }
+        let ends = try await entries(of: herald, Self.worksAgain)
+        #expect(ends.count == 1)
+        #expect(ends.first?["requests_refused"]?.string == "3")
+        #expect(ends.first?["seconds"]?.string.flatMap(Double.init) ?? 0 > 0)
+        try await herald.publish()
+        #expect(try await herald.stop() == .exited(0))
+    }
+
+    @Test(
+        "a write-ahead log that cannot be copied into the database: events are taken, the log and /readyz say so until it works",
+        .enabled("needs strace", hasStrace))
+    func databaseCheckpointsFail() async throws {
+        let herald = try await HeraldProcess.start()
+        let strace = try await attach(herald, "pwrite64", "error=EIO", of: herald.folder.path + "/data/herald.db")
+        let large = String(repeating: "x", count: 200_000)
+        for _ in 0..<30 {
+            #expect(try await herald.post("/v1/events", #"{"type": "a.b", "data": "\#(large)"}"#).status == 202)
+        }
+        #expect(try await herald.get("/readyz").status == 503)
+        #expect(
+            try await entries(of: herald, "the write-ahead log cannot be copied into the database, and grows").count
+                == 1)
+        #expect(herald.log(Self.failed).isEmpty)
+        strace.signal(SIGTERM)
+        _ = try await herald.get("/readyz") { $0.status == 200 }
+        #expect(try await entries(of: herald, Self.worksAgain).first?["requests_refused"]?.string == "0")
+        #expect(try await herald.stop() == .exited(0))
+    }
+
+    private static let failed = "the storage has failed, and requests that write are refused with 503"
+    private static let worksAgain = "the storage works again"
+
+    /// The entries of the log with this message, which another thread writes: at least so many.
+    private func entries(
+        of herald: HeraldProcess, _ message: String, _ count: Int = 1
+    ) async throws -> [JSONDocument] {
+        try await eventually("the log has \(count) of: \(message)") {
+            let entries = herald.log(message)
+            return entries.count >= count ? entries : nil
+        }
     }
 
     /// Not the second sync: that is SQLite's of the folder, of which it ignores how it ended. Herald has synced the folder

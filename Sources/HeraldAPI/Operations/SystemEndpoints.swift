@@ -28,11 +28,15 @@ struct SystemEndpoints: Sendable {
         ]
     }
 
-    /// Whether events can be accepted now: the store responds and the disk has space.
+    /// Whether events can be accepted now: the last commits and database checkpoints succeeded, and the disk has room.
     private func ready(_ call: Call) throws(Problem) {
         _ = try call.query()
         try call.answer(from: hub) { _ in
-            try hub.health()
+            do throws(StoreError) {
+                try hub.health()
+            } catch {
+                return call.send(.notReady(error))
+            }
             call.send { $0.member("status", "ready") }
         }
     }

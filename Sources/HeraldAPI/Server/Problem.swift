@@ -290,6 +290,22 @@ extension Problem {
         }
     }
 
+    /// For `/readyz`, which everyone may ask: what is wrong, without paths.
+    static func notReady(_ error: StoreError) -> Problem {
+        let cause =
+            switch error {
+            case .full: "The disk is full, or almost."
+            case .inputOutput, .syncFailed: "The disk reports errors."
+            case .notWritable: "The files of the store cannot be written."
+            default: "The store fails."
+            }
+        let problem = Problem(error)
+        return .unavailable(
+            problem.name, problem.title,
+            cause + " Events are refused, or soon will be. Herald tries again by itself; its log says more.",
+            retryAfter: 5)
+    }
+
     /// An error that the HTTP server found.
     init(_ failure: RequestFailure, bodyLimit: Int) {
         switch failure {

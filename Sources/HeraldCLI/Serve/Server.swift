@@ -18,6 +18,7 @@ struct Server {
     private let service: HeraldService
     private let resolver: Resolver
     private let delegateLog: DelegateLog
+    private let storageLog: StorageLog
     /// The admin key, if it was created at this start.
     private let bootstrapKey: BootstrapKey?
 
@@ -84,6 +85,8 @@ struct Server {
             delegateLog = DelegateLog(log, clock: hub.clock.wall)
             hub.addDelegate(delegateLog, description: "Log of the server: changes of delegates")
             hub.registry.delegates.addDelegate(delegateLog)
+            storageLog = StorageLog(log, folder: settings.data)
+            hub.storage.observers.addDelegate(storageLog)
             let needsKey = !settings.listen.isLoopback && !settings.allowAnonymous
             bootstrapKey =
                 needsKey && settings.adminKey == nil && hub.keys.isEmpty

@@ -9,6 +9,15 @@ final class Intake: Sendable {
         /// One with notices may change the registry, and is the last of its transaction.
         indirect case checkpoint(Checkpoint, loop: Int, answer: @Sendable (Bool) -> Void)
         indirect case command(any StoreCommand)
+
+        /// Whether somebody is told what became of it.
+        var isRequest: Bool {
+            switch self {
+            case .publish: true
+            case .checkpoint: false
+            case .command(let command): command is any RequestCommand
+            }
+        }
     }
 
     /// Events, and bytes of events, that one transaction takes at most (and at least one submission).
@@ -139,9 +148,10 @@ final class Intake: Sendable {
         wakeup.signal()
     }
 
-    /// What is to be committed together next, in order; waits until there is something. `nil`: it has ended.
-    /// The writer's thread.
-    func take() -> [Submission]? {
+    /// What is to be committed together next, in order; waits until there is something, or for `milliseconds` (negative:
+    /// without limit), and then returns nothing. `nil`: it has ended. The writer's thread.
+    func take(milliseconds: Int32 = -1) -> [Submission]? {
+        var hasWaited = false
         while true {
             let (batch, isOver) = queue.withLock { queue in
                 let batch = queue.isReady ? Self.cut(&queue) : []
@@ -150,7 +160,9 @@ final class Intake: Sendable {
             }
             if !batch.isEmpty { return batch }
             if isOver { return nil }
-            wakeup.wait()
+            if hasWaited && milliseconds >= 0 { return [] }
+            wakeup.wait(milliseconds: milliseconds)
+            hasWaited = true
         }
     }
 

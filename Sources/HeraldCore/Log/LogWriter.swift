@@ -22,6 +22,7 @@ package final class LogWriter: Sendable {
     }
 
     let counters = WriterCounters()
+    let health = StorageHealth()
     private let store: any EventStore
     let intake: Intake
     private let delegates: MulticastDelegate<any EventDelegate>
@@ -79,9 +80,21 @@ package final class LogWriter: Sendable {
     /// Commits what waits next; waits until there is something.
     /// - Returns: `false` when the intake has ended.
     func writeNext(_ state: inout State) -> Bool {
-        guard let batch = intake.take() else { return false }
-        write(batch, &state)
+        guard let batch = intake.take(milliseconds: Self.lookMilliseconds) else { return false }
+        look(&state)
+        if !batch.isEmpty { write(batch, &state) }
         return true
+    }
+
+    /// How often it looks after the storage.
+    private static let lookMilliseconds: Int32 = 500
+
+    /// Finds out by itself whether a storage that failed works again.
+    private func look(_ state: inout State) {
+        let now = clock.monotonic()
+        guard now >= state.nextLook else { return }
+        state.nextLook = now + Int64(Self.lookMilliseconds) * 1_000_000
+        if health.needsProbe(at: now) { write([.command(StorageProbe())], &state) }
     }
 
     struct State {
@@ -91,6 +104,8 @@ package final class LogWriter: Sendable {
         var lastMark: LogMark
         var erased = ErasedEvents()
         var nextCleaning: Int64 = 0
+        /// Monotonic nanoseconds.
+        var nextLook: Int64 = 0
 
         init(_ start: Start) {
             settledByLoop = start.settledByLoop
@@ -140,8 +155,9 @@ package final class LogWriter: Sendable {
         let before = state
         var plan = Plan(families: FamilyState(auth, appState), before)
         let started = clock.monotonic()
+        let checkpoint: DatabaseCheckpoint
         do {
-            try store.transaction { transaction throws(StoreError) in
+            checkpoint = try store.transaction { transaction throws(StoreError) in
                 plan = Plan(families: FamilyState(auth, appState), before)
                 for submission in batch { try perform(submission, transaction, &plan) }
                 try append(transaction, &plan)
@@ -153,7 +169,9 @@ package final class LogWriter: Sendable {
             fail(batch, error)
             return
         }
-        counters.committed(events: plan.events.count, nanoseconds: clock.monotonic() - started)
+        let ended = clock.monotonic()
+        counters.committed(events: plan.events.count, nanoseconds: ended - started)
+        health.committed(checkpoint, at: ended, wall: clock.wall()) { (try? store.health()) != nil }
         state.settledByLoop = plan.settledByLoop
         state.erased = plan.erased
         if clock.wall() >= state.nextCleaning { state.nextCleaning = clock.wall() + Self.cleaningInterval }
@@ -199,6 +217,7 @@ package final class LogWriter: Sendable {
         counters.failed()
         // Before anyone is answered: an answer would say more than is known.
         if case .syncFailed = error { hooks.onDurabilityLost(error) }
+        health.failed(error, refused: batch.count { $0.isRequest }, at: clock.monotonic())
         for submission in batch {
             switch submission {
             case .publish(let publication): publication.completion(.refused(.store(error)))

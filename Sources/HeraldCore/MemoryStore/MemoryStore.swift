@@ -15,12 +15,16 @@ package final class MemoryStore: EventStore {
         contents.withLock { $0.recovery() }
     }
 
-    package func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
+    @discardableResult
+    package func transaction(
+        _ body: (any StoreTransaction) throws(StoreError) -> Void
+    ) throws(StoreError) -> DatabaseCheckpoint {
         let transaction = MemoryTransaction(self)
         try body(transaction)
         contents.withLock { contents in
             for change in transaction.changes { change(&contents) }
         }
+        return .notDue
     }
 
     package func makeReader() -> any StoreReader { MemoryReader(self) }

@@ -9,7 +9,11 @@ package protocol EventStore: AnyObject, Sendable {
 
     /// Runs `body` and makes all that it wrote durable before returning; a thrown error leaves nothing behind.
     /// After `StoreError.syncFailed` nobody knows what is on disk: the process has to stop.
-    func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError)
+    /// - Returns: what became of the database checkpoint that may follow the commit. One that fails takes nothing back.
+    @discardableResult
+    func transaction(
+        _ body: (any StoreTransaction) throws(StoreError) -> Void
+    ) throws(StoreError) -> DatabaseCheckpoint
 
     /// A connection for reading, for the calling thread alone.
     func makeReader() throws(StoreError) -> any StoreReader
@@ -19,6 +23,16 @@ package protocol EventStore: AnyObject, Sendable {
 
     /// Ends it cleanly. The last call; readers are gone by then. The writer's thread.
     func close()
+}
+
+/// What a store did after a commit to copy its write-ahead log into the database. (A `Checkpoint` is something else: what
+/// deliveries have come to.)
+package enum DatabaseCheckpoint: Sendable {
+    case notDue
+    case done
+    /// Readers still need a part of the log.
+    case heldBack
+    case failed(StoreError)
 }
 
 /// What can be read and written inside a transaction, by subject: a port each. Valid until the closure returns; the writer's

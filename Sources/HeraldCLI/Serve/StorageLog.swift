@@ -1,0 +1,42 @@
+import HeraldCore
+
+/// A line when the storage begins to fail, and one when it works again.
+final class StorageLog: StorageObserver {
+    private let log: Log
+    private let folder: String
+
+    init(_ log: Log, folder: String) {
+        self.log = log
+        self.folder = folder
+    }
+
+    func storageChanged(_ change: StorageHealth.Change) {
+        let folder = folder
+        switch change {
+        case .failed(.commits, let error):
+            log.write(.error, "the storage has failed, and requests that write are refused with 503") {
+                ["data": folder, "reason": error.description, "to_do": Self.advice(error)]
+            }
+        case .failed(.checkpoints, let error):
+            log.write(.error, "the write-ahead log cannot be copied into the database, and grows") {
+                ["data": folder, "reason": error.description, "to_do": Self.advice(error)]
+            }
+        case .recovered(let milliseconds, let refused):
+            log.write(.info, "the storage works again") {
+                ["data": folder, "seconds": String(Double(milliseconds) / 1000), "requests_refused": String(refused)]
+            }
+        case .lost: break
+        }
+    }
+
+    private static func advice(_ error: StoreError) -> String {
+        switch error {
+        case .full:
+            "free space on this file system; Herald tries again by itself, and keeps less with a lower --retention-size"
+        case .inputOutput: "look for errors of this disk in the log of the system; Herald tries again by itself"
+        case .notWritable: "check that the file system is not mounted read-only; Herald tries again by itself"
+        case .corrupt: "stop Herald, and restore a backup"
+        default: "Herald tries again by itself; if this stays, restart it"
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import Delegation
+import Synchronization
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Whether the storage works")
+struct StorageHealthTests {
+    private final class Book: StorageObserver {
+        private let lines = Mutex<[String]>([])
+        var all: [String] { lines.withLock { $0 } }
+
+        func storageChanged(_ change: StorageHealth.Change) {
+            let line =
+                switch change {
+                case .failed(let part, _): "\(part)"
+                case .recovered(let milliseconds, let refused): "works after \(milliseconds), \(refused) refused"
+                case .lost: "lost"
+                }
+            lines.withLock { $0.append(line) }
+        }
+    }
+
+    private let health = StorageHealth()
+    private let book = Book()
+    init() { health.observers.addDelegate(book) }
+
+    private var works: Bool { (try? health.check()) != nil }
+    private func commit(_ second: Int64, _ checkpoint: DatabaseCheckpoint = .notDue, hasRoom: Bool = true) {
+        health.committed(checkpoint, at: second * 1_000_000_000, wall: second * 1000) { hasRoom }
+    }
+    private func fail(_ second: Int64, _ error: StoreError = .full, refused: Int = 1) {
+        health.failed(error, refused: refused, at: second * 1_000_000_000)
+    }
+
+    @Test("commits that fail are told once, and that they work again once, with what was refused meanwhile")
+    func commits() {
+        commit(1)
+        #expect(works && book.all.isEmpty)
+        for second in 2...4 { fail(Int64(second), refused: 2) }
+        #expect(!works)
+        #expect(throws: StoreError.full) { try health.check() }
+        commit(6)
+        commit(7)
+        #expect(works)
+        #expect(book.all == ["commits", "works after 4000, 6 refused"])
+        fail(8)
+        #expect(book.all.last == "commits")
+    }
+
+    @Test("on a full disk, small commits that succeed in between are no end, before there is room")
+    func room() {
+        fail(1)
+        for second in 2...4 {
+            commit(Int64(second), hasRoom: false)
+            fail(Int64(second))
+        }
+        #expect(book.all == ["commits"])
+        commit(5)
+        #expect(book.all == ["commits", "works after 4000, 4 refused"])
+    }
+
+    @Test("checkpoints that fail are told, and only one that succeeds ends that")
+    func checkpoints() {
+        commit(1, .failed(.inputOutput(reason: "EIO")))
+        commit(2, .failed(.inputOutput(reason: "EIO")))
+        commit(3)
+        commit(4, .heldBack)
+        #expect(!works)
+        fail(5)
+        commit(6)
+        #expect(!works)
+        commit(7, .done)
+        #expect(works)
+        #expect(book.all == ["checkpoints", "commits", "works after 6000, 1 refused"])
+    }
+
+    @Test("it is tried once a second while it fails and nothing is written, and not otherwise")
+    func probes() {
+        commit(1)
+        #expect(!health.needsProbe(at: 9_000_000_000))
+        fail(10)
+        #expect(!health.needsProbe(at: 10_999_999_999))
+        #expect(health.needsProbe(at: 11_000_000_000))
+        health.lost(.full)
+        #expect(!health.needsProbe(at: 20_000_000_000))
+        commit(21)
+        #expect(!works, "what is lost stays lost")
+    }
+}
