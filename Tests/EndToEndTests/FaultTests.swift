@@ -176,6 +176,8 @@ struct FaultTests {
             try await entries(of: herald, "the write-ahead log cannot be copied into the database, and grows").count
                 == 1)
         #expect(herald.log(Self.failed).isEmpty)
+        let metrics = try await herald.get("/metrics").text
+        #expect(metrics.contains(#/\nherald_database_checkpoints_failed_total [1-9]/#))
         strace.signal(SIGTERM)
         _ = try await herald.get("/readyz") { $0.status == 200 }
         #expect(try await entries(of: herald, Self.worksAgain).first?["requests_refused"]?.string == "0")

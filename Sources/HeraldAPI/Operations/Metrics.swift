@@ -35,6 +35,7 @@ struct Metrics: Sendable {
         page.gauge("herald_build_info", "The version of this Herald.", .init(("version", version), value: 1))
         writeEvents(&page)
         writeCommits(&page)
+        writeStorage(&page)
         writeQueues(&page)
         writeDeliveries(&page)
         writeLanes(&page, reader)
@@ -68,6 +69,13 @@ struct Metrics: Sendable {
         page.histogram(
             "herald_commit_batch_events", "Transactions that were committed, by the events in them.",
             writer.batches.snapshot)
+    }
+
+    private func writeStorage(_ page: inout MetricsPage) {
+        page.counter(
+            "herald_database_checkpoints_failed_total",
+            "Times that the write-ahead log could not be copied into the database.",
+            .init(value: hub.storage.failedCheckpoints))
     }
 
     private func writeQueues(_ page: inout MetricsPage) {

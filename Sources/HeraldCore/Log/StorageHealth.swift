@@ -58,6 +58,9 @@ package final class StorageHealth: Sendable {
     /// When a transaction was last committed, in milliseconds since 1970 UTC; 0: none was since the start.
     package var lastCommit: Int64 { state.withLock { $0.lastCommit } }
 
+    /// How often the write-ahead log could not be copied into the database, since the start.
+    package var failedCheckpoints: Int { state.withLock { $0.failedCheckpoints } }
+
     // MARK: The writer's thread
 
     /// A transaction was committed.
