@@ -93,4 +93,6 @@ extension Reader {
         connection.startClock()
         return try retention.size.row { $0.integer(0) } ?? 0
     }
+
+    func logSize() -> Int64 { Int64(StoreFolder.size(connection.path + "-wal") ?? 0) }
 }

@@ -36,7 +36,8 @@ struct StoreFolder {
     static func holdsDatabase(_ path: String) -> Bool { status(path + "/herald.db") != nil }
 
     /// A file's bytes; `nil` when there is none.
-    func size(_ file: String) -> Int? { StoreFolder.status(file).map { Int($0.st_size) } }
+    func size(_ file: String) -> Int? { StoreFolder.size(file) }
+    static func size(_ file: String) -> Int? { status(file).map { Int($0.st_size) } }
 
     /// Refuses, by its first bytes, what can't be our database; SQLite would take an empty file for a new one.
     /// To be called under the lock only: closing a descriptor drops SQLite's own locks on the file.

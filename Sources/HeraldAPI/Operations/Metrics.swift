@@ -72,6 +72,13 @@ struct Metrics: Sendable {
     }
 
     private func writeStorage(_ page: inout MetricsPage) {
+        page.gauge(
+            "herald_storage_works", "1 while commits and database checkpoints succeed and the disk has room; else 0.",
+            .init(value: (try? hub.health()) == nil ? 0 : 1))
+        page.gauge(
+            "herald_last_commit_timestamp_seconds",
+            "When a transaction was last committed, since 1970 UTC; 0: none was since the start.",
+            .init(value: Double(hub.storage.lastCommit) / 1000))
         page.counter(
             "herald_database_checkpoints_failed_total",
             "Times that the write-ahead log could not be copied into the database.",
@@ -104,6 +111,8 @@ struct Metrics: Sendable {
                 "herald_database_size_bytes", "What the database holds; its write-ahead log comes on top.",
                 .init(value: size))
         }
+        page.gauge(
+            "herald_database_log_bytes", "What the write-ahead log takes on disk.", .init(value: reader.logSize()))
     }
 
     private func write(_ http: HTTPServerStatistics, _ page: inout MetricsPage) {

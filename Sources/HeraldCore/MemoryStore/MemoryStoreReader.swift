@@ -58,6 +58,8 @@ extension MemoryReader {
         store.read { contents in Int64(contents.events.reduce(0) { $0 + $1.body.count }) }
     }
 
+    func logSize() -> Int64 { 0 }
+
     func firstEvent() -> LogPosition { store.read { $0.first } }
 
     func deletedDelegateID(_ key: DelegateKey) -> String? {

@@ -72,6 +72,8 @@ package protocol LogReader: AnyObject {
     func lastEvent() throws(StoreError) -> LogPosition
     /// Bytes that the store takes on disk, free space inside it excepted.
     func size() throws(StoreError) -> Int64
+    /// Bytes that the store's write-ahead log takes on disk on top of that.
+    func logSize() -> Int64
     /// The first event that is still there; `lastEvent() + 1` when none is.
     func firstEvent() throws(StoreError) -> LogPosition
 }
