@@ -3,59 +3,66 @@ import HeraldCore
 import HeraldRuntime
 import Synchronization
 
-/// `herald.lock`: held by the one process that may open the database, with its number inside.
+/// Keeps a second process out of a folder. What is locked is the folder itself, so that deleting files in it changes nothing.
 ///
-/// A second line says that commits may live in the write-ahead log alone. When it is there after a crash but the log is
-/// not, someone has removed the log, and with it acknowledged events.
+/// `herald.lock` in it names the holder. A second line there says that commits may live in the write-ahead log alone. When it
+/// is there after a crash but the log is not, someone has removed the log, and with it acknowledged events.
 final class LockFile {
     private static let logInUse = "log in use"
 
-    /// A file, whatever it is called.
-    private struct FileID: Hashable {
-        let device: UInt64
-        let number: UInt64
-
-        init?(_ descriptor: Int32) {
-            var status = stat()
-            guard fstat(descriptor, &status) == 0 else { return nil }
-            device = UInt64(status.st_dev)
-            number = UInt64(status.st_ino)
-        }
-    }
-
-    /// Those that this process holds. The number in the file does not tell: in containers several processes are number 1.
+    /// The folders that this process holds. The number in the file does not tell: in containers several processes are
+    /// number 1.
     private static let held = Mutex<Set<FileID>>([])
 
     let path: String
+    private let folder: Int32
+    /// `herald.lock`, locked too: all that Herald 0.1 looks at.
     private let descriptor: Int32
 
     /// - Throws: `.inUse` naming the holder.
-    init(path: String) throws(StoreError) {
+    init(_ folder: StoreFolder) throws(StoreError) {
+        path = folder.lock
+        self.folder = try LockFile.open(folder.path, O_RDONLY | O_DIRECTORY)
         do {
-            descriptor = Int32(
-                try systemCall("open") { Int(open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)) })
+            descriptor = try LockFile.open(path, O_RDWR | O_CREAT | O_NOFOLLOW)
         } catch {
-            throw .notWritable(path: path, reason: error.description)
+            close(self.folder)
+            throw error
         }
-        self.path = path
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            if let id = FileID(descriptor), LockFile.held.withLock({ $0.contains(id) }) {
-                throw .inUse(path: path, holder: StoreError.thisProcess)
+        for file in [self.folder, descriptor] {
+            guard flock(file, LOCK_EX | LOCK_NB) == 0 else {
+                if let id = FileID(self.folder), LockFile.held.withLock({ $0.contains(id) }) {
+                    throw .inUse(path: folder.path, holder: StoreError.thisProcess)
+                }
+                let holder = LockFile.lines(descriptor).first ?? ""
+                throw .inUse(path: folder.path, holder: holder.isEmpty ? "another process" : "process \(holder)")
             }
-            let holder = LockFile.lines(descriptor).first ?? ""
-            throw .inUse(path: path, holder: holder.isEmpty ? "another process" : "process \(holder)")
         }
-        if let id = FileID(descriptor) { _ = LockFile.held.withLock { $0.insert(id) } }
+        if let id = FileID(self.folder) { _ = LockFile.held.withLock { $0.insert(id) } }
+        isHeld = true
         fchmod(descriptor, 0o600)
         try write(logInUse: logWasInUse)
     }
 
-    /// Lets go of the lock, also when a child that is just being started still has a copy of the descriptor. The file
-    /// stays: removing it would let two processes each hold "the" lock.
+    /// Whether it is ours, and not that of a holder that has kept us out.
+    private var isHeld = false
+
+    private static func open(_ path: String, _ flags: Int32) throws(StoreError) -> Int32 {
+        do {
+            return Int32(try systemCall("open") { Int(Glibc.open(path, flags | O_CLOEXEC, 0o600)) })
+        } catch {
+            throw .notWritable(path: path, reason: error.description)
+        }
+    }
+
+    /// Lets go of the lock, also when a child that is just being started still has copies of the descriptors. The file
+    /// stays: it may be another holder's by now.
     deinit {
-        if let id = FileID(descriptor) { _ = LockFile.held.withLock { $0.remove(id) } }
-        flock(descriptor, LOCK_UN)
-        close(descriptor)
+        if isHeld, let id = FileID(folder) { _ = LockFile.held.withLock { $0.remove(id) } }
+        for file in [descriptor, folder] {
+            if isHeld { flock(file, LOCK_UN) }
+            close(file)
+        }
     }
 
     /// Whether the last holder died while its commits were in the log.

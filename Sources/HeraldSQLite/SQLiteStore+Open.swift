@@ -21,8 +21,8 @@ extension SQLiteStore {
         if lock.logWasInUse && logSize == nil {
             throw .corrupt(
                 path: folder.database,
-                reason: "its log herald.db-wal, with the last commits before a crash, is missing (after putting back "
-                    + "a backup, remove herald.lock)")
+                reason: "its log herald.db-wal, with the last commits before a crash, is missing. Put it back; or put "
+                    + "herald.db from a backup into an empty folder")
         }
 
         let connection = try Connection(path: folder.database, .readWrite)

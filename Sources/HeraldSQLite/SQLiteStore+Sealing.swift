@@ -14,7 +14,7 @@ extension SQLiteStore {
             throw .notWritable(path: path, reason: "there is no database in it")
         }
         let folder = try StoreFolder(path)
-        let lock = try LockFile(path: folder.lock)
+        let lock = try LockFile(folder)
         do {
             let old = ColumnSealer(sealer: from)
             let connection = try open(folder, lock, old)

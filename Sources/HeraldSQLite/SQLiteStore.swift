@@ -4,16 +4,18 @@ import Synchronization
 
 /// The event store in one folder, on SQLite.
 ///
-/// One connection does all writing and all checkpoints, in one process, behind a lock file: with more than one, SQLite
+/// One connection does all writing and all checkpoints, in one process, behind a lock on the folder: with more than one, SQLite
 /// before 3.51.3 can lose commits (its "WAL-reset bug"). Readers are read-only connections of their own.
 ///
-/// Files: `herald.db`, its log `herald.db-wal` and index `herald.db-shm` while it is open, and `herald.lock`.
+/// Files: `herald.db`, its log `herald.db-wal` and index `herald.db-shm` while it is open, and `herald.lock`, which names
+/// the process.
 // @unchecked: `writer` and `lock` belong to the writer's thread, as EventStore demands; all else is immutable or locked.
 package final class SQLiteStore: EventStore, @unchecked Sendable {
     private let folder: StoreFolder
     private let reserve: UInt64
     private let columnSealer: ColumnSealer
     private let heads: AttemptHeads
+    private let files: OpenFiles
     /// `nil` once closed. The lock is let go of after the connection is closed.
     private(set) var writer: Writer?
     private var lock: LockFile?
@@ -29,11 +31,12 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
     package init(folder: String, sealer: Sealer? = nil, reserve: UInt64 = 64 << 20) throws(StoreError) {
         self.folder = try StoreFolder(folder)
         self.reserve = reserve
-        let lock = try LockFile(path: self.folder.lock)
+        let lock = try LockFile(self.folder)
         columnSealer = ColumnSealer(sealer: sealer)
         let connection = try SQLiteStore.open(self.folder, lock, columnSealer)
         heads = try AttemptHeads(connection)
         writer = try Writer(connection, columnSealer, heads)
+        files = OpenFiles(self.folder)
         self.lock = lock
     }
 
@@ -74,12 +77,21 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
 
     package func health() throws(StoreError) {
         if let failure = failure.withLock({ $0 }) { throw failure }
+        try checkFiles()
         if try folder.freeBytes() < reserve { throw .full }
+    }
+
+    package func checkFiles() throws(StoreError) {
+        do {
+            try files.check()
+        } catch {
+            throw remembered(error)
+        }
     }
 
     package func close() {
         guard writer != nil else { return }
-        // After a failed flush the file stays as it is.
+        // After a failed flush the file stays as it is, and so does one that is no longer in the folder.
         if failure.withLock({ $0 }) == nil { prepareToClose() }
         writer = nil
         lock = nil
@@ -99,7 +111,7 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
 
     private func remembered(_ error: StoreError) -> StoreError {
         switch error {
-        case .syncFailed, .corrupt: failure.withLock { $0 = $0 ?? error }
+        case .syncFailed, .corrupt, .lost: failure.withLock { $0 = $0 ?? error }
         default: break
         }
         return error

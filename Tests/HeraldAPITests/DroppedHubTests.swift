@@ -1,3 +1,4 @@
+import Glibc
 import HeraldCore
 import HeraldSQLite
 import HeraldTestSupport
@@ -29,10 +30,37 @@ struct DroppedHubTests {
     func kept() throws {
         let folder = TemporaryFolder()
         let hub = try makeHub(folder)
-        #expect(throws: StoreError.inUse(path: folder.path + "/data/herald.lock", holder: StoreError.thisProcess)) {
+        #expect(throws: StoreError.inUse(path: folder.path + "/data", holder: StoreError.thisProcess)) {
             _ = try makeHub(folder)
         }
         hub.stop(grace: 0)
         try SQLiteStore(folder: folder.path + "/data").close()
+    }
+
+    @Test("a hub whose folder was moved says so and refuses, and the process goes on")
+    func moved() async throws {
+        let folder = TemporaryFolder()
+        let hub = try makeHub(folder)
+        let event = Event(id: "e1", type: "a.b", subject: nil, time: 0, data: Array("1".utf8))
+        _ = try await hub.publish([EventDraft(event: event, mayExist: false)])
+        #expect(rename(folder.path + "/data", folder.path + "/moved") == 0)
+        let lost = StoreError.lost(path: folder.path + "/data", file: "herald.db")
+        let problem: StoreError = try await eventually("the hub says so") {
+            do throws(StoreError) {
+                try hub.health()
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(problem == lost)
+        let other = Event(id: "e2", type: "a.b", subject: nil, time: 0, data: Array("1".utf8))
+        await #expect(throws: WriteRefusal.self) {
+            _ = try await hub.publish([EventDraft(event: other, mayExist: false)])
+        }
+        hub.stop(grace: 0)
+        let store = try SQLiteStore(folder: folder.path + "/moved")
+        #expect(try store.recover().head == 1)
+        store.close()
     }
 }

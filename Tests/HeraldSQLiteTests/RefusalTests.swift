@@ -50,7 +50,7 @@ struct RefusalTests {
     @Test("a database that this process has open, with this reason")
     func inUse() throws {
         let store = try SQLiteStore(folder: path)
-        #expect(refusal() == .inUse(path: path + "/herald.lock", holder: StoreError.thisProcess))
+        #expect(refusal() == .inUse(path: path, holder: StoreError.thisProcess))
         try fill(store)
         store.close()
         try SQLiteStore(folder: path).close()
@@ -62,7 +62,7 @@ struct RefusalTests {
         write(Array("4242\n".utf8), to: path + "/herald.lock")
         let descriptor = open(path + "/herald.lock", O_RDWR | O_CLOEXEC)
         #expect(flock(descriptor, LOCK_EX) == 0)
-        #expect(refusal() == .inUse(path: path + "/herald.lock", holder: "process 4242"))
+        #expect(refusal() == .inUse(path: path, holder: "process 4242"))
         close(descriptor)
         try SQLiteStore(folder: path).close()
     }
@@ -186,9 +186,11 @@ struct RefusalTests {
             return
         }
         #expect(reason.contains("herald.db-wal"))
-        // As the message says, for whoever means it.
-        unlink(copy + "/herald.lock")
-        try SQLiteStore(folder: copy).close()
+        // As the message says, for someone who has a backup.
+        let fresh = folder.path + "/fresh"
+        mkdir(fresh, 0o700)
+        write(try #require(bytes(copy + "/herald.db")), to: fresh + "/herald.db")
+        try SQLiteStore(folder: fresh).close()
     }
 
     @Test("a database of a later version")

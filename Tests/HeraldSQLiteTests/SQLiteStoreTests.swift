@@ -59,6 +59,44 @@ struct SQLiteStoreTests {
         }
     }
 
+    @Test(
+        "a file that is open and was removed, moved or replaced is noticed, and nothing is written from then on",
+        arguments: ["herald.db", "herald.db-wal", "herald.db-shm", ""], ["removed", "replaced"])
+    func lostFile(name: String, how: String) throws {
+        let store = try SQLiteStore(folder: path)
+        try append(store, "a")
+        try store.checkFiles()
+        // The lock doesn't count: it is the folder's.
+        unlink(path + "/herald.lock")
+        try store.checkFiles()
+
+        let file = name.isEmpty ? path : "\(path)/\(name)"
+        #expect(rename(file, folder.path + "/elsewhere") == 0)
+        if how == "replaced" {
+            if name.isEmpty { copyAsAfterKill(folder.path + "/elsewhere", to: path) } else { write([], to: file) }
+        }
+        let lost = StoreError.lost(path: path, file: name.isEmpty ? "herald.db" : name)
+        #expect(failure { try store.checkFiles() } == lost)
+        #expect(failure { try append(store, "b") } == lost)
+        #expect(failure { try store.health() } == lost)
+        store.close()
+        if name.isEmpty {
+            let moved = try SQLiteStore(folder: folder.path + "/elsewhere")
+            #expect(try moved.recover().head == 1, "what was acknowledged is in the folder that was moved")
+            moved.close()
+        }
+    }
+
+    @Test("a folder in use stays so when the files in it are deleted")
+    func lockedFolder() throws {
+        let store = try SQLiteStore(folder: path)
+        for name in ["herald.lock", "herald.db", "herald.db-wal", "herald.db-shm"] {
+            unlink("\(path)/\(name)")
+            #expect(failure { _ = try SQLiteStore(folder: path) } == .inUse(path: path, holder: StoreError.thisProcess))
+        }
+        store.close()
+    }
+
     @Test("committed data survives a kill, uncommitted data does not")
     func kill() throws {
         let store = try SQLiteStore(folder: path)

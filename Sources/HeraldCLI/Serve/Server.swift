@@ -38,15 +38,17 @@ struct Server {
             let server = try Server(settings, log)
             server.announce()
             let signal = signals.waitForStop { server.reload() }
-            log.info("stopping", ["signal": signal])
+            let isLost = server.storageLog.isLost
+            if !isLost { log.info("stopping", ["signal": signal]) }
             _ = try Thread(name: "impatience") {
                 log.warning("stopped at once by a second signal", ["signal": signals.waitForStop()])
                 log.end()
                 _exit(1)
             }
-            server.stop()
+            // Without the folder, what callbacks in flight come to can't be recorded.
+            server.stop(graceSeconds: isLost ? 0 : settings.graceSeconds)
             log.info("stopped")
-            return 0
+            return isLost ? ExitCode.inputOutput : 0
         } catch {
             let (code, text) = explain(error)
             log.error("not started", ["reason": text])
@@ -165,7 +167,7 @@ struct Server {
     }
 
     /// The order matters: see "Stopping" in Documentation/architecture.md.
-    private func stop() {
+    private func stop(graceSeconds: Int) {
         hub.refusePublications()
         http.stopAccepting()
         service.stop()
@@ -176,7 +178,7 @@ struct Server {
         }
         letClientsHear()
         http.stop()
-        hub.stop(grace: Int64(settings.graceSeconds) * 1_000_000_000)
+        hub.stop(grace: Int64(graceSeconds) * 1_000_000_000)
         resolver.close()
     }
 
@@ -229,7 +231,7 @@ struct Server {
             switch error {
             case .corrupt, .newer, .sealed: (ExitCode.data, error.description)
             case .inUse, .notWritable: (ExitCode.cannotCreate, error.description)
-            case .full, .inputOutput, .syncFailed: (ExitCode.inputOutput, error.description)
+            case .full, .inputOutput, .syncFailed, .lost: (ExitCode.inputOutput, error.description)
             case .failed: (ExitCode.software, error.description)
             }
         case let error as CommandError: (error.exitCode, error.description)

@@ -1,9 +1,12 @@
+import Glibc
 import HeraldCore
+import Synchronization
 
-/// A line when the storage begins to fail, and one when it works again.
+/// A line when the storage begins to fail, and one when it works again. Ends the server when its folder is gone.
 final class StorageLog: StorageObserver {
     private let log: Log
     private let folder: String
+    private let hasLostFolder = Atomic<Bool>(false)
 
     init(_ log: Log, folder: String) {
         self.log = log
@@ -25,9 +28,16 @@ final class StorageLog: StorageObserver {
             log.write(.info, "the storage works again") {
                 ["data": folder, "seconds": String(Double(milliseconds) / 1000), "requests_refused": String(refused)]
             }
-        case .lost: break
+        case .lost(let error):
+            log.error("stopping: the data folder is no longer the one that is open", ["reason": error.description])
+            hasLostFolder.store(true, ordering: .releasing)
+            // The main thread waits for signals, and stops everything in order. What is posted until then is refused.
+            kill(getpid(), SIGTERM)
         }
     }
+
+    /// Whether that is why the server was sent TERM.
+    var isLost: Bool { hasLostFolder.load(ordering: .acquiring) }
 
     private static func advice(_ error: StoreError) -> String {
         switch error {

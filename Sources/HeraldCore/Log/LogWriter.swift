@@ -89,11 +89,16 @@ package final class LogWriter: Sendable {
     /// How often it looks after the storage.
     private static let lookMilliseconds: Int32 = 500
 
-    /// Finds out by itself whether a storage that failed works again.
+    /// Looks whether the files are still there, and finds out by itself whether a storage that failed works again.
     private func look(_ state: inout State) {
         let now = clock.monotonic()
         guard now >= state.nextLook else { return }
         state.nextLook = now + Int64(Self.lookMilliseconds) * 1_000_000
+        do throws(StoreError) {
+            try store.checkFiles()
+        } catch {
+            health.lost(error)
+        }
         if health.needsProbe(at: now) { write([.command(StorageProbe())], &state) }
     }
 

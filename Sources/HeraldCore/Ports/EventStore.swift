@@ -21,8 +21,18 @@ package protocol EventStore: AnyObject, Sendable {
     /// Whether appends can be expected to succeed: the store answers and has room. Cheap.
     func health() throws(StoreError)
 
+    /// Whether what is written is still found by the next start: the open files are those of the folder. Cheap; any thread,
+    /// and the writer's twice a second.
+    /// - Throws: `StoreError.lost`. From then on every transaction is refused.
+    func checkFiles() throws(StoreError)
+
     /// Ends it cleanly. The last call; readers are gone by then. The writer's thread.
     func close()
+}
+
+extension EventStore {
+    /// There are no files.
+    package func checkFiles() {}
 }
 
 /// What a store did after a commit to copy its write-ahead log into the database. (A `Checkpoint` is something else: what

@@ -15,6 +15,9 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case inputOutput(reason: String)
     /// Flushing to the device failed: what was reported durable may not be. The process has to stop.
     case syncFailed(reason: String)
+    /// A file that is open was removed, moved or replaced while the process ran. Nothing is written any more, and the process
+    /// has to open the folder anew.
+    case lost(path: String, file: String)
     /// Anything else, a defect of ours included.
     case failed(reason: String)
 
@@ -40,6 +43,9 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .full: "The disk is full."
         case .inputOutput(let reason): "The disk reported an error: \(reason)."
         case .syncFailed(let reason): "Flushing to the disk failed: \(reason)."
+        case .lost(let path, let file):
+            "\(path) no longer has the \(file) that is open: it was removed, moved or replaced. Nothing is written any more. "
+                + "Put the folder back as it was, and open it anew."
         case .failed(let reason): "The store failed: \(reason)."
         }
     }
