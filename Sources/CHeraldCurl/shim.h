@@ -192,10 +192,6 @@ static inline long herald_easy_system_error(CURL *easy) {
     curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &code);
     return code;
 }
-// What stands between the method and the version, sent as it is, and copied; NULL: path and query of the URL.
-static inline int herald_easy_set_request_target(CURL *easy, const char *text) {
-    return curl_easy_setopt(easy, CURLOPT_REQUEST_TARGET, text) == CURLE_OK;
-}
 // How many connections were made for the transfer: 0 when it went over one that was open already.
 static inline long herald_easy_connections(CURL *easy) {
     long count = 0;
@@ -319,14 +315,6 @@ static inline char *herald_url_host(CURLU *url) {
 static inline char *herald_url_port(CURLU *url) {
     char *text = NULL;
     return curl_url_get(url, CURLUPART_PORT, &text, CURLU_DEFAULT_PORT) == CURLUE_OK ? text : NULL;
-}
-static inline char *herald_url_path(CURLU *url) {
-    char *text = NULL;
-    return curl_url_get(url, CURLUPART_PATH, &text, 0) == CURLUE_OK ? text : NULL;
-}
-static inline char *herald_url_query(CURLU *url) {
-    char *text = NULL;
-    return curl_url_get(url, CURLUPART_QUERY, &text, 0) == CURLUE_OK ? text : NULL;
 }
 static inline int herald_url_has_fragment(CURLU *url) {
     char *text = NULL;

@@ -19,12 +19,6 @@ package struct CallbackURL: Equatable, Sendable {
     /// When the host is an address and no name.
     package let address: IPAddress?
 
-    /// As it stands in the header `host`.
-    var authority: String {
-        let host = address?.family == .v6 ? "[\(host)]" : host
-        return port == (scheme == .https ? 443 : 80) ? host : "\(host):\(port)"
-    }
-
     package init(_ text: String) throws(CallbackURLError) {
         try Self.checkText(text)
         let parsed = try Self.parse(text)

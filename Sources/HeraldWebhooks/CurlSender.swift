@@ -7,7 +7,7 @@ package import HeraldRuntime
 /// The thread is the delivery loop's: it makes all calls but `wake`. libcurl is called by this class alone, and never
 /// from inside its own callbacks, which only take notes (`Callbacks.swift`). Files: this one has the loop,
 /// `CurlSender+Start` the way of a callback into libcurl, `CurlSender+End` the way out, `Multi` and `TransferPool` the
-/// handles, `Payload` what is sent.
+/// handles, `Payload` and `CallbackHeaders` what is sent.
 ///
 /// `@unchecked Sendable`: one thread uses it at a time, which is the contract of `CallbackSender`; `wake`, the only
 /// call from elsewhere but `problems`, touches nothing but the `Wakeup`, which is `Sendable`; `problems` reads the

@@ -6,17 +6,14 @@ import CHeraldCurl
 /// Belongs to one sender and its thread. libcurl only reads it, and holds its address.
 final class ParsedURL {
     let handle: OpaquePointer
-    /// Path and query, as libcurl sends them.
-    let requestTarget: String
 
     /// `nil` when libcurl has no memory.
     init?(_ url: CallbackURL) {
         guard let handle = curl_url() else { return nil }
-        guard herald_url_parse(handle, url.text) == 0, let path = CallbackURL.take(herald_url_path(handle)) else {
+        guard herald_url_parse(handle, url.text) == 0 else {
             curl_url_cleanup(handle)
             return nil
         }
-        requestTarget = path + (CallbackURL.take(herald_url_query(handle)).map { "?\($0)" } ?? "")
         self.handle = handle
     }
 

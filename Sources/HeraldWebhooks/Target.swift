@@ -20,9 +20,7 @@ final class Target {
     let tls: TargetTLS?
     /// One for each secret, newest first.
     let signers: [Signer]
-    /// What the `HeaderBlock` of callbacks begins with: lines with their ends.
-    let headerBlock: [UInt8]
-    /// Those behind them, which libcurl has to find by their names.
+    /// The headers that all callbacks share, but for handshakes.
     let headers: HeaderList
     /// All headers of a handshake.
     let handshakeHeaders: HeaderList
@@ -55,28 +53,16 @@ final class Target {
         } catch {
             throw .signing(error)
         }
-        let names = Self.nameLines(delegate, userAgent: userAgent)
-        let codings = CurlLibrary.contentCodings.isEmpty ? [] : ["accept-encoding: \(CurlLibrary.contentCodings)"]
-        let own = Self.ownLines(delegate)
-        let contentType = Payload.contentType(delegate.settings.format).map { ["content-type: \($0)"] } ?? []
-        // Of the block, libcurl sees the first line only, and over HTTP/1.1 nothing. Without a value it leaves out what it
-        // would else add.
-        var block: [String]
-        if delegate.settings.httpVersion == .http2 {
-            block = contentType + ["host: \(url.authority)"]
-            headers = HeaderList(["Host:"] + codings + own)
-        } else {
-            block = ["\(parsedURL.requestTarget) HTTP/1.1", "host: \(url.authority)"] + contentType + codings
-            headers = HeaderList(
-                ["Host:", "Accept-Encoding:"] + (contentType.isEmpty ? [] : ["Content-Type:"]) + own)
-        }
-        block += names
+        let shared = Self.sharedLines(delegate, userAgent: userAgent)
+        // Without a value libcurl leaves out what it would else add: this one to bodies of more than 1 MiB.
+        var lines = ["Expect:"]
+        if let type = Payload.contentType(delegate.settings.format) { lines.append("content-type: \(type)") }
         // After the handshake the specification wants it on each delivery.
         if delegate.settings.verification == .cloudevents, HeaderText.isValue(origin) {
-            block.append("webhook-request-origin: \(origin)")
+            lines.append("webhook-request-origin: \(origin)")
         }
-        headerBlock = block.flatMap { Array($0.utf8) + [0x0D, 0x0A] }
-        handshakeHeaders = HeaderList(Self.handshakeLines(delegate, origin: origin) + names + codings + own)
+        headers = HeaderList(lines + shared)
+        handshakeHeaders = HeaderList(Self.handshakeLines(delegate, origin: origin) + shared)
         if case .refused(let rule) = addressGuard.authorize(url) {
             reach = .closed(.addressBlocked, detail: rule)
             reachExpiresAt = .max
@@ -85,17 +71,12 @@ final class Target {
         }
     }
 
-    /// Who calls, and for whom.
-    private static func nameLines(_ delegate: WebhookDelegate, userAgent: String) -> [String] {
+    /// Those of callbacks and handshakes: who calls, for whom, what can be decoded, and what the registration asks for.
+    private static func sharedLines(_ delegate: WebhookDelegate, userAgent: String) -> [String] {
         var lines: [String] = []
         if HeaderText.isValue(userAgent) { lines.append("user-agent: \(userAgent)") }
         if HeaderText.isValue(delegate.id) { lines.append("herald-delegate: \(delegate.id)") }
-        return lines
-    }
-
-    /// Those that its registration asks for.
-    private static func ownLines(_ delegate: WebhookDelegate) -> [String] {
-        var lines: [String] = []
+        if !CurlLibrary.contentCodings.isEmpty { lines.append("accept-encoding: \(CurlLibrary.contentCodings)") }
         for header in delegate.settings.headers
         where CallbackHeaderRules.problem(name: header.key, value: header.value) == nil {
             // The form with a semicolon is libcurl's way to send an empty value.

@@ -34,7 +34,7 @@ final class Transfer {
     private var hasTLS = false
     /// What is sent: libcurl holds the address of the bytes.
     private var payload: Payload?
-    /// The headers behind those in `head`, when this callback has some that others to its target have not.
+    /// What follows `headers`, when this callback has some that others to its target have not.
     private var extraHeaders: HeaderList?
 
     // What came back.
@@ -56,7 +56,7 @@ final class Transfer {
     var refusal: String?
 
     let errorText: UnsafeMutablePointer<CChar>
-    private let head: HeaderBlock
+    private let headers: CallbackHeaders
 
     /// `nil` when libcurl has no memory or lacks one of the options.
     init?(index: Int, descriptors: Descriptors, addressGuard: AddressGuard, caFile: String?) {
@@ -65,14 +65,14 @@ final class Transfer {
         self.easy = easy
         self.addressGuard = addressGuard
         self.caFile = caFile
-        head = HeaderBlock()
+        headers = CallbackHeaders()
         errorText = .allocate(capacity: Int(CURL_ERROR_SIZE))
         errorText.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
         let own = Unmanaged.passUnretained(self).toOpaque()
         func configure(_ caFile: UnsafePointer<CChar>?) -> Bool {
             var settings = herald_easy_settings(
                 transfer: own, descriptors: Unmanaged.passUnretained(descriptors).toOpaque(), error_text: errorText,
-                headers: head.first, ca_file: caFile,
+                headers: headers.first, ca_file: caFile,
                 body: onBody, header: onHeader, open_socket: onOpenSocket, close_socket: onCloseSocket,
                 before_request: onRequest, progress: onProgress, tls: onTLS)
             return herald_easy_configure(easy, &settings) == 1
@@ -136,9 +136,8 @@ final class Transfer {
         }
         if hasTLS || target.tls != nil { try setTLS(target.tls) }
         if isHandshake { setHandshake(false, target) }
-        head.setConstant(target.headerBlock, isRequestLine: httpVersion == .http1)
+        headers.setRest(target.headers)
         extraHeaders = nil
-        setHeaders(target.headers)
         self.target = target
     }
 
@@ -154,18 +153,7 @@ final class Transfer {
         guard self.isHandshake != isHandshake else { return }
         herald_easy_set_options(easy, isHandshake ? 1 : 0)
         self.isHandshake = isHandshake
-        if isHandshake {
-            _ = herald_easy_set_request_target(easy, nil)
-            herald_easy_set_headers(easy, target.handshakeHeaders.first)
-        } else {
-            setHeaders(extraHeaders ?? target.headers)
-        }
-    }
-
-    /// Gives libcurl the headers beside the block.
-    private func setHeaders(_ list: HeaderList) {
-        if httpVersion == .http2 { head.setRest(list) }
-        herald_easy_set_headers(easy, httpVersion == .http2 ? head.first : list.first)
+        herald_easy_set_headers(easy, isHandshake ? target.handshakeHeaders.first : headers.first)
     }
 
     private func setExtraHeaders(_ callback: Callback, _ payload: Payload, _ target: Target) {
@@ -176,11 +164,9 @@ final class Transfer {
         for header in payload.headers where HeaderText.isValue(header.value) {
             lines.append("\(header.key): \(header.value)")
         }
-        // Without a value libcurl leaves it out, which it would else add to bodies of more than 1 MiB.
-        if payload.range.count > 1_000_000 { lines.append("Expect:") }
         guard !lines.isEmpty || extraHeaders != nil else { return }
         let list = lines.isEmpty ? nil : HeaderList(lines, before: target.headers)
-        setHeaders(list ?? target.headers)
+        headers.setRest(list ?? target.headers)
         extraHeaders = list
     }
 
@@ -189,9 +175,7 @@ final class Transfer {
     ) throws(TransferError) {
         try payload.bytes.withUnsafeBufferPointer { bytes throws(TransferError) in
             let body = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[payload.range])
-            try head.write(callback, target.signers, body, now: now)
-            let line = httpVersion == .http1 ? head.start : nil
-            guard herald_easy_set_request_target(easy, line) == 1 else { throw .url }
+            try headers.write(callback, target.signers, body, now: now)
             // Nothing moves the bytes, and this object keeps them until libcurl is done.
             herald_easy_set_body(easy, body.baseAddress ?? UnsafeRawPointer(errorText), body.count)
         }

@@ -1,0 +1,142 @@
+import CHeraldCurl
+import HeraldCore
+import HeraldCrypto
+
+/// The headers that differ from callback to callback: the first entries of libcurl's list. Those that a delegate's callbacks
+/// share follow them.
+///
+/// The values are rewritten in place, so that a callback allocates no list of its own. Belongs to one transfer, whose libcurl
+/// handle holds the address of the first entry.
+final class CallbackHeaders {
+    private static let maxID = EventID.maxHeaderBytes
+    private static let maxDigits = 20
+
+    private let nodes: UnsafeMutablePointer<curl_slist>
+    private let id: Line
+    private let timestamp: Line
+    private let attempt: Line
+    private var signature: Line
+    /// `id.timestamp.`, what is signed in front of the body.
+    private let signed: UnsafeMutableRawBufferPointer
+
+    init() {
+        nodes = .allocate(capacity: 4)
+        id = Line("webhook-id: ", capacity: Self.maxID)
+        timestamp = Line("webhook-timestamp: ", capacity: Self.maxDigits)
+        attempt = Line("herald-attempt: ", capacity: Self.maxDigits)
+        signature = Line("webhook-signature: ", capacity: Signer.maxEntryCount)
+        signed = .allocate(byteCount: Self.maxID + Self.maxDigits + 2, alignment: 1)
+        for (index, line) in [id, timestamp, attempt, signature].enumerated() {
+            let next = index < 3 ? nodes + index + 1 : nil
+            (nodes + index).initialize(to: curl_slist(data: line.characters, next: next))
+        }
+    }
+
+    deinit {
+        nodes.deallocate()
+        for line in [id, timestamp, attempt, signature] { line.deallocate() }
+        signed.deallocate()
+    }
+
+    var first: UnsafeMutablePointer<curl_slist> { nodes }
+
+    /// What follows. The caller keeps `list` alive.
+    func setRest(_ list: HeaderList) {
+        nodes[3].next = list.first
+    }
+
+    /// - Parameters:
+    ///   - body: what is sent, and therefore signed.
+    ///   - now: milliseconds since 1970 UTC.
+    func write(
+        _ callback: Callback, _ signers: [Signer], _ body: UnsafeRawBufferPointer, now: Int64
+    ) throws(TransferError) {
+        let eventID = EventID.header(callback.event.id)
+        guard (1...Self.maxID).contains(eventID.utf8.count), eventID.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw .eventID
+        }
+        let seconds = String(now / 1000)
+        id.set(eventID)
+        timestamp.set(seconds)
+        attempt.set(String(callback.attempt))
+        var end = eventID.write(to: signed, at: 0)
+        signed[end] = UInt8(ascii: ".")
+        end += 1 + seconds.write(to: signed, at: end + 1)
+        signed[end] = UInt8(ascii: ".")
+        try sign(UnsafeRawBufferPointer(rebasing: signed[...end]), body, signers, now: now)
+    }
+
+    private func sign(
+        _ prefix: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, _ signers: [Signer], now: Int64
+    ) throws(TransferError) {
+        if signature.reserve(signers.count * Signer.maxEntryCount) { nodes[3].data = signature.characters }
+        var end = 0
+        for signer in signers where signer.expiresAt > now {
+            if end > 0 {
+                signature.value[end] = UInt8(ascii: " ")
+                end += 1
+            }
+            do {
+                let rest = UnsafeMutableRawBufferPointer(rebasing: signature.value[end...])
+                end += try signer.write(prefix, body, to: rest)
+            } catch {
+                throw .signing(error)
+            }
+        }
+        // Never without a signature: a receiver could take it for a forgery, or worse, not.
+        if end == 0 { throw .noSecret }
+        signature.value[end] = 0
+    }
+}
+
+/// The text of an entry: a name that stays and a value that changes, with a 0 behind it.
+private struct Line {
+    private let name: StaticString
+    private var text: UnsafeMutableRawBufferPointer
+
+    init(_ name: StaticString, capacity: Int) {
+        self.name = name
+        text = Self.allocate(name, capacity)
+    }
+
+    private static func allocate(_ name: StaticString, _ capacity: Int) -> UnsafeMutableRawBufferPointer {
+        let count = name.utf8CodeUnitCount
+        let text = UnsafeMutableRawBufferPointer.allocate(byteCount: count + capacity + 1, alignment: 1)
+        text.copyMemory(from: UnsafeRawBufferPointer(start: name.utf8Start, count: count))
+        text[count] = 0
+        return text
+    }
+
+    func deallocate() { text.deallocate() }
+
+    var characters: UnsafeMutablePointer<CChar>? { text.baseAddress?.assumingMemoryBound(to: CChar.self) }
+
+    /// With one byte more than the capacity.
+    var value: UnsafeMutableRawBufferPointer {
+        UnsafeMutableRawBufferPointer(rebasing: text[name.utf8CodeUnitCount...])
+    }
+
+    func set(_ newValue: String) {
+        value[newValue.write(to: value, at: 0)] = 0
+    }
+
+    /// Makes room for a value, which is lost when it has to move.
+    /// - Returns: whether it moved.
+    mutating func reserve(_ capacity: Int) -> Bool {
+        guard value.count <= capacity else { return false }
+        text.deallocate()
+        text = Self.allocate(name, capacity)
+        return true
+    }
+}
+
+extension String {
+    /// Copies its bytes, and returns how many.
+    fileprivate func write(to buffer: UnsafeMutableRawBufferPointer, at start: Int) -> Int {
+        var copy = self
+        return copy.withUTF8 { bytes in
+            UnsafeMutableRawBufferPointer(rebasing: buffer[start...]).copyMemory(from: UnsafeRawBufferPointer(bytes))
+            return bytes.count
+        }
+    }
+}
