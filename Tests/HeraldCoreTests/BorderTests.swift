@@ -130,13 +130,19 @@ struct BorderTests {
         let keyResult = await withCheckedContinuation { continuation in
             bench.hub.submit(AccessWrite(action: .addKey(key)) { continuation.resume(returning: $0) })
         }
-        guard case .refused(.invalid(let errors)) = keyResult else { return #expect(Bool(false), "\(keyResult)") }
+        guard case .refused(.invalid(let errors)) = keyResult else {
+            Issue.record("\(keyResult)")
+            return
+        }
         #expect(errors.map(\.pointer) == ["/scopes", "/requests_per_second", ""])
         let appResult = await withCheckedContinuation { continuation in
             let settings = App.Settings(name: "No", eventsPerSecond: 0)
             bench.hub.submit(AppWrite(action: .add(id: "app_1", settings)) { continuation.resume(returning: $0) })
         }
-        guard case .done(.invalid(let wrong)) = appResult else { return #expect(Bool(false), "\(appResult)") }
+        guard case .done(.invalid(let wrong)) = appResult else {
+            Issue.record("\(appResult)")
+            return
+        }
         #expect(wrong.map(\.pointer) == ["/name", "/events_per_second"])
         var description = EventTypeWrite.Description()
         description.example = Array("{".utf8)
@@ -144,7 +150,10 @@ struct BorderTests {
             bench.hub.submit(
                 EventTypeWrite(type: "a b", action: .set(description)) { continuation.resume(returning: $0) })
         }
-        guard case .refused(.invalid(let problems)) = typeResult else { return #expect(Bool(false), "\(typeResult)") }
+        guard case .refused(.invalid(let problems)) = typeResult else {
+            Issue.record("\(typeResult)")
+            return
+        }
         #expect(problems.map(\.pointer) == ["/type", "/example"])
         #expect(RequestMeter().refusal(limit: 0, now: 0) == nil)
         await bench.stop()

@@ -49,10 +49,19 @@ struct HubTests {
                         fingerprint: [fingerprint], status: 202, headers: [], body: Array(posted[0].event.id.utf8))
                 })
         }
-        guard case .done = await post("e1", fingerprint: 1) else { return #expect(Bool(false), "not done") }
-        guard case .replayed(let answer) = await post("e2", fingerprint: 1) else { return #expect(Bool(false)) }
+        guard case .done = await post("e1", fingerprint: 1) else {
+            Issue.record("not done")
+            return
+        }
+        guard case .replayed(let answer) = await post("e2", fingerprint: 1) else {
+            Issue.record("not replayed")
+            return
+        }
         #expect(answer.body == Array("e1".utf8))
-        guard case .refused(.keyReused) = await post("e3", fingerprint: 2) else { return #expect(Bool(false)) }
+        guard case .refused(.keyReused) = await post("e3", fingerprint: 2) else {
+            Issue.record("not refused")
+            return
+        }
         #expect(bench.hub.head == 1)
         await bench.stop()
     }
@@ -67,10 +76,19 @@ struct HubTests {
                     StoredAnswer(fingerprint: [fingerprint], status: 201, headers: [], body: [fingerprint])
                 })
         }
-        guard case .done(.registered) = await register(1) else { return #expect(Bool(false), "not registered") }
-        guard case .replayed(let answer) = await register(1) else { return #expect(Bool(false), "not replayed") }
+        guard case .done(.registered) = await register(1) else {
+            Issue.record("not registered")
+            return
+        }
+        guard case .replayed(let answer) = await register(1) else {
+            Issue.record("not replayed")
+            return
+        }
         #expect(answer.status == 201)
-        guard case .refused(.keyReused) = await register(2) else { return #expect(Bool(false), "not refused") }
+        guard case .refused(.keyReused) = await register(2) else {
+            Issue.record("not refused")
+            return
+        }
         await bench.stop()
     }
 
@@ -80,13 +98,15 @@ struct HubTests {
         let first = try #require(await bench.register())
         guard case .done(.existed(let same)) = await bench.change(.register(.init(settings: .made(), secret: .test)))
         else {
-            return #expect(Bool(false), "not found")
+            Issue.record("not found")
+            return
         }
         #expect(same.id == first.id)
         let other = WebhookSettings.made { $0.maxInFlight = 1 }
         guard case .done(.conflict(let holder)) = await bench.change(.register(.init(settings: other, secret: .test)))
         else {
-            return #expect(Bool(false), "no conflict")
+            Issue.record("no conflict")
+            return
         }
         #expect(holder.id == first.id)
         #expect(bench.hub.registry.count == 1)
@@ -101,17 +121,30 @@ struct HubTests {
             await bench.change(
                 .update(id: first.id, ifVersion: version) { state, _ in state.settings.description = description })
         }
-        guard case .done(.updated(let second)) = await update(1, "x") else { return #expect(Bool(false)) }
+        guard case .done(.updated(let second)) = await update(1, "x") else {
+            Issue.record("not updated")
+            return
+        }
         #expect(second.version == 2 && second.settings.description == "x" && second.key == first.key)
-        guard case .done(.versionMismatch) = await update(1, "y") else { return #expect(Bool(false), "not refused") }
-        guard case .done(.updated(let same)) = await update(2, "x") else { return #expect(Bool(false)) }
+        guard case .done(.versionMismatch) = await update(1, "y") else {
+            Issue.record("not refused")
+            return
+        }
+        guard case .done(.updated(let same)) = await update(2, "x") else {
+            Issue.record("not updated")
+            return
+        }
         #expect(same.version == 2)
         await bench.register("https://other.example/")
         let taken = await bench.change(
             .update(id: first.id, ifVersion: nil) { state, _ in state.settings.url = "https://other.example/" })
-        guard case .done(.conflict) = taken else { return #expect(Bool(false), "no conflict") }
+        guard case .done(.conflict) = taken else {
+            Issue.record("no conflict")
+            return
+        }
         guard case .done(.notFound) = await bench.change(.remove(id: "dlg_x", ifVersion: nil)) else {
-            return #expect(Bool(false), "found")
+            Issue.record("found")
+            return
         }
         await bench.stop()
     }
@@ -121,7 +154,8 @@ struct HubTests {
         let bench = try HubBench()
         let first = try #require(await bench.register())
         guard case .done(.removed(let removed)) = await bench.change(.remove(id: first.id, ifVersion: 1)) else {
-            return #expect(Bool(false))
+            Issue.record("not removed")
+            return
         }
         #expect(removed.map(\.id) == [first.id])
         _ = try await bench.post("a.x", id: "e1")
@@ -129,7 +163,10 @@ struct HubTests {
         #expect(second.key != first.key && second.start == 1)
         _ = try await bench.post("a.x", id: "e2")
         #expect(await bench.callbacks.first(1).map(\.event.id) == ["e2"])
-        guard case .done(.removed(let all)) = await bench.change(.removeAll) else { return #expect(Bool(false)) }
+        guard case .done(.removed(let all)) = await bench.change(.removeAll) else {
+            Issue.record("not removed")
+            return
+        }
         #expect(all.map(\.id) == [second.id])
         await bench.stop()
         #expect(bench.callbacks.items.count == 1)
