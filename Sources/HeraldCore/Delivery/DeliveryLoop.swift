@@ -115,7 +115,7 @@ final class DeliveryLoop: EventDelegate {
             wakeup.rearm()
             for message in mailbox.takeAll() { handle(message, engine, &state) }
             hasListeners.store(engine.activeDelegates > 0, ordering: .relaxed)
-            if state.isOver(open: engine.slots.open, now: clock.monotonic()) { break }
+            if state.isOver(open: engine.open, now: clock.monotonic()) { break }
             var next = engine.turn()
             if let deadline = state.deadline { next = min(next ?? deadline, deadline) }
             sender.poll(nanoseconds: next.map { max(0, $0 - clock.monotonic()) }) { engine.finished($0, $1) }
@@ -157,5 +157,43 @@ final class DeliveryLoop: EventDelegate {
         case .stop(let time): state.deadline = time
         default: break
         }
+    }
+}
+
+/// Wakes a sender at most once for each turn of its loop: a wake is a system call, and many come while the loop is busy.
+private final class CoalescingWakeup: Sendable {
+    private let sender: any CallbackSender
+    private let isAwake = Atomic<Bool>(false)
+
+    init(_ sender: any CallbackSender) { self.sender = sender }
+
+    /// Any thread.
+    func wake() {
+        if !isAwake.exchange(true, ordering: .acquiringAndReleasing) { sender.wake() }
+    }
+
+    /// The loop's thread, before it looks at what has come: a wake after this ends its next sleep.
+    func rearm() {
+        // An exchange, not a store: it must also see what was posted before a wake that it overwrites.
+        _ = isAwake.exchange(false, ordering: .acquiringAndReleasing)
+    }
+}
+
+extension Recovery {
+    static func loop(of key: DelegateKey, among count: Int) -> Int { Int(key % Int64(count)) }
+
+    /// The lanes that one of the loops owns, as they were.
+    func lanes(of loop: Int, among count: Int) -> [DeliveryLoop.RestoredLane] {
+        var lanes: [DelegateKey: DeliveryLoop.RestoredLane] = [:]
+        var order: [DelegateKey] = []
+        for delegate in delegates where Self.loop(of: delegate.key, among: count) == loop {
+            lanes[delegate.key] = .init(delegate: delegate)
+            order.append(delegate.key)
+        }
+        for position in self.lanes { lanes[position.delegate]?.position = position }
+        for delivery in waiting { lanes[delivery.delegate]?.waiting.append(delivery) }
+        for delivery in decided { lanes[delivery.delegate]?.decided.insert(delivery.event) }
+        for replay in replays { lanes[replay.delegate]?.replays.append(replay) }
+        return order.compactMap { lanes[$0] }
     }
 }

@@ -61,3 +61,42 @@ package final class DeliveryWatch: Sendable {
         if let (completion, reports) = finished { completion(reports) }
     }
 }
+
+/// The first attempts that somebody waits for, of one delivery loop. One thread.
+final class AwaitedAttempts {
+    private var watches: [DeliveryKey: DeliveryWatch] = [:]
+
+    var isEmpty: Bool { watches.isEmpty }
+
+    func expect(_ key: DeliveryKey, _ watch: DeliveryWatch) { watches[key] = watch }
+
+    func report(_ key: DeliveryKey, _ delegate: WebhookDelegate, _ event: Event, _ outcome: CallbackOutcome) {
+        guard !watches.isEmpty, let watch = watches.removeValue(forKey: key) else { return }
+        watch.report(.init(delegate: delegate, event: event, outcome: outcome))
+    }
+
+    /// A delivery ends without an attempt.
+    func withdraw(_ key: DeliveryKey) { watches.removeValue(forKey: key)?.withdraw() }
+
+    func withdraw(where isOver: (DeliveryKey) -> Bool) {
+        if watches.isEmpty { return }
+        for key in watches.keys where isOver(key) { withdraw(key) }
+    }
+
+    /// Nothing is told for now: who waits for a delivery that is not under way waits no longer.
+    func withdrawUnopened(_ lane: Lane) {
+        let key = lane.key
+        withdraw { $0.delegate == key && !lane.hasOpen($0.event) }
+    }
+
+    /// Nobody waits any longer.
+    func expire(_ watch: DeliveryWatch) {
+        watches = watches.filter { $0.value !== watch }
+        watch.expire()
+    }
+
+    func expireAll() {
+        for watch in watches.values { watch.expire() }
+        watches = [:]
+    }
+}

@@ -6,7 +6,9 @@
 ///
 /// In each app, lanes whose receivers work get three of four turns while there are both: a thousand that have to be tried
 /// don't hold up the one that answers.
-struct FairScheduler {
+///
+/// One thread.
+final class FairScheduler {
     private struct Share {
         let app: AppKey
         var router = Router()
@@ -54,28 +56,28 @@ struct FairScheduler {
 
     /// A lane of the app comes.
     /// - Returns: the app's place here, which the lane keeps.
-    mutating func join(_ app: AppKey) -> Int {
+    func join(_ app: AppKey) -> Int {
         let index = indices[app] ?? add(Share(app: app))
         shares[index]?.lanes += 1
         return index
     }
 
     /// A lane of the app at this place goes.
-    mutating func leave(_ lane: Int, _ index: Int) {
+    func leave(_ lane: Int, _ index: Int) {
         if shares[index]?.proven.remove(lane) == true { count -= 1 }
         if shares[index]?.unproven.remove(lane) == true { count -= 1 }
         shares[index]?.lanes -= 1
         forgetIfUnused(index)
     }
 
-    private mutating func add(_ share: Share) -> Int {
+    private func add(_ share: Share) -> Int {
         let index = free.popLast() ?? shares.count
         if index == shares.count { shares.append(share) } else { shares[index] = share }
         indices[share.app] = index
         return index
     }
 
-    private mutating func forgetIfUnused(_ index: Int) {
+    private func forgetIfUnused(_ index: Int) {
         guard let share = shares[index], share.lanes == 0, share.open == 0 else { return }
         indices[share.app] = nil
         shares[index] = nil
@@ -84,17 +86,17 @@ struct FairScheduler {
 
     // MARK: Events
 
-    mutating func insert(_ lane: Int, _ patterns: [EventPattern], _ index: Int) {
+    func insert(_ lane: Int, _ patterns: [EventPattern], _ index: Int) {
         shares[index]?.router.insert(lane, patterns)
     }
 
     /// - Parameter patterns: those that the lane was inserted with.
-    mutating func remove(_ lane: Int, _ patterns: [EventPattern], _ index: Int) {
+    func remove(_ lane: Int, _ patterns: [EventPattern], _ index: Int) {
         shares[index]?.router.remove(lane, patterns)
     }
 
     /// The lanes to offer an event to; see `Router`.
-    mutating func lanes(for event: Event) -> (any: [Int], named: [Int]) {
+    func lanes(for event: Event) -> (any: [Int], named: [Int]) {
         guard let index = indices[event.app] else { return ([], []) }
         return shares[index]?.router.lanes(for: event.type) ?? ([], [])
     }
@@ -102,7 +104,7 @@ struct FairScheduler {
     // MARK: Turns
 
     /// - Parameter isProven: its receiver has answered, and has not failed since.
-    mutating func append(_ lane: Int, _ index: Int, isProven: Bool) {
+    func append(_ lane: Int, _ index: Int, isProven: Bool) {
         if shares[index]?.proven.contains(lane) == true { return }
         if isProven {
             if shares[index]?.unproven.remove(lane) == true { count -= 1 }
@@ -113,7 +115,7 @@ struct FairScheduler {
     }
 
     /// The lane whose turn it is.
-    mutating func next(_ eligible: Eligible = .all) -> Int? {
+    func next(_ eligible: Eligible = .all) -> Int? {
         guard count > 0 else { return nil }
         var chosen: (index: Int, open: Int, lastTurn: Int)?
         for index in shares.indices where shares[index]?.hasLane(eligible) == true {
@@ -129,10 +131,10 @@ struct FairScheduler {
     }
 
     /// A request of the app begins.
-    mutating func began(_ index: Int) { shares[index]?.open += 1 }
+    func began(_ index: Int) { shares[index]?.open += 1 }
 
     /// A request of the app has ended.
-    mutating func ended(_ index: Int) {
+    func ended(_ index: Int) {
         shares[index]?.open -= 1
         forgetIfUnused(index)
     }

@@ -99,12 +99,12 @@ extension LaneSnapshots.Entry {
     /// `nil` when the lane has nothing to tell.
     /// - Parameters: as of `FlowControl.status`.
     init?(_ lane: Lane, isParked: Bool, now: Int64, wallOffset: Int64) {
-        if lane.isSettled && lane.waiting.isEmpty && lane.flow.isFree && lane.open == 0 && lane.replays.isEmpty {
+        if lane.isSettled && lane.rows.isEmpty && lane.flow.isFree && lane.open == 0 && lane.replays.isEmpty {
             return nil
         }
         self.init(
-            cursor: lane.isSettled ? nil : lane.cursor, inFlight: lane.open, retrying: lane.waiting.count,
-            replays: lane.replays.count,
+            cursor: lane.isSettled ? nil : lane.cursor, inFlight: lane.open, retrying: lane.rows.count,
+            replays: lane.replays.all.count,
             flow: lane.flow.status(
                 open: lane.open, lane.limits, hasWork: lane.isActive && lane.hasWork, isParked: isParked, now: now,
                 wallOffset: wallOffset), next: lane.next, ahead: lane.ahead)

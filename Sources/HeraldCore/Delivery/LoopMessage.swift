@@ -1,5 +1,3 @@
-import HeraldRuntime
-
 /// What a delivery loop is told by others.
 enum LoopMessage: Sendable {
     case set(WebhookDelegate)
@@ -24,25 +22,4 @@ enum LoopMessage: Sendable {
     case expire(DeliveryWatch, at: Int64)
     /// Nothing new is to be started; what is in flight has until then (monotonic nanoseconds).
     case stop(deadline: Int64)
-}
-
-extension DeliveryEngine {
-    func receive(_ message: LoopMessage) {
-        now = ports.clock.monotonic()
-        switch message {
-        case .set(let delegate): set(delegate)
-        case .remove(let key): remove(key)
-        case .redeliver(let delivery): redeliver(delivery)
-        case .drop(let key): drop(key)
-        case .replay(let replay): self.replay(replay)
-        case .endReplay(let id, let delegate): endReplay(id, of: delegate)
-        case .erase(let events): erase(events)
-        case .trim(let first, let gone): trim(first: first, gone: gone)
-        case .page(let after, let page): pageArrived(after: after, page)
-        case .checkpointEnded(let succeeded): checkpointEnded(succeeded: succeeded)
-        case .test(let key, let answer): test(key, answer)
-        case .expire(let watch, let time): expire(watch, at: time)
-        case .stop: stopStarting()
-        }
-    }
 }

@@ -97,7 +97,7 @@ struct CheckpointTests {
             bench.turn()
         }
         #expect(bench.submitted.count == 1)
-        bench.engine.checkpointEnded(succeeded: true)
+        bench.engine.receive(.checkpointEnded(true))
         #expect(bench.checkpoint()?.attempts.map(\.event) == [2, 3])
     }
 

@@ -74,7 +74,7 @@ struct EngineTests {
         bench.turn()
         #expect(bench.reads == [8])
         bench.reads = []
-        bench.engine.pageArrived(after: 8, nil)
+        bench.engine.receive(.page(after: 8, nil))
         bench.turn()
         #expect(bench.reads.isEmpty)
         bench.clock.advance(seconds: 1)
@@ -94,7 +94,7 @@ struct EngineTests {
         // The page is empty, and by the time it comes there are new events.
         bench.publish(2)
         bench.turn()
-        bench.engine.pageArrived(after: 2, EventBatch(first: 3, events: []))
+        bench.engine.receive(.page(after: 2, EventBatch(first: 3, events: [])))
         bench.turn()
         #expect(bench.open(1) == [11, 12])
     }
@@ -113,7 +113,7 @@ struct EngineTests {
         bench.turn()
         #expect(bench.reads == [7])
         bench.reads = []
-        bench.engine.pageArrived(after: 7, EventBatch(first: 8, events: []))
+        bench.engine.receive(.page(after: 7, EventBatch(first: 8, events: [])))
         bench.turn()
         #expect(bench.open(1) == [11])
     }
@@ -263,7 +263,7 @@ struct EngineTests {
             bench.finish(with: .failure)
         }
         #expect(bench.givenUp == 5)
-        bench.engine.checkpointEnded(succeeded: true)
+        bench.engine.receive(.checkpointEnded(true))
         let row = try #require(bench.checkpoint()?.waiting.first { $0.event == 6 })
         #expect(row.state == .retrying && row.attempts == 0)
     }
@@ -325,7 +325,7 @@ struct EngineTests {
             bench.turn()
             for checkpoint in bench.submitted {
                 rows.formUnion(checkpoint.waiting.map(\.event))
-                bench.engine.checkpointEnded(succeeded: true)
+                bench.engine.receive(.checkpointEnded(true))
             }
             bench.submitted = []
         }
@@ -381,7 +381,7 @@ struct EngineTests {
         bench.publish(2)
         bench.turn()
         bench.finish(event: 1, with: .failure)
-        bench.engine.remove(1)
+        bench.engine.receive(.remove(1))
         bench.set(WebhookDelegate(2, start: 2))
         bench.publish()
         bench.turn()
@@ -415,7 +415,7 @@ struct EngineTests {
         bench.set(WebhookDelegate(1))
         bench.publish()
         bench.turn()
-        bench.engine.stopStarting()
+        bench.engine.receive(.stop(deadline: 0))
         bench.publish()
         bench.turn()
         #expect(bench.open(1) == [1])
@@ -424,7 +424,7 @@ struct EngineTests {
         #expect(!bench.engine.flush())
         #expect(bench.submitted.map(\.attempts.count) == [1])
         #expect(bench.submitted[0].settled == 1)
-        bench.engine.checkpointEnded(succeeded: true)
+        bench.engine.receive(.checkpointEnded(true))
         #expect(bench.engine.flush())
     }
 
@@ -434,7 +434,7 @@ struct EngineTests {
         bench.set(WebhookDelegate(1))
         bench.publish()
         bench.turn()
-        bench.engine.stopStarting()
+        bench.engine.receive(.stop(deadline: 0))
         bench.sender.close { bench.engine.finished($0, $1) }
         let checkpoint = try #require(bench.checkpoint())
         #expect(checkpoint.attempts.isEmpty)
@@ -470,8 +470,8 @@ struct EngineTests {
             bench.set(WebhookDelegate(key), restored: .init(waiting: waiting))
         }
         #expect(bench.engine.waitingTimers == 6_000)
-        bench.engine.remove(1)
-        bench.engine.remove(2)
+        bench.engine.receive(.remove(1))
+        bench.engine.receive(.remove(2))
         #expect(bench.engine.waitingTimers == 2_000)
     }
 }

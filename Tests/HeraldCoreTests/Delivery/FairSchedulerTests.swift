@@ -7,7 +7,7 @@ import Testing
 
     @Test("the app with the fewest open requests is next, and within it the lanes take turns")
     func turns() {
-        var apps = FairScheduler()
+        let apps = FairScheduler()
         let (one, two) = (apps.join(.default), apps.join(Self.other))
         for lane in [1, 2, 3] {
             if lane > 1 { #expect(apps.join(.default) == one) }
@@ -28,7 +28,7 @@ import Testing
 
     @Test("lanes with working receivers get three of four turns while others wait for retries")
     func proven() {
-        var apps = FairScheduler()
+        let apps = FairScheduler()
         let app = apps.join(.default)
         for lane in 0..<6 {
             apps.append(lane, app, isProven: true)
@@ -44,7 +44,7 @@ import Testing
 
     @Test("an app's entry is removed when it has no lanes and no requests")
     func places() {
-        var apps = FairScheduler()
+        let apps = FairScheduler()
         let place = apps.join(.default)
         apps.began(place)
         apps.leave(1, place)

@@ -50,7 +50,7 @@ struct FairnessTests {
         }
         #expect(others.count == 100)
         // One turn of its own, and what a turn that had begun had left.
-        #expect(ofBacklog <= 2 * DeliveryEngine.quantum, "\(ofBacklog) beside \(before.count) that were open")
+        #expect(ofBacklog <= 2 * AttemptStarter.maxStarts, "\(ofBacklog) beside \(before.count) that were open")
     }
 
     @Test("first attempts precede late retries, which get every fourth turn")

@@ -11,7 +11,7 @@ struct LaneTests {
     }
 
     private func finish(
-        _ lane: inout Lane, _ event: LogPosition = 1, isRetry: Bool = false, attempts: Int = 0,
+        _ lane: Lane, _ event: LogPosition = 1, isRetry: Bool = false, attempts: Int = 0,
         with outcome: CallbackOutcome = .success, now: Int64 = 0
     ) -> Lane.Settlement {
         lane.finished(
@@ -22,20 +22,19 @@ struct LaneTests {
     }
 
     /// Fails until nothing but probes is sent; the next one is due at six seconds.
-    private func stop(_ lane: inout Lane) {
-        for time in 1...5 { _ = finish(&lane, LogPosition(time), with: .failure, now: Int64(time) * second) }
+    private func stop(_ lane: Lane) {
+        for time in 1...5 { _ = finish(lane, LogPosition(time), with: .failure, now: Int64(time) * second) }
     }
 
     @Test("a failing delegate with a new address, or one that is resumed, does not wait for a probe")
     func mended() {
-        var lane = lane()
-        stop(&lane)
-        #expect(!lane.mayStart(now: 6 * second - 1))
-        func mayStart(_ delegates: WebhookDelegate...) -> Bool {
-            var changed = lane
-            for delegate in delegates { changed.change(to: delegate) }
-            return changed.mayStart(now: 5 * second)
+        func mayStart(_ delegates: WebhookDelegate..., at time: Int64? = nil) -> Bool {
+            let lane = lane()
+            stop(lane)
+            for delegate in delegates { lane.change(to: delegate) }
+            return lane.mayStart(now: time ?? 5 * second)
         }
+        #expect(!mayStart(at: 6 * second - 1))
         #expect(!mayStart(WebhookDelegate(1) { $0.description = "other" }))
         #expect(mayStart(WebhookDelegate(1) { $0.url += "/new" }))
         #expect(!mayStart(WebhookDelegate(1, status: .paused)))
@@ -44,30 +43,30 @@ struct LaneTests {
 
     @Test("a failing retry keeps its number of attempts")
     func held() {
-        var lane = lane { $0.retrySchedule = [1] }
-        stop(&lane)
-        #expect(lane.waiting[1]?.attempts == 1)
-        hold(&lane, 1)
-        #expect(startRetry(&lane) == 1)
-        #expect(finish(&lane, 1, isRetry: true, attempts: 1, with: .failure, now: 5 * second) == .held)
-        #expect(lane.waiting[1]?.attempts == 1)
+        let lane = lane { $0.retrySchedule = [1] }
+        stop(lane)
+        #expect(lane.rows[1]?.attempts == 1)
+        hold(lane, 1)
+        #expect(startRetry(lane) == 1)
+        #expect(finish(lane, 1, isRetry: true, attempts: 1, with: .failure, now: 5 * second) == .held)
+        #expect(lane.rows[1]?.attempts == 1)
     }
 
     @Test("a rejection with Retry-After keeps the number of attempts")
     func excused() {
-        var lane = lane { $0.retrySchedule = [1] }
+        let lane = lane { $0.retrySchedule = [1] }
         #expect(
-            finish(&lane, 1, with: .answered(429, retryAfter: 7)) == .retry(after: 7 * second, attempts: 0, turn: 1))
-        #expect(lane.waiting[1]?.attempts == 0)
+            finish(lane, 1, with: .answered(429, retryAfter: 7)) == .retry(after: 7 * second, attempts: 0, turn: 1))
+        #expect(lane.rows[1]?.attempts == 0)
     }
 
     /// What waits is due.
-    private func hold(_ lane: inout Lane, _ event: LogPosition) {
-        if let retry = lane.row(event) { lane.hold(retry) }
+    private func hold(_ lane: Lane, _ event: LogPosition) {
+        for turn: UInt32 in 0...2 { lane.hold(Retry(delegate: 1, event: event, turn: turn)) }
     }
 
     /// Starts the retry whose turn it is.
-    private func startRetry(_ lane: inout Lane) -> LogPosition? {
+    private func startRetry(_ lane: Lane) -> LogPosition? {
         guard case .retry(let retry) = lane.nextSource() else { return nil }
         lane.started(retry.event, .retry, now: 0)
         return retry.event
@@ -79,21 +78,21 @@ struct LaneTests {
 
     @Test("with 10,000 waiting deliveries it accepts no new event")
     func maxWaiting() {
-        var lane = Lane(WebhookDelegate(1), next: 20_000, position: 19_999)
-        for event in 1...LogPosition(Lane.maxWaiting) { _ = lane.take(row(event)) }
+        let lane = Lane(WebhookDelegate(1), next: 20_000, position: 19_999)
+        for event in 1...LogPosition(WaitingDeliveries.limit) { _ = lane.take(row(event)) }
         #expect(!lane.mayTakeNewEvent)
-        hold(&lane, 3)
-        #expect(startRetry(&lane) == 3)
-        _ = finish(&lane, 3, isRetry: true, attempts: 1)
+        hold(lane, 3)
+        #expect(startRetry(lane) == 3)
+        _ = finish(lane, 3, isRetry: true, attempts: 1)
         #expect(lane.mayTakeNewEvent)
     }
 
     @Test("late retries get every fourth turn while there are new events, and all of them when there are none")
     func turns() {
-        var lane = Lane(WebhookDelegate(1), next: 5, position: 4)
+        let lane = Lane(WebhookDelegate(1), next: 5, position: 4)
         for event: LogPosition in 1...3 {
             _ = lane.take(row(event))
-            hold(&lane, event)
+            hold(lane, event)
         }
         var order: [LogPosition] = []
         for _ in 1...6 {
@@ -110,29 +109,29 @@ struct LaneTests {
         }
         #expect(order == [5, 6, 7, 1, 8, 9])
         lane.catchUp()
-        #expect(startRetry(&lane) == 2)
-        #expect(startRetry(&lane) == 3)
+        #expect(startRetry(lane) == 2)
+        #expect(startRetry(lane) == 3)
     }
 
     @Test("a paused lane starts nothing, whatever is pending")
     func paused() {
-        var lane = Lane(WebhookDelegate(1, status: .paused), next: 1, position: 0)
+        let lane = Lane(WebhookDelegate(1, status: .paused), next: 1, position: 0)
         _ = lane.take(row(1))
-        hold(&lane, 1)
+        hold(lane, 1)
         #expect(!lane.mayStart(now: .max))
     }
 
     @Test("the cursor is the settled prefix")
     func cursor() {
-        var lane = lane()
+        let lane = lane()
         for event: LogPosition in 1...3 { lane.started(event, .log, now: 0) }
-        _ = finish(&lane, 2)
+        _ = finish(lane, 2)
         #expect(lane.cursor == 0)
-        _ = finish(&lane, 1)
+        _ = finish(lane, 1)
         #expect(lane.cursor == 2)
         lane.fallBehind(from: 9)
         #expect(lane.cursor == 2)
-        _ = finish(&lane, 3)
+        _ = finish(lane, 3)
         #expect(lane.cursor == 8)
         lane.pass(9)
         #expect(lane.cursor == 9)

@@ -76,7 +76,7 @@ struct LeaseAndConsentTests {
         world.advance(seconds: 5)
         #expect(world.status(key) == nil)
         #expect(world.announced.filter { $0 == "herald.delegate.expired" }.count == 1)
-        #expect(!world.process.loops[0].engine.checkpoints.hasChanges)
+        #expect(!world.process.loops[0].engine.hasChanges)
     }
 
     // MARK: Consent
@@ -224,9 +224,10 @@ struct LeaseAndConsentTests {
         world.answer = { $0.purpose == .test ? .answered(503, retryAfter: 60) : .success }
         let key = world.register()
         let outcomes = Recorder<Int>()
-        world.process.loops[0].engine.test(key) { outcome in
+        let answer: @Sendable (CallbackOutcome?) -> Void = { outcome in
             if case .answered(let status, _)? = outcome?.verdict { outcomes.record(status) }
         }
+        world.process.loops[0].engine.receive(.test(key, answer: answer))
         world.settle()
         #expect(outcomes.items == [503])
         #expect(world.callbacks.map(\.event.type) == ["herald.test"])
@@ -238,11 +239,11 @@ struct LeaseAndConsentTests {
     @Test("a test call of an unknown delegate, or after the stop, returns at once")
     func noTestCall() throws {
         let bench = try EngineBench()
-        var answers = 0
-        bench.engine.test(7) { outcome in answers += outcome == nil ? 1 : 0 }
+        let answers = Recorder<Bool>()
+        bench.engine.receive(.test(7) { answers.record($0 == nil) })
         bench.set(WebhookDelegate(1))
-        bench.engine.stopStarting()
-        bench.engine.test(1) { outcome in answers += outcome == nil ? 1 : 0 }
-        #expect(answers == 2)
+        bench.engine.receive(.stop(deadline: 0))
+        bench.engine.receive(.test(1) { answers.record($0 == nil) })
+        #expect(answers.items == [true, true])
     }
 }

@@ -194,7 +194,7 @@ struct RequestTests {
         bench.clock.advance(seconds: 10)
         bench.turn()
         #expect(bench.open(1) == [1])
-        bench.engine.drop(DeliveryKey(delegate: 1, event: 1))
+        bench.engine.receive(.drop(DeliveryKey(delegate: 1, event: 1)))
         bench.finish(with: CallbackOutcome(verdict: .failed(.stopped, detail: ""), duration: 0))
         bench.turn()
         #expect(bench.open(1) == [2])
@@ -341,14 +341,14 @@ struct RequestTests {
 
     @Test("a replay creates no more rows than a lane may have")
     func replayIsBounded() {
-        var lane = Lane(WebhookDelegate(1), next: nil, position: 0)
-        lane.replays = [ReplayCursor(Replay(id: 1, delegate: 1, cursor: 0, until: 1 << 40, createdAt: 0))]
-        for event in 1...LogPosition(Lane.maxWaiting) {
+        let lane = Lane(WebhookDelegate(1), next: nil, position: 0)
+        lane.withReplays { $0.append(Replay(id: 1, delegate: 1, cursor: 0, until: 1 << 40, createdAt: 0)) }
+        for event in 1...LogPosition(WaitingDeliveries.limit) {
             guard case .replay(event) = lane.nextSource() else {
                 Issue.record("nothing to start at \(event)")
                 return
             }
-            lane.replays[0].pass(event)
+            _ = lane.withReplays { $0.pass(event) }
             lane.started(event, .replay(1), now: 0)
             _ = lane.finished(
                 .init(

@@ -80,7 +80,7 @@ struct StatisticsTests {
         #expect(bench.submitted.count == 1)
         bench.clock.advance(seconds: 60)
         bench.turn()
-        bench.engine.checkpointEnded(succeeded: true)
+        bench.engine.receive(.checkpointEnded(true))
         #expect(bench.engine.board.statistics(1).map(\.delivered) == [1])
         bench.submitted = []
         #expect(bench.checkpoint()?.statistics.map(\.delivered) == [1])
@@ -93,10 +93,10 @@ struct StatisticsTests {
         bench.set(WebhookDelegate(1))
         deliver(bench)
         _ = bench.checkpoint()
-        bench.engine.stopStarting()
+        bench.engine.receive(.stop(deadline: 0))
         #expect(!bench.engine.flush())
         #expect(bench.submitted.first?.statistics.map(\.delivered) == [1])
-        bench.engine.checkpointEnded(succeeded: true)
+        bench.engine.receive(.checkpointEnded(true))
         #expect(bench.engine.flush())
     }
 }

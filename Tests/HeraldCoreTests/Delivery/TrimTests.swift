@@ -139,8 +139,8 @@ struct TrimTests {
         bench.turn()
         #expect(bench.reads == [4])
         bench.publish()
-        bench.engine.pageArrived(
-            after: 4, EventBatch(first: 9, events: Array((9...10).map { Event("a.x", id: "e\($0)") })))
+        let page = EventBatch(first: 9, events: Array((9...10).map { Event("a.x", id: "e\($0)") }))
+        bench.engine.receive(.page(after: 4, page))
         bench.turn()
         #expect(bench.open(1) == [9, 10, 11])
         #expect(bench.engine.counters.missed.load(ordering: .relaxed) == 4)

@@ -50,7 +50,7 @@ struct WatchTests {
         world.register()
         world.answer = { _ in nil }
         let waiting = Waiting()
-        world.process.loops[0].engine.expire(waiting.watch, at: world.clock.now + 5_000_000_000)
+        world.process.loops[0].engine.receive(.expire(waiting.watch, at: world.clock.now + 5_000_000_000))
         world.publish(watch: waiting.watch)
         world.advance(seconds: 4.9)
         #expect(!waiting.isOver)
@@ -59,7 +59,7 @@ struct WatchTests {
         world.answer = { _ in .success }
         world.settle()
         #expect(waiting.outcomes.items.count == 1)
-        #expect(world.process.loops[0].engine.watched.isEmpty)
+        #expect(!world.process.loops[0].engine.isAwaited)
     }
 
     @Test("delegates that are paused, failing or not verified are not awaited")
@@ -162,8 +162,8 @@ struct WatchTests {
     func stops() throws {
         let bench = try EngineBench()
         let waiting = Waiting()
-        bench.engine.expire(waiting.watch, at: .max)
-        bench.engine.stopStarting()
+        bench.engine.receive(.expire(waiting.watch, at: .max))
+        bench.engine.receive(.stop(deadline: 0))
         #expect(waiting.isOver && waiting.told == nil)
     }
 }

@@ -130,11 +130,11 @@ final class FlowWorld {
         pages = []
         for after in wanted {
             let events = log.dropFirst(Int(after)).prefix(PageCache.eventsPerPage).map(\.event)
-            engine.pageArrived(after: after, EventBatch(first: after + 1, events: Array(events)))
+            engine.receive(.page(after: after, EventBatch(first: after + 1, events: Array(events))))
         }
         while checkpoints > 0 {
             checkpoints -= 1
-            engine.checkpointEnded(succeeded: true)
+            engine.receive(.checkpointEnded(true))
         }
         return isAsked
     }
@@ -168,7 +168,7 @@ final class FlowWorld {
         let (delay, outcome) = lanes[lanes[index].host ?? index].receiver.answer(at: time, using: &random)
         let second = Int(time)
         while mostOpen.count <= second { mostOpen.append(0) }
-        mostOpen[second] = max(mostOpen[second], engine.slots.open)
+        mostOpen[second] = max(mostOpen[second], engine.open)
         let sequence = LogPosition(callback.event.id.dropFirst()) ?? 0
         sender.plan(callback.token, outcome, due: clock.now + Int64(delay * 1e9)) { [unowned self] in
             guard outcome.isSuccess else { return }
@@ -199,12 +199,13 @@ final class FlowWorld {
 
     /// Events that a lane has had no attempt of yet.
     func lag(_ index: Int = 0) -> Int {
-        guard let next = engine.lanes[index]?.next else { return 0 }
+        guard let next = lane(index)?.next else { return 0 }
         return log.dropFirst(Int(next) - 1).count { $0.lane == index }
     }
 
-    func flow(_ index: Int = 0) -> FlowControl { engine.lanes[index]?.flow ?? FlowControl() }
-    func waiting(_ index: Int = 0) -> Int { engine.lanes[index]?.waiting.count ?? 0 }
+    func flow(_ index: Int = 0) -> FlowControl { lane(index)?.flow ?? FlowControl() }
+    func waiting(_ index: Int = 0) -> Int { lane(index)?.rows.count ?? 0 }
+    private func lane(_ index: Int) -> HeraldCore.Lane? { engine.lane(DelegateKey(index + 1)) }
     func subject(of event: LogPosition) -> String? { log[Int(event) - 1].event.subject }
     var published: Int { log.count }
 }

@@ -100,6 +100,6 @@ struct SlotsTests {
         bench.turn()
         #expect(bench.open.count == 2 * Slots.maxYoung)
         bench.deliverAll()
-        #expect(bench.engine.slots.open == 0)
+        #expect(bench.engine.open == 0)
     }
 }

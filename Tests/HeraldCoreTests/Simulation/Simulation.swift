@@ -322,7 +322,7 @@ final class Simulation: @unchecked Sendable {
 
     private func stopAndStart() throws {
         store.refuse(false)
-        for loop in process.loops { loop.engine.stopStarting() }
+        for loop in process.loops { loop.engine.receive(.stop(deadline: 0)) }
         for loop in process.loops {
             while !loop.sender.open.isEmpty { finish(loop, loop.sender.take(0)) }
             var rounds = 0

@@ -33,11 +33,10 @@ final class EngineBench {
     }
 
     /// Adds a delegate whose receiver is known to work: it may have all its requests open at once. Or changes it.
-    func set(_ delegate: WebhookDelegate, restored: DeliveryEngine.Restored? = nil) {
-        let isNew = engine.indices[delegate.key] == nil && delegate.state.failingSince == nil
+    func set(_ delegate: WebhookDelegate, restored: LaneKeeper.Restored? = nil) {
+        let isNew = engine.lane(delegate.key) == nil && delegate.state.failingSince == nil
         engine.set(delegate, restored: restored)
-        guard isNew, let index = engine.indices[delegate.key] else { return }
-        engine.lanes[index]?.flow.prove(now: clock.now)
+        if isNew { engine.lane(delegate.key)?.flow.prove(now: clock.now) }
     }
 
     /// Appends events to the log; their ids are `e` and their sequence.
@@ -105,8 +104,8 @@ final class EngineBench {
         let reads = self.reads
         self.reads = []
         for after in reads {
-            engine.pageArrived(
-                after: after, EventBatch(first: after + 1, events: Array(log.dropFirst(Int(after)).prefix(limit))))
+            let events = Array(log.dropFirst(Int(after)).prefix(limit))
+            engine.receive(.page(after: after, EventBatch(first: after + 1, events: events)))
         }
     }
 
@@ -115,7 +114,7 @@ final class EngineBench {
         clock.advance(nanoseconds: CheckpointBuilder.interval)
         turn()
         guard let checkpoint = submitted.popLast() else { return nil }
-        engine.checkpointEnded(succeeded: succeeds)
+        engine.receive(.checkpointEnded(succeeds))
         return checkpoint
     }
 }

@@ -72,7 +72,7 @@ final class World: @unchecked Sendable {
         let registered = key.items.first ?? 0
         // Its receiver is known to work: it may have all its requests open at once.
         for loop in process.loops {
-            if let index = loop.engine.indices[registered] { loop.engine.lanes[index]?.flow.prove(now: clock.now) }
+            loop.engine.lane(registered)?.flow.prove(now: clock.now)
         }
         return registered
     }
@@ -116,7 +116,7 @@ final class World: @unchecked Sendable {
     /// A clean stop, with no patience for what is open.
     func restart() throws {
         for loop in process.loops {
-            loop.engine.stopStarting()
+            loop.engine.receive(.stop(deadline: 0))
             while !loop.engine.flush() {
                 write()
                 loop.readInbox()

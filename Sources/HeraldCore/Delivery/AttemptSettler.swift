@@ -1,0 +1,158 @@
+/// Settles the attempts of a delivery loop that have ended: what becomes of the delivery, and what the outcome says of the
+/// delegate as a whole. One thread.
+final class AttemptSettler {
+    typealias OpenCallback = AttemptStarter.OpenCallback
+
+    private let starter: AttemptStarter
+    private let keeper: LaneKeeper
+    private let ledger: DeliveryLedger
+    private let timers: LoopTimers
+    private let awaited: AwaitedAttempts
+    private let counters: DeliveryCounters
+    /// Within 0..<1.
+    private let random: () -> Double
+
+    init(
+        starter: AttemptStarter, keeper: LaneKeeper, ledger: DeliveryLedger, timers: LoopTimers,
+        awaited: AwaitedAttempts, counters: DeliveryCounters, random: @escaping () -> Double
+    ) {
+        self.starter = starter
+        self.keeper = keeper
+        self.ledger = ledger
+        self.timers = timers
+        self.awaited = awaited
+        self.counters = counters
+        self.random = random
+    }
+
+    func finished(_ callback: OpenCallback, _ origin: Lane.Origin, _ outcome: CallbackOutcome) {
+        guard let start = callback.start else { return }
+        if case .failed(.stopped, _) = outcome.verdict { return comeBack(to: callback, origin, start) }
+        ledger.add(AttemptRecord(callback, outcome), succeeded: outcome.isSuccess)
+        counters.count(outcome)
+
+        let lane = callback.lane
+        guard !lane.isRemoved else { return }
+        awaited.report(callback.key, lane.delegate, callback.event, outcome)
+        let end = Lane.End(
+            sequence: callback.sequence, origin: origin, subject: callback.event.subject, attempts: callback.attempts,
+            outcome: outcome, start: start, now: timers.now, wall: timers.wall,
+            random: outcome.isSuccess ? 0 : random(), reserve: { [keeper] in keeper.reserveProbe($0) })
+        let (settlement, change) = lane.finished(end)
+        keeper.count(change)
+        write(settlement, callback, origin)
+        starter.endReplays(lane)
+        react(to: change, outcome, lane)
+        ledger.touched(lane)
+        starter.enqueue(lane)
+    }
+
+    /// What became of the delivery goes into the checkpoint.
+    private func write(_ settlement: Lane.Settlement, _ callback: OpenCallback, _ origin: Lane.Origin) {
+        let key = callback.key
+        // It may have been asked for again since it began.
+        let row = callback.lane.rows[key.event]
+        let (isReplay, isNamed) = (row?.isReplay ?? callback.isReplay, row?.isNamed ?? false)
+        switch settlement {
+        case .superseded: break
+        case .delivered:
+            if origin == .retry { ledger.end(key) }
+        case .retry(let delay, let attempts, let turn):
+            timers.insert(
+                .retry(Retry(delegate: key.delegate, event: key.event, turn: turn)), due: timers.now + delay)
+            ledger.wait(
+                key, attempts: attempts, dueAt: timers.wall + delay / 1_000_000, isReplay: isReplay, isNamed: isNamed)
+        case .exhausted(let attempts):
+            counters.exhausted()
+            ledger.giveUp(key, attempts: attempts, .exhausted, at: timers.wall, isReplay: callback.isReplay)
+            // What the service says of itself is not followed up by more of it.
+            guard !ServiceFamily.isOne(callback.event.type) else { return }
+            ledger.note(
+                key.delegate,
+                .exhausted(
+                    event: key.event, eventID: callback.event.id, eventType: callback.event.type, attempts: attempts,
+                    traceParent: callback.event.traceParent))
+        case .held:
+            if origin != .retry {
+                ledger.wait(key, attempts: callback.attempts, dueAt: timers.wall, isReplay: isReplay)
+            }
+        case .dropped(let attempts):
+            ledger.giveUp(key, attempts: attempts, .dropped, at: timers.wall, isReplay: callback.isReplay)
+        }
+    }
+
+    /// What an attempt says of its delegate as a whole.
+    private func react(to change: Breaker.Change, _ outcome: CallbackOutcome, _ lane: Lane) {
+        if outcome.isGone, !lane.isGone {
+            keeper.receiverIsGone(lane)
+            return ledger.note(lane.key, .gone)
+        }
+        if outcome.control == .disable, !lane.isHalted {
+            keeper.halt(lane)
+            let reason = "the receiver asked for it by the header webhook-delivery: disable"
+            return ledger.note(lane.key, .disabled(reason: reason))
+        }
+        switch change {
+        case .none, .stayedOpen: break
+        case .opened:
+            if let since = lane.flow.breaker.outage?.since {
+                ledger.note(lane.key, .failing(since: since, reason: outcome.reason))
+            }
+        case .closed: ledger.note(lane.key, .recovered)
+        case .lost:
+            guard !lane.isHalted else { return }
+            keeper.halt(lane)
+            let limit = lane.delegate.settings.disableAfterSeconds
+            let reason = "it failed for \(limit) s (disable_after_seconds); the last time: \(outcome.reason)"
+            ledger.note(lane.key, .disabled(reason: reason))
+        }
+    }
+
+    /// It was no attempt: nothing was sent. When the loop stops, the restart delivers; else the sender lacked memory or
+    /// descriptors, and the delivery waits a moment with the attempts it had.
+    private func comeBack(to callback: OpenCallback, _ origin: Lane.Origin, _ start: FlowControl.Start) {
+        let lane = callback.lane
+        guard !starter.isStopping, !lane.isRemoved else { return }
+        if let turn = lane.returned(callback.sequence, origin, subject: callback.event.subject, start: start) {
+            let retry = Retry(delegate: lane.key, event: callback.sequence, turn: turn)
+            timers.insert(.retry(retry), due: timers.now + LoopTimers.pause)
+            let row = lane.rows[callback.sequence]
+            ledger.wait(
+                callback.key, attempts: row?.attempts ?? callback.attempts, dueAt: timers.exactWall,
+                isReplay: row?.isReplay ?? callback.isReplay, isNamed: row?.isNamed ?? false)
+        }
+        starter.endReplays(lane)
+        ledger.touched(lane)
+        starter.enqueue(lane)
+    }
+}
+
+extension CallbackOutcome {
+    /// Why it was no success, in words.
+    var reason: String {
+        switch verdict {
+        case .answered(let status, _): "status \(status)"
+        case .failed(let failure, let detail): detail.isEmpty ? failure.rawValue : detail
+        }
+    }
+}
+
+extension AttemptRecord {
+    fileprivate init(_ callback: AttemptStarter.OpenCallback, _ outcome: CallbackOutcome) {
+        var status: Int?
+        var failure: CallbackFailure?
+        var detail = ""
+        switch outcome.verdict {
+        case .answered(let code, _): status = code
+        case .failed(let reason, let words):
+            failure = reason
+            detail = words
+        }
+        self.init(
+            delegate: callback.lane.key, event: callback.sequence, number: callback.attempts + 1,
+            startedAt: callback.startedAt, duration: outcome.duration, status: status, failure: failure,
+            detail: detail, excerpt: outcome.excerpt)
+        isReplay = callback.isReplay
+        transport = outcome.transport
+    }
+}

@@ -1,0 +1,143 @@
+import HeraldJSON
+
+/// Calls outside the lanes: somebody tries a delegate out, or its owner is asked for consent. One thread.
+final class DelegateCalls {
+    /// Between two calls that ask for consent: the first pause, doubled up to the last; nanoseconds.
+    private static let firstPause: Int64 = 5_000_000_000
+    private static let longestPause: Int64 = 300_000_000_000
+    /// Then somebody has to resume the delegate.
+    private static let maxVerifications = 20
+
+    /// Where the question to an owner stands.
+    private struct Verification {
+        /// When they are to be asked again, in monotonic nanoseconds; `nil`: they are being asked.
+        var due: Int64?
+        /// Calls without success.
+        var tries = 0
+    }
+
+    private let starter: AttemptStarter
+    private let ledger: DeliveryLedger
+    private let timers: LoopTimers
+    /// A new id for an event.
+    private let makeID: () -> String
+    private var verifications: [DelegateKey: Verification] = [:]
+
+    init(starter: AttemptStarter, ledger: DeliveryLedger, timers: LoopTimers, makeID: @escaping () -> String) {
+        self.starter = starter
+        self.ledger = ledger
+        self.timers = timers
+        self.makeID = makeID
+    }
+
+    /// - Parameter answer: called once; `nil`: the delegate is gone, or too much is open.
+    func test(_ lane: Lane?, _ answer: @escaping (CallbackOutcome?) -> Void) {
+        guard let lane, starter.mayCall else { return answer(nil) }
+        var json = JSONWriter()
+        json.object { $0.member("message", "This is a test: somebody asked Herald to call \(lane.delegate.id).") }
+        call(lane, ServiceFamily.test, json.bytes, .test(answer), .test)
+    }
+
+    private func call(
+        _ lane: Lane, _ type: String, _ data: [UInt8], _ purpose: AttemptStarter.OpenCallback.Purpose,
+        _ kind: Callback.Purpose
+    ) {
+        let event = Event(
+            app: lane.delegate.app, id: makeID(), type: type, subject: nil, time: timers.exactWall, data: data)
+        starter.open(
+            .init(
+                lane: lane, sequence: 0, event: event, attempts: 0, purpose: purpose, isReplay: false,
+                startedAt: event.time), kind)
+    }
+
+    // MARK: Consent
+
+    /// The delegate is new, or has been changed.
+    func changed(_ lane: Lane, from old: WebhookDelegate?) {
+        guard lane.delegate.status == .pendingVerification else {
+            verifications[lane.key] = nil
+            return
+        }
+        if let old {
+            guard Self.asksAnew(lane.delegate, old) else { return }
+            verifications[lane.key]?.tries = 0
+        }
+        verify(lane)
+    }
+
+    /// Whether its owner is to be asked now: it has come to need consent, for another address or in another way, or
+    /// somebody has resumed it.
+    private static func asksAnew(_ delegate: WebhookDelegate, _ old: WebhookDelegate) -> Bool {
+        old.status != .pendingVerification || old.settings.url != delegate.settings.url
+            || old.settings.verification != delegate.settings.verification
+            || old.state.statusReason != nil && delegate.state.statusReason == nil
+    }
+
+    func forget(_ key: DelegateKey) { verifications[key] = nil }
+
+    /// A timer says that it is time to ask, unless it is one of an earlier plan.
+    func verifyIsDue(_ lane: Lane) {
+        guard let due = verifications[lane.key]?.due, due <= timers.now else { return }
+        verify(lane)
+    }
+
+    /// Asks the owner of an address whether they want the callbacks.
+    private func verify(_ lane: Lane) {
+        let delegate = lane.delegate
+        guard delegate.status == .pendingVerification else { return }
+        guard starter.mayCall else { return verify(lane, at: timers.now + LoopTimers.pause) }
+        verifications[lane.key, default: Verification()].due = nil
+        switch delegate.settings.verification {
+        case .none: break
+        case .challenge:
+            var generator = SystemRandomNumberGenerator()
+            let challenge = String(generator.next(), radix: 36) + String(generator.next(), radix: 36)
+            var json = JSONWriter()
+            json.object { $0.member("challenge", challenge) }
+            call(
+                lane, ServiceFamily.verification, json.bytes,
+                .verification(challenge: challenge, url: delegate.settings.url), .test)
+        case .cloudevents:
+            call(
+                lane, ServiceFamily.verification, Array("null".utf8),
+                .verification(challenge: nil, url: delegate.settings.url), .handshake)
+        }
+    }
+
+    private func verify(_ lane: Lane, at time: Int64) {
+        verifications[lane.key, default: Verification()].due = time
+        timers.insert(.verify(lane.key), due: time)
+    }
+
+    /// A call that asked for consent has ended.
+    func verified(_ lane: Lane, _ challenge: String?, _ url: String, _ outcome: CallbackOutcome) {
+        guard !lane.isRemoved, lane.delegate.status == .pendingVerification, lane.delegate.settings.url == url
+        else { return }
+        if case .failed(.stopped, _) = outcome.verdict, starter.isStopping { return }
+        guard let refusal = Self.refusal(challenge, outcome) else {
+            return ledger.note(lane.key, .verified(url: url, ratePerMinute: outcome.permission?.rate))
+        }
+        let tries = (verifications[lane.key]?.tries ?? 0) + 1
+        verifications[lane.key, default: Verification()].tries = tries
+        var reason = "the address was not verified: \(refusal)"
+        if tries < Self.maxVerifications {
+            let pause = min(Self.firstPause << min(tries - 1, 10), Self.longestPause)
+            verify(lane, at: timers.now + pause)
+        } else {
+            reason += "; resume it to try again"
+        }
+        ledger.note(lane.key, .notVerified(reason: reason))
+    }
+
+    /// Why an answer is no consent; `nil`: it is.
+    static func refusal(_ challenge: String?, _ outcome: CallbackOutcome) -> String? {
+        guard outcome.isSuccess else { return outcome.reason }
+        guard let challenge else {
+            return outcome.permission == nil
+                ? "the answer to OPTIONS has no WebHook-Allowed-Origin that is * or names this service" : nil
+        }
+        // The body as it was sent, or nothing but the challenge.
+        let answer = String(decoding: outcome.excerpt, as: UTF8.self)
+        return answer.contains(challenge) ? nil : "the challenge did not come back in the answer's body"
+    }
+}

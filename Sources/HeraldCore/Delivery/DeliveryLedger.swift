@@ -1,0 +1,150 @@
+/// What a delivery loop has to tell others: what has changed goes to the store with the next checkpoint, and what people see
+/// of the lanes to the board. One thread.
+final class DeliveryLedger {
+    /// Statistics are gathered for this long, in nanoseconds: a crash loses no more of them.
+    static let statisticsInterval: Int64 = 60_000_000_000
+
+    let board: LaneSnapshots
+    private let timers: LoopTimers
+    /// Hands a checkpoint to the writer.
+    private let submit: (Checkpoint) -> Void
+    private var checkpoints: CheckpointBuilder
+    private var touchedLanes: [Lane] = []
+    /// What the board will say once the checkpoint is written: before that, the store doesn't know what became of events
+    /// that a lane has passed.
+    private var boardChanges: [(lane: Lane, entry: LaneSnapshots.Entry?)] = []
+    /// When what was counted is to be written; `nil`: nothing was.
+    private var statisticsDue: Int64?
+    private var statisticsAreLeaving = false
+
+    init(settled: LogPosition, board: LaneSnapshots, timers: LoopTimers, submit: @escaping (Checkpoint) -> Void) {
+        self.board = board
+        self.timers = timers
+        self.submit = submit
+        checkpoints = CheckpointBuilder(settled: settled)
+        board.settled = settled
+    }
+
+    /// No new attempt may start until the writer has taken what is here.
+    var isFull: Bool { checkpoints.isFull }
+    var hasChanges: Bool { checkpoints.hasChanges }
+    private var now: Int64 { timers.now }
+
+    // MARK: What has happened
+
+    func routed(to sequence: LogPosition) { checkpoints.routed(to: sequence, now: now) }
+
+    /// The store has a row for this lane.
+    func hasRow(_ key: DelegateKey) { checkpoints.hasRow(key) }
+
+    func touched(_ lane: Lane) {
+        guard lane.touch() else { return }
+        touchedLanes.append(lane)
+        checkpoints.touch(now: now)
+    }
+
+    /// An attempt has ended.
+    func add(_ attempt: AttemptRecord, succeeded: Bool) {
+        checkpoints.add(attempt, now: now)
+        if statisticsDue == nil { statisticsDue = now + Self.statisticsInterval }
+        board.count(attempt.delegate, succeeded: succeeded, duration: attempt.duration, at: timers.wall)
+    }
+
+    /// - Parameter time: milliseconds since 1970 UTC.
+    func wait(_ key: DeliveryKey, attempts: Int, dueAt time: Int64, isReplay: Bool, isNamed: Bool = false) {
+        checkpoints.wait(key, attempts: attempts, dueAt: time, isReplay: isReplay, isNamed: isNamed, now: now)
+    }
+
+    /// - Parameters:
+    ///   - state: one of those that have ended.
+    ///   - time: milliseconds since 1970 UTC.
+    func giveUp(_ key: DeliveryKey, attempts: Int, _ state: WaitingDelivery.State, at time: Int64, isReplay: Bool) {
+        checkpoints.giveUp(key, attempts: attempts, state, at: time, isReplay: isReplay, now: now)
+    }
+
+    /// A row is no longer needed.
+    func end(_ key: DeliveryKey) { checkpoints.end(key, now: now) }
+
+    func endReplay(_ id: Int64) { checkpoints.endReplay(id, now: now) }
+
+    func note(_ key: DelegateKey, _ kind: DeliveryNotice.Kind) {
+        checkpoints.note(DeliveryNotice(key, kind), now: now)
+    }
+
+    /// The lane is gone.
+    func forget(_ key: DelegateKey) {
+        checkpoints.forget(key)
+        board.remove(key)
+    }
+
+    // MARK: What people see
+
+    /// A lane from before the start.
+    func show(_ lane: Lane, isParked: Bool) {
+        board.update([(lane.key, entry(lane, isParked))])
+    }
+
+    private func entry(_ lane: Lane, _ isParked: Bool) -> LaneSnapshots.Entry? {
+        LaneSnapshots.Entry(lane, isParked: isParked, now: now, wallOffset: timers.wallOffset)
+    }
+
+    // MARK: Checkpoints
+
+    /// When there is something to write; monotonic nanoseconds.
+    var due: Int64? {
+        LoopTimers.earliest(checkpoints.due, statisticsAreLeaving ? nil : statisticsDue)
+    }
+
+    /// What was counted goes with the next checkpoint, when it is time.
+    /// - Parameter isLast: it is time.
+    func gatherStatistics(isLast: Bool) {
+        guard let due = statisticsDue, now >= due || isLast, !statisticsAreLeaving else { return }
+        statisticsDue = nil
+        statisticsAreLeaving = true
+        checkpoints.add(board.takeStatistics(), now: now)
+    }
+
+    /// Hands over a checkpoint, when one is due.
+    /// - Parameters:
+    ///   - routed: the position of lanes that have no row.
+    ///   - isParked: whether a lane waits for a slot.
+    func writeWhenDue(routed: LogPosition, isParked: (Lane) -> Bool) {
+        if let due = checkpoints.due, due <= now { write(routed: routed, isParked: isParked) }
+    }
+
+    private func write(routed: LogPosition, isParked: (Lane) -> Bool) {
+        if let again = checkpoints.takeFailed() { return submit(again) }
+        if let part = checkpoints.takePart() { return submit(part) }
+        var places: [(DelegateKey, CheckpointBuilder.Place)] = []
+        places.reserveCapacity(touchedLanes.count)
+        for lane in touchedLanes where !lane.isRemoved && lane.untouch() {
+            boardChanges.append((lane, entry(lane, isParked(lane))))
+            places.append((lane.key, lane.isSettled ? .settled : .at(lane.cursor, lane.position)))
+            for replay in lane.replays.all { checkpoints.replayed(replay.id, to: replay.cursor, now: now) }
+        }
+        touchedLanes.removeAll(keepingCapacity: true)
+        submit(checkpoints.take(settled: routed, lanes: places))
+    }
+
+    /// The writer has answered.
+    func ended(succeeded: Bool) {
+        guard let settled = checkpoints.ended(succeeded: succeeded, now: now) else { return }
+        if statisticsAreLeaving && !checkpoints.hasStatistics {
+            statisticsAreLeaving = false
+            board.statisticsWritten()
+        }
+        board.update(boardChanges.compactMap { $0.lane.isRemoved ? nil : ($0.lane.key, $0.entry) })
+        boardChanges.removeAll(keepingCapacity: true)
+        board.settled = settled
+    }
+
+    /// Hands over what has not been checkpointed. Called until nothing is left.
+    /// - Returns: whether everything has been written.
+    func flush(routed: LogPosition, isParked: (Lane) -> Bool) -> Bool {
+        if checkpoints.isWriting { return false }
+        gatherStatistics(isLast: true)
+        guard checkpoints.hasChanges else { return true }
+        write(routed: routed, isParked: isParked)
+        return false
+    }
+}

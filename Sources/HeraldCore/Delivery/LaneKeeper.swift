@@ -1,0 +1,190 @@
+/// Lets the lanes of a delivery loop come, change and end with their delegates. One thread.
+final class LaneKeeper {
+    /// What is known of a lane from before a restart.
+    struct Restored {
+        var position: LanePosition?
+        var waiting: [WaitingDelivery] = []
+        var decided: Set<LogPosition> = []
+        var replays: [Replay] = []
+    }
+
+    /// Nanoseconds until a lease that has ended is looked at once more.
+    private static let leaseLook: Int64 = 60_000_000_000
+
+    private let lanes: LaneTable
+    private let log: LoopLog
+    private let starter: AttemptStarter
+    private let calls: DelegateCalls
+    private let ledger: DeliveryLedger
+    private let timers: LoopTimers
+    private let awaited: AwaitedAttempts
+    private var probes = ProbeCalendar()
+    /// When a timer is to end a lease, in monotonic nanoseconds.
+    private var leaseTimers: [DelegateKey: Int64] = [:]
+
+    init(
+        lanes: LaneTable, log: LoopLog, starter: AttemptStarter, calls: DelegateCalls, ledger: DeliveryLedger,
+        timers: LoopTimers, awaited: AwaitedAttempts
+    ) {
+        self.lanes = lanes
+        self.log = log
+        self.starter = starter
+        self.calls = calls
+        self.ledger = ledger
+        self.timers = timers
+        self.awaited = awaited
+    }
+
+    // MARK: Lanes come, change and go
+
+    /// Adds a lane, or gives it the delegate's new settings.
+    /// - Parameter restored: of a delegate from before the start; `nil`: it has just been registered.
+    func set(_ delegate: WebhookDelegate, restored: Restored?) {
+        if let lane = lanes[delegate.key] {
+            let old = lane.delegate
+            let wasFailing = lane.isFailing
+            lanes.change(lane, to: delegate)
+            if wasFailing, !lane.isFailing { probes.openLanes -= 1 }
+            introduce(lane)
+            return calls.changed(lane, from: old)
+        }
+        let restored = restored.map { forgetLine(of: delegate, $0) }
+        let lane = restored.map { restore(delegate, $0) } ?? newLane(delegate)
+        lanes.insert(lane)
+        if lane.isFailing { probes.openLanes += 1 }
+        for waiting in (restored?.waiting ?? []).sorted(by: { $0.event < $1.event }) { schedule(waiting, lane) }
+        lane.withReplays { replays in for replay in restored?.replays ?? [] { replays.append(replay) } }
+        starter.endReplays(lane)
+        if restored != nil { ledger.show(lane, isParked: starter.isParked(lane)) }
+        introduce(lane)
+        calls.changed(lane, from: nil)
+    }
+
+    /// Makes a lane's delegate and its settings known to the scheduler and the timers.
+    private func introduce(_ lane: Lane) {
+        if let end = lane.delegate.state.expiresAt {
+            let due = timers.now + max(0, end - timers.exactWall) * 1_000_000
+            if leaseTimers[lane.key].map({ due < $0 }) ?? true { look(at: lane.key, due) }
+        }
+        if lane.isGone { return end(lane) }
+        lanes.listen(lane)
+        pauseOrResume(lane)
+    }
+
+    /// Deliveries that stood in line when the process ended, while others were in flight: the lane comes by their events
+    /// again, and must not let them go before those.
+    private func forgetLine(of delegate: WebhookDelegate, _ restored: Restored) -> Restored {
+        guard delegate.settings.ordering == .subject else { return restored }
+        let cursor = restored.position?.cursor ?? log.routed
+        var restored = restored
+        restored.waiting.removeAll { row in
+            guard row.attempts == 0, !row.isReplay, row.event > cursor else { return false }
+            restored.decided.remove(row.event)
+            ledger.end(DeliveryKey(delegate: row.delegate, event: row.event))
+            return true
+        }
+        return restored
+    }
+
+    private func restore(_ delegate: WebhookDelegate, _ restored: Restored) -> Lane {
+        if restored.position != nil { ledger.hasRow(delegate.key) }
+        let now = timers.now
+        return Lane(
+            delegate, next: restored.position.map { $0.cursor + 1 },
+            position: restored.position?.position ?? log.routed, decided: restored.decided, now: now,
+            nextProbe: delegate.state.failingSince == nil ? now : reserveProbe(now))
+    }
+
+    private func newLane(_ delegate: WebhookDelegate) -> Lane {
+        // The writer gave it a row, in the transaction of its registration.
+        ledger.hasRow(delegate.key)
+        // Events that came after the registration may have been routed before the news of it arrived here.
+        return Lane(delegate, next: delegate.start < log.routed ? delegate.start + 1 : nil, position: delegate.start)
+    }
+
+    /// A row of the store gets its timer, unless it stands behind another one.
+    private func schedule(_ waiting: WaitingDelivery, _ lane: Lane) {
+        guard let retry = lane.take(waiting) else { return }
+        // A stored time is the wall clock's: a clock that jumped must not postpone a retry beyond a day.
+        let delay = min(max(0, waiting.dueAt - timers.exactWall), 86_400_000 * 2)
+        timers.insert(.retry(retry), due: timers.now + delay * 1_000_000)
+    }
+
+    /// Ends a lane. What is open ends by itself; what waits is gone.
+    func remove(_ key: DelegateKey) {
+        guard let lane = lanes.remove(key) else { return }
+        if lane.isFailing { probes.openLanes -= 1 }
+        starter.forget(lane)
+        calls.forget(key)
+        ledger.forget(key)
+        leaseTimers[key] = nil
+        awaited.withdraw { $0.delegate == key }
+        timers.forget(lane.rows.count) { lanes.contains($0) }
+    }
+
+    private func pauseOrResume(_ lane: Lane) {
+        if !lane.isActive {
+            // A lane that stands still needs a position of its own: the common one goes on without it.
+            lane.fallBehind(from: max(log.routed, lane.delegate.start) + 1)
+            awaited.withdrawUnopened(lane)
+        }
+        ledger.touched(lane)
+        starter.enqueue(lane)
+    }
+
+    // MARK: What attempts have shown
+
+    /// A delegate is gone: its deliveries end.
+    private func end(_ lane: Lane) {
+        awaited.withdrawUnopened(lane)
+        let (waiting, replays) = lane.end()
+        for (event, row) in waiting {
+            ledger.giveUp(
+                DeliveryKey(delegate: lane.key, event: event), attempts: row.attempts, .dropped,
+                at: timers.exactWall, isReplay: row.isReplay)
+        }
+        for replay in replays { ledger.endReplay(replay) }
+        ledger.touched(lane)
+    }
+
+    /// The receiver has said that the delegate is gone.
+    func receiverIsGone(_ lane: Lane) {
+        lanes.ignore(lane)
+        end(lane)
+    }
+
+    /// Nothing is sent until the registry says what became of the delegate.
+    func halt(_ lane: Lane) {
+        lane.halt()
+        pauseOrResume(lane)
+    }
+
+    /// The first time from then on at which another lane may be probed.
+    func reserveProbe(_ time: Int64) -> Int64 { probes.reserve(time, now: timers.now) }
+
+    /// The breaker of a lane has changed.
+    func count(_ change: Breaker.Change) {
+        switch change {
+        case .opened: probes.openLanes += 1
+        case .closed: probes.openLanes -= 1
+        case .none, .stayedOpen, .lost: break
+        }
+    }
+
+    // MARK: Leases
+
+    func leaseEnds(_ key: DelegateKey) {
+        guard let lane = lanes[key] else { return }
+        leaseTimers[key] = nil
+        guard let end = lane.delegate.state.expiresAt else { return }
+        let left = end - timers.exactWall
+        // The writer looks again: a renewal may be on its way. So does this lane, should it still be there then.
+        if left <= 0 { ledger.note(key, .leaseEnded) }
+        look(at: key, timers.now + (left > 0 ? left * 1_000_000 : Self.leaseLook))
+    }
+
+    private func look(at key: DelegateKey, _ due: Int64) {
+        leaseTimers[key] = due
+        timers.insert(.leaseEnds(key), due: due)
+    }
+}

@@ -1,0 +1,80 @@
+import HeraldRuntime
+
+/// What time it is in a turn of a delivery loop, and what the loop has to do later. One thread.
+final class LoopTimers {
+    enum Timer {
+        case retry(Retry)
+        /// The lane may start something.
+        case wake(DelegateKey)
+        case verify(DelegateKey)
+        case leaseEnds(DelegateKey)
+        /// What a delegate has missed may be told again.
+        case tellMissed(DelegateKey)
+        case readAgain(after: LogPosition)
+        case expire(DeliveryWatch)
+        case runMaintenance
+
+        /// The delegate whose lane it belongs to.
+        fileprivate var delegate: DelegateKey? {
+            switch self {
+            case .retry(let retry): retry.delegate
+            case .wake(let key), .verify(let key), .leaseEnds(let key), .tellMissed(let key): key
+            case .readAgain, .expire, .runMaintenance: nil
+            }
+        }
+    }
+
+    /// After a read of the store that failed, and after an attempt that could not be made, in nanoseconds.
+    static let pause: Int64 = 1_000_000_000
+
+    private let clock: Clock
+    private var queue = TimerQueue<Timer>()
+    /// About so many timers belong to lanes that are gone.
+    private var dead = 0
+    /// Monotonic nanoseconds, read once for each turn and each outcome.
+    private(set) var now: Int64
+    /// What the wall clock was ahead of it in this turn, in milliseconds.
+    private(set) var wallOffset: Int64
+
+    init(_ clock: Clock) {
+        self.clock = clock
+        now = clock.monotonic()
+        wallOffset = clock.wall() - now / 1_000_000
+    }
+
+    /// Milliseconds since 1970 UTC, at `now`.
+    var wall: Int64 { now / 1_000_000 + wallOffset }
+    /// The same, as the clock says it at this moment.
+    var exactWall: Int64 { clock.wall() }
+    var count: Int { queue.count }
+    var nextDue: Int64? { queue.nextDue }
+
+    func readClock() { now = clock.monotonic() }
+
+    func beginTurn() {
+        readClock()
+        wallOffset = clock.wall() - now / 1_000_000
+    }
+
+    static func earliest(_ one: Int64?, _ other: Int64?) -> Int64? {
+        guard let one, let other else { return one ?? other }
+        return min(one, other)
+    }
+
+    func insert(_ timer: Timer, due: Int64) { queue.insert(timer, due: due) }
+
+    func popDue() -> Timer? { queue.popDue(now: now) }
+
+    func removeAll(where isRemoved: (Timer) -> Bool) { queue.removeAll(where: isRemoved) }
+
+    /// Timers of a lane mean nothing any more.
+    /// - Parameters:
+    ///   - count: about how many.
+    ///   - isThere: whether a delegate still has a lane.
+    func forget(_ count: Int, isThere: (DelegateKey) -> Bool) {
+        dead += count
+        guard dead > 1024, dead > queue.count / 2 else { return }
+        dead = 0
+        queue.removeAll { timer in timer.delegate.map { !isThere($0) } ?? false }
+    }
+}
