@@ -90,3 +90,21 @@ extension RawHead {
         return true
     }
 }
+
+/// The methods that the server knows. Others are answered 501.
+public enum RequestMethod: String, Sendable, CaseIterable {
+    case get = "GET"
+    case head = "HEAD"
+    case post = "POST"
+    case put = "PUT"
+    case patch = "PATCH"
+    case delete = "DELETE"
+    case options = "OPTIONS"
+    /// Known, so that the handler can refuse it by its name.
+    case trace = "TRACE"
+}
+
+public enum HTTPVersion: Sendable {
+    case http10
+    case http11
+}

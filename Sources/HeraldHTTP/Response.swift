@@ -1,3 +1,6 @@
+internal import CHeraldMicrohttpd
+import Glibc
+
 /// A response. The server adds `Content-Length`, `Date` and `Connection`.
 public struct Response: Sendable {
     /// A header field of a response.
@@ -42,4 +45,42 @@ extension Response.Field {
         }
         return true
     }
+}
+
+// Answers that libmicrohttpd does not write: streams, and the last answer of a connection.
+extension Response {
+    /// As it goes over the network, and closes the connection.
+    func bytes(wall: Int64, hasBody: Bool = true) -> [UInt8] {
+        let reason = MHD_get_reason_phrase_for(UInt32(status)).map { String(cString: $0) } ?? ""
+        var text = "HTTP/1.1 \(status) \(reason)\r\nDate: \(httpDate(wall))\r\nConnection: close\r\n"
+        text += Self.lines(headers)
+        text += "Content-Length: \(body.count)\r\n\r\n"
+        return Array(text.utf8) + (hasBody ? body : [])
+    }
+
+    static func streamHead(_ headers: [Field], wall: Int64) -> [UInt8] {
+        let text = "HTTP/1.1 200 OK\r\nDate: \(httpDate(wall))\r\nConnection: close\r\n"
+        return Array((text + lines(headers) + "\r\n").utf8)
+    }
+
+    private static func lines(_ fields: [Field]) -> String {
+        var text = ""
+        for field in fields where field.isSafe && !field.isServersBusiness {
+            text += "\(field.name): \(field.value)\r\n"
+        }
+        return text
+    }
+}
+
+/// RFC 9110: `Sun, 06 Nov 1994 08:49:37 GMT`.
+/// - Parameter wall: milliseconds since 1970.
+private func httpDate(_ wall: Int64) -> String {
+    var seconds = time_t(wall / 1000)
+    var parts = tm()
+    gmtime_r(&seconds, &parts)
+    let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+    let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    func two(_ number: Int32) -> String { number < 10 ? "0\(number)" : "\(number)" }
+    let date = "\(two(parts.tm_mday)) \(months[Int(parts.tm_mon)]) \(parts.tm_year + 1900)"
+    return "\(days[Int(parts.tm_wday)]), \(date) \(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec)) GMT"
 }

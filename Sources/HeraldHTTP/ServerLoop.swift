@@ -53,9 +53,9 @@ final class ServerLoop: @unchecked Sendable {
     var now: Int64
     /// The limit of this loop.
     let maxConnections: Int
-    /// The earliest time of the next search for places.
-    var nextRoom: Int64 = 0
-    /// No deadline is before this time.
+    /// Room is not made before this.
+    private var nextRoom: Int64 = 0
+    /// No deadline is before this.
     var nextExpiry = Int64.max
     /// Counts the runs of the library.
     var round: UInt64 = 0
@@ -218,5 +218,121 @@ final class ServerLoop: @unchecked Sendable {
         let descriptor = MHD_quiesce_daemon(daemon)
         if descriptor >= 0 { close(descriptor) }
         isAccepting.store(false, ordering: .releasing)
+    }
+}
+
+// Time. The library's own timeout counts inactivity, so that a client which sends a byte a second stays for ever; it is
+// switched off, which also saves its bookkeeping, and every phase of a connection gets an absolute deadline here.
+extension ServerLoop {
+    /// How long after an answer the client's side of the connection is looked at. The end that came together with the
+    /// request is not reported again: the library has read what came, and waits for more.
+    static let unseenNanoseconds: Int64 = 500_000_000
+    /// How long at least a request is left the time to become complete when room is needed.
+    private static let patienceNanoseconds: Int64 = 1_000_000_000
+    /// How long nobody is searched for again when nobody could be made to go.
+    private static let pauseNanoseconds: Int64 = 100_000_000
+
+    func setDeadline(_ connection: ClientConnection, seconds: Int) {
+        setDeadline(connection, milliseconds: seconds * 1_000)
+    }
+
+    func setDeadline(_ connection: ClientConnection, milliseconds: Int) {
+        setDeadline(connection, now + Int64(milliseconds) * 1_000_000)
+    }
+
+    func setDeadline(_ connection: ClientConnection, _ deadline: Int64) {
+        connection.deadline = deadline
+        nextExpiry = min(nextExpiry, deadline)
+    }
+
+    /// Ends what is overdue. Looks at all connections, at most 20 times a second: 2,000 of them are 10 µs or so, and it
+    /// costs a request nothing but storing its deadline.
+    private func expire() {
+        leaving.expire(now: now)
+        var next = leaving.nextDeadline
+        for connection in connections {
+            if connection.deadline <= now { expire(connection) }
+            next = min(next, connection.deadline)
+        }
+        nextExpiry = next == .max ? next : max(next, now + 50_000_000)
+    }
+
+    private func expire(_ connection: ClientConnection) {
+        if connection.isWaiting {
+            resume(connection, failure(.timedOut))
+        } else if connection.phase == .idle, connection.isUnseen {
+            connection.isUnseen = false
+            let isOver = hasEnded(herald_mhd_descriptor(connection.handle))
+            connection.deadline = connection.since + Int64(configuration.idleTimeoutSeconds) * 1_000_000_000
+            if isOver || connection.deadline <= now { cut(connection, isLate: !isOver) }
+        } else if connection.phase == .held {
+            release(connection)
+        } else {
+            cut(connection, isLate: true)
+        }
+    }
+
+    /// Most clients that close together with a request do so with their first one. They don't keep their place until the
+    /// connection is looked at anyway.
+    private func lookAtFirst() {
+        if answeredFirst.isEmpty { return }
+        for connection in answeredFirst where connection.phase == .idle {
+            guard hasEnded(herald_mhd_descriptor(connection.handle)) else { continue }
+            cut(connection, isLate: false)
+            mustRunAgain = true
+        }
+        answeredFirst.removeAll(keepingCapacity: answeredFirst.capacity <= 1024)
+    }
+
+    /// The library sees the end of the stream in its next round and closes the connection.
+    private func cut(_ connection: ClientConnection, isLate: Bool) {
+        connection.deadline = .max
+        if isLate { counters.expiredConnections.addFromOneThread(1) }
+        shutdown(herald_mhd_descriptor(connection.handle), Int32(SHUT_RDWR))
+    }
+
+    /// All places are taken, and who comes next waits until one is free, without our knowing. So the connections go that
+    /// are idle longest, and when there are none, those whose request is on its way longest, though not less than a second.
+    /// A few at once, so that the search is worth it.
+    private func makeRoom() {
+        guard connections.count >= maxConnections, isAccepting.load(ordering: .relaxed) else { return }
+        if now < nextRoom { return }
+        var candidates: [(rank: Int64, connection: ClientConnection)] = []
+        for connection in connections where connection.deadline != .max {
+            switch connection.phase {
+            case .idle: candidates.append((connection.since - now, connection))
+            case .head, .body:
+                let age = now - connection.since
+                if age >= Self.patienceNanoseconds { candidates.append((.max - age, connection)) }
+            default: break
+            }
+        }
+        candidates.sort { $0.rank < $1.rank }
+        for candidate in candidates.prefix(max(maxConnections / 32, 1)) { cut(candidate.connection, isLate: true) }
+        if candidates.isEmpty {
+            nextRoom = now + Self.pauseNanoseconds
+            nextExpiry = min(nextExpiry, nextRoom)
+        } else {
+            mustRunAgain = true
+        }
+    }
+}
+
+// Answers that go on. libmicrohttpd would keep its 16 KiB for each, look at all suspended connections whenever one is
+// resumed, and notice no client that leaves. So a stream takes the socket, and the library lets the rest go.
+extension ServerLoop {
+    /// - Precondition: the connection is suspended, its request complete.
+    private func detach(_ connection: ClientConnection, _ start: StreamStart) {
+        if isStopping { return resume(connection, failure(.stopping)) }
+        if connection.certificate != nil { return openBridge(connection, start) }
+        let descriptor = herald_mhd_detach(connection.handle, streams.placeholder)
+        guard descriptor >= 0 else { return resume(connection, failure(.overloaded)) }
+        endWait(of: connection)
+        counters.countAnswer(200)
+        connection.phase = .detached
+        connection.isDetached = true
+        // The library asks for the answer, is refused, and closes the placeholder.
+        MHD_resume_connection(connection.handle)
+        streams.open(start, descriptor, connection.peer)
     }
 }

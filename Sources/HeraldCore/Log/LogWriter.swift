@@ -232,3 +232,80 @@ package final class LogWriter: Sendable {
         }
     }
 }
+
+/// Changes are noted in the transaction that makes them: none is without its entry, and no entry is of what was not done.
+extension LogWriter {
+    /// - Parameter target: the id of what was changed; `nil`: all delegates of the app.
+    func note(
+        _ provenance: Provenance?, _ app: AppKey, target: String?, _ transaction: any StoreTransaction
+    ) throws(StoreError) {
+        guard let provenance else { return }
+        try transaction.addAudit(AuditEntry(provenance, app: app, target: target, time: clock.wall()))
+    }
+}
+
+/// A request that was carried out before is answered as it was then.
+extension LogWriter {
+    /// What a request with this key was answered before, if it was.
+    func earlier<Outcome>(
+        _ key: IdempotencyKey, _ app: AppKey, _ transaction: any StoreTransaction
+    ) throws(StoreError) -> WriteResult<Outcome>? {
+        guard let answer = try transaction.answer(app: app, key: key.key, now: clock.wall()) else { return nil }
+        return answer.fingerprint == key.fingerprint ? .replayed(answer) : .refused(.keyReused)
+    }
+
+    func remember(
+        _ answer: StoredAnswer, _ key: IdempotencyKey, _ app: AppKey, _ transaction: any StoreTransaction
+    ) throws(StoreError) {
+        try transaction.setAnswer(
+            answer, app: app, key: key.key, expiresAt: clock.wall() + IdempotencyKey.lifetime)
+    }
+
+    /// Forgets answers that expired, a few at a time.
+    private func clean(_ transaction: any StoreTransaction, _ state: State) throws(StoreError) {
+        let now = clock.wall()
+        guard now >= state.nextCleaning else { return }
+        try transaction.removeExpiredAnswers(now: now, limit: Self.cleaningLimit)
+    }
+
+    /// Milliseconds between two cleanings, and rows that one deletes at most.
+    private static let cleaningInterval: Int64 = 1_000
+    private static let cleaningLimit = 500
+}
+
+/// The log is marked as it grows, so that it can be cut by age.
+extension LogWriter {
+    private func mark(_ transaction: any StoreTransaction, _ state: State, _ plan: inout Plan) throws(StoreError) {
+        let now = clock.wall()
+        // A clock that went back makes no mark until it has caught up: marks ascend.
+        guard plan.head > state.lastMark.sequence, now >= state.lastMark.time + LogMark.interval else { return }
+        let mark = LogMark(sequence: plan.head, time: now)
+        try transaction.addMark(mark)
+        plan.mark = mark
+    }
+}
+
+/// What each app has in the log is counted, inside a transaction.
+extension LogWriter {
+    /// Whether an app may store more: bytes that this transaction adds included.
+    func refusal(of publication: Publication, _ plan: Plan) -> WriteRefusal? {
+        guard apps.limitsBytes, let limit = apps[publication.app]?.settings.maxStoredBytes else { return nil }
+        let more = publication.drafts.reduce(0) { $0 + $1.event.storedBytes }
+        let used = usage.total(of: publication.app).bytes + plan.added[publication.app, default: 0]
+        return used + Int64(more) > limit ? .quotaExceeded(limit: limit) : nil
+    }
+
+    /// The last step of a transaction: what is in the blocks that it has filled, or taken something from, is kept for the
+    /// next start.
+    private func countBlocks(_ transaction: any StoreTransaction, _ plan: inout Plan) throws(StoreError) {
+        for block in plan.changedBlocks.sorted() {
+            plan.effects.append(.counted(block: block, try transaction.countBlock(block)))
+        }
+        guard let first = plan.first else { return }
+        let filled = AppBlock.number(of: first)..<AppBlock.number(of: plan.head + 1)
+        for block in filled where !plan.changedBlocks.contains(block) {
+            let parts = usage.parts(of: block, with: EventBatch(first: first, events: plan.events))
+            try transaction.keepBlock(block, parts)
+        }
+    }
+}

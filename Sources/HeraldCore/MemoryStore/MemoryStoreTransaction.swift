@@ -1,27 +1,27 @@
 /// Changes to a memory store that are not visible yet, and what this transaction itself must already see of them.
 final class MemoryTransaction: StoreTransaction {
-    let store: MemoryStore
+    private let store: MemoryStore
     /// In the order in which they were asked for.
     private(set) var changes: [Change] = []
     typealias Change = @Sendable (inout MemoryContents) -> Void
 
     /// What this transaction would leave: made when somebody has to know, and kept up to date from then on. Making it takes
     /// time that grows with what the store holds, so what happens often does without.
-    var copy: MemoryContents?
+    private var copy: MemoryContents?
 
-    var head: LogPosition
-    var appended: [MemoryContents.EventName: LoggedEvent] = [:]
-    var authStatus: [MemoryContents.UserName: AuthStatus] = [:]
-    var answers: [MemoryContents.AnswerName: (answer: StoredAnswer, expiresAt: Int64)] = [:]
-    var delegates: [DelegateKey: WebhookDelegate] = [:]
-    var removed: Set<DelegateKey> = []
+    private var head: LogPosition
+    private var appended: [MemoryContents.EventName: LoggedEvent] = [:]
+    private var authStatus: [MemoryContents.UserName: AuthStatus] = [:]
+    private var answers: [MemoryContents.AnswerName: (answer: StoredAnswer, expiresAt: Int64)] = [:]
+    private var delegates: [DelegateKey: WebhookDelegate] = [:]
+    private var removed: Set<DelegateKey> = []
 
     init(_ store: MemoryStore) {
         self.store = store
         head = store.read { $0.head }
     }
 
-    func apply(_ change: @escaping Change) {
+    private func apply(_ change: @escaping Change) {
         changes.append(change)
         if var contents = copy.take() {
             change(&contents)
@@ -30,7 +30,7 @@ final class MemoryTransaction: StoreTransaction {
     }
 
     /// Makes a change, and tells what comes of it.
-    func change<Outcome>(_ body: @escaping @Sendable (inout MemoryContents) -> Outcome) -> Outcome {
+    private func change<Outcome>(_ body: @escaping @Sendable (inout MemoryContents) -> Outcome) -> Outcome {
         var contents = preview()
         copy = nil
         let outcome = body(&contents)
@@ -39,10 +39,195 @@ final class MemoryTransaction: StoreTransaction {
         return outcome
     }
 
-    func preview() -> MemoryContents {
+    private func preview() -> MemoryContents {
         if let copy { return copy }
         var contents = store.read { $0 }
         for change in changes { change(&contents) }
         return contents
     }
+}
+
+/// Changes of the log.
+extension MemoryTransaction {
+    func event(app: AppKey, id: String) -> LoggedEvent? {
+        if let copy { return copy.event(app: app, id: id) }
+        return appended[.init(app: app, id: id)] ?? store.read { $0.event(app: app, id: id) }
+    }
+
+    func append(_ events: [Event]) throws(StoreError) -> LogPosition {
+        let first = head + 1
+        for event in events {
+            guard self.event(app: event.app, id: event.id) == nil else {
+                throw .failed(reason: "there is an event \(event.id) already")
+            }
+            head += 1
+            appended[.init(app: event.app, id: event.id)] = LoggedEvent(sequence: head, event: event)
+            apply { $0.append(event) }
+        }
+        return first
+    }
+
+    func authStatus(app: AppKey, userID: String) -> AuthStatus? {
+        let name = MemoryContents.UserName(app: app, userID: userID)
+        if let copy { return copy.authStatus[name] }
+        return authStatus[name] ?? store.read { $0.authStatus[name] }
+    }
+
+    func setAuthStatus(_ status: AuthStatus) {
+        let name = MemoryContents.UserName(app: status.app, userID: status.userID)
+        authStatus[name] = status
+        apply { $0.authStatus[name] = status }
+    }
+
+    func setAppState(_ state: AppState) {
+        apply { $0.appStates[state.app] = state }
+    }
+
+    func answer(app: AppKey, key: String, now: Int64) -> StoredAnswer? {
+        let name = MemoryContents.AnswerName(app: app, key: key)
+        let found = copy.map { $0.answers[name] } ?? answers[name] ?? store.read { $0.answers[name] }
+        return found.flatMap { $0.expiresAt > now ? $0.answer : nil }
+    }
+
+    func setAnswer(_ answer: StoredAnswer, app: AppKey, key: String, expiresAt: Int64) {
+        let name = MemoryContents.AnswerName(app: app, key: key)
+        answers[name] = (answer, expiresAt)
+        apply { $0.answers[name] = (answer, expiresAt) }
+    }
+
+    func removeExpiredAnswers(now: Int64, limit: Int) {
+        apply { contents in
+            let expired = contents.answers.lazy.filter { $0.value.expiresAt <= now }.prefix(limit).map(\.key)
+            for name in Array(expired) { contents.answers[name] = nil }
+        }
+    }
+
+    func addMark(_ mark: LogMark) {
+        apply { $0.marks.append(mark) }
+    }
+
+    func undelivered(through sequence: LogPosition, limit: Int, maxBytes: Int) -> EventBatch {
+        preview().undelivered(through: sequence, limit: limit, maxBytes: maxBytes)
+    }
+
+    func removeEvents(through sequence: LogPosition, limit: Int) -> LogPosition {
+        change { $0.removeEvents(through: sequence, limit: limit) }
+    }
+
+    /// Counted when it is asked for.
+    func keepBlock(_ block: Int64, _ parts: [AppBlock]) {}
+
+    func countBlock(_ block: Int64) -> [AppBlock] {
+        if let copy { return copy.count(block: block) }
+        let appended = Array(appended.values)
+        return store.read { $0.count(block: block, with: appended) }
+    }
+
+    func erase(_ events: [LogPosition]) -> Erasure {
+        change { $0.erase(Set(events)) }
+    }
+
+    func eraseSubject(_ subject: String, app: AppKey) -> Erasure {
+        change { $0.erase(ErasedSubject(subject), app: app) }
+    }
+}
+
+/// Changes of deliveries.
+extension MemoryTransaction {
+    func write(_ checkpoint: Checkpoint) {
+        apply { $0.write(checkpoint) }
+    }
+
+    func redeliver(_ query: DeliveryQuery, at time: Int64) -> [WaitingDelivery] {
+        change { $0.redeliver(query, at: time) }
+    }
+
+    func drop(_ query: DeliveryQuery, at time: Int64) -> [DeliveryKey] {
+        change { $0.drop(query, at: time) }
+    }
+
+    func recipients(event: LogPosition) -> [DelegateKey] {
+        preview().recipients(event: event)
+    }
+
+    func addReplay(
+        delegate: DelegateKey, after cursor: LogPosition, until: LogPosition, at time: Int64
+    ) throws(StoreError) -> Replay {
+        let added = change { $0.addReplay(delegate: delegate, after: cursor, until: until, at: time) }
+        guard let added else { throw .failed(reason: "delegate \(delegate) was deleted") }
+        return added
+    }
+
+    func removeReplay(_ id: Int64, of delegate: DelegateKey) -> Bool {
+        change { contents in
+            guard contents.replays[id]?.delegate == delegate else { return false }
+            contents.replays[id] = nil
+            return true
+        }
+    }
+
+    func countReplays(_ delegate: DelegateKey) -> Int {
+        preview().replays.values.count { $0.delegate == delegate }
+    }
+
+    func removeAttempts(before time: Int64, limit: Int) -> Int {
+        change { $0.removeAttempts(before: time, limit: limit) }
+    }
+
+    func removeStatistics(before time: Int64) {
+        apply { contents in contents.statistics = contents.statistics.filter { $0.key.start >= time } }
+    }
+}
+
+/// Changes of the registry.
+extension MemoryTransaction {
+    func setDelegate(_ delegate: WebhookDelegate) throws(StoreError) {
+        let key = delegate.key
+        if removed.contains(key) || store.read({ $0.deletedIDs[key] != nil }) {
+            throw .failed(reason: "delegate \(delegate.id) was deleted")
+        }
+        if let owner = self.owner(of: delegate.settings.url, app: delegate.app), owner != key {
+            throw .failed(reason: "another delegate has the same URL")
+        }
+        delegates[key] = delegate
+        apply { $0.setDelegate(delegate) }
+    }
+
+    private func owner(of url: String, app: AppKey) -> DelegateKey? {
+        let here = delegates.values.first { $0.app == app && $0.settings.url == url && !removed.contains($0.key) }
+        if let here { return here.key }
+        let name = MemoryContents.URLName(app: app, url: url)
+        guard let owner = store.read({ $0.urls[name] }) else { return nil }
+        return delegates[owner] == nil && !removed.contains(owner) ? owner : nil
+    }
+
+    func removeDelegate(_ key: DelegateKey, at time: Int64) {
+        removed.insert(key)
+        apply { $0.removeDelegate(key) }
+    }
+
+    func setEventType(_ type: EventTypeRecord) {
+        apply { $0.eventTypes[.init(app: type.app, type: type.type)] = type }
+    }
+
+    func removeEventType(_ type: String, app: AppKey) {
+        apply { $0.eventTypes[.init(app: app, type: type)] = nil }
+    }
+}
+
+/// Changes of access.
+extension MemoryTransaction {
+    func setKey(_ key: APIKey) { apply { $0.keys[key.id] = key } }
+
+    func removeKey(_ id: String) { apply { $0.keys[id] = nil } }
+
+    func setSession(_ session: Session) { apply { $0.sessions[session.digest] = session } }
+
+    func removeSession(_ digest: [UInt8]) { apply { $0.sessions[digest] = nil } }
+
+    func setApp(_ app: App) { apply { $0.set(app) } }
+
+    func removeApp(_ key: AppKey, at time: Int64) { apply { $0.removeApp(key) } }
+
+    func addAudit(_ entry: AuditEntry) { apply { $0.add(entry) } }
 }
