@@ -49,8 +49,7 @@ final class Lane {
     ///   - nextProbe: when to try a delegate that was failing before the restart, in monotonic nanoseconds.
     init(
         _ delegate: WebhookDelegate, next: LogPosition?, position: LogPosition, decided: Set<LogPosition> = [],
-        now: Int64 = 0,
-        nextProbe: Int64 = 0
+        now: Int64 = 0, nextProbe: Int64 = 0
     ) {
         key = delegate.key
         self.delegate = delegate
@@ -294,9 +293,7 @@ final class Lane {
 
     /// An attempt was not made after all; its delivery waits.
     /// - Returns: the turn of its row; `nil`: it has none any more, or one with a plan of its own.
-    func returned(
-        _ sequence: LogPosition, _ origin: Origin, subject: String?, start: FlowControl.Start
-    ) -> UInt32? {
+    func returned(_ sequence: LogPosition, _ origin: Origin, subject: String?, start: FlowControl.Start) -> UInt32? {
         close(sequence, origin)
         flow.returned(start)
         defer { reorderWhenIdle() }
