@@ -72,7 +72,7 @@ let package = Package(
         // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
         module("HeraldCore", ["Delegation", "HeraldJSON", "HeraldRuntime"]),
         // EventStore on SQLite, the embedded default; secrets sealed. Knows SQL, not HTTP.
-        module("HeraldSQLite", ["HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldSQLite"]),
+        module("HeraldSQLite", ["HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldSQLite", "CHeraldXXHash"]),
         // CallbackSender on libcurl: HTTP callbacks, signing, the address guard. Knows no store.
         module("HeraldWebhooks", ["HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl"]),
         // A small Swift face of libmicrohttpd; what works around its version 0.9.75 is in `Microhttpd`. Knows nothing of events.
@@ -122,6 +122,8 @@ let package = Package(
         cLibrary("CHeraldCurl", "libcurl", "libcurl4-openssl-dev"),
         cLibrary("CHeraldOpenSSL", "libcrypto", "libssl-dev"),
         cLibrary("CHeraldSQLite", "sqlite3", "libsqlite3-dev"),
+        // A header alone: nothing is linked, and so no package is needed to run it.
+        cLibrary("CHeraldXXHash", nil, "libxxhash-dev"),
         cLibrary("CHeraldSSL", "libssl", "libssl-dev"),
         cLibrary("CHeraldNGHTTP2", "libnghttp2", "libnghttp2-dev"),
 

@@ -3,6 +3,7 @@
 #define HERALD_CSQLITE_H
 
 #include <sqlite3.h>
+#include <string.h>
 #include <time.h>
 
 // No count of all the memory that SQLite uses, which nobody asks for: it takes a lock at each allocation. Before anything
@@ -26,6 +27,26 @@ static inline int herald_sqlite_bind_text_copy(sqlite3_stmt *s, int index, const
 }
 static inline int herald_sqlite_bind_blob_copy(sqlite3_stmt *s, int index, const void *bytes, int count) {
     return count == 0 ? sqlite3_bind_zeroblob(s, index, 0) : sqlite3_bind_blob(s, index, bytes, count, SQLITE_TRANSIENT);
+}
+
+// The salts of the write-ahead log, which tell it from the one before it. 8 bytes.
+static inline int herald_sqlite_log_salts(sqlite3 *db, void *salts) {
+    sqlite3_file *log = NULL;
+    int result = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+    if (result != SQLITE_OK) return result;
+    return log && log->pMethods ? log->pMethods->xRead(log, salts, 8, 16) : SQLITE_ERROR;
+}
+
+// The checksum of a write-ahead log, continued over more bytes (https://sqlite.org/fileformat2.html#checksum_algorithm).
+// - count: a multiple of 8.
+static inline void herald_sqlite_log_checksum(const unsigned char *bytes, int count, int big, unsigned *a, unsigned *b) {
+    for (; count >= 8; bytes += 8, count -= 8) {
+        unsigned first, second;
+        memcpy(&first, bytes, 4);
+        memcpy(&second, bytes + 4, 4);
+        *a += (big ? __builtin_bswap32(first) : first) + *b;
+        *b += (big ? __builtin_bswap32(second) : second) + *a;
+    }
 }
 
 // Tells after each commit how many pages the write-ahead log holds.

@@ -281,6 +281,9 @@ public final class Hub: Sendable {
 
     package var storage: StorageHealth { writer.health }
 
+    /// The events that the store has found to be damaged.
+    package var damagedEvents: DamagedEvents { store.damagedEvents }
+
     /// The log after a position, as far as memory has it; `nil`: the store does. Any thread.
     package func recentEvents(after sequence: LogPosition, limit: Int) -> EventBatch? {
         switch recentEvents.slice(after: sequence, limit: limit) {

@@ -122,6 +122,12 @@ final class Connection {
         set { logPagesCell.pointee = Int32(clamping: newValue) }
     }
 
+    /// Which write-ahead log it is: another one has others. `nil`: they can't be read.
+    var logSalts: UInt64? {
+        var salts: UInt64 = 0
+        return herald_sqlite_log_salts(handle, &salts) == SQLITE_OK ? UInt64(littleEndian: salts) : nil
+    }
+
     /// Gives a reader's statements from now on so long, after which they fail.
     func startClock(seconds: Int64 = Connection.readSeconds) {
         deadlineCell.pointee = Clock.system.monotonic() + seconds * 1_000_000_000

@@ -6,16 +6,19 @@ struct EventTable {
     /// By the number of rows that each adds, descending to 1.
     private let append: [(rows: Int, statement: Statement)]
     private let addMark, removeMarks: Statement
+    private let reading: EventReading
 
-    init(_ connection: Connection) throws(StoreError) {
+    init(_ connection: Connection, _ reading: EventReading) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
+        self.reading = reading
         find = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
         findBySequence = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE sequence = ?1")
         append = try EventTable.rows.map { rows throws(StoreError) in (rows, try prepare(EventTable.append(rows))) }
         first = try prepare("SELECT ifnull(min(sequence), 1) FROM events")
         oldest = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE sequence <= ?1 ORDER BY sequence")
         removeThrough = try prepare("DELETE FROM events WHERE sequence <= ?1")
-        overwrite = try prepare("UPDATE events SET subject = ?2, data = ?3, attributes = ?4 WHERE sequence = ?1")
+        overwrite = try prepare(
+            "UPDATE events SET subject = ?2, data = ?3, attributes = ?4, checksum = ?5 WHERE sequence = ?1")
         addMark = try prepare("INSERT OR REPLACE INTO marks (\(LogMark.columns)) VALUES (?1, ?2)")
         removeMarks = try prepare(EventTable.removeMarks)
     }
@@ -37,7 +40,7 @@ struct EventTable {
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent? {
         find.bind(1, app.rawValue)
         find.bind(2, id)
-        return try find.row { row throws(StoreError) in try LoggedEvent(row) }
+        return try find.row { row throws(StoreError) in try reading.event(row, app: app, id: id) }
     }
 
     /// - Parameter first: the sequence of the first of them.
@@ -64,8 +67,10 @@ struct EventTable {
         // Not bound is NULL.
         if let subject = event.subject { statement.bind(parameter + 4, subject) }
         statement.bind(parameter + 5, event.time)
-        if !event.attributes.isEmpty { statement.bind(parameter + 7, TextList.encode(event.attributes)) }
+        let attributes = event.attributes.isEmpty ? nil : TextList.encode(event.attributes)
+        if let attributes { statement.bind(parameter + 7, attributes) }
         if let audience = event.audience { statement.bind(parameter + 8, audience) }
+        statement.bind(parameter + 9, EventChecksum.of(event, at: sequence, attributes: attributes))
         try statement.lend(parameter + 6, event.data) { () throws(StoreError) in
             try add(
                 events.dropFirst(), from: sequence + 1, statement, parameter: parameter + Int32(LoggedEvent.columnCount)
@@ -79,7 +84,7 @@ struct EventTable {
 
     func oldest(through sequence: LogPosition, maxBytes: Int) throws(StoreError) -> EventBatch {
         oldest.bind(1, sequence)
-        return try oldest.batch(else: sequence + 1, maxBytes: maxBytes)
+        return try reading.batch(oldest, else: sequence + 1, maxBytes: maxBytes)
     }
 
     func remove(through sequence: LogPosition) throws(StoreError) {
@@ -92,12 +97,15 @@ struct EventTable {
     /// - Returns: whether there was something to erase.
     func erase(_ sequence: LogPosition) throws(StoreError) -> Bool {
         findBySequence.bind(1, sequence)
-        let found = try findBySequence.row { row throws(StoreError) in try LoggedEvent(row).event }
-        guard let found, !found.isErased else { return false }
-        let erased = found.erased()
+        let found = try findBySequence.row { row throws(StoreError) in try reading.listed(row)?.event }
+        // One that is damaged can't be told from one of another subject, and is served to nobody.
+        guard case let event?? = found, !event.isErased else { return false }
+        let erased = event.erased()
+        let attributes = TextList.encode(erased.attributes)
         overwrite.bind(1, sequence)
         overwrite.bind(2, erased.subject)
-        overwrite.bind(4, TextList.encode(erased.attributes))
+        overwrite.bind(4, attributes)
+        overwrite.bind(5, EventChecksum.of(erased, at: sequence, attributes: attributes))
         try overwrite.run(3, lent: erased.data)
         return true
     }

@@ -8,18 +8,20 @@ import HeraldCore
 final class Reader: StoreReader {
     let connection: Connection
     let heads: AttemptHeads
+    private let reading: EventReading
     private let eventsAfter, eventsMatching, eventsOfAppMatching, eventByID: Statement
     private let authStatus: Statement
     private let deletedDelegate, audit: Statement
     let deliveries: DeliveryQueries
     let retention: RetentionQueries
 
-    init(path: String, _ heads: AttemptHeads) throws(StoreError) {
+    init(path: String, _ heads: AttemptHeads, _ damaged: DamagedEvents) throws(StoreError) {
         let connection = try Connection(path: path, .readOnly)
         try Pragmas.set(Pragmas.reader, on: connection)
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         self.connection = connection
         self.heads = heads
+        reading = try EventReading(connection, damaged)
         eventsAfter = try prepare(
             "SELECT \(LoggedEvent.columns) FROM events WHERE sequence > ?1 ORDER BY sequence LIMIT ?2")
         eventsMatching = try prepare(Reader.eventsMatching)
@@ -51,7 +53,7 @@ final class Reader: StoreReader {
         connection.startClock()
         eventsAfter.bind(1, sequence)
         eventsAfter.bind(2, Int64(limit))
-        return try eventsAfter.batch(else: sequence + 1, maxBytes: maxBytes)
+        return try reading.batch(eventsAfter, else: sequence + 1, maxBytes: maxBytes)
     }
 
     func events(_ query: EventQuery) throws(StoreError) -> [LoggedEvent] {
@@ -73,14 +75,21 @@ final class Reader: StoreReader {
         statement.bind(7, query.subject)
         statement.bind(8, Int64(query.limit))
         statement.bind(9, query.after)
-        return try statement.rows { row throws(StoreError) in try LoggedEvent(row) }
+        let rows = try statement.rows { row throws(StoreError) in (row.integer(0), try reading.listed(row)) }
+        let found = rows.compactMap { $0.1 }
+        guard found.count < rows.count, let last = rows.last?.0 else { return found }
+        // Damaged ones were left out: those before them take their place.
+        var rest = query
+        rest.before = last
+        rest.limit = query.limit - found.count
+        return found + (try events(rest))
     }
 
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent? {
         connection.startClock()
         eventByID.bind(1, app.rawValue)
         eventByID.bind(2, id)
-        return try eventByID.row { row throws(StoreError) in try LoggedEvent(row) }
+        return try eventByID.row { row throws(StoreError) in try reading.event(row, app: app, id: id) }
     }
 
     func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
@@ -103,23 +112,5 @@ final class Reader: StoreReader {
         connection.startClock()
         deletedDelegate.bind(1, key)
         return try deletedDelegate.row { $0.text(0) }
-    }
-}
-
-extension Statement {
-    /// The events that it finds, ascending, until their data exceeds `maxBytes`.
-    /// - Parameter first: where the batch is said to begin when there is none.
-    func batch(else first: LogPosition, maxBytes: Int) throws(StoreError) -> EventBatch {
-        defer { reset() }
-        var first = first
-        var events: [Event] = []
-        var bytes = 0
-        while bytes <= maxBytes, try step() {
-            let logged = try LoggedEvent(self)
-            if events.isEmpty { first = logged.sequence }
-            events.append(logged.event)
-            bytes += logged.event.data.count
-        }
-        return EventBatch(first: first, events: events)
     }
 }

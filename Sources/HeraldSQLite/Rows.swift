@@ -4,9 +4,10 @@ import HeraldCore
 // order. The other tables are declared column by column (`RowTable`).
 
 extension LoggedEvent {
-    static let columns = "sequence, app, id, type, subject, time, data, attributes, audience"
-    static let columnCount = 9
+    static let columns = "sequence, app, id, type, subject, time, data, attributes, audience, checksum"
+    static let columnCount = 10
 
+    /// For `EventReading` alone, which compares the row with its checksum before.
     init(_ row: Statement) throws(StoreError) {
         let attributes = row.isNull(7) ? [] : try row.pairs(7)
         let event = row.withBytes(6) { data in

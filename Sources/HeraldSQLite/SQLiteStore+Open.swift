@@ -7,7 +7,7 @@ extension SQLiteStore {
     static let checkedBytes = 256 << 20
 
     static func open(
-        _ folder: StoreFolder, _ lock: LockFile, _ columnSealer: ColumnSealer
+        _ folder: StoreFolder, _ lock: LockFile, _ extent: LogExtent, _ columnSealer: ColumnSealer
     ) throws(StoreError) -> Connection {
         let logSize = folder.size(folder.log)
         if folder.size(folder.database) == nil {
@@ -23,6 +23,11 @@ extension SQLiteStore {
                 path: folder.database,
                 reason: "its log herald.db-wal, with the last commits before a crash, is missing. Put it back; or put "
                     + "herald.db from a backup into an empty folder")
+        }
+
+        // Before SQLite looks at the log, which would forget what follows a damaged page.
+        if let problem = try LogScan(path: folder.log).problem(with: extent.bound) {
+            throw .logDamaged(path: folder.log, reason: problem)
         }
 
         let connection = try Connection(path: folder.database, .readWrite)
@@ -41,6 +46,7 @@ extension SQLiteStore {
         try Pragmas.set(Pragmas.writer, on: connection)
         try Schema.migrate(connection)
         // After a crash the log may hold what was erased just before. If it can't be cut now, it is when it grows long.
+        try extent.withdraw()
         if logSize ?? 0 > 0 { _ = try? connection.checkpoint(.truncate) }
         // Whoever has given a key wants no secret in the clear from now on.
         if !isSealed, columnSealer.sealer != nil {

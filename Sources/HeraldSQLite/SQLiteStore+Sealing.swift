@@ -17,7 +17,7 @@ extension SQLiteStore {
         let lock = try LockFile(folder)
         do {
             let old = ColumnSealer(sealer: from)
-            let connection = try open(folder, lock, old)
+            let connection = try open(folder, lock, LogExtent(path: folder.extent), old)
             try rewrap(connection, from: old, to: ColumnSealer(sealer: to))
             try lock.write(logInUse: false)
             try connection.checkpointOnClose()

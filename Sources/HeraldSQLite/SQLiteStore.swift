@@ -13,9 +13,11 @@ import Synchronization
 package final class SQLiteStore: EventStore, @unchecked Sendable {
     private let folder: StoreFolder
     private let reserve: UInt64
+    private let extent: LogExtent
     private let columnSealer: ColumnSealer
     private let heads: AttemptHeads
     private let files: OpenFiles
+    package let damagedEvents = DamagedEvents()
     /// `nil` once closed. The lock is let go of after the connection is closed.
     private(set) var writer: Writer?
     private var lock: LockFile?
@@ -33,9 +35,10 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
         self.reserve = reserve
         let lock = try LockFile(self.folder)
         columnSealer = ColumnSealer(sealer: sealer)
-        let connection = try SQLiteStore.open(self.folder, lock, columnSealer)
+        extent = try LogExtent(path: self.folder.extent)
+        let connection = try SQLiteStore.open(self.folder, lock, extent, columnSealer)
         heads = try AttemptHeads(connection)
-        writer = try Writer(connection, columnSealer, heads)
+        writer = try Writer(connection, columnSealer, heads, damagedEvents, extent)
         files = OpenFiles(self.folder)
         self.lock = lock
     }
@@ -59,7 +62,7 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
         } catch {
             writer.rollback()
             // Giving the log's room back may be what the next transaction needs.
-            if error == .full { _ = try? writer.connection.checkpoint(.truncate) }
+            if error == .full { _ = try? writer.checkpoint(.truncate) }
             throw remembered(error)
         }
         do {
@@ -72,7 +75,7 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
     }
 
     package func makeReader() throws(StoreError) -> any StoreReader {
-        try Reader(path: folder.database, heads)
+        try Reader(path: folder.database, heads, damagedEvents)
     }
 
     package func health() throws(StoreError) {
@@ -99,6 +102,7 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
 
     /// Closing copies the log into the file and removes the log, so nobody has to miss the log from now on.
     private func prepareToClose() {
+        guard (try? extent.withdraw()) != nil else { return }
         try? lock?.write(logInUse: false)
         try? writer?.connection.checkpointOnClose()
     }

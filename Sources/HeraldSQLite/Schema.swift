@@ -292,5 +292,12 @@ enum Schema {
         -- Before, every delegate was disabled after five days.
         ALTER TABLE delegates ADD COLUMN disable_after_seconds INTEGER NOT NULL DEFAULT 432000;
         """,
+        """
+        -- `checksum`: EventChecksum, over all other columns. Events up to `through`, the one row of `unchecked`, were written
+        -- before there was this, and have NULL: computing theirs now would only vouch for what may be damaged already.
+        ALTER TABLE events ADD COLUMN checksum INTEGER;
+        CREATE TABLE unchecked (through INTEGER NOT NULL) STRICT;
+        INSERT INTO unchecked SELECT ifnull(max(sequence), 0) FROM events;
+        """,
     ]
 }

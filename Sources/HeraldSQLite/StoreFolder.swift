@@ -7,6 +7,8 @@ struct StoreFolder {
     let path: String
     var database: String { path + "/herald.db" }
     var log: String { database + "-wal" }
+    /// See `LogExtent`.
+    var extent: String { path + "/herald.extent" }
     var lock: String { path + "/herald.lock" }
     /// Where a new database is made before it gets its name.
     var newDatabase: String { path + "/herald.db.new" }

@@ -4,6 +4,7 @@ import HeraldRuntime
 /// The one connection that writes, with its tables. What a transaction's body calls is in an extension for each port.
 final class Writer: StoreTransaction {
     let connection: Connection
+    private let extent: LogExtent
     /// The last event of the log, those of the open transaction included.
     var head: LogPosition
     private var committedHead: LogPosition
@@ -38,15 +39,19 @@ final class Writer: StoreTransaction {
     /// 64 MiB: longer than this, the log is cut as soon as no reader needs it.
     private static let longPages = 16384
 
-    init(_ connection: Connection, _ columnSealer: ColumnSealer, _ heads: AttemptHeads) throws(StoreError) {
+    init(
+        _ connection: Connection, _ columnSealer: ColumnSealer, _ heads: AttemptHeads, _ damaged: DamagedEvents,
+        _ extent: LogExtent
+    ) throws(StoreError) {
         self.connection = connection
+        self.extent = extent
         connection.watchLog()
         head = try connection.integer("SELECT max(sequence) FROM events")
         committedHead = head
         beginStatement = try Statement(connection, "BEGIN IMMEDIATE")
         commitStatement = try Statement(connection, "COMMIT")
         rollbackStatement = try Statement(connection, "ROLLBACK")
-        events = try EventTable(connection)
+        events = try EventTable(connection, EventReading(connection, damaged))
         values = try ValueTables(connection)
         answers = try AnswerTable(connection, columnSealer)
         delegates = try DelegateTable(connection, columnSealer)
@@ -64,12 +69,14 @@ final class Writer: StoreTransaction {
     func begin() throws(StoreError) {
         // Only when an earlier rollback failed.
         if connection.isInTransaction { try rollbackStatement.run() }
+        try extent.withdrawIfDue()
         try beginStatement.run()
     }
 
     /// Durable when it returns; when it throws, nothing was acknowledged and `rollback` comes next.
     func commit() throws(StoreError) {
         try commitStatement.run()
+        extent.raise(toPages: connection.logPages) { connection.logSalts }
         committedHead = head
         attempts.ended(committed: true)
     }
@@ -92,7 +99,7 @@ final class Writer: StoreTransaction {
         // Before the attempt, so that one that is held back is not made again with each commit.
         checkpointAt = pages + Writer.retryPages
         do {
-            let isComplete = try connection.checkpoint(mustCutLog || pages > Writer.longPages ? .truncate : .passive)
+            let isComplete = try checkpoint(mustCutLog || pages > Writer.longPages ? .truncate : .passive)
             retryCheckpointAt = nil
             guard isComplete else { return .heldBack }
         } catch {
@@ -103,5 +110,19 @@ final class Writer: StoreTransaction {
         checkpointAt = Writer.checkpointPages
         mustCutLog = false
         return .done
+    }
+
+    /// As `Connection.checkpoint`, which may let the log begin anew.
+    func checkpoint(_ mode: Connection.CheckpointMode) throws(StoreError) -> Bool {
+        if mode == .truncate { try extent.withdraw() }
+        do {
+            let isComplete = try connection.checkpoint(mode)
+            if isComplete { try extent.withdraw() }
+            return isComplete
+        } catch {
+            // Nobody knows how far it came.
+            try extent.withdraw()
+            throw error
+        }
     }
 }

@@ -52,7 +52,7 @@ func permissions(_ path: String) -> UInt32 {
 /// What the disk would hold, had the process been killed now: the kernel keeps what was written.
 func copyAsAfterKill(_ from: String, to: String) {
     mkdir(to, 0o700)
-    for name in ["herald.db", "herald.db-wal", "herald.lock"] {
+    for name in ["herald.db", "herald.db-wal", "herald.lock", "herald.extent"] {
         if let found = bytes("\(from)/\(name)") { write(found, to: "\(to)/\(name)") }
     }
 }

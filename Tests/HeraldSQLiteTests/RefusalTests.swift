@@ -191,6 +191,12 @@ struct RefusalTests {
         mkdir(fresh, 0o700)
         write(try #require(bytes(copy + "/herald.db")), to: fresh + "/herald.db")
         try SQLiteStore(folder: fresh).close()
+        // Nor when the file that says so is deleted, too.
+        unlink(copy + "/herald.lock")
+        guard case .logDamaged? = failure({ _ = try SQLiteStore(folder: copy) }) else {
+            Issue.record("the loss of acknowledged events was not noticed")
+            return
+        }
     }
 
     @Test("a database of a later version")

@@ -10,6 +10,7 @@ extension Call {
         case .replay(let replay): count(Int(replay.until - replay.cursor))
         case .erased(let erasure): count(erasure.events)
         case .notFound(let what): Problem.notFound(what).response(requestID: requestID)
+        case .damaged(let id): Problem.eventDamaged(id).response(requestID: requestID)
         case .tooMany(let why): Problem.tooMany(why).response(requestID: requestID)
         }
     }

@@ -5,7 +5,7 @@ import HeraldJSON
 struct DeliveryRow: Sendable {
     /// `nil` if it was deleted in the meantime.
     let delegate: WebhookDelegate?
-    /// `nil` if it was removed from the log in the meantime.
+    /// `nil` when it has left the log meanwhile, or is damaged.
     let event: Event?
     let state: DeliveryState
     let reason: String?
@@ -69,7 +69,7 @@ struct EventHeads {
     init(_ sequences: some Sequence<LogPosition>, _ reader: any StoreReader) throws {
         for sequence in Set(sequences) {
             let batch = try reader.events(after: sequence - 1, limit: 1, maxBytes: 1)
-            if batch.first == sequence { events[sequence] = batch.events.first }
+            if batch.first == sequence { events[sequence] = batch.events.first { !$0.isDamaged } }
         }
     }
 

@@ -9,7 +9,7 @@ enum DeliveryState: String, Sendable, CaseIterable {
         switch state {
         case .retrying: self = .retrying
         case .exhausted: self = .exhausted
-        case .dropped, .unwanted: self = .dropped
+        case .dropped, .unwanted, .damaged: self = .dropped
         }
     }
 
@@ -18,7 +18,7 @@ enum DeliveryState: String, Sendable, CaseIterable {
         switch self {
         case .retrying: [.retrying]
         case .exhausted: [.exhausted]
-        case .dropped: [.dropped, .unwanted]
+        case .dropped: [.dropped, .unwanted, .damaged]
         case .pending, .delivered: []
         }
     }
@@ -111,6 +111,7 @@ extension WebhookDelegate {
         case .exhausted: "the retry schedule is used up"
         case .dropped where row == .unwanted:
             "the delegate was changed, and did not want the event any more when it was to be tried again"
+        case .dropped where row == .damaged: "the event is damaged in the database"
         case .dropped:
             status == .gone
                 ? "the delegate's receiver says that its address is gone"

@@ -52,6 +52,7 @@ struct EventEndpoints: Sendable {
         let id = call.parameters[0]
         try call.answer(from: hub) { reader in
             let logged = try Self.event(id, of: source, call.app, reader)
+            if logged.event.isDamaged { throw Problem.eventDamaged(id) }
             let deliveries = try DeliveryStory.all(of: logged, hub, reader)
             var json = JSONWriter(capacity: 1024)
             json.object { event in

@@ -395,6 +395,7 @@ extension JSONObjectWriter {
         case .selection(.filter): (pointer, detail) = ("/filter", "it does not match the event")
         case .selection(.app): detail = "the event belongs to another app"
         case .selection(.erased): detail = "the event has been erased"
+        case .selection(.damaged): detail = "the event is damaged in the database"
         case .selection(.audience): detail = "the event is addressed to another delegate"
         case .filter(let mismatch): (pointer, detail) = ("/filter" + mismatch.pointer, mismatch.words)
         case .status: (pointer, detail) = ("/status", "it is \(delegate.status.rawValue): nothing is sent")

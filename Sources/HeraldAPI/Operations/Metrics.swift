@@ -34,6 +34,9 @@ struct Metrics: Sendable {
         var page = MetricsPage()
         page.gauge("herald_build_info", "The version of this Herald.", .init(("version", version), value: 1))
         writeEvents(&page)
+        page.counter(
+            "herald_events_damaged_total", "Events whose bytes in the database are not those that were stored.",
+            .init(value: hub.damagedEvents.count))
         writeCommits(&page)
         writeStorage(&page)
         writeQueues(&page)

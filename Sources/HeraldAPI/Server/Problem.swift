@@ -138,6 +138,15 @@ extension Problem {
         Problem(status: 404, name: "not-found", title: "Not found", detail: what)
     }
 
+    /// For good: what the publisher said is lost.
+    static func eventDamaged(_ id: String) -> Problem {
+        Problem(
+            status: 410, name: "event-damaged", title: "The event is damaged",
+            detail:
+                "The bytes of the event \(id) in the database are not those that were stored. It is not served or sent any more. "
+                + "The operator can restore it from a backup.")
+    }
+
     static func methodNotAllowed(_ allowed: String) -> Problem {
         Problem(
             status: 405, name: "method-not-allowed", title: "The method is not allowed",

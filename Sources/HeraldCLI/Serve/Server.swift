@@ -85,6 +85,11 @@ struct Server {
                 },
                 makeSender: { [resolver] in try CurlSender(sending, resolver: resolver) })
             delegateLog = DelegateLog(log, clock: hub.clock.wall)
+            hub.damagedEvents.observe { position in
+                log.write(.error, "event damaged: it is not served or sent any more") {
+                    ["position": String(position), "then": "stop the server and run `herald check`"]
+                }
+            }
             hub.addDelegate(delegateLog, description: "Log of the server: changes of delegates")
             hub.registry.delegates.addDelegate(delegateLog)
             storageLog = StorageLog(log, folder: settings.data)
@@ -229,7 +234,7 @@ struct Server {
         switch error {
         case let error as StoreError:
             switch error {
-            case .corrupt, .newer, .sealed: (ExitCode.data, error.description)
+            case .corrupt, .logDamaged, .newer, .sealed: (ExitCode.data, error.description)
             case .inUse, .notWritable: (ExitCode.cannotCreate, error.description)
             case .full, .inputOutput, .syncFailed, .lost: (ExitCode.inputOutput, error.description)
             case .failed: (ExitCode.software, error.description)

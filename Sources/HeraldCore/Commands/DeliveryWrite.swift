@@ -24,6 +24,8 @@ package struct DeliveryWrite: Sendable {
         case erased(Erasure)
         /// What was not found, in words.
         case notFound(String)
+        /// The event with this id is damaged in the store: there is nothing to send.
+        case damaged(String)
         /// More than is allowed at once, in words.
         case tooMany(String)
     }
@@ -62,7 +64,7 @@ extension DeliveryWrite: RequestCommand {
     ) throws(StoreError) -> Outcome {
         let outcome = try change(writer, transaction, &plan)
         switch outcome {
-        case .count(0), .notFound, .tooMany: break
+        case .count(0), .notFound, .tooMany, .damaged: break
         case .count, .replay, .erased:
             try writer.note(provenance, app, target: target(writer.registry), transaction)
         }
@@ -141,6 +143,7 @@ extension DeliveryWrite: RequestCommand {
         guard let logged = try transaction.event(app: app, id: id) else {
             return .notFound("There is no event with the id \(id).")
         }
+        if logged.event.isDamaged { return .damaged(id) }
         var delegates: [WebhookDelegate] = []
         if let delegateID {
             guard let delegate = registry.delegate(app, id: delegateID) else {

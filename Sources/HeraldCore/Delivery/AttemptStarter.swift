@@ -219,12 +219,14 @@ final class AttemptStarter {
         guard let row = lane.rows[retry.event] else { return }
         let key = DeliveryKey(delegate: retry.delegate, event: retry.event)
         // Nothing is left to tell, or the delegate has been changed since the last attempt.
-        if event.isErased || !stillWants(event, retry.event, lane) {
+        if event.isErased || event.isDamaged || !stillWants(event, retry.event, lane) {
             _ = lane.drop(retry.event)
             if event.isErased {
                 ledger.end(key)
             } else {
-                ledger.giveUp(key, attempts: row.attempts, .unwanted, at: timers.wall, isReplay: row.isReplay)
+                ledger.giveUp(
+                    key, attempts: row.attempts, event.isDamaged ? .damaged : .unwanted, at: timers.wall,
+                    isReplay: row.isReplay)
             }
             ledger.touched(lane)
             return awaited.withdraw(key)

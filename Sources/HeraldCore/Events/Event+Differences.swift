@@ -2,9 +2,9 @@ import HeraldJSON
 
 extension Event {
     /// Where a draft with the same source and id says something else than this event: JSON pointers into what was posted. The
-    /// data is compared byte for byte. Of an erased event nobody can tell.
+    /// data is compared byte for byte. Of an erased or damaged event nobody can tell.
     func differences(from draft: EventDraft) -> [String] {
-        if isErased { return [] }
+        if isErased || isDamaged { return [] }
         let posted = draft.event
         var pointers: [String] = []
         if type != posted.type { pointers.append("/type") }

@@ -86,6 +86,21 @@ public final class Event: Sendable {
     /// No publisher can bring an attribute of this name.
     private static let erasedMark = KeyValue("herald.erased", "true")
 
+    /// Its bytes in the store are not those that were written: what it said is lost, and it is sent to nobody. Only its place
+    /// in the log is known for certain.
+    package var isDamaged: Bool { !attributes.isEmpty && attributes[0] == Self.damagedMark }
+
+    /// No publisher can bring an attribute of this name.
+    private static let damagedMark = KeyValue("herald.damaged", "true")
+
+    /// What stands in the place of a damaged event.
+    /// - Parameters: app, id: those by which it was looked up, since what it says of itself can't be believed.
+    package static func damaged(app: AppKey = .default, id: String = "damaged") -> Event {
+        Event(
+            app: app, id: id, type: "herald.event.damaged", subject: nil, time: 0, attributes: [damagedMark],
+            data: Array("null".utf8))
+    }
+
     /// The event without what it says: what is left in the log after an erasure.
     package func erased() -> Event {
         Event(

@@ -8,6 +8,9 @@ import Synchronization
 package final class MemoryStore: EventStore {
     private let contents = Mutex(MemoryContents())
 
+    /// Memory is believed.
+    package let damagedEvents = DamagedEvents()
+
     package init() {}
 
     /// May be called again, and then tells what a restart would find, could it survive one.

@@ -58,9 +58,11 @@ package struct WaitingDelivery: Equatable, Sendable {
         case dropped = 3
         /// The delegate was changed, and did not want the event any more when it was to be tried again.
         case unwanted = 4
+        /// The event is damaged in the store: there is nothing to send.
+        case damaged = 5
 
         /// There will be no other attempt, and none succeeded.
-        package static let ended: Set<State> = [.exhausted, .dropped, .unwanted]
+        package static let ended: Set<State> = [.exhausted, .dropped, .unwanted, .damaged]
     }
     package let delegate: DelegateKey
     package let event: LogPosition

@@ -26,6 +26,9 @@ package protocol EventStore: AnyObject, Sendable {
     /// - Throws: `StoreError.lost`. From then on every transaction is refused.
     func checkFiles() throws(StoreError)
 
+    /// The events that were found to be damaged. A store returns `Event.damaged` in the place of such an event.
+    var damagedEvents: DamagedEvents { get }
+
     /// Ends it cleanly. The last call; readers are gone by then. The writer's thread.
     func close()
 }

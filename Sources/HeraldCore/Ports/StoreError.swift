@@ -5,6 +5,8 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     case notWritable(path: String, reason: String)
     /// Not a file of ours, or damaged. It was left untouched.
     case corrupt(path: String, reason: String)
+    /// The write-ahead log has lost commits that were acknowledged. Nothing was touched.
+    case logDamaged(path: String, reason: String)
     /// Written by a later version of Herald.
     case newer(path: String, found: Int, supported: Int)
     /// Its secrets are sealed, and not under the key that was given, if any was. It was left untouched.
@@ -35,6 +37,9 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
                 + "or choose another data folder (`herald serve --data`)."
         case .corrupt(let path, let reason):
             "\(path) is not a readable Herald database: \(reason). It was left untouched; restore it from a backup."
+        case .logDamaged(let path, let reason):
+            "\(path) has lost acknowledged events: \(reason). Nothing was touched. Keep a copy of the folder; `herald check FOLDER` "
+                + "says what is damaged, and `herald salvage FOLDER NEW-FOLDER` copies all that is intact."
         case .newer(let path, let found, let supported):
             "\(path) has schema version \(found); this version of Herald supports up to \(supported). Use the newer one."
         case .sealed(let path, let reason):

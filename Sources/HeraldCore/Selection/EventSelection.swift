@@ -4,7 +4,7 @@
 /// event and lists of pending deliveries ask the same. An event matches when all of these agree, in this order:
 ///
 /// 1. It belongs to its app.
-/// 2. It has not been erased.
+/// 2. It has not been erased, and is not damaged.
 /// 3. It is addressed to nobody, or to this delegate. An addressed event is matched like any other beside that.
 /// 4. One of ``events`` matches its type.
 /// 5. One of ``subjects`` matches its subject, or there are none.
@@ -18,6 +18,8 @@ public struct EventSelection: Hashable, Sendable {
         case app
         /// What it said was erased.
         case erased
+        /// Its bytes in the store are not those that were written.
+        case damaged
         /// It is addressed to another delegate.
         case audience
         /// No pattern matches its type.
@@ -90,6 +92,7 @@ public struct EventSelection: Hashable, Sendable {
     private func mismatch(_ event: Event, isRouted: Bool = false, _ view: () -> EventView) -> Mismatch? {
         if event.app != app { return .app }
         if event.isErased { return .erased }
+        if event.isDamaged { return .damaged }
         if let audience = event.audience, audience != addressee { return .audience }
         if !isRouted, !includes(type: event.type) { return .type }
         if !subjectSelection.contains(event.subject) { return .subject }

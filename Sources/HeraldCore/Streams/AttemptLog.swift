@@ -165,7 +165,8 @@ private struct AttemptNames {
         } else {
             batch = try reader.events(after: sequence - 1, limit: 1, maxBytes: 1)
         }
-        let found = batch.first == sequence ? batch.events.first.map { (app: $0.app, id: $0.id) } : nil
+        let event = batch.events.first { batch.first == sequence && !$0.isDamaged }
+        let found = event.map { (app: $0.app, id: $0.id) }
         events[sequence] = .some(found)
         return found
     }

@@ -26,6 +26,7 @@ final class RefusingStore: EventStore {
         return memory.makeReader()
     }
     func health() throws(StoreError) { if isRefusing { throw .full } }
+    var damagedEvents: DamagedEvents { memory.damagedEvents }
     func close() {}
 }
 

@@ -1,0 +1,123 @@
+import CHeraldXXHash
+import HeraldCore
+
+/// The checksum of an event's row, over all that is served or sent of it and over its place: what is read is what was
+/// written, or is known not to be.
+///
+/// 32 bits of XXH3, which hashes faster than memory is read. It finds damage, not forgery: who can write the file can
+/// write the checksum, too.
+struct EventChecksum {
+    private var hash: UInt64
+
+    /// - Parameter absent: a bit for each column that is NULL: subject, attributes, audience.
+    init(sequence: Int64, app: Int64, time: Int64, audience: Int64, absent: Int64) {
+        var numbers = (sequence, app, time, audience, absent)
+        hash = withUnsafeBytes(of: &numbers) { herald_hash($0.baseAddress, $0.count, 0) }
+    }
+
+    /// The hash of a part includes its length: no byte can move from one column into the next.
+    mutating func add(_ bytes: UnsafeRawBufferPointer) {
+        hash = herald_hash(bytes.baseAddress, bytes.count, hash)
+    }
+
+    mutating func add(_ text: String) {
+        var text = text
+        text.withUTF8 { add(UnsafeRawBufferPointer($0)) }
+    }
+
+    var value: Int64 { Int64(Int32(truncatingIfNeeded: hash)) }
+
+    /// Of what is about to be written.
+    /// - Parameter attributes: as they are stored; `nil`: none.
+    static func of(_ event: Event, at sequence: LogPosition, attributes: String?) -> Int64 {
+        var checksum = EventChecksum(
+            sequence: sequence, app: event.app.rawValue, time: event.time, audience: event.audience ?? 0,
+            absent: absent(event.subject == nil, attributes == nil, event.audience == nil))
+        checksum.add(event.id)
+        checksum.add(event.type)
+        checksum.add(event.subject ?? "")
+        checksum.add(attributes ?? "")
+        event.data.withUnsafeBytes { checksum.add($0) }
+        return checksum.value
+    }
+
+    /// Of a row of `LoggedEvent.columns`: of the bytes that the file has.
+    static func of(_ row: Statement) -> Int64 {
+        var checksum = EventChecksum(
+            sequence: row.integer(0), app: row.integer(1), time: row.integer(5), audience: row.integer(8),
+            absent: absent(row.isNull(4), row.isNull(7), row.isNull(8)))
+        for column: Int32 in [2, 3, 4, 7, 6] { row.withBytes(column) { checksum.add($0) } }
+        return checksum.value
+    }
+
+    private static func absent(_ subject: Bool, _ attributes: Bool, _ audience: Bool) -> Int64 {
+        (subject ? 1 : 0) | (attributes ? 2 : 0) | (audience ? 4 : 0)
+    }
+}
+
+/// Reads events and compares each with its checksum: the one way from a row to an event.
+struct EventReading {
+    /// Events up to this one may have none: they were written before there were checksums.
+    private let uncheckedThrough: LogPosition
+    private let damaged: DamagedEvents
+
+    init(_ connection: Connection, _ damaged: DamagedEvents) throws(StoreError) {
+        uncheckedThrough = try connection.integer("SELECT through FROM unchecked")
+        self.damaged = damaged
+    }
+
+    /// Whether a row of `LoggedEvent.columns` is what was written.
+    func isIntact(_ row: Statement) -> Bool {
+        row.isNull(9) ? row.integer(0) <= uncheckedThrough : row.integer(9) == EventChecksum.of(row)
+    }
+
+    /// The event, or `nil` when it is damaged.
+    private func intact(_ row: Statement) throws(StoreError) -> LoggedEvent? {
+        isIntact(row) ? try LoggedEvent(row) : nil
+    }
+
+    /// The event of a row that was looked up by its app and id.
+    func event(_ row: Statement, app: AppKey, id: String) throws(StoreError) -> LoggedEvent {
+        if let event = try intact(row) { return event }
+        damaged.note(row.integer(0))
+        return LoggedEvent(sequence: row.integer(0), event: .damaged(app: app, id: id))
+    }
+
+    /// The event of a row of a list; `nil` when it is damaged, since nobody knows whose it is.
+    func listed(_ row: Statement) throws(StoreError) -> LoggedEvent? {
+        if let event = try intact(row) { return event }
+        damaged.note(row.integer(0))
+        return nil
+    }
+
+    /// The events that a statement finds, ascending, until their data exceeds `maxBytes`. The log has no gaps: the intact
+    /// events say where the damaged ones are, whatever these say themselves.
+    /// - Parameter first: where the batch is said to begin when there is none.
+    func batch(_ statement: Statement, else first: LogPosition, maxBytes: Int) throws(StoreError) -> EventBatch {
+        defer { statement.reset() }
+        var start: LogPosition?
+        var isCertain = false
+        var events: [Event] = []
+        var bytes = 0
+        while bytes <= maxBytes, try statement.step() {
+            let sequence = statement.integer(0)
+            guard let logged = try intact(statement) else {
+                if start == nil { start = sequence }
+                events.append(.damaged())
+                continue
+            }
+            if !isCertain {
+                isCertain = true
+                start = sequence - LogPosition(events.count)
+            }
+            let place = (start ?? sequence) + LogPosition(events.count)
+            // The index of the table is damaged: this goes no further than it can be believed.
+            guard sequence == place else { break }
+            events.append(logged.event)
+            bytes += logged.event.data.count
+        }
+        let begin = start ?? first
+        for (offset, event) in events.enumerated() where event.isDamaged { damaged.note(begin + LogPosition(offset)) }
+        return EventBatch(first: begin, events: events)
+    }
+}
