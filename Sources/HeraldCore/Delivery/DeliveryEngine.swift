@@ -216,8 +216,7 @@ final class DeliveryEngine {
     /// What these events say is to be told to nobody any more. One that is on its way arrives.
     private func erase(_ events: Set<LogPosition>) {
         log.erase(events)
-        lanes.forEach { lane in
-            if lane.rows.isEmpty { return }
+        for lane in lanes.all where !lane.rows.isEmpty {
             for event in lane.rows.keys where events.contains(event) {
                 guard let row = lane.drop(event) else { continue }
                 let key = DeliveryKey(delegate: lane.key, event: event)

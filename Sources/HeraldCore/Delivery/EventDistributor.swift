@@ -76,7 +76,7 @@ final class EventDistributor {
         if let first = log.firstToRoute(in: page, after: after) {
             if first > log.routed + 1 {
                 // Lanes that are caught up have missed what retention has removed like the others.
-                lanes.forEach { lane in
+                for lane in lanes.all {
                     if !lane.isGone { lane.fallBehind(from: log.routed + 1) }
                     trim(lane, first: first)
                 }
@@ -99,7 +99,7 @@ final class EventDistributor {
     /// - Parameter gone: what was cut off, as far as a lane had still to come to it.
     func trim(first: LogPosition, gone: EventBatch) {
         let counts = missedEvents(gone)
-        lanes.forEach { trim($0, first: first, gone: gone, missed: counts[$0.index] ?? 0) }
+        for lane in lanes.all { trim(lane, first: first, gone: gone, missed: counts[lane.index] ?? 0) }
     }
 
     /// How many of these each lane wanted and had still to come to. As with new events, the cost follows those that match.

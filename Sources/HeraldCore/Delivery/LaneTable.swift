@@ -18,9 +18,8 @@ final class LaneTable {
     /// The lane whose turn it is.
     func next(_ eligible: FairScheduler.Eligible) -> Lane? { scheduler.next(eligible).flatMap { lanes[$0] } }
 
-    func forEach(_ body: (Lane) -> Void) {
-        for place in lanes.indices { if let lane = lanes[place] { body(lane) } }
-    }
+    /// All of them.
+    var all: [Lane] { lanes.compactMap { $0 } }
 
     // MARK: Lanes come, change and go
 
