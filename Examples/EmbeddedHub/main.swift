@@ -5,8 +5,8 @@ import Herald
 /// Called with every event, like a webhook that takes all types.
 final class Journal: EventDelegate {
     func published(_ batch: EventBatch) {
-        for (offset, event) in batch.events.enumerated() {
-            print("  Journal: \(batch.first + LogPosition(offset)) \(event.type) \(event.subject ?? "-")")
+        for entry in batch.positioned {
+            print("  Journal: \(entry.position) \(entry.event.type) \(entry.event.subject ?? "-")")
         }
     }
 }
@@ -55,5 +55,5 @@ try await hub.publish("auth.logged_in", data: Login("bob", plan: "free"))
 
 await hub.stop(grace: .seconds(5))  // for callbacks that are on their way
 try FileManager.default.removeItem(at: folder)
-print("All \(hub.head) events were on disk before anybody was told.")
+print("All \(hub.lastPosition) events were on disk before anybody was told.")
 _ = (concierged, signed)

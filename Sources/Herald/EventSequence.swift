@@ -9,12 +9,7 @@ import Synchronization
 /// alive until then.
 public struct EventSequence: AsyncSequence, Sendable {
     /// An event and its position in the log.
-    public struct Element: Sendable {
-        /// Its position. Pass it to ``Hub/events(after:matching:)`` to continue after this event.
-        public let position: LogPosition
-        /// The event.
-        public let event: Event
-    }
+    public typealias Element = PositionedEvent
 
     private let hub: Hub
     private let position: LogPosition
@@ -55,7 +50,8 @@ public struct EventSequence: AsyncSequence, Sendable {
             while !Task.isCancelled {
                 while let event = page.popFirst() {
                     position += 1
-                    if selection.matches(EventView(event)) { return Element(position: position, event: event) }
+                    guard selection.matches(EventView(event)) else { continue }
+                    return Element(position: EventPosition(number: position), event: event)
                 }
                 guard try await read() else { return nil }
             }
@@ -100,14 +96,14 @@ extension Hub {
     /// for try await entry in hub.events() { print(entry.position, entry.event.type) }
     /// ```
     /// - Parameters:
-    ///   - position: start after this position of the log; 0 for the oldest event; `nil` for events published from now
-    ///     on.
-    ///   - selection: which events; by default all except Herald's own.
-    /// - Returns: a sequence that ends when the hub stops. Any number of sequences may exist at once.
+    ///   - position: begins behind this position of the log; `.start`: with the oldest event there is; `nil`: with those
+    ///     that are published from now on.
+    ///   - selection: which events; by default all but Herald's own.
+    /// - Returns: a sequence that ends when the hub stops. Any number of them may exist at once.
     public func events(
-        after position: LogPosition? = nil, matching selection: EventSelection = EventSelection()
+        after position: EventPosition? = nil, matching selection: EventSelection = EventSelection()
     ) -> EventSequence {
-        EventSequence(self, after: position.map { Swift.max(0, $0) } ?? head, selection)
+        EventSequence(self, after: position?.number ?? head, selection)
     }
 
     /// - Returns: `nil` when too many reads wait, or the hub has stopped.

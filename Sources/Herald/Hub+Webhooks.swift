@@ -42,11 +42,11 @@ extension Hub {
     /// - Throws: `WebhookError`.
     @discardableResult
     public func register(
-        _ settings: WebhookSettings, secret: SigningSecret, after position: LogPosition? = nil
+        _ settings: WebhookSettings, secret: SigningSecret, after position: EventPosition? = nil
     ) async throws(WebhookError) -> WebhookDelegate {
         var registration = RegistryWrite.Registration(settings: settings, secret: secret)
         registration.isOwnSecret = true
-        registration.start = position
+        registration.start = position?.number
         return try await one(.register(registration))
     }
 

@@ -294,7 +294,7 @@ public final class Hub: Sendable {
     }
 
     /// The position of the last event of the log; 0 before the first. Any thread.
-    public var head: LogPosition { recentEvents.head }
+    package var head: LogPosition { recentEvents.head }
 
     /// Where a webhook's lane stands, when there is something to tell.
     package func lane(of key: DelegateKey) -> LaneSnapshots.Entry? { loops.owner(of: key).board.entry(key) }

@@ -62,8 +62,8 @@ struct EmbeddingTests {
         let hub = try hub()
         let all = Task {
             var numbers: [Int] = []
-            for try await entry in hub.events(after: 0) {
-                #expect(entry.position == LogPosition(numbers.count + 1))
+            for try await entry in hub.events(after: .start) {
+                #expect(entry.position.number == LogPosition(numbers.count + 1))
                 numbers.append(try entry.event.decode())
                 if numbers.count == 700 { Task { await hub.stop(grace: .zero) } }
             }
@@ -81,6 +81,25 @@ struct EmbeddingTests {
         #expect(try await some.value == [700])
     }
 
+    @Test("a position is kept as a number, and an iteration continues behind it after a restart")
+    func position() async throws {
+        let first = try hub()
+        #expect(first.lastPosition == .start)
+        try await first.publish((1...3).map { try NewEvent("order.placed", data: $0) })
+        await first.stop(grace: .zero)
+        let kept = try JSONDecoder().decode([EventPosition].self, from: Data("[2, -1]".utf8))
+        #expect(try JSONEncoder().encode(kept) == Data("[2,0]".utf8))
+
+        let hub = try hub()
+        #expect(hub.lastPosition > kept[0])
+        for try await entry in hub.events(after: kept[0]) {
+            #expect(entry.position == hub.lastPosition)
+            #expect(try entry.event.decode(Int.self) == 3)
+            break
+        }
+        await hub.stop(grace: .zero)
+    }
+
     @Test("a cancelled iteration ends")
     func cancellation() async throws {
         let hub = try hub()
@@ -95,7 +114,7 @@ struct EmbeddingTests {
         let hub = try hub()
         await hub.stop(grace: .zero)
         for try await _ in hub.events() {}
-        for try await _ in hub.events(after: 0) {}
+        for try await _ in hub.events(after: .start) {}
     }
 
     @Test("invalid values are refused by name")

@@ -6,7 +6,7 @@ package struct AppKey: Hashable, Sendable {
 }
 
 /// A position in the event log: 1 for the first event, increasing without gaps. 0 is "before everything".
-public typealias LogPosition = Int64
+package typealias LogPosition = Int64
 
 /// Something that happened, as it is in the log. Immutable, and shared by the recent events, all deliveries and all streams:
 /// its bytes exist once in the process.
@@ -120,7 +120,7 @@ public final class Event: Sendable {
 /// Events that became durable together, in the order of the log.
 public struct EventBatch: Sendable {
     /// The position of `events[0]`; the others follow without a gap.
-    public let first: LogPosition
+    package let first: LogPosition
     /// At least one.
     public let events: [Event]
 
@@ -130,5 +130,5 @@ public struct EventBatch: Sendable {
     }
 
     /// The position of the last event.
-    public var last: LogPosition { first + LogPosition(events.count) - 1 }
+    package var last: LogPosition { first + LogPosition(events.count) - 1 }
 }

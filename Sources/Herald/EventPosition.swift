@@ -1,0 +1,55 @@
+public import HeraldCore
+
+/// A place in the log of events: behind an event, or before all of them.
+///
+/// Positions ascend in the order of the log. An app that wants to go on after a restart keeps the position of the last event
+/// that it has handled: it encodes as a number.
+public struct EventPosition: Hashable, Comparable, Codable, Sendable, CustomStringConvertible {
+    /// 1 for the first event, increasing without gaps; 0 before all of them.
+    public let number: Int64
+
+    /// - Parameter number: of a position that was kept; a negative one is ``start``.
+    public init(number: Int64) { self.number = max(0, number) }
+
+    /// As a number.
+    public init(from decoder: any Decoder) throws {
+        self.init(number: try decoder.singleValueContainer().decode(Int64.self))
+    }
+
+    /// Before all events.
+    public static let start = EventPosition(number: 0)
+
+    /// As a number.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(number)
+    }
+
+    /// Whether one is before the other in the log.
+    public static func < (one: EventPosition, other: EventPosition) -> Bool { one.number < other.number }
+
+    /// The number.
+    public var description: String { "\(number)" }
+}
+
+/// An event and its position in the log.
+public struct PositionedEvent: Sendable {
+    /// Behind the event. Hand it to ``Hub/events(after:matching:)`` to continue there.
+    public let position: EventPosition
+    /// The event.
+    public let event: Event
+}
+
+extension EventBatch {
+    /// The events with their positions.
+    public var positioned: [PositionedEvent] {
+        events.enumerated().map { offset, event in
+            PositionedEvent(position: EventPosition(number: first + LogPosition(offset)), event: event)
+        }
+    }
+}
+
+extension Hub {
+    /// The position of the last event of the log; ``EventPosition/start`` before the first. Any thread.
+    public var lastPosition: EventPosition { EventPosition(number: head) }
+}
