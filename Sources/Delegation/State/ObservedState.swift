@@ -24,19 +24,17 @@
 ///   meanwhile: it returns, and the thread that is telling goes on with it.
 /// - Whoever comes late asks for ``value``.
 @propertyWrapper
-public final class ObservedState<State: Sendable>: Sendable {
-    private let board: StateBoard<State>
-
+public final class ObservedState<State: Sendable>: StateBoard<State>, @unchecked Sendable {
     /// Creates a state with its first value, of which nobody is told.
-    public init(_ initial: State) { board = StateBoard(initial) }
+    public override init(_ initial: State) { super.init(initial) }
 
     /// Creates a state as a property wrapper.
     public convenience init(wrappedValue: State) { self.init(wrappedValue) }
 
     /// The current state. Assigning tells the delegates.
     public var value: State {
-        get { board.value }
-        set { board.set(newValue) }
+        get { current }
+        set { set(newValue) }
     }
 
     /// The current state, as the property that this wraps.
@@ -47,31 +45,4 @@ public final class ObservedState<State: Sendable>: Sendable {
 
     /// The object, to add delegates to.
     public var projectedValue: ObservedState { self }
-
-    /// Adds a delegate behind the others; see ``MulticastDelegate``.
-    /// - Returns: whether it was added; `false` when it is a member already.
-    @discardableResult
-    public func addDelegate(_ delegate: any StateDelegate<State>, holding: DelegateHolding = .weak) -> Bool {
-        board.delegates.addDelegate(delegate, holding: holding)
-    }
-
-    /// Removes a delegate.
-    /// - Returns: whether it was a member.
-    @discardableResult
-    public func removeDelegate(_ delegate: any StateDelegate<State>) -> Bool {
-        board.delegates.removeDelegate(delegate)
-    }
-
-    /// Calls the closure with the old and the new state at each change, until the token is released.
-    public func addHandler(_ handle: @escaping @Sendable (_ old: State, _ new: State) -> Void) -> DelegateToken {
-        board.addHandler(handle)
-    }
-}
-
-extension ObservedState where State: Equatable {
-    /// Whether the current state is this one.
-    public static func == (state: ObservedState, value: State) -> Bool { state.value == value }
-
-    /// Whether the current state is another one.
-    public static func != (state: ObservedState, value: State) -> Bool { state.value != value }
 }

@@ -2,7 +2,10 @@
 ///
 /// Every delegate is told of every change, in the order in which they happened. One thread at a time tells: a change that is
 /// made meanwhile, by a delegate or another thread, takes effect at once and is told after those before it.
-final class StateBoard<State: Sendable>: Sendable {
+///
+/// `@unchecked`, since the compiler can't know what a class that has subclasses is. What is here is constant and guards itself,
+/// and so is what the two subclasses add; others there can't be, outside of this module.
+public class StateBoard<State: Sendable>: @unchecked Sendable {
     private struct Contents {
         var value: State
         /// Counts the changes.
@@ -12,18 +15,18 @@ final class StateBoard<State: Sendable>: Sendable {
     }
 
     private let contents: Lock<Contents>
-    let delegates = MulticastDelegate<any StateDelegate<State>>()
+    private let delegates = MulticastDelegate<any StateDelegate<State>>()
 
     init(_ value: State) { contents = Lock(Contents(value: value)) }
 
-    var value: State { contents.withLock { $0.value } }
+    final var current: State { contents.withLock { $0.value } }
 
-    var versioned: (value: State, version: Int) { contents.withLock { ($0.value, $0.version) } }
+    final var versioned: (value: State, version: Int) { contents.withLock { ($0.value, $0.version) } }
 
     /// Changes the value and tells, unless it has changed since that version.
     /// - Returns: whether it was changed.
     @discardableResult
-    func set(_ value: State, ifVersion version: Int? = nil) -> Bool {
+    final func set(_ value: State, ifVersion version: Int? = nil) -> Bool {
         let (isSet, mustTell) = contents.withLock { contents in
             if let version, version != contents.version { return (false, false) }
             contents.untold.append((contents.value, value))
@@ -48,7 +51,32 @@ final class StateBoard<State: Sendable>: Sendable {
         }
     }
 
-    func addHandler(_ handle: @escaping @Sendable (State, State) -> Void) -> DelegateToken {
+    /// Adds a delegate behind the others; see ``MulticastDelegate``.
+    /// - Returns: whether it was added; `false` when it is a member already.
+    @discardableResult
+    public final func addDelegate(_ delegate: any StateDelegate<State>, holding: DelegateHolding = .weak) -> Bool {
+        delegates.addDelegate(delegate, holding: holding)
+    }
+
+    /// Removes a delegate.
+    /// - Returns: whether it was a member.
+    @discardableResult
+    public final func removeDelegate(_ delegate: any StateDelegate<State>) -> Bool {
+        delegates.removeDelegate(delegate)
+    }
+
+    /// Calls the closure with the old and the new state at each change, until the token is released.
+    public final func addHandler(
+        _ handle: @escaping @Sendable (_ old: State, _ new: State) -> Void
+    ) -> DelegateToken {
         delegates.token(for: StateHandler(handle))
     }
+}
+
+extension StateBoard where State: Equatable {
+    /// Whether the current state is this one.
+    public static func == (board: StateBoard, value: State) -> Bool { board.current == value }
+
+    /// Whether the current state is another one.
+    public static func != (board: StateBoard, value: State) -> Bool { board.current != value }
 }
