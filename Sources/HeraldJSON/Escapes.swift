@@ -11,7 +11,7 @@ func unescape(_ text: UnsafeBufferPointer<UInt8>, into buffer: UnsafeMutableBuff
         written += 1
     }
     func unit(at index: Int) -> UInt32 {
-        (0..<4).reduce(0) { $0 << 4 | (hexadecimalDigit(text[index + $1]) ?? 0) }
+        (0..<4).reduce(0) { $0 << 4 | UInt32(hexadecimalDigit(text[index + $1]) ?? 0) }
     }
     while read < text.count {
         guard text[read] == UInt8(ascii: "\\") else {

@@ -4,14 +4,7 @@ public struct JSONObjectWriter: Sendable {
 
     @usableFromInline init(json: consuming JSONWriter) { self.json = json }
 
-    /// Returns the writer and keeps nothing: the bytes always have one owner, and are never copied.
-    @usableFromInline mutating func finish() -> JSONWriter {
-        var json = JSONWriter(appendingTo: [])
-        swap(&json, &self.json)
-        return json
-    }
-
-    /// Writes a member. Keys are not compared: do not write one twice.
+    /// A member. Keys are not compared: don't write one twice.
     @inlinable
     public mutating func member(_ key: String, _ value: some JSONWritable) {
         json.key(key)
@@ -45,14 +38,7 @@ public struct JSONArrayWriter: Sendable {
 
     @usableFromInline init(json: consuming JSONWriter) { self.json = json }
 
-    /// Returns the writer and keeps nothing: the bytes always have one owner, and are never copied.
-    @usableFromInline mutating func finish() -> JSONWriter {
-        var json = JSONWriter(appendingTo: [])
-        swap(&json, &self.json)
-        return json
-    }
-
-    /// Writes an element.
+    /// An element.
     @inlinable
     public mutating func element(_ value: some JSONWritable) { value.write(to: &json) }
 

@@ -44,7 +44,7 @@ public struct JSONWriter: Sendable {
         open(UInt8(ascii: "{"))
         var members = JSONObjectWriter(json: consume self)
         body(&members)
-        self = members.finish()
+        self = members.json.handOver()
         close(UInt8(ascii: "}"))
     }
 
@@ -54,8 +54,16 @@ public struct JSONWriter: Sendable {
         open(UInt8(ascii: "["))
         var elements = JSONArrayWriter(json: consume self)
         body(&elements)
-        self = elements.finish()
+        self = elements.json.handOver()
         close(UInt8(ascii: "]"))
+    }
+
+    /// What was written, of which nothing is kept here: the bytes have one owner at any time, and are never copied.
+    @usableFromInline
+    mutating func handOver() -> JSONWriter {
+        var json = JSONWriter(appendingTo: [])
+        swap(&json, &self)
+        return json
     }
 
     @usableFromInline

@@ -51,7 +51,7 @@ extension Scanner {
         var value: UInt32 = 0
         for offset in 0..<4 {
             guard let digit = hexadecimalDigit(bytes[index + offset]) else { return nil }
-            value = value << 4 | digit
+            value = value << 4 | UInt32(digit)
         }
         return value
     }
@@ -82,11 +82,11 @@ extension Scanner {
 }
 
 /// The value of a hexadecimal digit of either case.
-func hexadecimalDigit(_ byte: UInt8) -> UInt32? {
+package func hexadecimalDigit(_ byte: UInt8) -> UInt8? {
     switch byte {
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(byte - UInt8(ascii: "0"))
-    case UInt8(ascii: "a")...UInt8(ascii: "f"): UInt32(byte - UInt8(ascii: "a") + 10)
-    case UInt8(ascii: "A")...UInt8(ascii: "F"): UInt32(byte - UInt8(ascii: "A") + 10)
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
     default: nil
     }
 }

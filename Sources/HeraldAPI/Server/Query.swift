@@ -93,9 +93,9 @@ enum PercentEncoding {
         while let byte = rest.popFirst() {
             switch byte {
             case UInt8(ascii: "%"):
-                guard let high = rest.popFirst().flatMap(digit), let low = rest.popFirst().flatMap(digit) else {
-                    throw .escape
-                }
+                guard let high = rest.popFirst().flatMap(hexadecimalDigit),
+                    let low = rest.popFirst().flatMap(hexadecimalDigit)
+                else { throw .escape }
                 let decoded = high << 4 | low
                 guard decoded != 0 else { throw .nul }
                 bytes.append(decoded)
@@ -120,14 +120,5 @@ enum PercentEncoding {
             }
         }
         return result
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 }

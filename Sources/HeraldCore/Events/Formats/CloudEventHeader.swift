@@ -1,3 +1,5 @@
+import HeraldJSON
+
 /// Attributes as HTTP header values: percent-encoded UTF-8 (CloudEvents' HTTP protocol binding, 3.1.3.2).
 package enum CloudEventHeader {
     /// Visible ASCII without `"` and `%`; all else as `%XX`.
@@ -22,8 +24,8 @@ package enum CloudEventHeader {
         var decoded: [UInt8] = []
         var index = 0
         while index < text.count {
-            if text[index] == UInt8(ascii: "%"), index + 2 < text.count, let high = digit(text[index + 1]),
-                let low = digit(text[index + 2])
+            if text[index] == UInt8(ascii: "%"), index + 2 < text.count,
+                let high = hexadecimalDigit(text[index + 1]), let low = hexadecimalDigit(text[index + 2])
             {
                 decoded.append(high << 4 | low)
                 index += 3
@@ -56,14 +58,5 @@ package enum CloudEventHeader {
 
     private static func isPlain(_ byte: UInt8) -> Bool {
         0x21...0x7e ~= byte && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "%")
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 }
