@@ -22,13 +22,7 @@ struct AppEndpoints: Sendable {
 
     /// Newest first; `default` is the last.
     private func list(_ call: Call) throws(Problem) {
-        let query = try call.query("limit", "cursor")
-        let limit = try query.limit()
-        let cursor = try query.cursor(ofIDs: "app_")
-        let apps = hub.apps.all.filter { app in cursor.map { app.id < $0 } ?? true }
-        call.send(page: Array(apps.prefix(limit + 1)), query, limit: limit, cursor: \.id) {
-            $1.members(of: $0, hub.usage)
-        }
+        try call.send(newestFirst: hub.apps.all, ids: "app_", id: \.id) { $1.members(of: $0, hub.usage) }
     }
 
     private func show(_ call: Call) throws(Problem) {

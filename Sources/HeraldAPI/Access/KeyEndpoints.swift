@@ -23,11 +23,7 @@ struct KeyEndpoints: Sendable {
 
     /// Newest first.
     private func list(_ call: Call) throws(Problem) {
-        let query = try call.query("limit", "cursor")
-        let limit = try query.limit()
-        let cursor = try query.cursor(ofIDs: "key_")
-        let entries = hub.keys.list(call.app).filter { entry in cursor.map { entry.key.id < $0 } ?? true }
-        call.send(page: Array(entries.prefix(limit + 1)), query, limit: limit, cursor: \.key.id) {
+        try call.send(newestFirst: hub.keys.list(call.app), ids: "key_", id: \.key.id) {
             $1.members(of: $0.key, in: hub.apps, lastUsedAt: $0.lastUsedAt)
         }
     }

@@ -34,6 +34,21 @@ extension Call {
     }
 }
 
+extension Call {
+    /// A page of what memory has all of, the newest first: ids are in the order in which they were made.
+    /// - Parameter prefix: what the ids begin with, such as `app_`.
+    func send<Item>(
+        newestFirst items: [Item], ids prefix: String, id: (Item) -> String,
+        _ write: (Item, inout JSONObjectWriter) -> Void
+    ) throws(Problem) {
+        let query = try query("limit", "cursor")
+        let limit = try query.limit()
+        let cursor = try query.cursor(ofIDs: prefix)
+        let rest = items.filter { item in cursor.map { id(item) < $0 } ?? true }
+        send(page: Array(rest.prefix(limit + 1)), query, limit: limit, cursor: id, write)
+    }
+}
+
 // MARK: Cursors
 
 extension Call {

@@ -20,15 +20,7 @@ struct StreamEndpoints: Sendable {
     private func listenToEvents(_ call: Call) throws(Problem) {
         let query = try call.query("events", "subjects", "last_event_id")
         let interest = try interest(query, call.app)
-        var start: EventStreams.Start?
-        if let text = query["last_event_id"] {
-            guard let given = Self.start(text, call) else {
-                throw .invalidParameter("last_event_id", "must be \(PositionInput.words), \"earliest\" or \"now\"")
-            }
-            start = given.start
-        }
-        // An invalid id is treated like an id that is not in the log.
-        if let text = call.lastEventID { start = (Self.start(text, call) ?? Self.unknown).start }
+        let start = try start(call, query, mustBe: PositionInput.words, Self.start)
         try listen(call, to: streams.events, interest, start)
     }
 
@@ -117,14 +109,7 @@ struct StreamEndpoints: Sendable {
         }
         let interest = AttemptInterest(
             app: call.app, delegate: delegate, event: query["event"], succeeded: try query.succeeded())
-        var start: AttemptStreams.Start?
-        if let text = query["last_event_id"] {
-            guard let given = Self.attemptStart(text, call) else {
-                throw .invalidParameter("last_event_id", "must be an attempt's id, \"earliest\" or \"now\"")
-            }
-            start = given.start
-        }
-        if let text = call.lastEventID { start = (Self.attemptStart(text, call) ?? Self.unknown).start }
+        let start = try start(call, query, mustBe: "an attempt's id", Self.attemptStart)
         try listen(call, to: streams.attempts, interest, start)
     }
 
@@ -160,6 +145,23 @@ struct StreamEndpoints: Sendable {
     }
 
     // MARK: Both
+
+    /// Where the stream begins, by the query or, newer than that, by what a browser got last.
+    /// - Parameter find: finds the place after which to begin; `nil` when a text names none.
+    private func start(
+        _ call: Call, _ query: Query, mustBe words: String, _ find: (String, Call) -> Beginning?
+    ) throws(Problem) -> EventStreams.Start? {
+        var start: EventStreams.Start?
+        if let text = query["last_event_id"] {
+            guard let given = find(text, call) else {
+                throw .invalidParameter("last_event_id", "must be \(words), \"earliest\" or \"now\"")
+            }
+            start = given.start
+        }
+        // What is no id at all is one that the log doesn't have.
+        if let text = call.lastEventID { start = (find(text, call) ?? Self.unknown).start }
+        return start
+    }
 
     private func listen<Log: StreamLog>(
         _ call: Call, to streams: LiveStreams<Log>, _ interest: Log.Interest, _ start: LiveStreams<Log>.Start?
