@@ -84,6 +84,18 @@ final class Connection {
         try check(sqlite3_exec(handle, sql, nil, nil, nil))
     }
 
+    /// One transaction, of which nothing is left when the body throws. (The writer's has prepared statements.)
+    func transaction(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        do {
+            try execute("BEGIN IMMEDIATE")
+            try body()
+            try execute("COMMIT")
+        } catch {
+            if isInTransaction { try? execute("ROLLBACK") }
+            throw error
+        }
+    }
+
     /// The first column of the first row, `nil` when there is none.
     func text(_ sql: String) throws(StoreError) -> String? {
         let statement = try Statement(self, sql)

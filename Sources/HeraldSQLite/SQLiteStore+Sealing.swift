@@ -48,8 +48,7 @@ extension SQLiteStore {
 
     /// One transaction. What was overwritten leaves the log as well.
     static func rewrap(_ connection: Connection, from old: ColumnSealer, to new: ColumnSealer) throws(StoreError) {
-        do {
-            try connection.execute("BEGIN IMMEDIATE")
+        try connection.transaction { () throws(StoreError) in
             try rewrapDelegates(connection, from: old, to: new)
             try rewrapAnswers(connection, from: old, to: new)
             try rewrapSecret(connection, from: old, to: new)
@@ -58,10 +57,6 @@ extension SQLiteStore {
                 try Statement(connection, "INSERT INTO sealing (proof) VALUES (?1)")
                     .run(1, lent: try new.seal(proof, .proof))
             }
-            try connection.execute("COMMIT")
-        } catch {
-            if connection.isInTransaction { try? connection.execute("ROLLBACK") }
-            throw error
         }
         _ = try connection.checkpoint(.truncate)
     }
@@ -92,18 +87,13 @@ extension SQLiteStore {
             connection, "SELECT key, url FROM delegates WHERE deleted_at IS NULL AND instr(url, ':') > 0"
         ).rows { ($0.integer(0), $0.text(1)) }
         if plain.isEmpty { return }
-        do {
-            try connection.execute("BEGIN IMMEDIATE")
+        try connection.transaction { () throws(StoreError) in
             let update = try Statement(connection, "UPDATE delegates SET url = ?2 WHERE key = ?1")
             for (key, url) in plain {
                 update.bind(1, key)
                 update.bind(2, try columnSealer.seal(text: url, .url(key)))
                 try update.run()
             }
-            try connection.execute("COMMIT")
-        } catch {
-            if connection.isInTransaction { try? connection.execute("ROLLBACK") }
-            throw error
         }
         _ = try connection.checkpoint(.truncate)
     }
