@@ -68,32 +68,27 @@ failed:
     return NULL;
 }
 
-// Writes the certificate as PEM and returns its length, or 0 when there is no room.
-static inline size_t herald_certificate_text(X509 *certificate, char *text, size_t room) {
-    BIO *memory = BIO_new(BIO_s_mem());
+// Takes what was written to the memory and returns its length, or 0 when nothing was or there is no room.
+static inline size_t herald_take_text(BIO *memory, int written, char *text, size_t room) {
     char *bytes = NULL;
-    size_t count = 0;
-    if (memory && PEM_write_bio_X509(memory, certificate)) {
-        count = (size_t)BIO_get_mem_data(memory, &bytes);
-        if (count > room) count = 0;
-        memcpy(text, bytes, count);
-    }
+    size_t count = written ? (size_t)BIO_get_mem_data(memory, &bytes) : 0;
+    if (count > room) count = 0;
+    if (count) memcpy(text, bytes, count);
     BIO_free(memory);
     return count;
 }
 
-// Writes the private key as PEM and returns its length, or 0 when there is no room.
+// Writes the certificate as PEM and returns its length, or 0.
+static inline size_t herald_certificate_text(X509 *certificate, char *text, size_t room) {
+    BIO *memory = BIO_new(BIO_s_mem());
+    return herald_take_text(memory, memory && PEM_write_bio_X509(memory, certificate), text, room);
+}
+
+// Writes the private key as PEM and returns its length, or 0.
 static inline size_t herald_key_text(EVP_PKEY *key, char *text, size_t room) {
     BIO *memory = BIO_new(BIO_s_mem());
-    char *bytes = NULL;
-    size_t count = 0;
-    if (memory && PEM_write_bio_PrivateKey(memory, key, NULL, NULL, 0, NULL, NULL)) {
-        count = (size_t)BIO_get_mem_data(memory, &bytes);
-        if (count > room) count = 0;
-        memcpy(text, bytes, count);
-    }
-    BIO_free(memory);
-    return count;
+    int written = memory && PEM_write_bio_PrivateKey(memory, key, NULL, NULL, 0, NULL, NULL);
+    return herald_take_text(memory, written, text, room);
 }
 
 // SHA-256 of the public key in DER, 32 bytes.
