@@ -64,7 +64,7 @@ struct FamilyTests {
         #expect(bench.listener.heard.items[4].subject == "user:1")
         let status = try #require(bench.bench.hub.auth.status(.default, userID: "1"))
         #expect(!status.isLoggedIn && status.eventID == "e3")
-        #expect(bench.bench.store.memory.read { $0.authStatus[.init(app: .default, userID: "1")] } == status)
+        #expect(bench.bench.store.memory.read { $0.authStatus[.init(app: .default, name: "1")] } == status)
         await bench.bench.stop()
     }
 
@@ -118,7 +118,7 @@ struct FamilyTests {
         try await bench.post(
             #"{"type": "auth.status_changed", "id": "e2", "data": {"user_id": "1", "status": "logged_out"}}"#)
         #expect(bench.types == ["status_changed"])
-        let stored = try #require(store.memory.read { $0.authStatus[.init(app: .default, userID: "1")] })
+        let stored = try #require(store.memory.read { $0.authStatus[.init(app: .default, name: "1")] })
         #expect(!stored.isLoggedIn && stored.eventID == "e2" && stored.user == Array(#"{"id": 1}"#.utf8))
         let projected = bench.bench.hub.auth.status(.default, userID: "1")
         #expect(projected == nil || projected == stored)

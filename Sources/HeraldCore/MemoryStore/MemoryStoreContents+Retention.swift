@@ -28,7 +28,7 @@ extension MemoryContents {
 
     mutating func removeEvents(through sequence: LogPosition, limit: Int) -> LogPosition {
         let count = Int(max(0, min(sequence, head - 1, first - 1 + min(LogPosition(limit), head)) - first + 1))
-        for event in events.prefix(count) { sequences[EventName(app: event.app, id: event.id)] = nil }
+        for event in events.prefix(count) { sequences[NameInApp(app: event.app, name: event.id)] = nil }
         events.removeFirst(count)
         first += LogPosition(count)
         let first = first
@@ -63,7 +63,7 @@ extension MemoryContents {
 
     mutating func erase(_ subject: ErasedSubject, app: AppKey) -> Erasure {
         var erasure = Erasure()
-        if authStatus.removeValue(forKey: UserName(app: app, userID: subject.userID)) != nil {
+        if authStatus.removeValue(forKey: NameInApp(app: app, name: subject.userID)) != nil {
             erasure.authStatuses = 1
         }
         let before = answers.count

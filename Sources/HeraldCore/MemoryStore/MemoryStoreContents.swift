@@ -1,25 +1,9 @@
 /// What a memory store holds. A value: whoever has it may do with it what they want.
 struct MemoryContents {
-    struct EventName: Hashable {
+    /// What is unique within an app: an event's id, a URL, a user, a type, the key of an answer.
+    struct NameInApp: Hashable {
         let app: AppKey
-        let id: String
-    }
-    struct URLName: Hashable {
-        let app: AppKey
-        let url: String
-    }
-    struct UserName: Hashable {
-        let app: AppKey
-        let userID: String
-    }
-    struct AnswerName: Hashable {
-        let app: AppKey
-        let key: String
-    }
-
-    struct TypeName: Hashable {
-        let app: AppKey
-        let type: String
+        let name: String
     }
     struct SlotName: Hashable {
         let delegate: DelegateKey
@@ -29,7 +13,7 @@ struct MemoryContents {
     /// `events[0]` has the sequence `first`.
     var events: [Event] = []
     var first: LogPosition = 1
-    var sequences: [EventName: LogPosition] = [:]
+    var sequences: [NameInApp: LogPosition] = [:]
     var marks: [LogMark] = []
     var attempts: [StoredAttempt] = []
     var lastAttemptID: Int64 = 0
@@ -40,13 +24,13 @@ struct MemoryContents {
     var lastReplayID: Int64 = 0
     var statistics: [SlotName: DeliveryStatistics] = [:]
     var delegates: [DelegateKey: WebhookDelegate] = [:]
-    var urls: [URLName: DelegateKey] = [:]
+    var urls: [NameInApp: DelegateKey] = [:]
     var deletedIDs: [DelegateKey: String] = [:]
     var lastDelegateKey: DelegateKey = 0
-    var authStatus: [UserName: AuthStatus] = [:]
+    var authStatus: [NameInApp: AuthStatus] = [:]
     var appStates: [AppKey: AppState] = [:]
-    var answers: [AnswerName: (answer: StoredAnswer, expiresAt: Int64)] = [:]
-    var eventTypes: [TypeName: EventTypeRecord] = [:]
+    var answers: [NameInApp: (answer: StoredAnswer, expiresAt: Int64)] = [:]
+    var eventTypes: [NameInApp: EventTypeRecord] = [:]
     var keys: [String: APIKey] = [:]
     var sessions: [[UInt8]: Session] = [:]
     var audit: [StoredAuditEntry] = []
@@ -65,7 +49,7 @@ struct MemoryContents {
     }
 
     func event(app: AppKey, id: String) -> LoggedEvent? {
-        guard let sequence = sequences[EventName(app: app, id: id)], let event = event(sequence) else { return nil }
+        guard let sequence = sequences[NameInApp(app: app, name: id)], let event = event(sequence) else { return nil }
         return LoggedEvent(sequence: sequence, event: event)
     }
 
@@ -84,7 +68,7 @@ struct MemoryContents {
 
     mutating func append(_ event: Event) {
         events.append(event)
-        sequences[EventName(app: event.app, id: event.id)] = head
+        sequences[NameInApp(app: event.app, name: event.id)] = head
     }
 
     // MARK: Checkpoints
@@ -114,13 +98,13 @@ struct MemoryContents {
     mutating func setDelegate(_ delegate: WebhookDelegate) {
         forgetURL(of: delegate.key)
         delegates[delegate.key] = delegate
-        urls[URLName(app: delegate.app, url: delegate.settings.url)] = delegate.key
+        urls[NameInApp(app: delegate.app, name: delegate.settings.url)] = delegate.key
         lastDelegateKey = max(lastDelegateKey, delegate.key)
     }
 
     private mutating func forgetURL(of key: DelegateKey) {
         guard let delegate = delegates[key] else { return }
-        let name = URLName(app: delegate.app, url: delegate.settings.url)
+        let name = NameInApp(app: delegate.app, name: delegate.settings.url)
         if urls[name] == key { urls[name] = nil }
     }
 

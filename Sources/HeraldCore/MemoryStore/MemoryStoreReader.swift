@@ -33,7 +33,7 @@ extension MemoryReader {
     }
 
     func authStatus(app: AppKey, userID: String) -> AuthStatus? {
-        store.read { $0.authStatus[.init(app: app, userID: userID)] }
+        store.read { $0.authStatus[.init(app: app, name: userID)] }
     }
 
     func sequence(since time: Int64) -> LogPosition { store.read { $0.sequence(since: time) } }

@@ -10,9 +10,9 @@ final class MemoryTransaction: StoreTransaction {
     private var copy: MemoryContents?
 
     private var head: LogPosition
-    private var appended: [MemoryContents.EventName: LoggedEvent] = [:]
-    private var authStatus: [MemoryContents.UserName: AuthStatus] = [:]
-    private var answers: [MemoryContents.AnswerName: (answer: StoredAnswer, expiresAt: Int64)] = [:]
+    private var appended: [MemoryContents.NameInApp: LoggedEvent] = [:]
+    private var authStatus: [MemoryContents.NameInApp: AuthStatus] = [:]
+    private var answers: [MemoryContents.NameInApp: (answer: StoredAnswer, expiresAt: Int64)] = [:]
     private var delegates: [DelegateKey: WebhookDelegate] = [:]
     private var removed: Set<DelegateKey> = []
 
@@ -51,7 +51,7 @@ final class MemoryTransaction: StoreTransaction {
 extension MemoryTransaction {
     func event(app: AppKey, id: String) -> LoggedEvent? {
         if let copy { return copy.event(app: app, id: id) }
-        return appended[.init(app: app, id: id)] ?? store.read { $0.event(app: app, id: id) }
+        return appended[.init(app: app, name: id)] ?? store.read { $0.event(app: app, id: id) }
     }
 
     func append(_ events: [Event]) throws(StoreError) -> LogPosition {
@@ -61,20 +61,20 @@ extension MemoryTransaction {
                 throw .failed(reason: "there is an event \(event.id) already")
             }
             head += 1
-            appended[.init(app: event.app, id: event.id)] = LoggedEvent(sequence: head, event: event)
+            appended[.init(app: event.app, name: event.id)] = LoggedEvent(sequence: head, event: event)
             apply { $0.append(event) }
         }
         return first
     }
 
     func authStatus(app: AppKey, userID: String) -> AuthStatus? {
-        let name = MemoryContents.UserName(app: app, userID: userID)
+        let name = MemoryContents.NameInApp(app: app, name: userID)
         if let copy { return copy.authStatus[name] }
         return authStatus[name] ?? store.read { $0.authStatus[name] }
     }
 
     func setAuthStatus(_ status: AuthStatus) {
-        let name = MemoryContents.UserName(app: status.app, userID: status.userID)
+        let name = MemoryContents.NameInApp(app: status.app, name: status.userID)
         authStatus[name] = status
         apply { $0.authStatus[name] = status }
     }
@@ -84,13 +84,13 @@ extension MemoryTransaction {
     }
 
     func answer(app: AppKey, key: String, now: Int64) -> StoredAnswer? {
-        let name = MemoryContents.AnswerName(app: app, key: key)
+        let name = MemoryContents.NameInApp(app: app, name: key)
         let found = copy.map { $0.answers[name] } ?? answers[name] ?? store.read { $0.answers[name] }
         return found.flatMap { $0.expiresAt > now ? $0.answer : nil }
     }
 
     func setAnswer(_ answer: StoredAnswer, app: AppKey, key: String, expiresAt: Int64) {
-        let name = MemoryContents.AnswerName(app: app, key: key)
+        let name = MemoryContents.NameInApp(app: app, name: key)
         answers[name] = (answer, expiresAt)
         apply { $0.answers[name] = (answer, expiresAt) }
     }
@@ -207,11 +207,11 @@ extension MemoryTransaction {
     }
 
     func setEventType(_ type: EventTypeRecord) {
-        apply { $0.eventTypes[.init(app: type.app, type: type.type)] = type }
+        apply { $0.eventTypes[.init(app: type.app, name: type.type)] = type }
     }
 
     func removeEventType(_ type: String, app: AppKey) {
-        apply { $0.eventTypes[.init(app: app, type: type)] = nil }
+        apply { $0.eventTypes[.init(app: app, name: type)] = nil }
     }
 }
 

@@ -195,7 +195,7 @@ final class Simulation: @unchecked Sendable {
     private func trim() {
         let contents = store.memory.read { $0 }
         guard contents.head > 10 else { return }
-        for (name, sequence) in contents.sequences { sequences[name.id] = sequence }
+        for (name, sequence) in contents.sequences { sequences[name.name] = sequence }
         let through = LogPosition(random.number(1...Int(contents.head) / 2))
         process.trim(TrimWrite(events: through, attempts: 0, statistics: 0))
     }
@@ -215,7 +215,7 @@ final class Simulation: @unchecked Sendable {
         case .erased(let events): erased.formUnion(events)
         case .trimmed:
             let kept = store.memory.read { $0.sequences }
-            acknowledged = acknowledged.filter { kept[.init(app: .default, id: $0)] != nil }
+            acknowledged = acknowledged.filter { kept[.init(app: .default, name: $0)] != nil }
         default: break
         }
     }
@@ -290,7 +290,7 @@ final class Simulation: @unchecked Sendable {
     }
 
     private func key(_ callback: Callback) -> DeliveryKey {
-        let sequence = store.memory.read { $0.sequences[.init(app: callback.event.app, id: callback.event.id)] }
+        let sequence = store.memory.read { $0.sequences[.init(app: callback.event.app, name: callback.event.id)] }
         return DeliveryKey(delegate: callback.delegate.key, event: sequence ?? sequences[callback.event.id] ?? 0)
     }
 
@@ -439,7 +439,7 @@ final class Simulation: @unchecked Sendable {
                 }
             }
         }
-        for id in acknowledged where contents.sequences[.init(app: .default, id: id)] == nil {
+        for id in acknowledged where contents.sequences[.init(app: .default, name: id)] == nil {
             throw fail("the acknowledged event \(id) is lost")
         }
         if contents.attempts.contains(where: { erased.contains($0.record.event) }) {
