@@ -140,9 +140,11 @@ let package = Package(
             name: "TransportBenchmark", dependencies: ["HeraldCore", "HeraldWebhooks"], path: "Benchmarks/transport",
             swiftSettings: settings, linkerSettings: [allocator]),
 
-        // What several test suites need: temporary folders, raw sockets, the receiver, the running binary.
+        // What several test suites need, each once: a clock, child processes, the hub's values, temporary folders, raw sockets,
+        // the receiver.
         .target(
-            name: "HeraldTestSupport", dependencies: ["HeraldReceiver"], path: "Tests/Support", swiftSettings: settings),
+            name: "HeraldTestSupport", dependencies: ["HeraldReceiver", "HeraldCore", "HeraldRuntime"],
+            path: "Tests/Support", swiftSettings: settings),
         tests(
             "ExampleTests",
             [

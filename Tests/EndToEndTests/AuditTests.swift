@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldRuntime
 import HeraldTestSupport
 import Testing
 
@@ -43,13 +44,13 @@ struct AuditTests {
     func portal() async throws {
         let herald = try await HeraldProcess.start(adminKey: MadeKey.admin.text)
         for name in ["shop", "other"] { _ = try await herald.post("/v1/apps", #"{"name": "\#(name)"}"#) }
-        let asked = wallClock()
+        let asked = Clock.system.wall()
         let link = try await herald.post("/v1/portal-links", #"{"app": "shop", "expires_in": 600}"#)
         #expect(link.status == 201)
         let noted = try #require(try await herald.get("/v1/audit").data.first)
         #expect(noted["action"]?.string == "POST /v1/portal-links" && noted["actor"]?.string == "operator")
         let end = try #require(link["expires_at"]?.timestamp).milliseconds
-        #expect((asked + 600_000...wallClock() + 600_000).contains(end))
+        #expect((asked + 600_000...Clock.system.wall() + 600_000).contains(end))
         #expect(try await herald.post("/v1/portal-links", #"{"app": "x", "expires_in": 1}"#).errors.count == 2)
         let token = try #require(link.string("url")?.split(separator: "/").last)
         let stranger = HeraldProcess.stranger(to: herald)

@@ -47,11 +47,8 @@ struct NeighbourTests {
                     guard try clients[index].readResponse()?.status == 202 else {
                         throw HeraldFailure(what: "not posted")
                     }
-                    while side.arrivals[id] == nil {
-                        if monotonicSeconds() > started + 20 { throw HeraldFailure(what: "\(id) did not arrive") }
-                        briefPause()
-                    }
-                    latencies[index].append(((side.arrivals[id] ?? .infinity) - started) * 1000)
+                    let arrival: Double = try blockUntil("\(id) arrives", within: 20) { side.arrivals[id] }
+                    latencies[index].append((arrival - started) * 1000)
                 }
             }
             return latencies.map { $0.sorted() }

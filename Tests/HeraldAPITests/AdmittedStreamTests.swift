@@ -16,25 +16,12 @@ struct AdmittedStreamTests {
         func end() { isOver.store(true, ordering: .sequentiallyConsistent) }
     }
 
-    /// A time that the test moves.
-    private final class Time: Sendable {
-        private let seconds = Atomic<Int64>(1)
-        var wall: Int64 { 1_760_000_000_000 + seconds.load(ordering: .sequentiallyConsistent) * 1_000 }
-        var clock: Clock {
-            Clock(
-                monotonic: { self.seconds.load(ordering: .sequentiallyConsistent) * 1_000_000_000 },
-                wall: { self.wall })
-        }
-        func advance(_ by: Int64) { seconds.add(by, ordering: .sequentiallyConsistent) }
-    }
-
-    private let time = Time()
+    private let clock = ManualClock()
     private let hub: Hub
     private let access: AccessControl
 
     init() throws {
-        hub = try Hub(
-            store: MemoryStore(), clock: time.clock, onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
+        hub = try Hub.inMemory(clock: clock.clock)
         access = AccessControl(hub: hub, operatorKey: nil)
     }
 
@@ -45,12 +32,12 @@ struct AdmittedStreamTests {
     }
 
     private func key(expiresIn seconds: Int64? = nil) async throws -> (id: String, principal: Principal) {
-        let text = try KeyText(id: hub.ids.next("key_", time: time.wall))
+        let text = try KeyText(id: hub.ids.next("key_", time: clock.wall))
         await administer(
             .addKey(
                 APIKey(
-                    id: text.id, name: "", scopes: [.admin], digest: text.digest, createdAt: time.wall,
-                    expiresAt: seconds.map { time.wall + $0 * 1_000 })))
+                    id: text.id, name: "", scopes: [.admin], digest: text.digest, createdAt: clock.wall,
+                    expiresAt: seconds.map { clock.wall + $0 * 1_000 })))
         return (text.id, try #require(access.principal(Array(text.text.utf8)[...])))
     }
 
@@ -88,25 +75,25 @@ struct AdmittedStreamTests {
         let (brief, lasting) = (try await key(expiresIn: 600), try await key())
         var visitors: [(link: String, session: String, stream: Output)] = []
         for key in [brief, lasting] {
-            let link = try access.newLink(to: .default, by: key.principal, until: time.wall + week)
+            let link = try access.newLink(to: .default, by: key.principal, until: clock.wall + week)
             await administer(.open(link.session))
             let session = try await signIn(try #require(access.principal(link: link.text)))
             visitors.append((link.text, session, stream(try #require(principal(session)))))
         }
-        #expect(principal(visitors[0].session)?.expiresAt == time.wall + 600_000)
-        #expect(principal(visitors[1].session)?.expiresAt == time.wall + SessionCookie.lifetime)
+        #expect(principal(visitors[0].session)?.expiresAt == clock.wall + 600_000)
+        #expect(principal(visitors[1].session)?.expiresAt == clock.wall + SessionCookie.lifetime)
 
-        time.advance(599)
+        clock.advance(seconds: 599)
         access.endExpired()
         for visitor in visitors {
             #expect(access.principal(link: visitor.link) != nil && principal(visitor.session) != nil)
             #expect(!visitor.stream.hasEnded)
         }
-        time.advance(1)
+        clock.advance(seconds: 1)
         #expect(access.principal(link: visitors[0].link) == nil && principal(visitors[0].session) == nil)
         #expect(access.principal(link: visitors[1].link) != nil && principal(visitors[1].session) != nil)
         // Time has gone by, and the loops that keep it are woken: they look.
-        time.advance(Int64(AdmittedStreams.interval))
+        clock.advance(seconds: Double(AdmittedStreams.interval))
         hub.after(seconds: 0) {}
         let stream = visitors[0].stream
         try await eventually("the stream ends with the key") { stream.hasEnded }
@@ -126,17 +113,17 @@ struct AdmittedStreamTests {
             stream(brief.principal), stream(replaced.principal), stream(lasting.principal),
             stream(try #require(principal(session))),
         ]
-        let text = try KeyText(id: hub.ids.next("key_", time: time.wall))
+        let text = try KeyText(id: hub.ids.next("key_", time: clock.wall))
         await administer(
             .rotateKey(id: replaced.id, replacement: .init(id: text.id, digest: text.digest), overlap: 120_000))
-        func ended(after seconds: Int64) -> [Bool] {
-            time.advance(seconds)
+        func ended(after seconds: Double) -> [Bool] {
+            clock.advance(seconds: seconds)
             access.endExpired()
             return streams.map(\.hasEnded)
         }
         #expect(ended(after: 59) == [false, false, false, false])
         #expect(ended(after: 1) == [true, false, false, false])
         #expect(ended(after: 60) == [true, true, false, false])
-        #expect(ended(after: SessionCookie.lifetime / 1_000) == [true, true, false, true])
+        #expect(ended(after: Double(SessionCookie.lifetime / 1_000)) == [true, true, false, true])
     }
 }

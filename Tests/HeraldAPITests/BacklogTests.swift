@@ -1,3 +1,4 @@
+import HeraldTestSupport
 import Testing
 
 @testable import HeraldAPI
@@ -8,12 +9,10 @@ struct BacklogTests {
     private func delegate(
         _ key: DelegateKey, _ change: (inout WebhookSettings) -> Void = { _ in }
     ) -> WebhookDelegate {
-        var settings = WebhookSettings(url: "https://receiver.example/\(key)")
-        settings.events = [.exact("a.x")]
-        change(&settings)
-        return WebhookDelegate(
-            app: .default, key: key, id: "dlg_\(key)", state: .init(settings: settings, status: .paused, secrets: []),
-            start: 0, createdAt: 0, updatedAt: 0, version: 1)
+        WebhookDelegate(key, status: .paused) { settings in
+            settings.events = [.exact("a.x")]
+            change(&settings)
+        }
     }
 
     private func lane(_ next: LogPosition?, ahead: Set<LogPosition> = []) -> LaneSnapshots.Entry {
@@ -28,9 +27,8 @@ struct BacklogTests {
         while published < count {
             let drafts = (published..<min(count, published + 1_000)).map { place in
                 EventDraft(
-                    event: Event(
-                        app: .default, id: "e\(place + 1)", type: place % 5 == 0 ? "a.x" : "b.x", subject: nil,
-                        time: Int64(place + 1), data: Array("{}".utf8)), mayExist: false)
+                    event: Event(place % 5 == 0 ? "a.x" : "b.x", id: "e\(place + 1)", time: Int64(place + 1)),
+                    mayExist: false)
             }
             published += try await hub.publish(drafts).count
         }
@@ -41,8 +39,7 @@ struct BacklogTests {
         let store = MemoryStore()
         var configuration = Hub.Configuration()
         configuration.maxRecentEvents = tailEvents
-        let hub = try Hub(
-            store: store, configuration: configuration, onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
+        let hub = try Hub.inMemory(store: store, configuration: configuration)
         defer { hub.stop(grace: 0) }
         func count(_ entry: LaneSnapshots.Entry, isReadable: Bool = true) throws -> Backlog? {
             try BacklogCounter(hub, isReadable ? store.makeReader() : nil).count([(delegate(7), entry)])[7]
@@ -68,13 +65,13 @@ struct BacklogTests {
     @Test("an event addressed to the delegate counts if its filter matches; events addressed to others do not")
     func addressed() async throws {
         let store = MemoryStore()
-        let hub = try Hub(store: store, onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
+        let hub = try Hub.inMemory(store: store)
         defer { hub.stop(grace: 0) }
         let drafts = [(7, 1), (7, 2), (8, 1)].enumerated().map { place, event in
             EventDraft(
                 event: Event(
-                    app: .default, id: "e\(place)", type: "a.x", subject: nil, time: 1,
-                    audience: DelegateKey(event.0), data: Array(#"{"n":\#(event.1)}"#.utf8)), mayExist: false)
+                    "a.x", id: "e\(place)", time: 1, audience: DelegateKey(event.0),
+                    data: #"{"n":\#(event.1)}"#), mayExist: false)
         }
         _ = try await hub.publish(drafts)
         let filtered = delegate(7) { $0.filter = ContentFilter(text: Array(#"{"data":{"n":[1]}}"#.utf8)) }
@@ -86,7 +83,7 @@ struct BacklogTests {
     @Test("many delegates that are far behind share the work, and the least behind are counted first")
     func many() async throws {
         let store = MemoryStore()
-        let hub = try Hub(store: store, onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
+        let hub = try Hub.inMemory(store: store)
         defer { hub.stop(grace: 0) }
         try await publish(12_000, hub)
         let far = (1...300).map { (delegate: delegate(DelegateKey($0)), entry: lane(1)) }

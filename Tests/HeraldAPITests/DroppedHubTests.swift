@@ -17,7 +17,7 @@ struct DroppedHubTests {
         let folder = TemporaryFolder()
         for number in 1...3 {
             let hub = try makeHub(folder)
-            let event = Event(id: "e\(number)", type: "a.b", subject: nil, time: 0, data: Array("1".utf8))
+            let event = Event("a.b", id: "e\(number)")
             _ = try await hub.publish([EventDraft(event: event, mayExist: false)])
             #expect(hub.head == Int64(number))
         }

@@ -2,6 +2,7 @@ import Foundation
 import HeraldCore
 import HeraldHTTP
 import HeraldJSON
+import HeraldTestSupport
 import HeraldWebhooks
 import Testing
 
@@ -16,7 +17,7 @@ struct SpecificationTests {
 
     @Test("the operations equal the routes, in both directions")
     func routes() throws {
-        let hub = try Hub(store: MemoryStore(), onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
+        let hub = try Hub.inMemory()
         let served = Set(HeraldService(hub: hub).table.routes.map { "\($0.method.rawValue) \($0.template)" })
         hub.stop(grace: 0)
 
@@ -32,7 +33,7 @@ struct SpecificationTests {
 
     @Test("the scopes of operations equal those of the routes")
     func scopes() throws {
-        let hub = try Hub(store: MemoryStore(), onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
+        let hub = try Hub.inMemory()
         defer { hub.stop(grace: 0) }
         for route in HeraldService(hub: hub).table.routes {
             let method = route.method.rawValue.lowercased()
@@ -72,7 +73,7 @@ struct SpecificationTests {
 
     @Test("every example of a post is accepted")
     func events() throws {
-        let hub = try Hub(store: MemoryStore(), onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
+        let hub = try Hub.inMemory()
         defer { hub.stop(grace: 0) }
         let context = EventInput.Context(app: .default, now: 0, ids: ULIDGenerator())
         let examples = try examples(of: "/v1/events", "post")
@@ -114,7 +115,7 @@ struct SpecificationTests {
             let document = try JSONDocument(parsing: example.bytes)
             #expect(throws: Never.self, "\(name)") { _ = try ReplayInput(document) }
         }
-        let hub = try Hub(store: MemoryStore(), onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
+        let hub = try Hub.inMemory()
         defer { hub.stop(grace: 0) }
         for (name, example) in try examples(of: "/v1/apps", "post") {
             let document = try JSONDocument(parsing: example.bytes)

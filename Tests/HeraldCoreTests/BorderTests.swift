@@ -1,5 +1,6 @@
 import HeraldJSON
 import HeraldRuntime
+import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
@@ -65,7 +66,7 @@ struct BorderTests {
             }
         }
         func event(_ attributes: KeyValue...) -> Event {
-            Event(id: "e", type: "a.b", subject: nil, time: 0, attributes: attributes, data: Array("1".utf8))
+            Event("a.b", id: "e", attributes: attributes, data: "1")
         }
         #expect(await refused(Event("not a type", id: "e")) == ["/1/type"])
         #expect(await refused(Event("herald.delegate.disabled", id: "e")) == ["/1/type"])
@@ -115,7 +116,7 @@ struct BorderTests {
             _ = try transaction.append([Event("a.b", id: "e")])
         }
         let bench = try HubBench(store: store)
-        #expect(await bench.callbacks.first(1).map(\.event.id) == ["e"])
+        #expect(try await bench.callbacks.first(1).map(\.event.id) == ["e"])
         let settings = try #require(bench.hub.registry.delegate(key: 1)).settings
         #expect(settings.rateLimit == 0.01 && settings.maxInFlight == 1 && settings.timeoutSeconds == 1)
         #expect(settings.retrySchedule == [0, 604_800, 0] && settings.leaseSeconds == 10)
@@ -174,7 +175,7 @@ struct BorderTests {
                 }
                 hub?.afterDraining { heard.record("after") }
             })
-        let said = await heard.first(2)
+        let said = try await heard.first(2)
         #expect(said.first?.contains("can't wait for itself") == true)
         #expect(said.last == "after")
         await offPool { #expect(throws: Never.self) { try hub.drain() } }
@@ -191,7 +192,7 @@ struct BorderTests {
                 hub.stop(grace: 0)
                 heard.record(true)
             })
-        #expect(await heard.first(1) == [true])
+        #expect(try await heard.first(1) == [true])
         await bench.stop()
     }
 }

@@ -1,5 +1,6 @@
 import HeraldJSON
 import HeraldRuntime
+import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore

@@ -1,4 +1,5 @@
 import HeraldRuntime
+import HeraldTestSupport
 import Synchronization
 import Testing
 
@@ -13,7 +14,7 @@ struct HubTests {
         await bench.register("https://receiver.example/some") { $0.events = [.prefix("b.")] }
         _ = try await bench.post("a.x", id: "e1")
         _ = try await bench.post("b.x", id: "e2")
-        let told = await bench.callbacks.first(3).map { "\($0.delegate.settings.url.suffix(4)) \($0.event.id)" }
+        let told = try await bench.callbacks.first(3).map { "\($0.delegate.settings.url.suffix(4)) \($0.event.id)" }
         #expect(told.sorted() == ["/all e1", "/all e2", "some e2"])
         await bench.stop()
         #expect(bench.store.memory.read { $0.settled } == 2)
@@ -33,7 +34,7 @@ struct HubTests {
         #expect(posted.map { Array($0.event.data) } == [Array("1".utf8), Array("1".utf8)])
         #expect(try await bench.hub.publish([second])[0].disposition == .existed)
         _ = try await bench.post("a.x", id: "e2")
-        #expect(await bench.callbacks.first(2).map(\.event.id) == ["e1", "e2"])
+        #expect(try await bench.callbacks.first(2).map(\.event.id) == ["e1", "e2"])
         await bench.stop()
         #expect(bench.callbacks.items.count == 2)
     }
@@ -162,7 +163,7 @@ struct HubTests {
         let second = try #require(await bench.register())
         #expect(second.key != first.key && second.start == 1)
         _ = try await bench.post("a.x", id: "e2")
-        #expect(await bench.callbacks.first(1).map(\.event.id) == ["e2"])
+        #expect(try await bench.callbacks.first(1).map(\.event.id) == ["e2"])
         guard case .done(.removed(let all)) = await bench.change(.removeAll) else {
             Issue.record("not removed")
             return
@@ -227,11 +228,11 @@ struct HubTests {
                 })
         }
         post("e0")
-        await gate.reached.first(1)
+        try await gate.reached.first(1)
         for number in 1...4 { post("e\(number)") }
         #expect(answers.items == ["e4 busy"])
         gate.open()
-        #expect(await answers.first(5) == ["e4 busy", "e0 done", "e1 done", "e2 done", "e3 done"])
+        #expect(try await answers.first(5) == ["e4 busy", "e0 done", "e1 done", "e2 done", "e3 done"])
         await bench.stop()
     }
 
@@ -256,7 +257,7 @@ struct HubTests {
         let bench = try HubBench()
         await bench.register()
         _ = try await bench.post("a.x", id: "e1")
-        await bench.callbacks.first(1)
+        try await bench.callbacks.first(1)
         bench.store.refuse(true)
         await #expect(throws: WriteRefusal.self) { try await bench.post("a.x", id: "e2") }
         #expect(bench.hub.head == 1)
@@ -264,7 +265,7 @@ struct HubTests {
         #expect(bench.hub.registry.count == 1)
         bench.store.refuse(false)
         _ = try await bench.post("a.x", id: "e2")
-        #expect(await bench.callbacks.first(2).map(\.event.id) == ["e1", "e2"])
+        #expect(try await bench.callbacks.first(2).map(\.event.id) == ["e1", "e2"])
         await bench.stop()
         #expect(bench.store.memory.read { $0.attempts.count } == 2)
     }
@@ -290,7 +291,7 @@ struct HubTests {
         await bench.stop()
         let delivered = store.memory.read { $0.attempts.count }
         let again = try HubBench(store: store)
-        #expect(await again.callbacks.first(200 - delivered).count == 200 - delivered)
+        #expect(try await again.callbacks.first(200 - delivered).count == 200 - delivered)
         await again.stop()
         let events = Set(store.memory.read { $0.attempts.map(\.record.event) })
         #expect(events == Set(1...200))
@@ -303,11 +304,11 @@ struct HubTests {
         let bench = try HubBench(store: store) { _ in .manual }
         await bench.register()
         _ = try await bench.post("a.x", id: "e1")
-        await bench.callbacks.first(1)
+        try await bench.callbacks.first(1)
         await bench.stop(grace: 0)
         #expect(store.memory.read { $0.attempts.isEmpty })
         let again = try HubBench(store: store)
-        #expect(await again.callbacks.first(1).map(\.event.id) == ["e1"])
+        #expect(try await again.callbacks.first(1).map(\.event.id) == ["e1"])
         await again.stop()
         await again.stop()
     }
@@ -317,7 +318,7 @@ struct HubTests {
         let bench = try HubBench()
         await bench.register()
         _ = try await bench.post("a.x", id: "e1")
-        await bench.callbacks.first(1)
+        try await bench.callbacks.first(1)
         bench.store.refuse(true)
         await bench.stop()
         await offPool { try! bench.hub.drain() }
@@ -357,7 +358,7 @@ struct HubTests {
             }
             try await group.waitForAll()
         }
-        let told = await callbacks.first(2_000)
+        let told = try await callbacks.first(2_000)
         await offPool { hub.stop(grace: 60_000_000_000) }
         #expect(callbacks.items.count == 2_000)
         #expect(Set(told).count == 2_000)

@@ -1,4 +1,5 @@
 import Delegation
+import HeraldTestSupport
 import Synchronization
 import Testing
 

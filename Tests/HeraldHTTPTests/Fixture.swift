@@ -1,21 +1,7 @@
-import HeraldRuntime
 import HeraldTestSupport
 import Synchronization
 
 @testable import HeraldHTTP
-
-/// Time that stands still until it is told otherwise.
-final class FakeTime: Sendable {
-    private let nanoseconds = Atomic<Int64>(1_000_000_000_000)
-
-    var clock: Clock {
-        Clock(monotonic: { self.nanoseconds.load(ordering: .sequentiallyConsistent) }, wall: { 0 })
-    }
-
-    func advance(seconds: Int64) {
-        nanoseconds.add(seconds * 1_000_000_000, ordering: .sequentiallyConsistent)
-    }
-}
 
 /// A small application: what it does depends on the path.
 final class TestApplication: RequestHandler, AdmittedRequest {
@@ -115,13 +101,13 @@ extension Response {
 /// A running server with its application and its time, on a port of its own.
 final class Fixture: Sendable {
     let application = TestApplication()
-    let time = FakeTime()
+    private let clock = ManualClock()
     let server: HTTPServer
 
     init(_ change: (inout HTTPServerConfiguration) -> Void = { _ in }) throws {
         var configuration = HTTPServerConfiguration()
         change(&configuration)
-        server = try HTTPServer(configuration, handler: application, clock: time.clock)
+        server = try HTTPServer(configuration, handler: application, clock: clock.clock)
     }
 
     deinit { server.stop() }
@@ -141,7 +127,7 @@ final class Fixture: Sendable {
     }
 
     func advance(seconds: Int64) {
-        time.advance(seconds: seconds)
+        clock.advance(seconds: Double(seconds))
         server.wake()
     }
 
@@ -151,14 +137,15 @@ final class Fixture: Sendable {
         _ = try client.readResponse()
     }
 
-    /// Asks the loop again and again, at most for some seconds.
+    /// Asks the loop again and again, for a minute at most.
     func wait(for condition: () -> Bool) throws -> Bool {
         let client = try client()
-        for _ in 0..<100_000 {
-            if condition() { return true }
+        let deadline = monotonicSeconds() + 60
+        while !condition() {
+            if monotonicSeconds() > deadline { return false }
             try settle(client)
         }
-        return false
+        return true
     }
 }
 

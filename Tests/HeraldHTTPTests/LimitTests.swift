@@ -105,7 +105,9 @@ struct LimitTests {
             third.send(get("/x"))
             #expect(try third.readResponse() == nil)
             second = nil
-            while fixture.server.statistics.openConnections > 1 { try fixture.settle(first) }
+            try blockUntil("the second one is gone", pause: { try fixture.settle(first) }) {
+                fixture.server.statistics.openConnections == 1
+            }
             let fourth = try fixture.client()
             fourth.send(get("/x"))
             #expect(try fourth.readResponse()?.status == 200)
@@ -117,7 +119,7 @@ struct LimitTests {
         try await Fixture.run(with(\.maxConnections, 2)) { fixture in
             let held = [try fixture.client(), try fixture.client()]
             for client in held { client.send(get("/hold")) }
-            while fixture.application.heldCount < 2 { briefPause() }
+            try blockUntil("both wait") { fixture.application.heldCount == 2 }
             let third = try fixture.client()
             third.send(get("/third"))
             fixture.advance(seconds: 1)
@@ -222,9 +224,11 @@ struct LimitTests {
             let first = try fixture.client()
             first.send(get("/hold"))
             let second = try fixture.client()
-            while fixture.server.statistics.waitingRequests == 0 {
+            try blockUntil("the first one waits") {
                 second.send(get("/health"))
-                #expect(try second.readResponse()?.text == "/health")
+                let answer = try second.readResponse()
+                #expect(answer?.text == "/health")
+                return fixture.server.statistics.waitingRequests > 0
             }
             second.send(get("/hold") + get("/health"))
             let refused = try #require(try second.readResponse())

@@ -1,6 +1,4 @@
-import Glibc
 import HeraldTestSupport
-import Synchronization
 import Testing
 
 @testable import HeraldHTTP
@@ -51,28 +49,23 @@ struct StopTests {
             for _ in 0..<5 {
                 let fixture = try Fixture { $0.loops = loops }
                 let port = fixture.server.port
-                let running = Countdown(6)
+                let ended = Counter()
                 for index in 0..<6 {
                     RawHTTP.start {
                         let path = ["/x", "/thread", "/hold", "/drop"][index % 4]
                         if let client = try? RawHTTPClient(port: port) {
                             while client.send(get(path)), (try? client.readResponse()) ?? nil != nil {}
                         }
-                        running.count.subtract(1, ordering: .relaxed)
+                        ended.next()
                     }
                 }
-                while fixture.application.seen.count < 500 { try fixture.settle(try fixture.client()) }
+                #expect(try fixture.wait { fixture.application.seen.count >= 500 })
                 fixture.server.stop()
-                while running.count.load(ordering: .relaxed) > 0 { sched_yield() }
+                try blockUntil("all clients end") { ended.value == 6 }
                 #expect(fixture.server.statistics.openConnections == 0)
                 _ = fixture.application.takeHeld()
             }
         }
-    }
-
-    private final class Countdown: Sendable {
-        let count: Atomic<Int>
-        init(_ count: Int) { self.count = Atomic(count) }
     }
 
     @Test("a port in use is an error that says so", arguments: [1, 2])

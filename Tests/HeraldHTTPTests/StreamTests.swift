@@ -71,9 +71,9 @@ struct StreamTests {
             #expect(try client.read(until: "\r\n\r\n") != nil)
             #expect(fixture.server.statistics.openStreams == 1)
             #expect(try !isServed())
-            while fixture.server.statistics.openConnections != 0 { briefPause() }
+            try blockUntil("the stream is no connection") { fixture.server.statistics.openConnections == 0 }
             client.reset()
-            while try !isServed() {}
+            try blockUntil("the next client is served") { try isServed() }
             #expect(fixture.server.statistics.openStreams == 0)
         }
     }

@@ -143,11 +143,11 @@ struct TLSTests {
             let plain = try fixture.client()
             plain.send("GET /x HTTP/1.1\r\nHost: localhost\r\n\r\n")
             #expect(try !String(decoding: plain.readToEnd(), as: UTF8.self).hasPrefix("HTTP"))
-            while fixture.server.statistics.openConnections != 0 { briefPause() }
+            try blockUntil("what speaks no TLS is gone") { fixture.server.statistics.openConnections == 0 }
             let silent = try fixture.client()
             // The first bytes of a client's greeting.
             silent.send([0x16, 0x03, 0x01, 0x02])
-            while fixture.server.statistics.openConnections == 0 { briefPause() }
+            try blockUntil("the silent one is there") { fixture.server.statistics.openConnections == 1 }
             fixture.advance(seconds: 11)
             #expect(try silent.readToEnd().isEmpty)
             #expect(fixture.application.seen.isEmpty)
@@ -280,12 +280,7 @@ struct TLSTests {
     func stop() async throws {
         let fixture = try fixture()
         let client = try await listen(fixture)
-        await withCheckedContinuation { continuation in
-            RawHTTP.start {
-                fixture.server.stop()
-                continuation.resume()
-            }
-        }
+        await offPool { fixture.server.stop() }
         _ = try await client.ended()
         #expect(fixture.application.streams.closed == 1)
     }

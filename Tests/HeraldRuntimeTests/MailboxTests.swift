@@ -1,5 +1,5 @@
 import HeraldRuntime
-import Synchronization
+import HeraldTestSupport
 import Testing
 
 @Suite("Messages between threads")
@@ -7,7 +7,7 @@ struct MailboxTests {
     @Test("a mailbox delivers everything once, in order, and wakes once per batch")
     func batches() {
         let counter = Counter()
-        let mailbox = Mailbox<Int>(wake: { counter.increment() })
+        let mailbox = Mailbox<Int>(wake: { counter.next() })
         #expect(mailbox.takeAll() == [])
         for item in 1...3 { mailbox.post(item) }
         #expect(mailbox.takeAll() == [1, 2, 3])
@@ -19,16 +19,17 @@ struct MailboxTests {
 
     @Test("posts of many threads are not lost, and the reader always wakes")
     func manyThreads() async throws {
-        let received = try await onThread {
+        let received = try await RawHTTP.onThread {
             let wakeup = try Wakeup()
             let mailbox = Mailbox<Int>(wakeup: wakeup)
             let threads = try (0..<4).map { number in
                 try Thread(name: "post-\(number)") { for item in 0..<2_500 { mailbox.post(number * 2_500 + item) } }
             }
             var received: [Int] = []
-            while received.count < 10_000 {
-                wakeup.wait()
+            try blockUntil("everything that was posted is received", pause: {}) {
+                wakeup.wait(milliseconds: 1_000)
                 received += mailbox.takeAll()
+                return received.count >= 10_000
             }
             for thread in threads { thread.join() }
             return received
@@ -38,13 +39,13 @@ struct MailboxTests {
 
     @Test("a semaphore grants as many permits as were signalled")
     func semaphore() async throws {
-        let taken = try await onThread {
+        let taken = try await RawHTTP.onThread {
             let semaphore = try Semaphore()
             let counter = Counter()
             let threads = try (0..<3).map { number in
                 try Thread(name: "take-\(number)") {
                     for _ in 0..<100 { semaphore.wait() }
-                    counter.increment()
+                    counter.next()
                 }
             }
             for _ in 0..<300 { semaphore.signal() }
@@ -89,22 +90,5 @@ struct MailboxTests {
             #expect(interest.contains(.read))
         }
         #expect(ready == [first.descriptor])
-    }
-}
-
-private final class Counter: Sendable {
-    private let count = Atomic<Int>(0)
-    var value: Int { count.load(ordering: .sequentiallyConsistent) }
-    func increment() { count.add(1, ordering: .sequentiallyConsistent) }
-}
-
-/// Runs what blocks on a thread of its own, away from the cooperative pool.
-private func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
-    try await withCheckedThrowingContinuation { continuation in
-        do {
-            _ = try Thread(name: "test") { continuation.resume(with: Result { try body() }) }
-        } catch {
-            continuation.resume(throwing: error)
-        }
     }
 }

@@ -12,8 +12,8 @@ struct AttemptListTests {
     private func store(_ name: String) throws -> SQLiteStore {
         let store = try SQLiteStore(folder: "\(folder.path)/\(name)")
         try store.transaction { (transaction) throws(StoreError) in
-            try transaction.setDelegate(delegate(1))
-            try transaction.setDelegate(delegate(2, app: other))
+            try transaction.setDelegate(WebhookDelegate(1))
+            try transaction.setDelegate(WebhookDelegate(2, app: other))
         }
         return store
     }

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTestSupport
 import Testing
 
 @Suite("Counts of each app in every store")
@@ -32,8 +33,8 @@ struct BlockConformance {
         #expect(try fixture.restart().blocks == [])
         try fixture.append(
             (1...2_600).map { number in
-                event(
-                    "ü\(number)", subject: number % 7 == 0 ? "öffentlich" : nil,
+                Event(
+                    id: "ü\(number)", subject: number % 7 == 0 ? "öffentlich" : nil,
                     attributes: number % 5 == 0 ? [KeyValue("source", "/ä"), KeyValue("long", "0123456789")] : [],
                     data: "\"" + String(repeating: "x", count: number % 3 == 0 ? 9_000 : number % 50) + "\"",
                     app: number % 3 == 0 ? .default : other)
@@ -65,9 +66,9 @@ struct BlockConformance {
     @Test("additions of the current transaction are counted", arguments: StoreKind.allCases)
     func within(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append([event("a")])
+        try fixture.append([Event(id: "a")])
         let found = try fixture.transaction { (transaction) throws(StoreError) in
-            _ = try transaction.append(event("b"))
+            _ = try transaction.append(Event(id: "b"))
             return try transaction.countBlock(0)
         }
         #expect(found.map(\.events) == [2])
@@ -77,7 +78,7 @@ struct BlockConformance {
     @Test("stored counts are not added again", arguments: [StoreKind.sqlite])
     func keeping(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append((1...1_100).map { event("e\($0)") })
+        try fixture.append((1...1_100).map { Event(id: "e\($0)") })
         let kept = AppBlock(app: other, block: 0, events: 5, bytes: 6)
         try fixture.transaction { (transaction) throws(StoreError) in try transaction.keepBlock(0, [kept]) }
         let blocks = sorted(try fixture.restart().blocks)

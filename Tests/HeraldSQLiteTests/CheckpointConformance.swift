@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTestSupport
 import Testing
 
 @Suite("The checkpoints of every store")
@@ -6,8 +7,8 @@ struct CheckpointConformance {
     @Test("positions and retries survive a restart", arguments: StoreKind.allCases)
     func positions(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { event("e\($0)", subject: $0 == 1 ? "order:1" : nil) })
-        try fixture.set(delegate(1), delegate(2), delegate(3))
+        try fixture.append((1...9).map { Event(id: "e\($0)", subject: $0 == 1 ? "order:1" : nil) })
+        try fixture.set(WebhookDelegate(1), WebhookDelegate(2), WebhookDelegate(3))
         let late = WaitingDelivery(delegate: 1, event: 2, attempts: 3, dueAt: 900, state: .retrying)
         let soon = WaitingDelivery(
             delegate: 2, event: 1, attempts: 1, dueAt: 800, state: .retrying, isReplay: true, subject: "order:1")
@@ -46,8 +47,8 @@ struct CheckpointConformance {
     @Test("recovery returns what is decided beyond each lane's cursor, and nothing else", arguments: StoreKind.allCases)
     func decided(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { event("e\($0)") })
-        try fixture.set(delegate(1), delegate(2), delegate(3))
+        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        try fixture.set(WebhookDelegate(1), WebhookDelegate(2), WebhookDelegate(3))
         try fixture.write {
             $0.settled = 5
             // 2 is behind, 3 ahead, 1 at the common position.
@@ -78,7 +79,7 @@ struct CheckpointConformance {
     @Test("attempts are listed newest first for a delegate, oldest first for an event", arguments: StoreKind.allCases)
     func attempts(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append([event("a"), event("b")])
+        try fixture.append([Event(id: "a"), Event(id: "b")])
         let records = [
             attempt(1, 1, status: 503, excerpt: "try later"),
             attempt(2, 1, status: nil, failure: .tls, detail: "certificate expired"),
@@ -152,8 +153,8 @@ struct CheckpointConformance {
     @Test("replays survive a restart, with their position, until they end", arguments: StoreKind.allCases)
     func replays(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { event("e\($0)") })
-        try fixture.set(delegate(1), delegate(2))
+        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        try fixture.set(WebhookDelegate(1), WebhookDelegate(2))
         let added = try fixture.transaction { (transaction) throws(StoreError) in
             let added = [
                 try transaction.addReplay(delegate: 1, after: 0, until: 9, at: 70),
@@ -181,7 +182,7 @@ struct CheckpointConformance {
     @Test("statistics of a slot are added up", arguments: StoreKind.allCases)
     func statistics(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.set(delegate(1), delegate(2))
+        try fixture.set(WebhookDelegate(1), WebhookDelegate(2))
         func slot(_ delegate: DelegateKey, _ start: Int64, _ failed: Int, _ latencies: Int64...) -> DeliveryStatistics {
             var slot = DeliveryStatistics(delegate: delegate, start: start, failed: failed)
             for latency in latencies { slot.count(succeeded: true, duration: latency) }
@@ -204,8 +205,8 @@ struct CheckpointConformance {
     @Test("deliveries of a replay are not repeated by the lane", arguments: StoreKind.allCases)
     func decidedByReplay(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append((1...5).map { event("e\($0)") })
-        try fixture.set(delegate(1))
+        try fixture.append((1...5).map { Event(id: "e\($0)") })
+        try fixture.set(WebhookDelegate(1))
         var replayed = attempt(1, 3)
         replayed.isReplay = true
         var failed = attempt(1, 2, status: 500)

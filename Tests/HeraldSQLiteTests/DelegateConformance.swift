@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTestSupport
 import Testing
 
 @Suite("The delegates of every store")
@@ -24,18 +25,14 @@ struct DelegateConformance {
         wanted.verification = .challenge
         wanted.httpVersion = .http2
         wanted.tls = TLSSettings(authorities: "ca: ä", pin: "p", clientCertificate: "c\n", clientKey: "k")
-        let given = delegate(
-            2, settings: { $0 = wanted },
-            state: {
-                $0 = WebhookDelegate.State(
-                    settings: $0.settings, status: .paused, statusReason: "on request: ä",
-                    secrets: [
-                        DelegateSecret(SigningSecret(.v1a, bytes: Array(1...32))),
-                        DelegateSecret(
-                            SigningSecret(bytes: Array("v1:".utf8) + [0, 255]), expiresAt: 1_700_000_000_000),
-                    ], expiresAt: 5_000, failingSince: 4_000)
-            }, version: 4)
-        try fixture.set(delegate(1), given)
+        let given = WebhookDelegate(
+            2, start: 3, status: .paused, reason: "on request: ä",
+            secrets: [
+                DelegateSecret(SigningSecret(.v1a, bytes: Array(1...32))),
+                DelegateSecret(SigningSecret(bytes: Array("v1:".utf8) + [0, 255]), expiresAt: 1_700_000_000_000),
+            ], expiresAt: 5_000, failingSince: 4_000, version: 4
+        ) { $0 = wanted }
+        try fixture.set(WebhookDelegate(1), given)
 
         let recovery = try fixture.restart()
         #expect(recovery.delegates.map(\.key) == [1, 2])
@@ -51,8 +48,8 @@ struct DelegateConformance {
     @Test("a change replaces the delegate", arguments: StoreKind.allCases)
     func change(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.set(delegate(1))
-        try fixture.set(delegate(1, url: "https://example.com/other", status: .paused, version: 2))
+        try fixture.set(WebhookDelegate(1))
+        try fixture.set(WebhookDelegate(1, url: "https://example.com/other", status: .paused, version: 2))
         let recovery = try fixture.restart()
         #expect(recovery.delegates.map(\.settings.url) == ["https://example.com/other"])
         #expect(recovery.delegates.map(\.status) == [.paused])
@@ -64,8 +61,8 @@ struct DelegateConformance {
         arguments: StoreKind.allCases)
     func remove(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append([event("a")])
-        try fixture.set(delegate(1), delegate(2))
+        try fixture.append([Event(id: "a")])
+        try fixture.set(WebhookDelegate(1), WebhookDelegate(2))
         try fixture.write {
             $0.lanes = [LanePosition(delegate: 2, cursor: 0, position: 1)]
             $0.waiting = [WaitingDelivery(delegate: 2, event: 1, attempts: 1, dueAt: 9, state: .retrying)]
@@ -101,7 +98,7 @@ struct DelegateConformance {
             }
         }
         #expect(refused == .failed(reason: "delegate 2 was deleted"))
-        guard case .failed? = failure({ try fixture.set(delegate(2, version: 2)) }) else {
+        guard case .failed? = failure({ try fixture.set(WebhookDelegate(2, version: 2)) }) else {
             Issue.record("a deleted delegate came back")
             return
         }
@@ -110,14 +107,14 @@ struct DelegateConformance {
     @Test("a URL belongs to one delegate of an app, until that is deleted", arguments: StoreKind.allCases)
     func urls(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.set(delegate(1, url: "https://example.com/x"))
-        guard case .failed? = failure({ try fixture.set(delegate(2, url: "https://example.com/x")) }) else {
+        try fixture.set(WebhookDelegate(1, url: "https://example.com/x"))
+        guard case .failed? = failure({ try fixture.set(WebhookDelegate(2, url: "https://example.com/x")) }) else {
             Issue.record("the URL was taken twice")
             return
         }
         try fixture.store.transaction { (transaction) throws(StoreError) in
             try transaction.removeDelegate(1, at: 99)
-            try transaction.setDelegate(delegate(3, url: "https://example.com/x"))
+            try transaction.setDelegate(WebhookDelegate(3, url: "https://example.com/x"))
         }
         #expect(try fixture.restart().delegates.map(\.key) == [3])
     }

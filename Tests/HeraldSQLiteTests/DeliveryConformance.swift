@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTestSupport
 import Testing
 
 @Suite("The waiting deliveries of every store")
@@ -18,8 +19,8 @@ struct DeliveryConformance {
     /// Events 1 to 4, the second with a subject; delegates 1, 2, and 3 of another app.
     private func fixture(_ kind: StoreKind, _ waiting: [WaitingDelivery]) throws -> StoreFixture {
         let fixture = try StoreFixture(kind)
-        try fixture.append((1...4).map { event("e\($0)", subject: $0 == 2 ? "order:2" : nil) })
-        try fixture.set(delegate(1), delegate(2), delegate(3, app: otherApp))
+        try fixture.append((1...4).map { Event(id: "e\($0)", subject: $0 == 2 ? "order:2" : nil) })
+        try fixture.set(WebhookDelegate(1), WebhookDelegate(2), WebhookDelegate(3, app: otherApp))
         try fixture.write { $0.waiting = waiting }
         return fixture
     }

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTestSupport
 import Testing
 
 @Suite("Erasure in every store")
@@ -9,8 +10,9 @@ struct ErasureConformance {
     func about(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append([
-            event("a", subject: "user:42"), event("b", subject: "user:4"), event("c", subject: "user:42"), event("d"),
-            event("e", subject: "user:42", app: otherApp), event("f", subject: "user:42"),
+            Event(id: "a", subject: "user:42"), Event(id: "b", subject: "user:4"), Event(id: "c", subject: "user:42"),
+            Event(id: "d"),
+            Event(id: "e", subject: "user:42", app: otherApp), Event(id: "f", subject: "user:42"),
         ])
         let reader = try fixture.store.makeReader()
         func found(_ after: LogPosition, _ limit: Int) throws -> [LogPosition] {
@@ -25,10 +27,10 @@ struct ErasureConformance {
     @Test("an erased event keeps its position and has no content", arguments: StoreKind.allCases)
     func events(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.set(delegate(1), delegate(2))
+        try fixture.set(WebhookDelegate(1), WebhookDelegate(2))
         try fixture.append([
-            event("a", subject: "user:42", attributes: [KeyValue("source", "/x")], data: #"{"name":"Ada"}"#),
-            event("b", subject: "user:7", data: "7"),
+            Event(id: "a", subject: "user:42", attributes: [KeyValue("source", "/x")], data: #"{"name":"Ada"}"#),
+            Event(id: "b", subject: "user:7", data: "7"),
         ])
         try fixture.write {
             $0.attempts = [attempt(1, 1, excerpt: "hello Ada"), attempt(2, 2), attempt(2, 1, status: 500)]

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTestSupport
 import Testing
 
 @Suite("The log of every store")
@@ -17,11 +18,11 @@ struct EventConformance {
     @Test("events get consecutive positions, also across a restart", arguments: StoreKind.allCases)
     func numbers(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append([event("a"), event("b")])
+        try fixture.append([Event(id: "a"), Event(id: "b")])
         let recovery = try fixture.restart()
         #expect(recovery.head == 2)
         #expect(recovery.first == 1)
-        try fixture.append([event("c")])
+        try fixture.append([Event(id: "c")])
         let batch = try fixture.store.makeReader().events(after: 1, limit: 10, maxBytes: 1000)
         #expect(batch.first == 2)
         #expect(batch.events.map(\.id) == ["b", "c"])
@@ -34,10 +35,10 @@ struct EventConformance {
         let long = String(repeating: "ü", count: 256)
         let data = #"{"a": "\u00e4 \#(long)\#(long)"}"#
         try fixture.append([
-            event("e-1", type: "auth.logged_in", subject: long, time: -5, data: data, app: app),
-            event("e-2", subject: "", data: "1"),
-            event(
-                "e-3", attributes: [KeyValue("traceparent", "00-1"), KeyValue("source", "/ü")], audience: 7,
+            Event("auth.logged_in", id: "e-1", subject: long, time: -5, data: data, app: app),
+            Event(id: "e-2", subject: "", data: "1"),
+            Event(
+                id: "e-3", attributes: [KeyValue("traceparent", "00-1"), KeyValue("source", "/ü")], audience: 7,
                 data: "\"" + String(repeating: "x", count: 10_000) + "\""),
         ])
         let reader = try fixture.store.makeReader()
@@ -67,13 +68,14 @@ struct EventConformance {
         let events = (1...47).map { (number: Int) -> Event in
             let attributes: [KeyValue] = number % 5 == 0 ? [KeyValue("source", "/\(number)")] : []
             let audience: DelegateKey? = number % 7 == 0 ? DelegateKey(number) : nil
-            return event(
-                "e-\(number)", subject: subjects[number % 3], attributes: attributes, audience: audience,
+            return Event(
+                id: "e-\(number)", subject: subjects[number % 3], attributes: attributes, audience: audience,
                 data: "[\(number)]")
         }
         #expect(try fixture.transaction { (transaction) throws(StoreError) in try transaction.append(events) } == 1)
         #expect(
-            try fixture.transaction { (transaction) throws(StoreError) in try transaction.append(event("x")) } == 48)
+            try fixture.transaction { (transaction) throws(StoreError) in try transaction.append(Event(id: "x")) } == 48
+        )
         let found = try fixture.store.makeReader().events(after: 0, limit: 47, maxBytes: 1 << 20).events
         #expect(found.map(\.id) == events.map(\.id))
         #expect(found.map(\.subject) == events.map(\.subject))
@@ -83,7 +85,7 @@ struct EventConformance {
 
         let twice = failure {
             try fixture.store.transaction { (transaction) throws(StoreError) in
-                _ = try transaction.append((0..<20).map { event("y-\($0 % 19)") })
+                _ = try transaction.append((0..<20).map { Event(id: "y-\($0 % 19)") })
             }
         }
         guard case .failed? = twice else {
@@ -97,12 +99,12 @@ struct EventConformance {
     func duplicate(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.store.transaction { (transaction) throws(StoreError) in
-            #expect(try transaction.append(event("a")) == 1)
+            #expect(try transaction.append(Event(id: "a")) == 1)
             #expect(try transaction.event(app: .default, id: "a")?.sequence == 1)
             #expect(try transaction.event(app: AppKey(rawValue: 2), id: "a") == nil)
-            #expect(try transaction.append(event("a", app: AppKey(rawValue: 2))) == 2)
+            #expect(try transaction.append(Event(id: "a", app: AppKey(rawValue: 2))) == 2)
         }
-        guard case .failed? = failure({ try fixture.append([event("b"), event("a")]) }) else {
+        guard case .failed? = failure({ try fixture.append([Event(id: "b"), Event(id: "a")]) }) else {
             Issue.record("the second event with the id was taken")
             return
         }
@@ -112,12 +114,12 @@ struct EventConformance {
     @Test("a transaction that throws leaves nothing behind", arguments: StoreKind.allCases)
     func rollback(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append([event("a")])
-        try fixture.set(delegate(1))
+        try fixture.append([Event(id: "a")])
+        try fixture.set(WebhookDelegate(1))
         let thrown = failure {
             try fixture.store.transaction { (transaction) throws(StoreError) in
-                _ = try transaction.append(event("b"))
-                try transaction.setDelegate(delegate(2))
+                _ = try transaction.append(Event(id: "b"))
+                try transaction.setDelegate(WebhookDelegate(2))
                 try transaction.removeDelegate(1, at: 5)
                 try transaction.setAppState(AppState(app: .default, state: [49], since: 1, eventID: "b"))
                 var checkpoint = Checkpoint()
@@ -129,7 +131,7 @@ struct EventConformance {
         }
         #expect(thrown == .failed(reason: "on purpose"))
         #expect(try fixture.store.makeReader().event(app: .default, id: "b") == nil)
-        try fixture.append([event("c")])
+        try fixture.append([Event(id: "c")])
         let recovery = try fixture.restart()
         #expect(recovery.head == 2)
         #expect(recovery.settled == 0)
@@ -141,7 +143,7 @@ struct EventConformance {
     @Test("a page ends at the limit, or once its data exceeds the bytes", arguments: StoreKind.allCases)
     func pages(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { event("e\($0)", data: "\"\($0)2345678\"") })  // 10 bytes each
+        try fixture.append((1...9).map { Event(id: "e\($0)", data: "\"\($0)2345678\"") })  // 10 bytes each
         let reader = try fixture.store.makeReader()
         func ids(_ after: LogPosition, _ limit: Int, _ bytes: Int) throws -> [String] {
             let batch = try reader.events(after: after, limit: limit, maxBytes: bytes)
@@ -161,12 +163,12 @@ struct EventConformance {
     func queries(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append([
-            event("a", type: "auth.logged_in", subject: "u1", time: 100),
-            event("b", type: "auth.logged_out", subject: "u1", time: 200),
-            event("c", type: "authority", subject: "u2", time: 300),
-            event("d", type: "auth.logged_in", time: 400),
-            event("e", type: "auth.logged_in", subject: "u1", time: 500, app: AppKey(rawValue: 2)),
-            event("f", type: "auth.logged_in", subject: "u1", time: 150, audience: 4),
+            Event("auth.logged_in", id: "a", subject: "u1", time: 100),
+            Event("auth.logged_out", id: "b", subject: "u1", time: 200),
+            Event("authority", id: "c", subject: "u2", time: 300),
+            Event("auth.logged_in", id: "d", time: 400),
+            Event("auth.logged_in", id: "e", subject: "u1", time: 500, app: AppKey(rawValue: 2)),
+            Event("auth.logged_in", id: "f", subject: "u1", time: 150, audience: 4),
         ])
         let reader = try fixture.store.makeReader()
         func ids(_ change: (inout EventQuery) -> Void) throws -> [String] {

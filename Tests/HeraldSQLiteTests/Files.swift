@@ -1,24 +1,16 @@
 import Glibc
 import HeraldCore
+import HeraldTestSupport
+import Testing
 
 @testable import HeraldSQLite
 
 // Whole files, for looking at what a store left on the disk.
 
-func bytes(_ path: String) -> [UInt8]? {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return nil }
-    defer { close(descriptor) }
-    var all: [UInt8] = []
-    var part = [UInt8](repeating: 0, count: 1 << 16)
-    while case let count = read(descriptor, &part, part.count), count > 0 { all += part[..<count] }
-    return all
-}
+func bytes(_ path: String) -> [UInt8]? { try? Files.read(path) }
 
 func write(_ bytes: [UInt8], to path: String) {
-    let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-    _ = Glibc.write(descriptor, bytes, bytes.count)
-    close(descriptor)
+    do { try Files.write(bytes, to: path) } catch { Issue.record("\(error)") }
 }
 
 /// A connection to a database without anything in it.
@@ -42,7 +34,7 @@ func contains(_ bytes: [UInt8], _ text: String) -> Bool {
     }
 }
 
-func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+func exists(_ path: String) -> Bool { Files.exists(path) }
 
 func permissions(_ path: String) -> UInt32 {
     var status = stat()

@@ -21,7 +21,8 @@ struct RefusalTests {
     private func fill(_ store: SQLiteStore) throws {
         try store.transaction { (transaction) throws(StoreError) in
             for number in 0..<200 {
-                _ = try transaction.append(event("e\(number)", data: "\"" + String(repeating: "x", count: 500) + "\""))
+                _ = try transaction.append(
+                    Event(id: "e\(number)", data: "\"" + String(repeating: "x", count: 500) + "\""))
             }
         }
     }

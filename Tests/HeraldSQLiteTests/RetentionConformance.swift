@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTestSupport
 import Testing
 
 @Suite("Retention in every store")
@@ -21,8 +22,8 @@ struct RetentionConformance {
     @Test("events about to be removed are read only if a lane or a delivery needs them", arguments: StoreKind.allCases)
     func undelivered(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { event("e\($0)") })
-        try fixture.set(delegate(1))
+        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        try fixture.set(WebhookDelegate(1))
         func read(_ through: LogPosition, limit: Int = 500, maxBytes: Int = 1 << 20, _ checkpoint: Checkpoint? = nil)
             throws
             -> [String]
@@ -52,7 +53,7 @@ struct RetentionConformance {
     @Test("marks tell which events arrived before a time", arguments: StoreKind.allCases)
     func lastBefore(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { event("e\($0)") })
+        try fixture.append((1...9).map { Event(id: "e\($0)") })
         #expect(try fixture.restart().lastMark == nil)
         let reader = try fixture.store.makeReader()
         #expect(try reader.lastEvent(before: .max) == 0)
@@ -80,7 +81,7 @@ struct RetentionConformance {
         #expect(try reader.sequence(since: 0) == 1, "an empty log")
         // The fourth brings a time of its own, long ago; the seventh one far ahead.
         let times: [Int64] = [10, 20, 110, 5, 150, 190, 9000, 250]
-        try fixture.append(times.enumerated().map { event("e\($0.offset)", time: $0.element) })
+        try fixture.append(times.enumerated().map { Event(id: "e\($0.offset)", time: $0.element) })
         #expect(try reader.sequence(since: 20) == 2)
         try add(fixture, mark(2, 100), mark(6, 200))
         for (time, sequence) in [
@@ -97,9 +98,9 @@ struct RetentionConformance {
         arguments: StoreKind.allCases)
     func events(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.set(delegate(1), delegate(2))
+        try fixture.set(WebhookDelegate(1), WebhookDelegate(2))
         #expect(try remove(fixture, through: 5) == 1, "an empty log")
-        try fixture.append((1...6).map { event("e\($0)") })
+        try fixture.append((1...6).map { Event(id: "e\($0)") })
         try fixture.write {
             $0.settled = 6
             $0.attempts = [attempt(1, 1), attempt(1, 2)]
@@ -129,14 +130,14 @@ struct RetentionConformance {
         #expect(try reader.events(EventQuery()).map(\.sequence) == [6, 5, 4])
 
         #expect(try remove(fixture, through: .max, limit: .max) == 6)
-        try fixture.append([event("e3")])
+        try fixture.append([Event(id: "e3")])
         #expect(try fixture.restart().head == 7, "the id is free again, the numbers go on")
     }
 
     @Test("of the marks before the first event, the last one stays", arguments: StoreKind.allCases)
     func marks(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
-        try fixture.append((1...9).map { event("e\($0)", time: 0) })
+        try fixture.append((1...9).map { Event(id: "e\($0)", time: 0) })
         try add(fixture, mark(1, 100), mark(3, 200), mark(5, 300))
         #expect(try remove(fixture, through: 4) == 5)
         let reader = try fixture.store.makeReader()
@@ -175,14 +176,14 @@ struct RetentionConformance {
     func size(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let data = "\"" + String(repeating: "x", count: 20_000) + "\""
-        try fixture.append((1...50).map { event("e\($0)", data: data) })
+        try fixture.append((1...50).map { Event(id: "e\($0)", data: data) })
         let reader = try fixture.store.makeReader()
         let full = try reader.size()
         #expect(full > 1_000_000)
         #expect(try remove(fixture, through: 25) == 26)
         let half = try reader.size()
         #expect(half < full - 450_000)
-        try fixture.append((51...70).map { event("e\($0)", data: data) })
+        try fixture.append((51...70).map { Event(id: "e\($0)", data: data) })
         #expect(try reader.size() > half + 350_000)
     }
 }

@@ -13,7 +13,7 @@ struct SQLiteStoreTests {
 
     private func append(_ store: SQLiteStore, _ ids: String..., data: String = "{}") throws {
         try store.transaction { (transaction) throws(StoreError) in
-            for id in ids { _ = try transaction.append(event(id, data: data)) }
+            for id in ids { _ = try transaction.append(Event(id: id, data: data)) }
         }
     }
 
@@ -106,7 +106,8 @@ struct SQLiteStoreTests {
             // More than the page cache, so that uncommitted pages are on the disk, too.
             try store.writer?.connection.execute("PRAGMA cache_size = 10")
             for number in 0..<200 {
-                _ = try transaction.append(event("x\(number)", data: "\"" + String(repeating: "x", count: 5000) + "\""))
+                _ = try transaction.append(
+                    Event(id: "x\(number)", data: "\"" + String(repeating: "x", count: 5000) + "\""))
             }
             copyAsAfterKill(path, to: copy)
         }
@@ -135,7 +136,7 @@ struct SQLiteStoreTests {
         let data = "\"" + String(repeating: "x", count: 100_000) + "\""
         for round in 0..<30 {
             try store.transaction { (transaction) throws(StoreError) in
-                for number in 0..<10 { _ = try transaction.append(event("e\(round)-\(number)", data: data)) }
+                for number in 0..<10 { _ = try transaction.append(Event(id: "e\(round)-\(number)", data: data)) }
             }
         }
         let size = try #require(bytes(database + "-wal")).count
@@ -154,7 +155,7 @@ struct SQLiteStoreTests {
             #expect(try statement.step())
             for round in 0..<40 {
                 try store.transaction { (transaction) throws(StoreError) in
-                    for number in 0..<10 { _ = try transaction.append(event("e\(round)-\(number)", data: data)) }
+                    for number in 0..<10 { _ = try transaction.append(Event(id: "e\(round)-\(number)", data: data)) }
                 }
             }
             #expect(try #require(bytes(database + "-wal")).count > 70 << 20)
@@ -218,7 +219,9 @@ struct SQLiteStoreTests {
                 let data = number % 5 == 0 ? #"{"secret": "\#(long)"}"# : #"{"n": \#(number)}"#
                 let attributes = number % 5 == 0 ? [KeyValue("source", "personal")] : []
                 _ = try transaction.append(
-                    event("e\(number)", subject: number % 5 == 0 ? "personal" : nil, attributes: attributes, data: data)
+                    Event(
+                        id: "e\(number)", subject: number % 5 == 0 ? "personal" : nil, attributes: attributes,
+                        data: data)
                 )
             }
             var checkpoint = Checkpoint()
@@ -260,7 +263,7 @@ struct SQLiteStoreTests {
         try store.transaction { (transaction) throws(StoreError) in
             var checkpoint = Checkpoint()
             for key in 1...5 as ClosedRange<DelegateKey> {
-                try transaction.setDelegate(delegate(key))
+                try transaction.setDelegate(WebhookDelegate(key))
                 checkpoint.waiting.append(
                     WaitingDelivery(delegate: key, event: 1, attempts: 1, dueAt: 1, state: .exhausted))
             }

@@ -21,20 +21,20 @@ struct SealingTests {
         "?token=in-the-url",
     ]
 
-    private let webhook = delegate(
+    private let webhook = WebhookDelegate(
         1, url: "https://example.com/hook" + SealingTests.secrets[4],
-        settings: {
-            $0.headers = [KeyValue("authorization", SealingTests.secrets[1])]
-            $0.tls = TLSSettings(clientCertificate: "its certificate", clientKey: SealingTests.secrets[3])
-        },
-        state: { $0.secrets = [DelegateSecret(SigningSecret(bytes: Array(SealingTests.secrets[0].utf8)))] })
+        secrets: [DelegateSecret(SigningSecret(bytes: Array(SealingTests.secrets[0].utf8)))]
+    ) {
+        $0.headers = [KeyValue("authorization", SealingTests.secrets[1])]
+        $0.tls = TLSSettings(clientCertificate: "its certificate", clientKey: SealingTests.secrets[3])
+    }
     private let answer = StoredAnswer(
         fingerprint: [1], status: 201, headers: [KeyValue("location", "/")], body: Array(SealingTests.secrets[2].utf8))
 
     private func fill(_ store: SQLiteStore) throws {
         try store.transaction { (transaction) throws(StoreError) in
             try transaction.setDelegate(webhook)
-            try transaction.setDelegate(delegate(2))
+            try transaction.setDelegate(WebhookDelegate(2))
             try transaction.removeDelegate(2, at: 5)
             for number in 0..<600 {
                 try transaction.setAnswer(answer, app: .default, key: "k\(number)", expiresAt: 100)
@@ -159,7 +159,7 @@ struct SealingTests {
         let store = try SQLiteStore(folder: path, sealer: try key(1))
         defer { store.close() }
         try fill(store)
-        try store.transaction { (transaction) throws(StoreError) in try transaction.setDelegate(delegate(3)) }
+        try store.transaction { (transaction) throws(StoreError) in try transaction.setDelegate(WebhookDelegate(3)) }
         let connection = try #require(store.writer?.connection)
         try connection.execute(
             "UPDATE delegates SET secrets = (SELECT secrets FROM delegates WHERE key = 1) WHERE key = 3")

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTestSupport
 import Testing
 
 @Suite("Current values and responses in every store")
@@ -143,7 +144,8 @@ struct StateConformance {
         let fixture = try StoreFixture(kind)
         let three = AppKey(rawValue: 3)
         try fixture.append([
-            event("a", app: user2), event("b"), event("c", app: three), event("d", app: user2), event("a"),
+            Event(id: "a", app: user2), Event(id: "b"), Event(id: "c", app: three), Event(id: "d", app: user2),
+            Event(id: "a"),
         ])
         for (app, ids) in [(AppKey.default, ["a", "b"]), (user2, ["d", "a"]), (three, ["c"])] {
             var query = EventQuery()

@@ -59,30 +59,6 @@ final class StoreFixture {
     }
 }
 
-func event(
-    _ id: String, type: String = "order.created", subject: String? = nil, time: Int64 = 1000,
-    attributes: [KeyValue] = [], audience: DelegateKey? = nil, data: String = "{}", app: AppKey = .default
-) -> Event {
-    Event(
-        app: app, id: id, type: type, subject: subject, time: time, attributes: attributes, audience: audience,
-        data: Array(data.utf8))
-}
-
-func delegate(
-    _ key: DelegateKey, url: String? = nil, settings change: (inout WebhookSettings) -> Void = { _ in },
-    state adjust: (inout WebhookDelegate.State) -> Void = { _ in }, status: WebhookDelegate.Status = .active,
-    version: Int64 = 1, app: AppKey = .default
-) -> WebhookDelegate {
-    var settings = WebhookSettings(url: url ?? "https://example.com/\(key)")
-    change(&settings)
-    var state = WebhookDelegate.State(
-        settings: settings, status: status,
-        secrets: [SigningSecret(bytes: Array(0...31)), SigningSecret(bytes: Array(58...90))].map { DelegateSecret($0) })
-    adjust(&state)
-    return WebhookDelegate(
-        app: app, key: key, id: "dlg_\(key)", state: state, start: 3, createdAt: 10, updatedAt: 20, version: version)
-}
-
 func attempt(
     _ delegate: DelegateKey, _ event: LogPosition, number: Int = 1, status: Int? = 200, failure: CallbackFailure? = nil,
     detail: String = "", excerpt: String = "", startedAt: Int64 = 5000

@@ -23,7 +23,10 @@ import Testing
         sender.targets[delegate.key] = try Target(delegate, userAgent: "", addressGuard: lax)
         sender.start(Callback(token: 1, delegate: delegate, event: event(), attempt: 1))
         var outcomes: [CallbackOutcome] = []
-        while outcomes.isEmpty { sender.poll(nanoseconds: nil) { outcomes.append($1) } }
+        try blockUntil("the callback ends", pause: {}) {
+            sender.poll(nanoseconds: 1_000_000_000) { outcomes.append($1) }
+            return !outcomes.isEmpty
+        }
         #expect(outcomes.map(\.verdict) == [.failed(.addressBlocked, detail: "loopback 127.0.0.0/8")])
         sender.close { _, _ in }
     }
@@ -76,11 +79,12 @@ import Testing
         for delegate in delegates + delegates {
             sender.start(Callback(token: 1, delegate: delegate, event: event(), attempt: 1))
             var isDone = false
-            while !isDone {
-                sender.poll(nanoseconds: nil) { _, outcome in
+            try blockUntil("the callback ends", pause: {}) {
+                sender.poll(nanoseconds: 1_000_000_000) { _, outcome in
                     #expect(outcome.isSuccess)
                     isDone = true
                 }
+                return isDone
             }
         }
         #expect(sender.pool.all.count == 3)

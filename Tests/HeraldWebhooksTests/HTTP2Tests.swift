@@ -43,8 +43,7 @@ import Testing
     ) throws -> (Receiver, SendingLoop) {
         let folder = TemporaryFolder()
         let authority = try CertificateAuthority()
-        let file = folder.path + "/ca.pem"
-        try write(authority.pem, to: file)
+        let file = try folder.write(authority.pem, to: "ca.pem")
         let receiver = try Receiver(tls: ReceiverTLS(authority, offersHTTP2: offersHTTP2), script: script)
         let loop = try SendingLoop(keeping: folder) {
             $0.certificateAuthorities = file

@@ -131,15 +131,15 @@ import Testing
     func hangingLookup() async throws {
         let receiver = try Receiver()
         let local = try #require(IPAddress("127.0.0.1"))
-        let release = Atomic(false)
+        let release = Flag()
         let resolver = Resolver(threads: 2, maxWaiting: 2) { host in
             if host.hasPrefix("fast") { return .addresses([local]) }
-            while !release.load(ordering: .relaxed) { pauseBriefly() }
+            try? blockUntil("the test has ended") { release.isSet }
             return .failed("released")
         }
         let loop = try SendingLoop(resolver: resolver)
         defer {
-            release.store(true, ordering: .relaxed)
+            release.set()
             receiver.close()
             loop.stop()
             resolver.close()

@@ -72,17 +72,17 @@ final class SendingLoop: Sendable {
 
 let secretBytes = [UInt8](repeating: 7, count: 32)
 
+/// A delegate at this address, with `secretBytes` as its secret.
 func delegate(
     _ url: String, key: DelegateKey = 1,
     secrets: [DelegateSecret] = [DelegateSecret(SigningSecret(bytes: secretBytes))],
     timeout: Int = 20, headers: [KeyValue] = [], change: (inout WebhookSettings) -> Void = { _ in }
 ) -> WebhookDelegate {
-    var settings = WebhookSettings(url: url, headers: headers)
-    settings.timeoutSeconds = timeout
-    change(&settings)
-    return WebhookDelegate(
-        app: .default, key: key, id: "dlg_\(key)", state: .init(settings: settings, secrets: secrets), start: 0,
-        createdAt: 0, updatedAt: 0, version: 1)
+    WebhookDelegate(key, url: url, secrets: secrets) { settings in
+        settings.timeoutSeconds = timeout
+        settings.headers = headers
+        change(&settings)
+    }
 }
 
 /// The entry of `webhook-signature` that a receiver with this secret expects.
@@ -100,7 +100,7 @@ func signedContent(_ request: ReceivedRequest) -> [UInt8] {
 }
 
 func event(_ data: String = #"{"n": 1}"#, id: String = "evt_1") -> Event {
-    Event(id: id, type: "order.created", subject: nil, time: 0, data: Array(data.utf8))
+    Event(id: id, time: 0, data: data)
 }
 
 extension CallbackOutcome {

@@ -8,8 +8,7 @@ import Testing
     @Test("a callback arrives with the event's bytes and all headers")
     func happyPath() async throws {
         let receiver = try Receiver { _ in .status(200, body: "thanks") }
-        let clock = Clock(monotonic: Clock.system.monotonic, wall: { 1_614_265_330_999 })
-        let loop = try SendingLoop(clock: clock)
+        let loop = try SendingLoop(clock: .stopped(at: 1_614_265_330_999))
         defer {
             receiver.close()
             loop.stop()

@@ -17,7 +17,7 @@ import Testing
     private func requests(_ secrets: [[DelegateSecret]]) async throws -> [ReceivedRequest] {
         let receiver = try Receiver()
         let now = self.now
-        let loop = try SendingLoop(clock: Clock(monotonic: Clock.system.monotonic, wall: { now }))
+        let loop = try SendingLoop(clock: .stopped(at: now))
         defer {
             receiver.close()
             loop.stop()

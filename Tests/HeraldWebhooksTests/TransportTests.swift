@@ -12,7 +12,7 @@ import Testing
         let receiver = try Receiver { _ in .delayed(milliseconds: 20, .status(200, body: "thanks")) }
         let local = try #require(IPAddress("127.0.0.1"))
         let resolver = Resolver { _ in
-            for _ in 0..<20 { pauseBriefly() }
+            usleep(20_000)
             return .addresses([local])
         }
         let loop = try SendingLoop(resolver: resolver)
@@ -67,7 +67,7 @@ import Testing
         let (listener, port) = try listenOnLoopback()
         close(listener)
         let resolver = Resolver { _ in
-            for _ in 0..<20 { pauseBriefly() }
+            usleep(20_000)
             return .failed("there is none")
         }
         let loop = try SendingLoop(resolver: resolver)

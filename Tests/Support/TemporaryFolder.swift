@@ -15,14 +15,8 @@ public final class TemporaryFolder: Sendable {
     /// Makes a file in it and returns its path.
     public func write(_ text: String, to name: String) throws -> String {
         let file = path + "/" + name
-        guard let stream = fopen(file, "w") else { throw NotWritten(path: file) }
-        defer { fclose(stream) }
-        if fputs(text, stream) < 0 { throw NotWritten(path: file) }
+        try Files.write(Array(text.utf8), to: file)
         return file
-    }
-
-    public struct NotWritten: Error {
-        public let path: String
     }
 
     private static func remove(_ path: String) {

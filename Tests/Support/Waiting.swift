@@ -11,14 +11,7 @@ public struct TooLate: Error, CustomStringConvertible {
 public func eventually<Value: Sendable>(
     _ what: String, within seconds: Double = 60, _ condition: @escaping @Sendable () throws -> Value?
 ) async throws -> Value {
-    try await RawHTTP.onThread {
-        let deadline = monotonicSeconds() + seconds
-        while true {
-            if let value = try condition() { return value }
-            guard monotonicSeconds() < deadline else { throw TooLate(description: "not within \(seconds) s: \(what)") }
-            usleep(5_000)
-        }
-    }
+    try await RawHTTP.onThread { try blockUntil(what, within: seconds, pause: { usleep(5_000) }, condition) }
 }
 
 /// Waits until the closure returns `true`.
@@ -26,6 +19,30 @@ public func eventually(
     _ what: String, within seconds: Double = 60, _ condition: @escaping @Sendable () throws -> Bool
 ) async throws {
     let _: Bool = try await eventually(what, within: seconds) { try condition() ? true : nil }
+}
+
+/// Waits on the thread that asks, which has to be one of the test's own, until the closure returns something.
+/// - Parameter pause: what is done between two looks.
+/// - Throws: `TooLate` after the deadline, or what the closures throw.
+@discardableResult
+public func blockUntil<Value>(
+    _ what: String, within seconds: Double = 60, pause: () throws -> Void = briefPause,
+    _ condition: () throws -> Value?
+) throws -> Value {
+    let deadline = monotonicSeconds() + seconds
+    while true {
+        if let value = try condition() { return value }
+        guard monotonicSeconds() < deadline else { throw TooLate(description: "not within \(seconds) s: \(what)") }
+        try pause()
+    }
+}
+
+/// Waits on the thread that asks until the closure returns `true`.
+public func blockUntil(
+    _ what: String, within seconds: Double = 60, pause: () throws -> Void = briefPause,
+    _ condition: () throws -> Bool
+) throws {
+    let _: Bool = try blockUntil(what, within: seconds, pause: pause) { try condition() ? true : nil }
 }
 
 /// Time that only goes forward.

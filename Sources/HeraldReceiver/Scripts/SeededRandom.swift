@@ -1,6 +1,8 @@
 /// The same numbers for the same seed (SplitMix64), so that a run can be repeated.
-struct SeededRandom: RandomNumberGenerator, Sendable {
+package struct SeededRandom: RandomNumberGenerator, Sendable {
     private var state: UInt64
+
+    package init(state: UInt64) { self.state = state }
 
     /// - Parameter name: selects an independent sequence.
     init(seed: UInt64, name: String) {
@@ -8,7 +10,7 @@ struct SeededRandom: RandomNumberGenerator, Sendable {
         state = name.utf8.reduce(0xcbf2_9ce4_8422_2325 ^ seed) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
     }
 
-    mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         state &+= 0x9e37_79b9_7f4a_7c15
         var mixed = state
         mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9

@@ -1,4 +1,3 @@
-import Glibc
 import HeraldTestSupport
 
 /// An access key as the server showed it.
@@ -47,11 +46,4 @@ extension HeraldProcess {
         let body = #"{"name": "A key", "scopes": ["\#(scopes)"]}"#
         return try MadeKey(try await post("/v1/keys", body, (admin?.headers ?? [:]).merging(headers) { $1 }))
     }
-}
-
-/// Milliseconds since 1970 UTC.
-func wallClock() -> Int64 {
-    var time = timespec()
-    clock_gettime(CLOCK_REALTIME, &time)
-    return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
 }

@@ -2,6 +2,7 @@ import Glibc
 import HeraldCore
 import HeraldJSON
 import HeraldRuntime
+import HeraldTestSupport
 import Testing
 
 @testable import HeraldCLI
@@ -33,11 +34,7 @@ struct DelegateLogTests {
         _ status: WebhookDelegate.Status = .active, reason: String? = nil, expiresAt: Int64? = nil,
         url: String = "https://receiver.example/a?token=secret"
     ) -> WebhookDelegate {
-        WebhookDelegate(
-            app: .default, key: 1, id: "dlg_1",
-            state: .init(
-                settings: WebhookSettings(url: url), status: status, statusReason: reason, secrets: [],
-                expiresAt: expiresAt), start: 0, createdAt: 0, updatedAt: 0, version: 1)
+        WebhookDelegate(1, url: url, status: status, reason: reason, expiresAt: expiresAt)
     }
 
     @Test("each change of a status is one line, with id and address, without the query; other changes are not logged")
@@ -78,7 +75,7 @@ struct DelegateLogTests {
     @Test("events of the service are logged, equal types posted by others are not")
     func events() throws {
         func event(_ type: String, _ data: String, _ attributes: [KeyValue] = []) -> Event {
-            Event(id: "e", type: type, subject: "dlg_1", time: 0, attributes: attributes, data: Array(data.utf8))
+            Event(type, subject: "dlg_1", attributes: attributes, data: data)
         }
         let written = try lines { log, _ in
             log.published(

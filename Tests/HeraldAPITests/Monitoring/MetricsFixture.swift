@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTestSupport
 
 @testable import HeraldAPI
 @testable import HeraldHTTP
@@ -6,7 +7,7 @@ import HeraldCore
 enum MetricsFixture {
     /// The page of a hub that nobody uses: every metric is there from the start.
     static func page() async throws -> String {
-        let hub = try Hub(store: MemoryStore(), onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
+        let hub = try Hub.inMemory()
         let metrics = Metrics(
             hub: hub, checks: SchemaChecks(hub.catalogue, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
             wrongKeys: WrongKeys(),

@@ -50,11 +50,7 @@ struct MetricsTests {
     @Test("lanes are summed by the status of their delegates, and every status is listed")
     func survey() {
         func delegate(_ key: DelegateKey, _ status: WebhookDelegate.Status) -> WebhookDelegate {
-            WebhookDelegate(
-                app: .default, key: key, id: "dlg_\(key)",
-                state: .init(
-                    settings: WebhookSettings(url: "https://receiver.example/\(key)"), status: status, secrets: []),
-                start: 0, createdAt: 0, updatedAt: 0, version: 1)
+            WebhookDelegate(key, status: status)
         }
         func lane(_ cursor: LogPosition?, retrying: Int = 0, isFailing: Bool = false) -> LaneSnapshots.Entry {
             LaneSnapshots.Entry(
@@ -96,7 +92,7 @@ struct MetricsTests {
 
     @Test("without the store, all metrics but the store's are written")
     func withoutStore() throws {
-        let hub = try Hub(store: MemoryStore(), onDurabilityLost: { _ in }, makeSender: { try MemorySender() })
+        let hub = try Hub.inMemory()
         let metrics = Metrics(
             hub: hub, checks: SchemaChecks(hub.catalogue, WorkPool()), streams: Streams(hub, NumberSeal(hub.secret)),
             wrongKeys: WrongKeys(), version: "1",

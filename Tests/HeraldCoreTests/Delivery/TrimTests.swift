@@ -1,4 +1,5 @@
 import HeraldJSON
+import HeraldTestSupport
 import Synchronization
 import Testing
 

@@ -2,6 +2,7 @@ import Delegation
 import HeraldCore
 import HeraldJSON
 import HeraldRuntime
+import HeraldTestSupport
 import Testing
 
 /// Writes down the ids of the events that it is told of.
@@ -105,8 +106,8 @@ struct TypedDelegateTests {
         }
         // The other webhook is told of everything, of this last.
         try await post(bench, #"{"type": "order.paid", "id": "end"}"#)
-        while !bench.callbacks.items.contains(where: { $0.delegate.key == all?.key && $0.event.id == "end" }) {
-            await Task.yield()
+        try await eventually("the other webhook is told of the last one") {
+            bench.callbacks.items.contains { $0.delegate.key == all?.key && $0.event.id == "end" }
         }
         await bench.stop()
         let called = bench.callbacks.items.filter {

@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldJSON
+import HeraldTestSupport
 import Testing
 
 /// The filter in a text, or what is wrong with it.

@@ -1,3 +1,4 @@
+import HeraldTestSupport
 import Testing
 
 @testable import HeraldCore
@@ -10,9 +11,7 @@ struct EventSelectionTests {
         _ type: String = "order.paid", subject: String? = "user:1", data: String = #"{"plan":"pro"}"#,
         audience: DelegateKey? = nil
     ) -> Event {
-        Event(
-            id: "e", type: type, subject: subject, time: 1_760_000_000_000, audience: audience,
-            data: Array(data.utf8))
+        Event(type, subject: subject, audience: audience, data: data)
     }
 
     private static func filter(_ json: String) -> ContentFilter? { ContentFilter(text: Array(json.utf8)) }

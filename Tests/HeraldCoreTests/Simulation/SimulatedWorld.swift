@@ -1,5 +1,6 @@
 import Delegation
 import HeraldRuntime
+import HeraldTestSupport
 import Synchronization
 
 @testable import HeraldCore

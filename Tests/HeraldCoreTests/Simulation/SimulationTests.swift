@@ -1,4 +1,5 @@
 import Glibc
+import HeraldTestSupport
 import Testing
 
 @Suite("Simulated runs of the service")

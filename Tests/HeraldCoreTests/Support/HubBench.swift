@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldRuntime
+import HeraldTestSupport
 
 /// A hub with a store in memory and a receiver in the process.
 struct HubBench: Sendable {

@@ -1,0 +1,61 @@
+package import HeraldCore
+package import HeraldRuntime
+
+// What tests need of the hub's values, each with what the test says of it and a default for all else.
+
+extension Event {
+    package convenience init(
+        _ type: String = "order.created", id: String = "evt", subject: String? = nil, time: Int64 = 1_760_000_000_000,
+        attributes: [KeyValue] = [], audience: DelegateKey? = nil, data: String = "{}", app: AppKey = .default
+    ) {
+        self.init(
+            app: app, id: id, type: type, subject: subject, time: time, attributes: attributes, audience: audience,
+            data: Array(data.utf8))
+    }
+}
+
+extension WebhookSettings {
+    package static func made(
+        _ url: String = "https://receiver.example/", _ change: (inout WebhookSettings) -> Void = { _ in }
+    ) -> WebhookSettings {
+        var settings = WebhookSettings(url: url)
+        change(&settings)
+        return settings
+    }
+}
+
+extension WebhookDelegate {
+    package convenience init(
+        _ key: DelegateKey = 1, url: String? = nil, start: LogPosition = 0, status: Status = .active,
+        reason: String? = nil, secrets: [DelegateSecret] = [DelegateSecret(.test)], expiresAt: Int64? = nil,
+        failingSince: Int64? = nil, version: Int64 = 1, app: AppKey = .default,
+        _ change: (inout WebhookSettings) -> Void = { _ in }
+    ) {
+        self.init(
+            app: app, key: key, id: "dlg_\(key)",
+            state: State(
+                settings: .made(url ?? "https://receiver.example/\(key)", change), status: status,
+                statusReason: reason, secrets: secrets, expiresAt: expiresAt, failingSince: failingSince),
+            start: start, createdAt: 10, updatedAt: 20, version: version)
+    }
+}
+
+extension SigningSecret {
+    package static let test = SigningSecret(bytes: Array(0..<32))
+}
+
+extension CallbackOutcome {
+    package static let success = CallbackOutcome.answered(200)
+    package static let failure = CallbackOutcome.answered(500)
+}
+
+extension Hub {
+    /// A hub whose store and receivers are in memory; every callback succeeds.
+    package static func inMemory(
+        store: MemoryStore = MemoryStore(), configuration: Configuration = Configuration(), clock: Clock = .system
+    ) throws -> Hub {
+        try Hub(
+            store: store, configuration: configuration, clock: clock, onDurabilityLost: { _ in },
+            makeSender: { try MemorySender() })
+    }
+}
