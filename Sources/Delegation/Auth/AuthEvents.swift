@@ -1,25 +1,25 @@
-/// Tells who wants to know that somebody logged in or out.
+/// Notifies delegates of logins and logouts.
 ///
 /// ```swift
 /// AuthEvents<Account>.shared.addDelegate(greeter)
 /// AuthEvents<Account>.shared.userIsLoggedIn(user: ada)
 /// ```
 ///
-/// To post is to call the method that the delegates have: an `AuthEvents` is itself a delegate that passes on what it is
-/// told. So it can be added to another one, or to a Herald hub.
+/// To post an event, call the method of the delegates: an `AuthEvents` is itself a delegate, which forwards each call
+/// to its own delegates. So it can be added to another one, or to a Herald hub.
 ///
-/// Delegates are told on the thread that posts, in the order of their registration, before the call returns. Nobody hears of a
-/// logout before the login that it follows: what is posted from inside a notification, or by another thread meanwhile,
-/// is told when all have been told of the one before.
+/// Delegates are called on the thread that posts, in the order of their registration, before the call returns. No
+/// delegate is notified of a logout before the login that precedes it: an event that is posted during a notification,
+/// or by another thread meanwhile, follows after all delegates were notified of the previous one.
 public final class AuthEvents<User: Sendable>: AuthEventsDelegate {
     private let delegates = MulticastDelegate<any AuthEventsDelegate<User>>()
     /// Delivers on the thread that finds it idle.
     private let mailbox = CallQueue { $0.deliverAll() }
 
-    /// Creates an instance of one's own.
+    /// Creates a separate instance.
     public init() {}
 
-    /// The instance that the whole process shares; one for each type of user.
+    /// The instance that the whole process shares, one for each type of user.
     public static var shared: AuthEvents {
         sharedInstances.withLock { instances in
             if let instance = instances[ObjectIdentifier(User.self)] as? AuthEvents { return instance }
@@ -29,8 +29,8 @@ public final class AuthEvents<User: Sendable>: AuthEventsDelegate {
         }
     }
 
-    /// Adds a delegate behind the others; see ``MulticastDelegate``.
-    /// - Returns: whether it was added; `false` when it is a member already.
+    /// Adds a delegate after the others; see ``MulticastDelegate``.
+    /// - Returns: whether it was added; `false` if it is already a member.
     @discardableResult
     public func addDelegate(_ delegate: any AuthEventsDelegate<User>, holding: DelegateHolding = .weak) -> Bool {
         delegates.addDelegate(delegate, holding: holding)
@@ -48,19 +48,19 @@ public final class AuthEvents<User: Sendable>: AuthEventsDelegate {
 
     // MARK: Posting
 
-    /// Tells that this user has logged in.
+    /// Posts that this user has logged in.
     public func userIsLoggedIn(user: User) { tell { $0.userIsLoggedIn(user: user) } }
 
-    /// Tells that somebody has logged out.
+    /// Posts that a user has logged out.
     public func userIsLoggedOut() { userIsLoggedOut(user: nil) }
 
-    /// Tells that it has changed whether somebody is logged in.
+    /// Posts that the login status has changed.
     public func userAuthStatusChanged() { userAuthStatusChanged(user: nil, isLoggedIn: nil) }
 
-    /// Tells that this user has logged out.
+    /// Posts that this user has logged out.
     public func userIsLoggedOut(user: User?) { tell { $0.userIsLoggedOut(user: user) } }
 
-    /// Tells that it has changed whether this user is logged in.
+    /// Posts that the login status of this user has changed.
     public func userAuthStatusChanged(user: User?, isLoggedIn: Bool?) {
         tell { $0.userAuthStatusChanged(user: user, isLoggedIn: isLoggedIn) }
     }
@@ -70,5 +70,5 @@ public final class AuthEvents<User: Sendable>: AuthEventsDelegate {
     }
 }
 
-/// By the type of the user. Generic types have no static storage of their own.
+/// By the type of the user, because generic types can't have static stored properties.
 private let sharedInstances = Lock<[ObjectIdentifier: any Sendable]>([:])

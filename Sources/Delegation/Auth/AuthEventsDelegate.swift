@@ -1,4 +1,4 @@
-/// Is told when somebody logs in or out. Every method has a default implementation, so a delegate has only those that it
+/// Receives logins and logouts. Every method has a default implementation, so a delegate implements only those that it
 /// needs.
 ///
 /// ```swift
@@ -6,25 +6,26 @@
 ///     func userIsLoggedIn(user: Account) { print("Hello, \(user.name)") }
 /// }
 /// ```
-/// A delegate without a method that takes the user says which type it is: `typealias User = Account`.
+/// A delegate without a method that takes the user declares the type: `typealias User = Account`.
 public protocol AuthEventsDelegate<User>: AnyObject, Sendable {
-    /// What is told of a user.
+    /// The type that describes a user.
     associatedtype User: Sendable
 
-    /// Somebody has logged in.
+    /// A user has logged in.
     func userIsLoggedIn(user: User)
 
-    /// Somebody has logged out.
+    /// A user has logged out.
     func userIsLoggedOut()
 
-    /// Whether somebody is logged in has changed.
+    /// The login status has changed.
     func userAuthStatusChanged()
 
-    /// This user has logged out; `nil` when it isn't known which. By default ``userIsLoggedOut()``: implement this one where
-    /// there is more than one user.
+    /// This user has logged out; `nil` if the user is unknown. Calls ``userIsLoggedOut()`` by default: implement this
+    /// one if there is more than one user.
     func userIsLoggedOut(user: User?)
 
-    /// Whether this user is logged in has changed; what isn't known is `nil`. By default ``userAuthStatusChanged()``.
+    /// The login status of this user has changed; unknown values are `nil`. Calls ``userAuthStatusChanged()`` by
+    /// default.
     func userAuthStatusChanged(user: User?, isLoggedIn: Bool?)
 }
 
@@ -36,19 +37,19 @@ extension AuthEventsDelegate {
     public func userAuthStatusChanged(user: User?, isLoggedIn: Bool?) { userAuthStatusChanged() }
 }
 
-/// What an ``AuthEventsDelegate`` is told, as a value.
+/// A call of an ``AuthEventsDelegate`` as a value.
 public enum AuthEvent<User: Sendable>: Sendable {
     /// This user has logged in.
     case loggedIn(User)
-    /// This user has logged out; `nil` when it isn't known who.
+    /// This user has logged out; `nil` if the user is unknown.
     case loggedOut(User?)
-    /// Whether this user is logged in has changed; what isn't known is `nil`.
+    /// The login status of this user has changed; unknown values are `nil`.
     case statusChanged(User?, isLoggedIn: Bool?)
 }
 
 extension AuthEvent: Equatable where User: Equatable {}
 
-/// A closure that is told.
+/// A closure as a delegate.
 final class AuthHandler<User: Sendable>: AuthEventsDelegate {
     private let handle: @Sendable (AuthEvent<User>) -> Void
 

@@ -6,7 +6,7 @@
         public func blur() { resignFirstResponder() }
     }
 
-    /// A view controller needs only `exitIdentifier`, and to hand on what its text fields tell it:
+    /// A view controller needs only `exitIdentifier`, and a call from its text field delegate:
     ///
     /// ```swift
     /// func textFieldShouldReturn(_ field: UITextField) -> Bool { textFieldDidReturn(field) }
@@ -18,7 +18,7 @@
         /// Performs the segue.
         public func exit(by identifier: String) { performSegue(withIdentifier: identifier, sender: self) }
 
-        /// What `textFieldShouldReturn` of `UITextFieldDelegate` has to do and to answer.
+        /// Call this in `textFieldShouldReturn` of `UITextFieldDelegate`, and return its result.
         public func textFieldDidReturn(_ field: UITextField) -> Bool {
             advance(from: field)
             return false

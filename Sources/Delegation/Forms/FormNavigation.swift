@@ -1,7 +1,7 @@
-/// A field of a form: something to type into.
+/// A field of a form, such as a text field.
 @MainActor
 public protocol FormField: AnyObject {
-    /// Its place among the fields of the form. Gaps are fine.
+    /// Its position among the fields of the form. Gaps are allowed.
     var tag: Int { get }
 
     /// Whether it can have the focus.
@@ -10,34 +10,35 @@ public protocol FormField: AnyObject {
     /// Takes the focus.
     func focus()
 
-    /// Gives the focus away.
+    /// Gives up the focus.
     func blur()
 }
 
-/// A form whose fields hand on the focus when Return is pressed, in the order of their tags; the last one leads out of it.
+/// A form whose fields pass on the focus when Return is pressed, in the order of their tags; the last one exits the
+/// form.
 ///
 /// ```swift
 /// func returnWasPressed(in field: Field) { form.advance(from: field) }
 /// ```
-/// Fields that are disabled or not there are skipped.
+/// Disabled and missing fields are skipped.
 @MainActor
 public protocol FormNavigation: AnyObject {
-    /// What the fields are.
+    /// The type of the fields.
     associatedtype Field: FormField
 
     /// The fields of the form, in any order.
     var fields: [Field] { get }
 
-    /// Where the form leads when it is done: in UIKit the identifier of a segue.
+    /// The destination after the form: in UIKit the identifier of a segue.
     var exitIdentifier: String { get }
 
-    /// Leaves the form by that exit.
+    /// Leaves the form for this destination.
     func exit(by identifier: String)
 }
 
 extension FormNavigation {
-    /// The field that gets the focus after this one; `nil` when it is the last. Of fields with the same tag those come
-    /// later that `fields` has later.
+    /// The field that gets the focus after this one; `nil` if it is the last. Fields with the same tag keep their order
+    /// in `fields`.
     public func field(after field: Field) -> Field? {
         let sorted = inOrder
         guard let place = sorted.firstIndex(where: { $0 === field }) else {
@@ -49,7 +50,7 @@ extension FormNavigation {
     /// Gives the focus to the first field that can have it.
     public func focusFirstField() { inOrder.first { $0.isEnabled }?.focus() }
 
-    /// To be called when Return is pressed in a field: gives the focus to the next one, or leaves the form.
+    /// Call this when Return is pressed in a field: moves the focus to the next one, or leaves the form.
     public func advance(from field: Field) {
         field.blur()
         if let next = self.field(after: field) {
@@ -60,7 +61,7 @@ extension FormNavigation {
     }
 
     private var inOrder: [Field] {
-        // The sorting of the standard library is stable, but doesn't promise to be.
+        // The sorting of the standard library is stable, but this is not documented.
         fields.enumerated().sorted { ($0.element.tag, $0.offset) < ($1.element.tag, $1.offset) }.map(\.element)
     }
 }

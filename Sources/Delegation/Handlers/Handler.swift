@@ -1,4 +1,4 @@
-/// A closure as a delegate: whoever needs only one thing needs no protocol.
+/// A closure as a delegate, for a single method without a protocol.
 ///
 /// ```swift
 /// let scores = MulticastDelegate<Handler<Int>>()
@@ -17,12 +17,12 @@ public final class Handler<Event>: Sendable {
 }
 
 extension MulticastDelegate {
-    /// Calls the closure for each event from now on, on the thread of whoever tells it, until the token is released.
+    /// Calls the closure for each event from now on, on the calling thread, until the token is released.
     public func addHandler<Event>(_ handle: @escaping @Sendable (Event) -> Void) -> DelegateToken
     where Delegate == Handler<Event> { token(for: Handler(handle)) }
 
     /// Calls the closure for each event from now on, on that queue and in the order of the events, until the token is
-    /// released. Events that wait then are not told any more.
+    /// released. Pending events are dropped then.
     public func addHandler<Event: Sendable>(
         on queue: DelegateQueue, _ handle: @escaping @Sendable (Event) -> Void
     ) -> DelegateToken where Delegate == Handler<Event> {
@@ -33,7 +33,7 @@ extension MulticastDelegate {
     }
 
     /// Calls the closure for each event from now on, on the actor and in the order of the events, until the token is
-    /// released. The actor isn't kept alive.
+    /// released. The actor is not kept alive.
     public func addHandler<Event: Sendable, Isolation: Actor>(
         on actor: Isolation, _ handle: @escaping @Sendable (isolated Isolation, Event) -> Void
     ) -> DelegateToken where Delegate == Handler<Event> {
@@ -50,7 +50,7 @@ extension MulticastDelegate {
         addHandler(on: .main) { event in MainActor.assumeIsolated { handle(event) } }
     }
 
-    /// Tells every handler, in the order of registration.
+    /// Calls every handler, in the order of registration.
     @inlinable
     public func invokeHandlers<Event>(_ event: Event) where Delegate == Handler<Event> {
         invokeDelegates { $0.handle(event) }

@@ -1,23 +1,23 @@
 public import Synchronization
 
-/// A delegate's place in a multicast, whatever the type of the delegates.
+/// A member of a multicast delegate, for any type of delegates.
 ///
-/// Swift can't hold a value of an unconstrained type, an existential such as `any DownloadDelegate`, weakly; casting a
-/// weak `AnyObject` back to it at each call would cost more than all the rest. So the place remembers the bits of the
-/// delegate without a share in its ownership, and a reference to the object next to them. The bits are used only
-/// together with a strong reference to the object.
+/// Swift can't hold a value of an unconstrained type, such as the existential `any DownloadDelegate`, weakly; casting a
+/// weak `AnyObject` back at each call would cost more than everything else. So a member has the bits of the delegate
+/// without ownership, and a reference to the object. The bits are used only together with a strong reference to the
+/// object.
 ///
-/// `@unchecked Sendable` is true because nothing here changes but the atomic flag; a weak reference is cleared by the
-/// runtime, atomically. The delegate crosses threads only if the collection may.
+/// `@unchecked Sendable` is correct because only the atomic flag changes; the runtime clears a weak reference
+/// atomically. The delegate crosses threads only if the collection may.
 @usableFromInline
 final class Member: @unchecked Sendable {
-    // What a round looks at comes first, and so is in one cache line.
+    // The properties that a round uses come first, so that they share a cache line.
 
-    /// Set when the delegate leaves the collection, so that rounds that have begun skip it.
+    /// Set when the delegate is removed, so that rounds in progress skip it.
     @usableFromInline let removed = Atomic(false)
-    /// The object when it is held strongly.
+    /// The object, if it is held strongly.
     @usableFromInline let retained: AnyObject?
-    /// The object when it is held weakly.
+    /// The object, if it is held weakly.
     @usableFromInline weak let object: AnyObject?
     /// A copy of the delegate that was made without retaining it, and is never destroyed.
     @usableFromInline let bits: UnsafeMutableRawPointer
@@ -47,11 +47,11 @@ final class Member: @unchecked Sendable {
     func remove() { removed.store(true, ordering: .relaxed) }
 }
 
-/// By what the members of a collection are told apart.
+/// Distinguishes the members of a collection.
 @usableFromInline
 enum Identity: Hashable {
     case object(ObjectIdentifier)
-    /// What the delegate calls itself by.
+    /// The delegate's own key.
     case key(AnyHashable)
 }
 
@@ -67,26 +67,26 @@ extension Member {
         self.init(object, identity, holding: holding, queue: queue, bits: bits)
     }
 
-    /// The delegate that is held weakly, or `nil` when it has been released.
+    /// The weakly held delegate, or `nil` if it was released.
     @inlinable @inline(__always)
     func load<Delegate>() -> Delegate? {
         guard let object else { return nil }
-        // The reference that was just loaded becomes the share in ownership that the bits lack.
+        // The loaded reference becomes the ownership that the bits lack.
         _ = Unmanaged.passRetained(object)
         return bits.assumingMemoryBound(to: Delegate.self).move()
     }
 
-    /// The delegate, however it is held; `nil` when it has been released or has left.
+    /// The delegate; `nil` if it was released or removed.
     @inlinable
     func delegate<Delegate>() -> Delegate? {
         if isRemoved { return nil }
         return retained == nil ? load() : bits.assumingMemoryBound(to: Delegate.self).pointee
     }
 
-    /// The object that a delegate is. Stops the program for anything else.
+    /// The object of a delegate. Stops the program for a value that is not an object.
     @inlinable
     static func object<Delegate>(of delegate: Delegate) -> AnyObject {
-        // The conversion to AnyObject below never fails: it would put a value into a box that is gone at once.
+        // The conversion to AnyObject below never fails: it would box a value temporarily.
         precondition(
             type(of: delegate as Any) is AnyClass,
             "A delegate must be an instance of a class, because it is held weakly and compared by identity; "

@@ -1,16 +1,16 @@
-/// The members of one multicast and the lock that guards them. It knows nothing of the delegates' type, so that its code
-/// exists once.
+/// The members of one multicast delegate and their lock. It does not depend on the delegates' type, so its code exists
+/// once.
 ///
-/// The lock is held for a few instructions and never while a delegate could be called or released: its `deinit` may want
-/// to remove itself. Of other people's code only `==` and `hash(into:)` of keys run under it.
+/// The lock is held for a few instructions and never while a delegate could be called or released, because its `deinit`
+/// may remove itself. Of foreign code only `==` and `hash(into:)` of keys run with the lock.
 @usableFromInline
 final class Membership: Sendable {
-    /// `@unchecked Sendable` because of the keys in it: what registers with a key demands that it is `Sendable`.
+    /// `@unchecked Sendable` because of the keys: registering with a key requires that it is `Sendable`.
     private struct State: @unchecked Sendable {
         /// In the order of registration.
         var members: [Member] = []
         var byIdentity: [Identity: Member] = [:]
-        /// With this many members it's time to look for released ones: twice as many as were left last time.
+        /// At this number of members, released ones are removed: twice as many as were left last time.
         var sweepCount = 16
     }
 
@@ -18,12 +18,12 @@ final class Membership: Sendable {
 
     @usableFromInline init() {}
 
-    /// The members of this moment, released ones included.
+    /// The current members, including released ones.
     @usableFromInline var members: [Member] { state.withLock { $0.members } }
 
     @usableFromInline var count: Int { members.count { $0.isAlive } }
 
-    /// Adds a member unless its identity has a place already. The caller keeps the object alive.
+    /// Adds a member unless its identity already has one. The caller keeps the object alive.
     @usableFromInline
     func add(_ member: Member) -> Bool {
         while true {
@@ -38,7 +38,7 @@ final class Membership: Sendable {
                 return true
             }
             if existing.isAlive { return false }
-            // Its delegate was released; the newcomer got its memory, or has an equal key.
+            // Its delegate was released; the new object has its address, or an equal key.
             remove(existing)
         }
     }
@@ -46,12 +46,12 @@ final class Membership: Sendable {
     @usableFromInline
     func remove(_ identity: Identity) -> Bool {
         guard let member = state.withLock({ $0.byIdentity[identity] }) else { return false }
-        // A member that was released may have left its place to a new object in its memory, which is none.
+        // A released member may have the same address as a new object, which is not a member.
         let isMember = member.isAlive
         return remove(member) && isMember
     }
 
-    /// The caller holds the member, so that its delegate isn't released under the lock.
+    /// The caller holds the member, so that its delegate is not released with the lock held.
     @discardableResult
     func remove(_ member: Member) -> Bool {
         state.withLock { state in
@@ -78,14 +78,14 @@ final class Membership: Sendable {
         state.withLock { $0.byIdentity[identity] }?.isAlive ?? false
     }
 
-    /// Clears the places of all members that were found to be released. Looking for them is left to the caller, because it
-    /// takes a strong reference for a moment, and that may turn out to be the last.
+    /// Removes members that were found to be released. The caller finds them, because that takes a strong reference for
+    /// a moment, which may be the last one.
     @usableFromInline
     func sweep(_ released: [Member]) {
         state.withLock { state in
             for member in released {
                 member.remove()
-                // Its identity may belong to a successor by now.
+                // The identity may belong to a newer member.
                 if state.byIdentity[member.identity] === member { state.byIdentity[member.identity] = nil }
             }
             if !released.isEmpty { state.members.removeAll(where: \.isRemoved) }

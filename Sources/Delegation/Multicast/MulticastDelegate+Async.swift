@@ -1,6 +1,6 @@
 extension MulticastDelegate {
-    /// Calls an asynchronous closure with each member, in the order of registration: each has ended before the next begins.
-    /// Whoever leaves or is released before its turn is not told.
+    /// Calls an asynchronous closure with each member, in the order of registration: each call ends before the next one
+    /// starts. A member that is removed or released before its turn is skipped.
     @inlinable
     public func invokeDelegatesInOrder(
         isolation: isolated (any Actor)? = #isolation, _ body: (Delegate) async -> Void
@@ -10,10 +10,10 @@ extension MulticastDelegate {
         }
     }
 
-    /// Calls an asynchronous closure that may throw with each member, in the order of registration. An error doesn't keep the
-    /// members behind from being told.
+    /// Calls an asynchronous closure that may throw with each member, in the order of registration. An error does not
+    /// prevent further calls.
     ///
-    /// - Throws: what was thrown, when all have been told.
+    /// - Throws: all errors, after the last call.
     @inlinable
     public func invokeDelegatesInOrder<Failure>(
         isolation: isolated (any Actor)? = #isolation, _ body: (Delegate) async throws(Failure) -> Void
@@ -32,7 +32,8 @@ extension MulticastDelegate {
 }
 
 extension MulticastDelegate where Delegate: Sendable {
-    /// Calls an asynchronous closure with all members at once, each in a task of its own. Returns when all have ended.
+    /// Calls an asynchronous closure with all members concurrently, each in its own task. Returns when all calls have
+    /// ended.
     @inlinable
     public func invokeDelegatesConcurrently(_ body: @escaping @Sendable (Delegate) async -> Void) async {
         await withDiscardingTaskGroup { group in
@@ -42,10 +43,10 @@ extension MulticastDelegate where Delegate: Sendable {
         }
     }
 
-    /// Calls an asynchronous closure that may throw with all members at once, each in a task of its own. An error doesn't
-    /// cancel the others.
+    /// Calls an asynchronous closure that may throw with all members concurrently, each in its own task. An error does
+    /// not cancel the others.
     ///
-    /// - Throws: what was thrown, when all have ended.
+    /// - Throws: all errors, when all calls have ended.
     @inlinable
     public func invokeDelegatesConcurrently<Failure>(
         _ body: @escaping @Sendable (Delegate) async throws(Failure) -> Void

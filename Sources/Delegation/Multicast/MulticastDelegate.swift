@@ -1,4 +1,4 @@
-/// Tells many delegates what one would be told: a strong collection of members that it holds weakly, or strongly by choice.
+/// Calls many delegates like a single one: a collection of members, held weakly, or strongly on request.
 ///
 /// ```swift
 /// protocol DownloadDelegate: AnyObject, Sendable {
@@ -11,21 +11,21 @@
 /// delegates.invokeDelegates { $0.download("map", didReach: 0.5) }
 /// ```
 ///
-/// - **Members** are told apart by identity, or by a key of their own: one that is added twice is told once. They must be
-///   instances of classes. A protocol that inherits from `AnyObject` lets the compiler see to that; where it can't, a
-///   value stops the program with a message, since nothing could hold it weakly.
-/// - **Order** is that of registration.
-/// - **Lifetime**: a weakly held member needs no removal. Once released it is told nothing more, and its place is cleared
-///   later, at a cost that is small and not paid by every call.
-/// - **Calls** run one after another on the thread of the caller, outside any lock. So a delegate may add and remove
-///   members, itself included, and invoke the delegates again. Whoever joins during a round hears from the next one on.
-///   Whoever leaves or is released during a round before its turn is not told; only a call that another thread
-///   has already begun still ends. The members of a round that are held strongly live to its end.
-/// - **Concurrency**: every method may be called from every thread at any time. The collection is `Sendable` when
+/// - **Members** are distinguished by identity, or by a key of their own: a delegate that is added twice is called
+///   once. They must be instances of classes. With a protocol that inherits from `AnyObject` the compiler ensures that;
+///   otherwise a value stops the program with a message, because it can't be held weakly.
+/// - **Order** is the order of registration.
+/// - **Lifetime**: a weakly held member needs no removal. After its release it is not called any more, and its entry is
+///   removed later, at a small cost that few calls pay.
+/// - **Calls** run one after another on the thread of the caller, without a lock. So a delegate may add and remove
+///   members, including itself, and invoke the delegates again. A member that is added during a round is called from
+///   the next round on. A member that is removed or released before its turn is skipped; only a call that another
+///   thread has already started still ends. Strongly held members of a round live until its end.
+/// - **Concurrency**: every method may be called from any thread at any time. The collection is `Sendable` if
 ///   `Delegate` is, so let the protocol inherit from `Sendable` to share it between threads.
 ///
-/// A round of n weakly held delegates costs one uncontended lock and n times what the runtime needs to load a weak
-/// reference. Adding and finding take constant time, removing grows with the number of members.
+/// A round of n weakly held delegates costs one uncontended lock and n loads of a weak reference. Adding and finding
+/// take constant time, removing takes time linear in the number of members.
 public final class MulticastDelegate<Delegate> {
     @usableFromInline let membership = Membership()
     @usableFromInline let key: (@Sendable (Delegate) -> AnyHashable)?
@@ -40,25 +40,25 @@ public final class MulticastDelegate<Delegate> {
         for delegate in delegates { addDelegate(delegate) }
     }
 
-    /// Creates an empty collection whose members name their own identity: two with equal keys are one, and the first of
-    /// them stays.
+    /// Creates an empty collection whose members have a key as identity: two members with equal keys count as one, and
+    /// the first of them stays.
     ///
     /// ```swift
     /// let stations = MulticastDelegate<any Station>(identifiedBy: \.callSign)
     /// ```
-    /// - Parameter key: what a delegate calls itself by. Asked once when it is added, and again to find it; it is
-    ///   expected to stay the same.
+    /// - Parameter key: returns a delegate's key. Called when it is added, and again to find it; the key must not
+    ///   change.
     public init<Key: Hashable & Sendable>(identifiedBy key: @escaping @Sendable (Delegate) -> Key) {
         self.key = { AnyHashable(key($0)) }
     }
 
-    /// Adds a delegate behind the others.
+    /// Adds a delegate after the others.
     ///
     /// - Parameters:
     ///   - delegate: an instance of a class.
-    ///   - holding: whether the collection keeps it alive. For a delegate that is a member already nothing changes; remove
-    ///     it first to hold it otherwise.
-    /// - Returns: whether it was added; `false` when it is a member already.
+    ///   - holding: whether the collection keeps it alive. Has no effect on an existing member; remove it first to
+    ///     change it.
+    /// - Returns: whether it was added; `false` if it is already a member.
     @inlinable @discardableResult
     public func addDelegate(_ delegate: Delegate, holding: DelegateHolding = .weak) -> Bool {
         withExtendedLifetime(delegate) {
@@ -66,7 +66,7 @@ public final class MulticastDelegate<Delegate> {
         }
     }
 
-    /// Removes a delegate, however it is held.
+    /// Removes a weakly or strongly held delegate.
     /// - Returns: whether it was a member.
     @inlinable @discardableResult
     public func removeDelegate(_ delegate: Delegate) -> Bool { membership.remove(identity(of: delegate)) }
@@ -79,7 +79,7 @@ public final class MulticastDelegate<Delegate> {
     @inlinable
     public func contains(_ delegate: Delegate) -> Bool { membership.contains(identity(of: delegate)) }
 
-    /// How many members there are, released ones not counted. Looks at each of them.
+    /// The number of members, without released ones. Takes time linear in the number of members.
     @inlinable
     public var count: Int { membership.count }
 
@@ -104,10 +104,10 @@ public final class MulticastDelegate<Delegate> {
 
     @inlinable
     func forEachMember(_ body: (Delegate, Member) -> Void) {
-        // Stays empty most of the time, and then costs nothing.
+        // Usually stays empty, and then costs nothing.
         var released: [Member] = []
         membership.members.withUnsafeBufferPointer { members in
-            // The array holds the members for the whole round. Not to retain each of them saves a third of the time.
+            // The array holds the members for the whole round. Not retaining each of them saves a third of the time.
             for member in UnsafeRawBufferPointer(members).bindMemory(to: Unmanaged<Member>.self) {
                 member._withUnsafeGuaranteedRef { member in
                     if member.isRemoved { return }
@@ -125,7 +125,7 @@ public final class MulticastDelegate<Delegate> {
     }
 }
 
-/// True because the lock guards all that changes, and delegates only cross threads when they may.
+/// Correct because the lock guards all mutable state, and delegates cross threads only if they are `Sendable`.
 extension MulticastDelegate: @unchecked Sendable where Delegate: Sendable {}
 
 extension MulticastDelegate {

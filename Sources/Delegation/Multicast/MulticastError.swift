@@ -1,10 +1,10 @@
-/// Some delegates threw. All were told.
+/// Some delegates threw. All were called.
 public struct MulticastError<Failure: Error>: Error {
-    /// A delegate that threw, and what.
+    /// A delegate that threw, and its error.
     public struct Entry: Sendable {
-        /// Which object it is; compare it with the identity of delegates that you hold.
+        /// The identity of the delegate.
         public let delegate: ObjectIdentifier
-        /// What it threw.
+        /// The error.
         public let error: Failure
 
         @usableFromInline
@@ -17,13 +17,13 @@ public struct MulticastError<Failure: Error>: Error {
     /// In the order of registration; never empty.
     public let entries: [Entry]
 
-    /// What was thrown, in the order of registration.
+    /// The errors, in the order of registration.
     public var errors: [Failure] { entries.map(\.error) }
 
     @usableFromInline
     init(_ entries: [Entry]) { self.entries = entries }
 
-    /// Throws when there is something to throw.
+    /// Throws if there are errors.
     @inlinable
     static func check(_ entries: [Entry]) throws(MulticastError) {
         if !entries.isEmpty { throw MulticastError(entries) }
@@ -38,10 +38,10 @@ extension MulticastError: CustomStringConvertible {
 }
 
 extension MulticastDelegate {
-    /// Calls a closure that may throw with each member, in the order of registration, on the thread of the caller. An error
-    /// doesn't keep the members behind from being told.
+    /// Calls a closure that may throw with each member, in the order of registration, on the thread of the caller. An
+    /// error does not prevent further calls.
     ///
-    /// - Throws: what was thrown, when all have been told.
+    /// - Throws: all errors, after the last call.
     @inlinable
     public func invokeDelegates<Failure>(
         _ body: (Delegate) throws(Failure) -> Void

@@ -1,4 +1,4 @@
-/// A multicast delegate whose members are each bound to an actor or a queue, and are told there.
+/// A multicast delegate whose members are each bound to an actor or a queue, and are called there.
 ///
 /// ```swift
 /// let delegates = BoundMulticastDelegate<any DownloadDelegate>()
@@ -7,24 +7,24 @@
 /// delegates.invokeDelegates { $0.download("map", didReach: 0.5) }   // returns at once
 /// ```
 ///
-/// Each delegate is told in the order of the calls, one at a time. Between delegates there is no order. Whoever leaves or is
-/// released before its turn is not told. For all else it is like ``MulticastDelegate``.
+/// Each delegate is called in the order of the calls, one at a time. Between delegates there is no order. A delegate
+/// that is removed or released before its turn is skipped. In all other respects it is like ``MulticastDelegate``.
 ///
-/// A delegate that is bound to an actor gets at the actor's state with `assumeIsolated`. Where the protocol itself is
-/// isolated or asynchronous there is nothing to bind: see <doc:WhichThreadAmICalledOn>.
+/// A delegate that is bound to an actor can access the actor's state with `assumeIsolated`. If the protocol itself is
+/// isolated or asynchronous, binding is not needed: see <doc:WhichThreadAmICalledOn>.
 public final class BoundMulticastDelegate<Delegate: Sendable>: Sendable {
     private let membership = Membership()
 
     /// Creates an empty collection.
     public init() {}
 
-    /// Adds a delegate behind the others.
+    /// Adds a delegate after the others.
     ///
     /// - Parameters:
     ///   - delegate: an instance of a class.
-    ///   - queue: where it is told. Delegates that share one are told one after another.
+    ///   - queue: where it is called. Delegates that share a queue are called one after another.
     ///   - holding: whether the collection keeps it alive.
-    /// - Returns: whether it was added; `false` when it is a member already, which it then stays as it was.
+    /// - Returns: whether it was added; `false` if it is already a member, which stays unchanged.
     @discardableResult
     public func addDelegate(_ delegate: Delegate, on queue: DelegateQueue, holding: DelegateHolding = .weak) -> Bool {
         withExtendedLifetime(delegate) {
@@ -32,7 +32,7 @@ public final class BoundMulticastDelegate<Delegate: Sendable>: Sendable {
         }
     }
 
-    /// Removes a delegate. What waits for it is not told any more.
+    /// Removes a delegate. Its pending calls are dropped.
     /// - Returns: whether it was a member.
     @discardableResult
     public func removeDelegate(_ delegate: Delegate) -> Bool { membership.remove(identity(of: delegate)) }
@@ -43,10 +43,10 @@ public final class BoundMulticastDelegate<Delegate: Sendable>: Sendable {
     /// Whether the delegate is a member.
     public func contains(_ delegate: Delegate) -> Bool { membership.contains(identity(of: delegate)) }
 
-    /// How many members there are, released ones not counted.
+    /// The number of members, without released ones.
     public var count: Int { membership.count }
 
-    /// Has the closure called with each member, where the member is bound to. Returns at once.
+    /// Calls the closure with each member, on the member's queue. Returns at once.
     public func invokeDelegates(_ body: @escaping @Sendable (Delegate) -> Void) {
         var released: [Member] = []
         for member in membership.members where !member.isRemoved {

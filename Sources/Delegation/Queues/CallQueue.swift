@@ -1,10 +1,10 @@
-/// Calls that wait for their turn. Any thread adds; one at a time delivers.
+/// Pending calls. Any thread adds; one thread at a time executes them.
 final class CallQueue: Sendable {
     typealias Call = @Sendable () -> Void
 
     private struct State {
         var waiting: [Call] = []
-        /// Somebody delivers, or was asked to.
+        /// A thread executes calls, or was asked to.
         var isScheduled = false
         var isClosed = false
     }
@@ -12,7 +12,7 @@ final class CallQueue: Sendable {
     private let state = Lock(State())
     private let schedule: @Sendable (CallQueue) -> Void
 
-    /// - Parameter schedule: sees to it that the calls are delivered, soon and once. Called outside the lock.
+    /// - Parameter schedule: must make sure that the calls are executed, soon and once. Called without the lock.
     init(schedule: @escaping @Sendable (CallQueue) -> Void) { self.schedule = schedule }
 
     func add(_ call: @escaping Call) {
@@ -25,15 +25,16 @@ final class CallQueue: Sendable {
         if mustSchedule { schedule(self) }
     }
 
-    /// Makes the calls that wait. Those that come meanwhile get a turn of their own, so that others on the same thread do.
+    /// Executes the pending calls. Calls that are added meanwhile are scheduled again, so that other work on the same
+    /// thread gets its turn.
     func deliver() { if deliverSome() { schedule(self) } }
 
     func deliver(on actor: isolated any Actor) { deliver() }
 
-    /// Makes the calls that wait, and those that come meanwhile.
+    /// Executes the pending calls, and those that are added meanwhile.
     func deliverAll() { while deliverSome() {} }
 
-    /// - Returns: whether more have come.
+    /// - Returns: whether more calls were added.
     private func deliverSome() -> Bool {
         let calls = state.withLock { state in
             defer { state.waiting = [] }
@@ -46,7 +47,7 @@ final class CallQueue: Sendable {
         }
     }
 
-    /// There is nobody left who could deliver.
+    /// Drops all calls, because they can't be executed any more.
     func close() {
         let dropped = state.withLock { state in
             defer { state = State(isClosed: true) }

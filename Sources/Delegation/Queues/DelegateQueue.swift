@@ -1,24 +1,24 @@
-/// Where a delegate is called when that isn't the thread of the caller: one call after another, in the order they were made.
+/// Where a delegate is called, if not on the thread of the caller: one call after another, in the order of the calls.
 ///
 /// ```swift
 /// DelegateQueue.main                              // the main actor
 /// DelegateQueue.actor(player)                     // another actor
 /// DelegateQueue { queue.async(execute: $0) }      // a dispatch queue
 /// ```
-/// What waits is kept in memory: like every queue, it grows as long as it is filled faster than it is emptied.
+/// Pending calls are kept in memory: like every queue, it grows while it is filled faster than it is emptied.
 public struct DelegateQueue: Sendable {
     private let mailbox: CallQueue
 
-    /// Calls go where the closure takes them.
-    /// - Parameter submit: runs the job that it is given, once, anywhere and soon; it need not keep an order.
+    /// Calls run where the closure submits them.
+    /// - Parameter submit: must run the given job once, soon, on any thread; it need not keep the order.
     public init(_ submit: @escaping @Sendable (_ job: @escaping @Sendable () -> Void) -> Void) {
         mailbox = CallQueue { mailbox in submit { mailbox.deliver() } }
     }
 
-    /// The main actor, where user interfaces live.
+    /// The main actor, which user interfaces use.
     public static let main = DelegateQueue { job in Task { @MainActor in job() } }
 
-    /// An actor. It isn't kept alive; what waits for it ends with it.
+    /// An actor. It is not kept alive; its pending calls end with it.
     public static func actor(_ actor: any Actor) -> DelegateQueue {
         DelegateQueue(
             mailbox: CallQueue { [weak actor] mailbox in

@@ -1,4 +1,4 @@
-/// A state that tells its delegates when it is assigned.
+/// A state that notifies its delegates when it is assigned.
 ///
 /// ```swift
 /// enum Retrieval { case running, success, failure }
@@ -17,12 +17,13 @@
 /// state = .dataRetrieval(.running)
 /// ```
 ///
-/// - Every assignment is told, as `didSet` would be, also of an equal value; the first value is not.
-/// - Delegates are told on the thread that assigns, in the order of their registration, before the assignment returns.
-/// - All delegates are told of all changes in the order in which they happened. An assignment from inside a notification takes
-///   effect at once, and is told when all have been told of the one before. So is one that another thread makes
-///   meanwhile: it returns, and the thread that is telling goes on with it.
-/// - Whoever comes late asks for ``value``.
+/// - Every assignment notifies the delegates, like `didSet`, even of an equal value; the initial value does not.
+/// - Delegates are called on the thread that assigns, in the order of their registration, before the assignment
+///   returns.
+/// - All delegates are notified of all changes in the order of the changes. An assignment during a notification takes
+///   effect at once, and its notification follows after all delegates were notified of the previous one. The same
+///   applies to an assignment by another thread: it returns at once, and the notifying thread continues with it.
+/// - A delegate that is added later can read ``value``.
 @propertyWrapper
 public final class ObservedState<State: Sendable>: StateBoard<State>, @unchecked Sendable {
     /// Creates a state with its first value, of which nobody is told.
@@ -31,18 +32,18 @@ public final class ObservedState<State: Sendable>: StateBoard<State>, @unchecked
     /// Creates a state as a property wrapper.
     public convenience init(wrappedValue: State) { self.init(wrappedValue) }
 
-    /// The current state. Assigning tells the delegates.
+    /// The current state. Assigning notifies the delegates.
     public var value: State {
         get { current }
         set { set(newValue) }
     }
 
-    /// The current state, as the property that this wraps.
+    /// The current state, as the wrapped property.
     public var wrappedValue: State {
         get { value }
         set { value = newValue }
     }
 
-    /// The object, to add delegates to.
+    /// The object, for adding delegates.
     public var projectedValue: ObservedState { self }
 }

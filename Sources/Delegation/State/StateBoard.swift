@@ -1,4 +1,4 @@
-/// A value and who is told of its changes: what ``ObservedState`` and ``StateMachine`` share.
+/// A value and its delegates: the common part of ``ObservedState`` and ``StateMachine``.
 ///
 /// Every delegate is told of every change, in the order in which they happened. One thread at a time tells: a change that is
 /// made meanwhile, by a delegate or another thread, takes effect at once and is told after those before it.
@@ -8,7 +8,7 @@
 public class StateBoard<State: Sendable>: @unchecked Sendable {
     private struct Contents {
         var value: State
-        /// Counts the changes.
+        /// The number of changes.
         var version = 0
         var untold: [(old: State, new: State)] = []
         var isTelling = false
@@ -23,7 +23,7 @@ public class StateBoard<State: Sendable>: @unchecked Sendable {
 
     final var versioned: (value: State, version: Int) { contents.withLock { ($0.value, $0.version) } }
 
-    /// Changes the value and tells, unless it has changed since that version.
+    /// Changes the value and notifies, unless it has changed since that version.
     /// - Returns: whether it was changed.
     @discardableResult
     final func set(_ value: State, ifVersion version: Int? = nil) -> Bool {

@@ -1,13 +1,13 @@
-/// Is told when an ``ObservedState`` or a ``StateMachine`` changes.
+/// Is called when an ``ObservedState`` or a ``StateMachine`` changes.
 public protocol StateDelegate<State>: AnyObject, Sendable {
-    /// What the states are.
+    /// The type of the states.
     associatedtype State: Sendable
 
-    /// The state was `old` and became `new`; by now it may be another one again.
+    /// The state changed from `old` to `new`; it may have changed again since then.
     func stateDidChange(from old: State, to new: State)
 }
 
-/// A closure that is told.
+/// A closure as a delegate.
 final class StateHandler<State: Sendable>: StateDelegate {
     private let handle: @Sendable (State, State) -> Void
 

@@ -1,4 +1,4 @@
-/// An observed state with rules: a transition that they don't allow is an error, and changes nothing.
+/// An observed state with rules: an illegal transition is an error and changes nothing.
 ///
 /// ```swift
 /// let door = StateMachine(Door.closed) { old, new in
@@ -14,8 +14,8 @@ public final class StateMachine<State: Sendable>: StateBoard<State>, @unchecked 
     private let isAllowed: @Sendable (State, State) -> Bool
 
     /// - Parameters:
-    ///   - initial: the first state, of which nobody is told.
-    ///   - isAllowed: whether the state may go from the one to the other. It decides by its arguments alone.
+    ///   - initial: the first state, without notification.
+    ///   - isAllowed: whether a transition is legal. It must depend only on its arguments.
     public init(_ initial: State, isAllowed: @escaping @Sendable (_ old: State, _ new: State) -> Bool) {
         self.isAllowed = isAllowed
         super.init(initial)
@@ -24,8 +24,8 @@ public final class StateMachine<State: Sendable>: StateBoard<State>, @unchecked 
     /// The current state.
     public var value: State { current }
 
-    /// Changes the state and tells the delegates.
-    /// - Throws: ``IllegalTransition`` when the rules don't allow it from the current state.
+    /// Changes the state and notifies the delegates.
+    /// - Throws: ``IllegalTransition`` if the rules do not allow it from the current state.
     public func transition(to new: State) throws(IllegalTransition<State>) {
         while true {
             // The rules are asked outside the lock, and again when another thread was faster.
@@ -36,11 +36,11 @@ public final class StateMachine<State: Sendable>: StateBoard<State>, @unchecked 
     }
 }
 
-/// A change of state that the rules of a ``StateMachine`` don't allow.
+/// A transition that the rules of a ``StateMachine`` do not allow.
 public struct IllegalTransition<State: Sendable>: Error, CustomStringConvertible {
-    /// The state that it was, and still is.
+    /// The current state.
     public let old: State
-    /// The state that it can't become from there.
+    /// The state that is not allowed after it.
     public let new: State
 
     public var description: String { "the state can't change from \(old) to \(new)" }
