@@ -18,7 +18,7 @@ extension Event {
         return pointers
     }
 
-    /// By name. The trace is the request's, and each request has another one.
+    /// By name, without the trace, which differs for each request.
     private var comparableAttributes: [String: EventAttribute] {
         let found = shownAttributes.filter { !["traceparent", "tracestate", CloudEventAttribute.id].contains($0.name) }
         return Dictionary(found.map { ($0.name, $0) }, uniquingKeysWith: { $1 })

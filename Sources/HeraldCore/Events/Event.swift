@@ -1,4 +1,4 @@
-/// The tenant that events and delegates belong to. There is always `default`.
+/// The tenant that events and delegates belong to. `default` always exists.
 package struct AppKey: Hashable, Sendable {
     package let rawValue: Int64
     package init(rawValue: Int64) { self.rawValue = rawValue }
@@ -8,32 +8,32 @@ package struct AppKey: Hashable, Sendable {
 /// A position in the event log: 1 for the first event, increasing without gaps. 0 is "before everything".
 package typealias LogPosition = Int64
 
-/// Something that happened, as it is in the log. Immutable, and shared by the recent events, all deliveries and all streams:
-/// its bytes exist once in the process.
+/// An event in the log. Immutable, and shared by the recent events, all deliveries and all streams: its bytes exist
+/// once in the process.
 public final class Event: Sendable {
     package let app: AppKey
-    /// Unique in the log: the publisher's, or `evt_` and a ULID. 1 to 128 visible ASCII characters, or the publisher's id with
-    /// `~` and a digest when an event of another CloudEvents source has it already.
+    /// Unique in the log: the publisher's id, or `evt_` and a ULID. 1 to 128 visible ASCII characters, or the
+    /// publisher's id with `~` and a digest if an event of another CloudEvents source already has it.
     public let id: String
-    /// What happened, such as `order.placed`: dot-separated words, at most 128 characters.
+    /// The event type, such as `order.placed`: dot-separated words, at most 128 characters.
     public let type: String
-    /// Worked out once: the writer's thread asks several times.
+    /// Computed once, because the writer's thread uses it several times.
     package let family: EventType.Family
     /// What the event is about, 1 to 256 characters, such as `order:1001`.
     public let subject: String?
     /// Milliseconds since 1970 UTC.
     package let time: Int64
-    /// What came with the event and is no field of it, by name: `traceparent`, and of a CloudEvent its `source`,
-    /// `dataschema` and extensions (see ``EventAttribute``). Names are lower case, values hold no control characters.
+    /// Attributes that are not fields of the event, by name: `traceparent`, and of a CloudEvent its `source`,
+    /// `dataschema` and extensions (see ``EventAttribute``). Names are lower case, values have no control characters.
     package let attributes: [KeyValue]
-    /// The one delegate that is told; `nil`: whoever wants it. An addressed event repeats the current state to a new
-    /// delegate: nobody else is told, and lists leave it out.
+    /// The delegate that the event is addressed to; `nil` for all matching delegates. An addressed event repeats the
+    /// current state for a new delegate: no other delegate gets it, and lists omit it.
     package let audience: DelegateKey?
-    /// Who waits for the outcome of its deliveries. Only in memory.
+    /// Waits for the results of its deliveries. Only in memory.
     let watch: DeliveryWatch?
-    /// The body of a callback in `standard` format, made once: `{"type":…,"timestamp":…,"data":…,"subject":…}`.
+    /// The body of a callback in `standard` format, created once: `{"type":…,"timestamp":…,"data":…,"subject":…}`.
     package let body: [UInt8]
-    /// Where `data` lies in `body`: the publisher's bytes, as they came.
+    /// The range of `data` in `body`: the publisher's bytes, as received.
     package let dataRange: Range<Int>
 
     /// - Parameters:
@@ -80,10 +80,10 @@ public final class Event: Sendable {
         (body, dataRange) = encoded
     }
 
-    /// Somebody had what it says erased: it is told to nobody any more.
+    /// Whether its content was erased: it is not sent to any delegate.
     package var isErased: Bool { !attributes.isEmpty && attributes[0] == Self.erasedMark }
 
-    /// No publisher can bring an attribute of this name.
+    /// Publishers can't use an attribute with this name.
     private static let erasedMark = KeyValue("herald.erased", "true")
 
     /// Its bytes in the store are not those that were written: what it said is lost, and it is sent to nobody. Only its place
@@ -101,23 +101,23 @@ public final class Event: Sendable {
             data: Array("null".utf8))
     }
 
-    /// The event without what it says: what is left in the log after an erasure.
+    /// The event without its content: what remains in the log after an erasure.
     package func erased() -> Event {
         Event(
             app: app, id: id, type: type, subject: nil, time: time, attributes: [Self.erasedMark, sourceDigest],
             audience: audience, data: Array("null".utf8))
     }
 
-    /// What the event says: one JSON value in UTF-8, the publisher's bytes as they came.
+    /// The data: one JSON value in UTF-8, the publisher's bytes as received.
     public var data: ArraySlice<UInt8> { body[dataRange] }
 
-    /// The value of an attribute of the event that is no field of it: of a CloudEvent its `source` and extensions, or
+    /// The value of an attribute that is not a field of the event: of a CloudEvent its `source` and extensions, or
     /// `traceparent`.
     /// - Parameter name: in lower case.
     public func attribute(_ name: String) -> String? { attributes.first { $0.key == name }?.value }
 }
 
-/// Events that became durable together, in the order of the log.
+/// Events of one commit, in the order of the log.
 public struct EventBatch: Sendable {
     /// The position of `events[0]`; the others follow without a gap.
     package let first: LogPosition

@@ -1,20 +1,20 @@
-/// The ids of events, as publishers give them and as the log has them.
+/// The ids of events, from publishers and in the log.
 ///
-/// What makes two posts the same event is the app, the `source` (of a CloudEvent; other events have none) and the id. In the
-/// log each event of an app has an id of its own: the publisher's, or, when an event of another source has that already, the
-/// publisher's and a digest of the source, `1~9f…`. So one id is enough wherever an event is named.
+/// Two posts are the same event if they have the same app, `source` (of a CloudEvent; other events have none) and id.
+/// In the log each event of an app has a unique id: the publisher's, or, if an event of another source already has
+/// that, the publisher's and a digest of the source, `1~9f…`. So the id alone always identifies an event.
 package enum EventID {
-    /// Of an id that a publisher gives.
+    /// The limit of a publisher's id.
     package static let maxBytes = 128
-    /// Behind it stands the digest of a source. No publisher's id holds it.
+    /// Precedes the digest of a source. A publisher's id can't contain it.
     private static let separator = UInt8(ascii: "~")
     private static let digestBytes = 26
 
-    /// What a publisher's id must be, in words.
+    /// A description of a valid publisher's id.
     package static let words = "1 to \(maxBytes) visible ASCII characters but \" , \\ and ~, and not . or .."
 
-    /// Whether a publisher may give this id. A quote or a comma would break an `ETag`, a
-    /// backslash or dots alone a path.
+    /// Whether a publisher may use this id. A quote or a comma would break an `ETag`, a backslash or only dots would
+    /// break a path.
     package static func isValid(_ id: String) -> Bool {
         (1...maxBytes).contains(id.utf8.count) && id != "." && id != ".."
             && id.utf8.allSatisfy { byte in
@@ -25,7 +25,7 @@ package enum EventID {
             }
     }
 
-    /// Whether an event of the log may have this id.
+    /// Whether an event in the log can have this id.
     package static func isKnowable(_ id: String) -> Bool {
         let parts = id.utf8.split(separator: separator, omittingEmptySubsequences: false)
         guard parts.count <= 2, parts.count == 1 || parts[1].count == digestBytes else { return false }
@@ -34,11 +34,11 @@ package enum EventID {
 
     // MARK: Events of several sources
 
-    /// The id in the log of an event whose own id another source's event has.
+    /// The id in the log if an event of another source has the publisher's id.
     package static func qualified(_ id: String, source: String) -> String { "\(id)~\(digest(source))" }
 
-    /// FNV-1a, 128 bits (http://www.isthe.com/chongo/tech/comp/fnv/): two sources of one app that nobody has made up for it
-    /// must differ, no more.
+    /// FNV-1a, 128 bits (http://www.isthe.com/chongo/tech/comp/fnv/): it must distinguish the sources of one app, and
+    /// need not resist attacks.
     static func digest(_ source: String) -> String {
         let prime: UInt128 = 0x0000_0000_0100_0000_0000_0000_0000_013b
         let start: UInt128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d
@@ -55,11 +55,11 @@ package enum EventID {
 
     // MARK: In a header
 
-    /// Of ``header(_:)``.
+    /// The limit of ``header(_:)``.
     package static let maxHeaderBytes = 3 * maxBytes + 1 + digestBytes
 
-    /// The id as `webhook-id` shows it: a full stop as `%2E`, since a signature over `id.timestamp.body` could else be read in
-    /// two ways, and `%` as `%25`. All other characters stand for themselves.
+    /// The id in `webhook-id`: a full stop is `%2E`, because the signed text `id.timestamp.body` would be ambiguous
+    /// otherwise, and `%` is `%25`. All other characters are unchanged.
     package static func header(_ id: String) -> String {
         guard id.utf8.contains(where: isEscaped) else { return id }
         var text: [UInt8] = []
@@ -77,13 +77,13 @@ package enum EventID {
 }
 
 extension Event {
-    /// What its publisher calls it: the id, but for an event that got another one in the log.
+    /// The publisher's id: the id, unless the event got another one in the log.
     package var publisherID: String { attribute(Self.publisherIDName) ?? id }
 
     static let publisherIDName = "herald.id"
     static let sourceDigestName = "herald.source"
 
-    /// The same event under the id that tells it apart from one of another source.
+    /// The same event with an id that distinguishes it from an event of another source.
     func qualified() -> Event {
         let source = attribute(CloudEventAttribute.source) ?? ""
         return Event(
@@ -91,7 +91,8 @@ extension Event {
             attributes: attributes + [KeyValue(Self.publisherIDName, id)], audience: audience, watch: watch, data: data)
     }
 
-    /// What an erased event keeps of its source, so that the same post is still known: nobody reads the source from it.
+    /// The digest of the source that an erased event keeps, so that duplicates are recognized; it does not reveal the
+    /// source.
     var sourceDigest: KeyValue {
         if let kept = attribute(Self.sourceDigestName) { return KeyValue(Self.sourceDigestName, kept) }
         return KeyValue(Self.sourceDigestName, EventID.digest(attribute(CloudEventAttribute.source) ?? ""))

@@ -1,16 +1,16 @@
 package import HeraldJSON
 
-/// Reads a posted event: `{"type", "subject", "data", "id", "time"}`. Pure.
+/// Parses a posted event: `{"type", "subject", "data", "id", "time"}`. Without side effects.
 package enum EventInput {
-    /// The parts of an event that are members of a JSON object; nothing is copied yet.
+    /// The members of a JSON object that form an event; nothing is copied yet.
     package struct Context: Sendable {
         package let app: AppKey
-        /// Milliseconds since 1970 UTC, for an event that brings no time.
+        /// Milliseconds since 1970 UTC, for an event without a time.
         package let now: Int64
         package let ids: ULIDGenerator
-        /// For each event of the request.
+        /// Added to each event of the request.
         package let attributes: [KeyValue]
-        /// Who waits for the outcome of the deliveries.
+        /// Waits for the results of the deliveries.
         package let watch: DeliveryWatch?
 
         package init(
@@ -24,23 +24,23 @@ package enum EventInput {
         }
     }
 
-    /// How the members of a posted event are to be understood.
+    /// How to interpret the members of a posted event.
     package enum Form: Sendable {
-        /// Herald's own: other members are mistakes.
+        /// Herald's own format: other members are errors.
         case native
-        /// A CloudEvent: other members are attributes, which the caller reads; `null` is the same as absence.
+        /// A CloudEvent: other members are attributes, which the caller parses; `null` counts as missing.
         case cloudEvent
     }
 
     package static let maxSubjectCharacters = 256
-    /// JSON values that the data of events may hold, of all that are posted together.
+    /// The limit of JSON values in the data of all events posted together.
     package static let maxValues = 200_000
 
     /// - Parameters:
-    ///   - value: what was posted.
-    ///   - pointer: where `value` stands in the request's body, for the errors.
-    ///   - errors: gets everything that is wrong.
-    /// - Returns: the event, when nothing is wrong.
+    ///   - value: the posted event.
+    ///   - pointer: the pointer of `value` in the request's body, for errors.
+    ///   - errors: all errors are appended.
+    /// - Returns: the event, if there are no errors.
     package static func read(
         _ value: JSONValue, as form: Form = .native, at pointer: String = "", _ context: Context,
         _ errors: inout [FieldError]
@@ -90,7 +90,7 @@ package enum EventInput {
         return EventDraft(checked: event, mayExist: id != nil, family: family, bringsTime: time != nil)
     }
 
-    /// The family's own checks; sets the subject that it defaults to.
+    /// The validation of the event's family; sets the default subject.
     static func readFamily(
         _ type: String, _ subject: inout String?, _ data: JSONValue?, _ errors: inout [FieldError]
     ) -> EventDraft.Family {
@@ -99,7 +99,7 @@ package enum EventInput {
             return .appState(state: state)
         }
         if type == AuthFamily.statusChanged, data?["cause"] != nil {
-            // The projection of auth status trusts it.
+            // The projection of auth status relies on it.
             errors.append(FieldError("/data/cause", "is added by the service and can't be given"))
         }
         guard EventType.Family(of: type) == .auth,
@@ -123,7 +123,7 @@ package enum EventInput {
         return type
     }
 
-    /// What is wrong with the type of an event to be posted, in words.
+    /// Why the type of a posted event is invalid.
     static func problem(ofType type: String) -> String? {
         if !EventType.isValid(type) { return "must be \(EventType.words)" }
         return EventType.Family(of: type) == .service
@@ -139,9 +139,9 @@ package enum EventInput {
         return subject
     }
 
-    /// What is wrong with a subject, in words.
+    /// Why a subject is invalid.
     static func problem(ofSubject subject: String) -> String? {
-        // No text has more characters than bytes.
+        // A text has at most as many characters as bytes.
         !subject.isEmpty
             && (subject.utf8.count <= maxSubjectCharacters || subject.unicodeScalars.count <= maxSubjectCharacters)
             ? nil : subjectWords

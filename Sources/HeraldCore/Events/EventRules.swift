@@ -1,10 +1,11 @@
 import HeraldJSON
 
-/// The rules for events that the process itself makes, without a request that was read by ``EventInput``.
+/// The rules for events that are created in the process, without a request parsed by ``EventInput``.
 extension EventDraft {
-    /// The draft as it may be published, or everything that is wrong with it.
+    /// The validated draft, or all errors.
     ///
-    /// Its family is read from the event. An id is always looked up: a publisher in the process may be mistaken about it.
+    /// Its family is read from the event. An id is always looked up, because a publisher in the process may have used
+    /// it before.
     func checked(app: AppKey, at pointer: String, _ errors: inout [FieldError]) -> EventDraft? {
         var found: [FieldError] = []
         let limits = JSONLimits(values: EventInput.maxValues)
@@ -39,7 +40,7 @@ extension EventDraft {
 }
 
 extension EventDraft.Family {
-    /// What is read from an event knows no conditions.
+    /// A draft read from an event has no conditions.
     fileprivate func keepingConditions(of given: Self) -> Self {
         switch (self, given) {
         case (.auth(let userID, let isLoggedIn, let user, _), .auth(_, _, _, let ifMatch)):
@@ -52,8 +53,8 @@ extension EventDraft.Family {
 }
 
 extension Publication {
-    /// The publication as the log may take it.
-    /// - Throws: `WriteRefusal.invalid`; pointers begin with the index of the draft when there are several.
+    /// The validated publication.
+    /// - Throws: `WriteRefusal.invalid`; with several drafts, pointers start with the index of the draft.
     func checked() throws(WriteRefusal) -> Publication {
         if drafts.allSatisfy(\.isChecked) { return self }
         var errors: [FieldError] = []

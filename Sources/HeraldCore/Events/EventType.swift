@@ -1,14 +1,14 @@
-/// The names of events: 1–128 characters, segments of `[A-Za-z0-9_-]` joined by dots. Upper and lower case differ.
+/// Event types: 1–128 characters, segments of `[A-Za-z0-9_-]` joined by dots. Case-sensitive.
 package enum EventType {
-    /// Types that only the service itself posts.
+    /// Types that only the service posts.
     package static let reservedPrefix = "herald."
 
-    /// What the service itself knows of a type.
+    /// The built-in families of types.
     package enum Family: UInt8, Sendable {
         case auth, appState, service, other
 
         package init(of type: String) {
-            // Asked several times for each event, most of which are none of these.
+            // Called several times for each event, and most events belong to no family.
             switch type.utf8.first {
             case UInt8(ascii: "a") where type.begins(with: "auth."): self = .auth
             case UInt8(ascii: "a") where type.begins(with: "app_state."): self = .appState
@@ -18,7 +18,7 @@ package enum EventType {
         }
     }
 
-    /// What a type must be, in words.
+    /// A description of a valid type.
     package static let words = "1 to 128 characters: segments of A-Z, a-z, 0-9, _ and - joined by dots"
 
     package static func isValid(_ type: String) -> Bool {
@@ -41,7 +41,7 @@ package enum EventType {
 }
 
 extension String {
-    /// Whether it begins with these bytes. (`hasPrefix` compares characters, which takes ten times as long.)
+    /// Whether it starts with these bytes. (`hasPrefix` compares characters, which takes ten times as long.)
     func begins(with prefix: String) -> Bool {
         let bytes = utf8.span
         let prefix = prefix.utf8.span

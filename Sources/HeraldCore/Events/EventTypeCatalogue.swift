@@ -1,6 +1,6 @@
 import Synchronization
 
-/// The event types that were described, in memory: what lists and checks read. The store has the durable copy.
+/// The described event types in memory, for lists and validation. The store has the durable copy.
 ///
 /// The writer's thread changes it, after the commit; any thread reads.
 package final class EventTypeCatalogue: Sendable {
@@ -20,12 +20,12 @@ package final class EventTypeCatalogue: Sendable {
         records.withLock { $0[Name(app: app, type: type)] }
     }
 
-    /// All of an app, by name.
+    /// All types of an app, by name.
     package func list(_ app: AppKey) -> [EventTypeRecord] {
         records.withLock { Array($0.values) }.filter { $0.app == app }.sorted { $0.type < $1.type }
     }
 
-    /// Nothing was described: the way of an event needs no look-up.
+    /// Without descriptions, events need no look-up.
     package var isEmpty: Bool { records.withLock { $0.isEmpty } }
 
     /// The writer's thread.

@@ -1,11 +1,11 @@
-/// What is wrong with one field of an event, or of the settings of a webhook.
+/// An invalid field of an event, or of the settings of a webhook.
 public struct FieldError: Error, Hashable, Sendable {
-    /// Of one request. To name thousands takes more time than to read them, and helps nobody.
+    /// Per request. Listing thousands takes longer than reading them, and does not help.
     package static let maxReported = 100
 
-    /// Where: a JSON pointer (RFC 6901), `""` for the whole.
+    /// A JSON pointer (RFC 6901), `""` for the whole.
     public let pointer: String
-    /// What, and what is allowed, in words.
+    /// A description of the error, and of what is allowed.
     public let detail: String
 
     package init(_ pointer: String, _ detail: String) {
@@ -14,14 +14,14 @@ public struct FieldError: Error, Hashable, Sendable {
     }
 }
 
-/// Input that Herald does not accept. Nothing was changed.
+/// Invalid input. Nothing was changed.
 public struct InvalidInput: Error, Sendable, CustomStringConvertible {
-    /// Everything that is wrong, at least one.
+    /// All errors, at least one.
     public let errors: [FieldError]
 
     package init(_ errors: [FieldError]) { self.errors = errors }
 
-    /// One line for each field: its pointer and what is wrong.
+    /// One line for each field: its pointer and the error.
     public var description: String {
         errors.map { "\($0.pointer.isEmpty ? "The whole" : $0.pointer) \($0.detail)" }.joined(separator: "\n")
     }

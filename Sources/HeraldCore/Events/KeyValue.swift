@@ -1,12 +1,12 @@
-/// A pair of texts: a header, an attribute, an entry of metadata.
+/// A pair of strings: a header, an attribute, an entry of metadata.
 public struct KeyValue: Hashable, Sendable {
     /// The name.
     public let key: String
-    /// What it is.
+    /// The value.
     public let value: String
     /// - Parameters:
     ///   - key: the name.
-    ///   - value: what it is.
+    ///   - value: the value.
     public init(_ key: String, _ value: String) {
         self.key = key
         self.value = value

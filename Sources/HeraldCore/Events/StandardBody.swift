@@ -1,7 +1,7 @@
 import HeraldJSON
 
-/// The body of a callback in `standard` format (Standard Webhooks: `type`, `timestamp`, `data`), with our `subject` where
-/// the event has one.
+/// The body of a callback in `standard` format (Standard Webhooks: `type`, `timestamp`, `data`), with Herald's
+/// `subject` if the event has one.
 enum StandardBody {
     static func encode(
         type: String, subject: String?, time: Int64, data: UnsafeBufferPointer<UInt8>

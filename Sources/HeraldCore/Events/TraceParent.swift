@@ -1,13 +1,13 @@
 /// The header `traceparent` (https://www.w3.org/TR/trace-context/): `00-<trace id>-<parent id>-<flags>`.
 package enum TraceParent {
-    /// Of the header, and of the attribute of events.
+    /// The name of the header, and of the attribute of events.
     package static let name = "traceparent"
     private static let maxBytes = 128
 
-    /// Whether it is one that may be handed on. What is none is ignored, as the specification asks.
+    /// Whether it is valid. Invalid values are ignored, as the specification requires.
     package static func isValid(_ text: String) -> Bool {
         let bytes = text.utf8.span
-        // Version, trace id, parent id and flags; later versions may say more behind them.
+        // Version, trace id, parent id and flags; later versions may append more.
         guard bytes.count >= 55, bytes.count <= maxBytes,
             isHexadecimal(bytes, 0..<2), !isAll(bytes, 0..<2, UInt8(ascii: "f")), bytes[2] == dash,
             isHexadecimal(bytes, 3..<35), !isAll(bytes, 3..<35, UInt8(ascii: "0")), bytes[35] == dash,
@@ -39,7 +39,7 @@ package enum TraceParent {
 }
 
 extension Event {
-    /// What callbacks and the service's own events hand on. A CloudEvent may say anything in its attribute.
+    /// The trace context for callbacks and the service's own events. In a CloudEvent, the attribute may have any value.
     package var traceParent: String? {
         if attributes.isEmpty { return nil }
         return attribute(TraceParent.name).flatMap { TraceParent.isValid($0) ? $0 : nil }

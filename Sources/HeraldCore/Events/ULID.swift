@@ -1,11 +1,11 @@
 import HeraldRuntime
 import Synchronization
 
-/// Makes identifiers that sort by time: a prefix and 26 characters of Crockford's base 32
-/// (48 bits of milliseconds, 80 random bits; https://github.com/ulid/spec).
+/// Creates identifiers that sort by time: a prefix and 26 characters of Crockford's base 32 (48 bits of milliseconds,
+/// 80 random bits; https://github.com/ulid/spec).
 ///
-/// Within a millisecond those of one app count on, from random bits of its own; all others are random. So ids tell an app
-/// nothing of what is made for another one.
+/// Within a millisecond, the ids of one app count up from random bits of its own; all others are random. So ids reveal
+/// nothing to an app about ids created for other apps.
 ///
 /// Any thread. The lock is held for a few instructions.
 package final class ULIDGenerator: Sendable {
@@ -14,15 +14,15 @@ package final class ULIDGenerator: Sendable {
         var high: UInt16 = 0
         var low: UInt64 = 0
 
-        /// - Returns: what it is then.
+        /// - Returns: the new number.
         mutating func advance(to now: Int64, _ random: inout RandomBlock) -> Number {
             if now > time {
                 time = now
-                // 79 bits, so that the increments below can't overflow within one millisecond.
+                // 79 bits, so that counting up can't overflow within one millisecond.
                 high = UInt16(truncatingIfNeeded: random.next() & 0x7fff)
                 low = random.next()
             } else {
-                // The same millisecond, or a clock that went back: the time stays, the random part counts up.
+                // The same millisecond, or the clock went back: the time stays, the random part counts up.
                 let (sum, overflow) = low.addingReportingOverflow(1)
                 low = sum
                 if overflow { high &+= 1 }
@@ -34,14 +34,14 @@ package final class ULIDGenerator: Sendable {
         var last: [AppKey: Number] = [:]
         var random = RandomBlock()
     }
-    /// Apps whose last id is remembered: more than there can be. Past it, all are forgotten, which may cost the order of a
-    /// millisecond.
+    /// The number of apps whose last id is remembered: more than the limit of apps. Beyond it, all are dropped, which
+    /// may lose the order within a millisecond.
     private static let apps = 2_048
     private let state = Mutex(State())
 
     package init() {}
 
-    /// One that sorts by its millisecond, and says nothing else.
+    /// An id that sorts by its millisecond, and reveals nothing else.
     /// - Parameters:
     ///   - prefix: such as `req_`; ASCII.
     ///   - time: milliseconds since 1970 UTC.
@@ -52,7 +52,7 @@ package final class ULIDGenerator: Sendable {
         return Self.text(prefix, time: time, high: high, low: low)
     }
 
-    /// One that sorts behind all that were made so for the app before.
+    /// An id that sorts after all earlier ones of the app.
     /// - Parameters:
     ///   - prefix: such as `evt_`; ASCII.
     ///   - time: milliseconds since 1970 UTC.
@@ -64,7 +64,7 @@ package final class ULIDGenerator: Sendable {
         return Self.text(prefix, time: next.time, high: next.high, low: next.low)
     }
 
-    /// The text for 48 bits of time and 80 bits that are given.
+    /// The text of 48 bits of time and 80 other bits.
     package static func text(_ prefix: StaticString, time: Int64, high: UInt16, low: UInt64) -> String {
         let count = prefix.utf8CodeUnitCount
         return String(unsafeUninitializedCapacity: count + 26) { buffer in
@@ -84,7 +84,7 @@ package final class ULIDGenerator: Sendable {
         }
     }
 
-    /// The 48 bits of time and 80 other bits that 26 digits, in capitals, stand for; `nil`: they are no ULID.
+    /// The 48 bits of time and 80 other bits of 26 upper-case digits; `nil` if they are not a ULID.
     package static func parts(of digits: some Collection<UInt8>) -> (time: Int64, high: UInt16, low: UInt64)? {
         guard digits.count == 26, let first = digits.first, first <= UInt8(ascii: "7") else { return nil }
         var (upper, lower) = (UInt64(0), UInt64(0))

@@ -13,10 +13,10 @@ package enum CloudEventAttribute {
         specVersion, id, source, type, subject, time, dataContentType, "data", "data_base64",
     ]
 
-    /// Whether this is the name of an extension, or `dataschema`: what an event holds as it came.
+    /// Whether this is the name of an extension, or `dataschema`: an attribute that is stored unchanged.
     static func isOptional(_ name: String) -> Bool { isValid(name) && !own.contains(name) }
 
-    /// Letters a–z and digits; the specification recommends at most 20 of them.
+    /// Letters a–z and digits; the specification recommends at most 20.
     package static func isValid(_ name: String) -> Bool {
         (1...64).contains(name.utf8.count)
             && name.utf8.allSatisfy { byte in

@@ -1,17 +1,17 @@
 import HeraldJSON
 
-/// Events as CloudEvents 1.0, to be sent over HTTP: one JSON document (structured mode), or headers beside the bare data
-/// (binary mode). https://github.com/cloudevents/spec
+/// Events as CloudEvents 1.0 over HTTP: one JSON document (structured mode), or headers and the plain data (binary
+/// mode). https://github.com/cloudevents/spec
 ///
-/// An event that came as a CloudEvent keeps its `id`, `source`, `dataschema` and extensions (``EventAttribute``). In binary
-/// mode all of them are texts.
+/// An event that was posted as a CloudEvent keeps its `id`, `source`, `dataschema` and extensions (``EventAttribute``).
+/// In binary mode all of them are strings.
 package enum CloudEventFormat {
     package static let specVersion = "1.0"
-    /// Of ``structuredBody(_:source:)``.
+    /// The content type of ``structuredBody(_:source:)``.
     package static let structuredContentType = "application/cloudevents+json; charset=utf-8"
 
-    /// The body in structured mode. The data stands in it byte for byte.
-    /// - Parameter source: the service's own, a URI reference, for events that brought none.
+    /// The body in structured mode. It contains the data byte for byte.
+    /// - Parameter source: the service's own, a URI reference, for events without one.
     package static func structuredBody(_ event: Event, source: String) -> [UInt8] {
         var json = JSONWriter(capacity: event.body.count + 256)
         json.object { body in
@@ -25,8 +25,8 @@ package enum CloudEventFormat {
     /// The `Content-Type` in binary mode, where the body is ``Event/data``.
     package static func binaryContentType(_ event: Event) -> String { contentType(of: event) }
 
-    /// The `ce-…` headers in binary mode. Values are visible ASCII, whatever the attributes hold.
-    /// - Parameter source: the service's own, a URI reference, for events that brought none.
+    /// The `ce-…` headers in binary mode. Values are encoded as visible ASCII.
+    /// - Parameter source: the service's own, a URI reference, for events without one.
     package static func binaryHeaders(_ event: Event, source: String) -> [KeyValue] {
         var headers: [KeyValue] = []
         headers.reserveCapacity(event.attributes.count + 6)
@@ -36,7 +36,7 @@ package enum CloudEventFormat {
         return headers
     }
 
-    /// All but the content type and the data, in the order of the specification.
+    /// All attributes except the content type, in the order of the specification.
     private static func forEachAttribute(of event: Event, source: String, _ body: (EventAttribute) -> Void) {
         func text(_ name: String, _ value: String) { body(EventAttribute(name, value)) }
         text(CloudEventAttribute.specVersion, specVersion)
@@ -51,7 +51,7 @@ package enum CloudEventFormat {
         }
     }
 
-    /// Becomes a header as it is, so only what may stand in one.
+    /// It becomes a header unchanged, so it must be a valid header value.
     private static func contentType(of event: Event) -> String {
         guard let type = event.attribute(CloudEventAttribute.dataContentType),
             type.utf8.allSatisfy({ 0x20...0x7e ~= $0 })

@@ -2,7 +2,7 @@ import HeraldJSON
 
 /// Attributes as HTTP header values: percent-encoded UTF-8 (CloudEvents' HTTP protocol binding, 3.1.3.2).
 package enum CloudEventHeader {
-    /// Visible ASCII without `"` and `%`; all else as `%XX`.
+    /// Visible ASCII except `"` and `%`; all other bytes as `%XX`.
     package static func encode(_ value: String) -> String {
         if value.utf8.allSatisfy(isPlain) { return value }
         var encoded: [UInt8] = []
@@ -16,8 +16,8 @@ package enum CloudEventHeader {
         return String(decoding: encoded, as: UTF8.self)
     }
 
-    /// Takes quoted values too, as the specification asks; a `%` without two hexadecimal digits stands for itself.
-    /// - Returns: `nil` when what comes out is not UTF-8.
+    /// Decodes quoted values too, as the specification requires; a `%` without two hexadecimal digits is unchanged.
+    /// - Returns: `nil` if the result is not UTF-8.
     package static func decode(_ value: String) -> String? {
         let text = Array(unquoted(Array(value.utf8)))
         guard text.contains(UInt8(ascii: "%")) else { return String(validating: text, as: UTF8.self) }

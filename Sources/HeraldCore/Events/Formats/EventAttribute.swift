@@ -1,12 +1,12 @@
 package import HeraldJSON
 
-/// One of an event's attributes, as others than the store see it.
+/// An attribute of an event, as the API shows it.
 ///
-/// Attributes are kept as pairs of texts. The value of a CloudEvent's extension may be a number or a boolean; so that it stays
-/// one, its key ends with ``literalMark``, which no publisher's name can.
+/// Attributes are stored as pairs of strings. The value of a CloudEvent's extension may be a number or a boolean; to
+/// preserve the type, its key then ends with ``literalMark``, which a publisher's name can't contain.
 package struct EventAttribute: Equatable, Sendable {
     package let name: String
-    /// A text, or the literal as JSON writes it.
+    /// A string, or the literal in JSON.
     package let value: String
     /// A JSON number or boolean.
     package let isLiteral: Bool
@@ -19,14 +19,14 @@ package struct EventAttribute: Equatable, Sendable {
         self.isLiteral = isLiteral
     }
 
-    /// What is kept as this pair.
+    /// The attribute of a stored pair.
     package init(_ pair: KeyValue) {
         isLiteral = pair.key.hasSuffix(Self.literalMark)
         name = isLiteral ? String(pair.key.dropLast(Self.literalMark.count)) : pair.key
         value = pair.value
     }
 
-    /// How it is kept.
+    /// The stored pair.
     package var pair: KeyValue { KeyValue(isLiteral ? name + Self.literalMark : name, value) }
 
     /// Writes `"name":value`.
@@ -34,7 +34,7 @@ package struct EventAttribute: Equatable, Sendable {
         if isLiteral { object.member(name, .raw(Array(value.utf8))) } else { object.member(name, value) }
     }
 
-    /// The canonical text of a JSON value that CloudEvents allow: a string, a boolean or a whole number; `nil` for others.
+    /// The canonical text of a JSON value that CloudEvents allow: a string, a boolean or an integer; `nil` for others.
     package init?(_ name: String, _ value: JSONValue) {
         switch value.kind {
         case .string: self.init(name, value.string ?? "")
@@ -50,20 +50,20 @@ package struct EventAttribute: Equatable, Sendable {
 // MARK: - Rules
 
 extension EventAttribute {
-    /// Of one event, beside its fields.
+    /// The limit of attributes of one event.
     package static let maxCount = 32
     package static let maxValueBytes = 1_024
 
-    /// Whether a text may be a value.
+    /// Whether a text is a valid value.
     package static func isAcceptable(_ text: String) -> Bool {
         (1...maxValueBytes).contains(text.utf8.count)
             && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
     }
 
-    /// What is wrong with attributes that a publisher in the process gives.
+    /// The errors of attributes given by a publisher in the process.
     static func problems(of pairs: [KeyValue]) -> [FieldError] {
         var errors: [FieldError] = []
-        // Beside them the trace.
+        // Plus the trace.
         if pairs.count > maxCount + 1 { errors.append(FieldError("", "must have at most \(maxCount) attributes")) }
         for attribute in pairs.map(EventAttribute.init) {
             let isValue = attribute.isLiteral ? attribute.isJSON : isAcceptable(attribute.value)
@@ -78,13 +78,13 @@ extension EventAttribute {
         return errors
     }
 
-    /// Whether a literal is one: it stands in a document as it is.
+    /// Whether a literal is valid JSON: it is written to documents unchanged.
     private var isJSON: Bool { ["true", "false"].contains(value) || Int64(value).map { String($0) } == value }
 }
 
 extension Event {
-    /// The attributes, as the API shows them: an event that has another id in the log than its publisher gave it has that as
-    /// `id`; the service's own notes are left out.
+    /// The attributes in the API: an event whose id in the log differs has its publisher's id as `id`; internal
+    /// attributes are omitted.
     package var shownAttributes: [EventAttribute] {
         attributes.compactMap { pair in
             switch pair.key {
@@ -95,7 +95,7 @@ extension Event {
         }
     }
 
-    /// What ``shownAttributes`` shows, as it is kept.
+    /// Converts ``shownAttributes`` back to the stored form.
     package static func attributes(shown: JSONValue) -> [KeyValue] {
         shown.members.compactMap { name, value in
             EventAttribute(name == CloudEventAttribute.id ? publisherIDName : name, value)?.pair
