@@ -1,30 +1,31 @@
 package import HeraldJSON
 
-/// A delegate's condition on the content of events, in the style of EventBridge's patterns:
+/// A delegate's condition on the content of events, similar to the patterns of Amazon EventBridge:
 ///
-///     {"type": ["order.paid"], "data": {"user": {"plan": ["pro", {"prefix": "team-"}]}, "amount": [{"numeric": [">", 0]}]}}
+///     {"type": ["order.paid"], "data": {"user": {"plan": ["pro", {"prefix": "team-"}]}, "amount": [{"numeric": [">",
+///     0]}]}}
 ///
-/// Objects name members of the event, and all of them must agree. Arrays hold what is accepted, and one entry must
-/// agree: a scalar that is equal (numbers by value: `1` is `1.0`), or a condition: `prefix`, `suffix`,
-/// `equals-ignore-case`, `numeric`, `exists`, `anything-but`.
+/// Objects name members of the event, and all of them must match. Arrays contain accepted values, and one entry must
+/// match: an equal scalar (numbers by value: `1` is `1.0`), or a condition: `prefix`, `suffix`, `equals-ignore-case`,
+/// `numeric`, `exists`, `anything-but`.
 ///
-/// - Where the event has an array, one of its elements must agree, at any depth of arrays. Members of one object in the
-///   filter must agree with one and the same element.
-/// - `exists` asks whether the member is there at all, whatever its value, `null` and objects included. (EventBridge
-///   says so of scalars only.) All other conditions need a value; `anything-but` too.
+/// - If the event has an array, one of its elements must match, at any depth of arrays. Members of one object in the
+///   filter must match the same element.
+/// - `exists` tests whether the member exists, with any value, including `null` and objects. (In EventBridge it applies
+///   to scalars only.) All other conditions need a value, including `anything-but`.
 ///
-/// Compiled once, immutable, shared by all threads. Equal when the text is.
+/// Compiled once, immutable, shared by all threads. Filters are equal if their texts are.
 public final class ContentFilter: Sendable {
-    /// Objects inside each other, the outermost one included.
+    /// The maximum nesting of objects, including the outermost one.
     package static let maxDepth = 8
-    /// Accepted values and conditions in all.
+    /// The maximum number of values and conditions.
     package static let maxLeaves = 256
-    /// Of ``text``.
+    /// The limit of ``text``.
     package static let maxBytes = 8_192
-    /// Steps that it may take to hold one event against the filter: 5 ms at most, where some dozen steps are usual.
+    /// The maximum number of steps for one event: at most 5 ms; some dozen steps are usual.
     package static let maxSteps = 200_000
 
-    /// The filter as compact JSON, members in their order: what is stored and shown.
+    /// The filter as compact JSON, with members in their order: the stored and displayed form.
     public let text: [UInt8]
     /// The members of the outermost object; `data`, which has to be parsed, comes last.
     private let fields: [Field]
@@ -40,10 +41,10 @@ public final class ContentFilter: Sendable {
         self.fields = fields.filter { $0.name != .data } + fields.filter { $0.name == .data }
     }
 
-    /// Compiles a filter as it was posted.
+    /// Compiles a posted filter.
     /// - Parameters:
-    ///   - pointer: where `value` stands in the request's body, for the errors.
-    ///   - errors: gets everything that is wrong; then there is no filter.
+    ///   - pointer: the pointer of `value` in the request's body, for errors.
+    ///   - errors: all errors are appended; then the result is `nil`.
     package convenience init?(_ value: JSONValue, at pointer: String, _ errors: inout [FieldError]) {
         var found: [FieldError] = []
         guard let (text, fields) = Self.compile(value, &found) else {
@@ -70,9 +71,9 @@ public final class ContentFilter: Sendable {
         return (json.bytes, fields)
     }
 
-    /// Compiles a filter as the HTTP API takes it.
+    /// Compiles a filter in the form of the HTTP API.
     /// - Parameter json: a JSON object, at most 8,192 bytes without white space; see the type.
-    /// - Throws: `InvalidInput` with everything that is wrong.
+    /// - Throws: `InvalidInput` with all errors.
     public convenience init(json: String) throws(InvalidInput) {
         guard let document = try? JSONDocument(parsing: json) else {
             throw InvalidInput([FieldError("", "must be a JSON object")])
@@ -82,16 +83,16 @@ public final class ContentFilter: Sendable {
         self.init(text: filter.text, fields: filter.fields)
     }
 
-    /// From the store.
-    /// - Parameter text: what ``text`` gave. `nil` when it is not a filter.
+    /// A filter from the store.
+    /// - Parameter text: a value of ``text``; `nil` if it is not a filter.
     package convenience init?(text: [UInt8]) {
         guard let document = try? JSONDocument(parsing: text) else { return nil }
         var errors: [FieldError] = []
         self.init(document.root, at: "", &errors)
     }
 
-    /// Whether the event matches. One that can't be held against the filter in ``maxSteps`` does: better to be told once too
-    /// often than to miss an event.
+    /// Whether the event matches. An event that can't be decided in ``maxSteps`` matches: an unwanted event is better
+    /// than a missed one.
     package func matches(_ event: EventView) -> Bool {
         var budget = WorkBudget(steps: Self.maxSteps)
         let matches = fields.allSatisfy { field in
@@ -107,14 +108,14 @@ public final class ContentFilter: Sendable {
         return matches
     }
 
-    /// Why the event doesn't match: the first clause that says no. `nil` when it matches.
+    /// Why the event does not match: the first clause that fails. `nil` if it matches.
     package func mismatch(_ event: EventView) -> FilterMismatch? {
         matches(event) ? nil : firstMismatch(event)
     }
 
     /// The same for an event that is known not to match.
     func firstMismatch(_ event: EventView) -> FilterMismatch? {
-        // It was decided, and so it is again at each depth.
+        // It was decided within the budget, and so it is again at each depth.
         let steps = Self.maxSteps * (Self.maxDepth + 1)
         var budget = WorkBudget(steps: steps)
         defer { event.spend(steps - budget.left) }
@@ -139,7 +140,7 @@ extension ContentFilter: Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(text) }
 }
 
-/// A value without the white space around its parts, and with as few escapes as can be. Numbers stay as they are written.
+/// A value without white space between its parts, and with as few escapes as possible. Numbers stay as written.
 private struct CompactJSON: JSONWritable {
     let value: JSONValue
 

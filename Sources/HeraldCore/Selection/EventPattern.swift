@@ -1,18 +1,18 @@
-/// Which event types a delegate wants: an exact type, everything below a prefix (`auth.*`), or all (`*`).
+/// The event types of a delegate: an exact type, everything below a prefix (`auth.*`), or all types (`*`).
 ///
-/// The service's own events (`herald.…`) come only to those who name them: `*` does not mean these.
+/// The service's own events (`herald.…`) must be named: `*` does not match them.
 public enum EventPattern: Hashable, Sendable {
-    /// Every type but Herald's own.
+    /// Every type except Herald's own.
     case any
-    /// `auth.*` is `.prefix("auth.")`: the prefix ends with the dot.
+    /// `auth.*` is `.prefix("auth.")`, with the dot.
     case prefix(String)
     /// One type, such as `order.placed`.
     case exact(String)
 
-    /// What a pattern must be, in words.
+    /// A description of a valid pattern.
     package static let words = "a type such as auth.logged_in, a prefix such as auth.*, or *"
 
-    /// Reads `order.placed`, `order.*` or `*`; `nil` when the text is none of the three forms.
+    /// Parses `order.placed`, `order.*` or `*`; `nil` if the text has none of these forms.
     public init?(_ text: String) {
         if text == "*" {
             self = .any
@@ -34,7 +34,7 @@ public enum EventPattern: Hashable, Sendable {
         }
     }
 
-    /// As the HTTP API writes it: `order.placed`, `order.*` or `*`.
+    /// The form of the HTTP API: `order.placed`, `order.*` or `*`.
     public var text: String {
         switch self {
         case .any: "*"

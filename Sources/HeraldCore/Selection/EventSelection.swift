@@ -1,7 +1,8 @@
-/// Which events a delegate is told of: what a webhook, a stream or an object of the process chooses.
+/// The events that a delegate gets: the conditions of a webhook, a stream or an object in the process.
 ///
-/// This is the one rule about it. Lanes ask it for each event that they may send; dry runs, backlogs, the story of an
-/// event and lists of pending deliveries ask the same. An event matches when all of these agree, in this order:
+/// This is the only place with the matching rules. Lanes evaluate them for each event before sending; dry runs,
+/// backlogs, the story of an event and lists of pending deliveries use the same. An event matches if all of these
+/// conditions hold, in this order:
 ///
 /// 1. It belongs to its app.
 /// 2. It has not been erased, and is not damaged.
@@ -10,13 +11,13 @@
 /// 5. One of ``subjects`` matches its subject, or there are none.
 /// 6. ``filter`` matches its content.
 ///
-/// A value without I/O. Matching allocates nothing; only a filter that looks at `data` has it parsed.
+/// A value without I/O. Matching allocates nothing, unless a filter examines `data`, which is parsed then.
 public struct EventSelection: Hashable, Sendable {
     /// The first condition that an event does not meet.
     package enum Mismatch: Hashable, Sendable, CaseIterable {
         /// It belongs to another app.
         case app
-        /// What it said was erased.
+        /// Its content was erased.
         case erased
         /// Its bytes in the store are not those that were written.
         case damaged
@@ -24,31 +25,31 @@ public struct EventSelection: Hashable, Sendable {
         case audience
         /// No pattern matches its type.
         case type
-        /// It is about none of the subjects.
+        /// No subject matches.
         case subject
-        /// The content filter doesn't match; ``ContentFilter/mismatch(_:)`` says which clause of it.
+        /// The content filter does not match; ``ContentFilter/mismatch(_:)`` names the clause.
         case filter
     }
 
     package var app: AppKey
-    /// One of them has to match the type.
+    /// One of them must match the type.
     public var events: [EventPattern]
-    /// Only events about these; empty: any. A `*` at the end of one matches any that begins like it.
+    /// Only events with these subjects; empty for all. A `*` at the end of one matches all subjects with this prefix.
     public var subjects: Set<String> {
         get { subjectSelection.patterns }
         set { subjectSelection = SubjectSelection(newValue) }
     }
-    /// Only events whose content matches; `nil`: any.
+    /// Only events whose content matches; `nil` for all.
     public var filter: ContentFilter?
-    /// Events that are addressed to this delegate match, too; `nil`: none that is addressed.
+    /// Events that are addressed to this delegate match, too; `nil` for none.
     let addressee: DelegateKey?
     /// ``subjects``, compiled.
     private(set) var subjectSelection: SubjectSelection
 
     /// - Parameters:
-    ///   - events: any of these types. Herald's own (`herald.…`) only when they are named.
-    ///   - subjects: any of these subjects, exact or with `*` at the end for a prefix; empty: any.
-    ///   - filter: what the content has to match; `nil`: anything.
+    ///   - events: one of them must match the type. Herald's own events (`herald.…`) must be named.
+    ///   - subjects: one of them must match, exactly or with `*` at the end for a prefix; empty for all.
+    ///   - filter: must match the content; `nil` for all.
     public init(events: [EventPattern] = [.any], subjects: Set<String> = [], filter: ContentFilter? = nil) {
         self.init(app: .default, events: events, subjects: subjects, filter: filter)
     }
@@ -63,7 +64,7 @@ public struct EventSelection: Hashable, Sendable {
         subjectSelection = SubjectSelection(subjects)
     }
 
-    /// What a webhook with these settings is told of.
+    /// The selection of a webhook with these settings.
     init(_ settings: WebhookSettings, app: AppKey, addressee: DelegateKey) {
         self.app = app
         self.addressee = addressee
@@ -72,17 +73,17 @@ public struct EventSelection: Hashable, Sendable {
         subjectSelection = SubjectSelection(settings.subjects)
     }
 
-    /// Whether one of the patterns matches a type, whatever the other conditions say.
+    /// Whether one of the patterns matches a type, ignoring the other conditions.
     package func includes(type: String) -> Bool { events.contains { $0.matches(type) } }
 
     package func matches(_ view: EventView) -> Bool { mismatch(view) == nil }
 
-    /// The first condition that the event does not meet; `nil`: it matches.
+    /// The first condition that fails; `nil` if the event matches.
     package func mismatch(_ view: EventView) -> Mismatch? { mismatch(view.event) { view } }
 
     /// - Parameters:
-    ///   - isRouted: the ``Router`` has found the delegate by the event's type: the patterns are not asked again.
-    ///   - view: called when a filter looks at the event.
+    ///   - isRouted: the ``Router`` has matched the event's type, so that the patterns are not evaluated again.
+    ///   - view: called when a filter examines the event.
     @inline(__always)
     func matches(_ event: Event, isRouted: Bool = false, _ view: () -> EventView) -> Bool {
         mismatch(event, isRouted: isRouted, view) == nil
@@ -101,7 +102,7 @@ public struct EventSelection: Hashable, Sendable {
     }
 }
 
-/// A stream chooses as a webhook does.
+/// A stream has the same conditions as a webhook.
 extension EventSelection: StreamInterest {
     package func wants(_ event: Event) -> Bool { matches(event) { EventView(event) } }
 }

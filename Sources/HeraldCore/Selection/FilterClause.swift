@@ -1,20 +1,20 @@
 import HeraldJSON
 
-/// What a filter says of one member of an event.
+/// The conditions of a filter on one member of an event.
 struct FilterClause: Sendable {
     indirect enum Rule: Sendable {
-        /// The value is an object, or an array with one, whose members agree with all of these.
+        /// The value is an object, or an array with one, whose members match all of these.
         case members([FilterClause])
-        /// The value agrees with one of these.
+        /// The value matches one of these.
         case values(FilterValues)
     }
 
     let key: String
-    /// Where it stands in the filter.
+    /// Its pointer in the filter.
     let pointer: String
     let rule: Rule
 
-    /// - Parameter budget: when it is spent, everything is accepted.
+    /// - Parameter budget: if it is exhausted, the result is `true`.
     func accepts(_ value: JSONValue?, _ budget: inout WorkBudget) -> Bool {
         switch rule {
         case .values(let values): values.accept(value, &budget)
@@ -32,7 +32,7 @@ struct FilterClause: Sendable {
         _ clauses: [FilterClause], accept value: JSONValue?, _ budget: inout WorkBudget
     ) -> Bool {
         guard let value, value.kind == .object || (value.kind == .array && value.hasObjects(&budget)) else {
-            // As if there were an object without members.
+            // Like an object without members.
             return clauses.allSatisfy { $0.accepts(JSONValue?.none, &budget) }
         }
         if value.kind == .object { return all(clauses, agreeWith: value, &budget) }
@@ -43,7 +43,7 @@ struct FilterClause: Sendable {
         _ clauses: [FilterClause], agreeWith object: JSONValue, _ budget: inout WorkBudget
     ) -> Bool {
         for clause in clauses {
-            // To find a member takes a look at those before it.
+            // A look-up scans the members before the one it finds.
             guard budget.spend(2 + object.count / 2) else { return true }
             if !clause.accepts(object[clause.key], &budget) { return false }
         }
@@ -51,13 +51,13 @@ struct FilterClause: Sendable {
     }
 }
 
-/// What is accepted where a value stands: one condition must agree.
+/// The accepted values of a member: one condition must match.
 struct FilterValues: Sendable {
     let conditions: [FilterCondition]
-    /// Whether it is enough that there is nothing, or that there is something.
+    /// Whether a missing value, or any value, is sufficient.
     private let acceptsAbsence: Bool
     private let acceptsPresence: Bool
-    /// Steps that it takes to look at a scalar.
+    /// The cost of examining a scalar, in steps.
     private let cost: Int
 
     init(_ conditions: [FilterCondition]) {
@@ -96,7 +96,7 @@ struct FilterValues: Sendable {
 extension JSONValue {
     func hasObjects(_ budget: inout WorkBudget) -> Bool { containsObject(&budget) { _, _ in true } }
 
-    /// Whether one of the objects in an array, or in arrays in it, fulfils the condition.
+    /// Whether one of the objects in an array, or in nested arrays, meets the condition.
     func containsObject(
         _ budget: inout WorkBudget, where condition: (JSONValue, inout WorkBudget) -> Bool
     ) -> Bool {

@@ -1,6 +1,6 @@
 import HeraldJSON
 
-/// Makes clauses of a filter's JSON and gathers all that is wrong with it; pointers are into the filter.
+/// Compiles a filter's JSON to clauses and collects all errors; pointers are into the filter.
 struct FilterCompiler {
     private(set) var errors: [FieldError] = []
     private var leaves = 0
@@ -204,12 +204,12 @@ struct FilterCompiler {
             words: "a number \(words[0]) \(words[1])" + (words.count == 4 ? " and \(words[2]) \(words[3])" : ""))
     }
 
-    /// As it stands in the filter, save white space.
+    /// As written in the filter, without white space.
     private static func json(_ scalar: JSONValue) -> String { String(decoding: scalar.bytes, as: UTF8.self) }
 }
 
 extension NumericRange {
-    /// Adds a comparison; false when that bound is set already.
+    /// Adds a comparison; `false` if that bound is already set.
     fileprivate mutating func narrow(_ comparison: String, _ number: JSONNumber) -> Bool {
         let bound = Bound(number: number, isIncluded: comparison.hasSuffix("="))
         if comparison != "<" && comparison != "<=" {

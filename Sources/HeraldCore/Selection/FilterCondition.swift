@@ -1,6 +1,6 @@
 import HeraldJSON
 
-/// A value in an event that is neither array nor object. A string is its UTF-8, valid for the call.
+/// A value in an event other than an array or object. A string is its UTF-8, valid during the call.
 enum FilterScalar {
     case string(UnsafeBufferPointer<UInt8>)
     case number(JSONNumber)
@@ -24,12 +24,12 @@ struct FilterCondition: Sendable {
     }
 
     let test: Test
-    /// What is accepted, for people: `a string that begins with "team-"`.
+    /// A description of the accepted values: `a string that begins with "team-"`.
     let words: String
 }
 
 extension FilterCondition.Test {
-    /// Steps that it takes, at most: the text that is looked for bounds them.
+    /// The maximum number of steps, bounded by the text that is searched for.
     var cost: Int {
         switch self {
         case .number, .bool, .null, .exists: 1
@@ -57,7 +57,7 @@ extension FilterCondition.Test {
     }
 }
 
-/// A string in which upper and lower case make no difference; by Unicode's mapping of single characters, in no language.
+/// A string compared without case, with Unicode's mapping of single characters, independent of language.
 struct CaseFolded: Equatable, Sendable {
     private let folded: [UInt8]
 
@@ -67,10 +67,10 @@ struct CaseFolded: Equatable, Sendable {
     var cost: Int { 2 + 4 * folded.count }
 
     func equals(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
-        // No character takes more than three times the bytes in its other case.
+        // A character takes at most three times the bytes in its other case.
         guard text.count <= 3 * folded.count else { return false }
         for (index, byte) in text.enumerated() {
-            // Beyond ASCII even the length may change: the slow way.
+            // Beyond ASCII even the length may change: the slow path.
             guard byte < 0x80 else {
                 return String(decoding: text, as: UTF8.self).lowercased().utf8.elementsEqual(folded)
             }
@@ -81,7 +81,7 @@ struct CaseFolded: Equatable, Sendable {
     }
 }
 
-/// Numbers between two bounds, of which one may be missing.
+/// Numbers between two bounds, one of which may be missing.
 struct NumericRange: Equatable, Sendable {
     struct Bound: Equatable, Sendable {
         let number: JSONNumber

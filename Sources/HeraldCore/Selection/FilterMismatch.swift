@@ -1,12 +1,12 @@
 import HeraldJSON
 
-/// The clause of a filter that an event doesn't agree with, and why, for people.
+/// The clause of a filter that an event does not match, and the reason, for people.
 package struct FilterMismatch: Equatable, Sendable {
     /// The clause: a JSON pointer into the filter.
     package let pointer: String
-    /// What the clause accepts: `"pro" or a string that begins with "team-"`. At most about 200 characters.
+    /// The values that the clause accepts: `"pro" or a string that begins with "team-"`. At most about 200 characters.
     package let expected: String
-    /// What the event has there: `the string "free"`. At most about 100 characters.
+    /// The value in the event: `the string "free"`. At most about 100 characters.
     package let found: String
 
     /// `/data/plan: expected "pro", found "free"`
@@ -16,7 +16,7 @@ package struct FilterMismatch: Equatable, Sendable {
 extension FilterMismatch: CustomStringConvertible {}
 
 extension FilterClause {
-    /// Why ``accepts(_:_:)`` is false; `nil` when it isn't.
+    /// Why ``accepts(_:_:)`` is `false`; `nil` if it is `true`.
     func mismatch(_ value: JSONValue?, _ budget: inout WorkBudget) -> FilterMismatch? {
         guard !accepts(value, &budget) else { return nil }
         guard case .members(let clauses) = rule else { return mismatch(found: value.map(describe) ?? "nothing") }
@@ -29,7 +29,7 @@ extension FilterClause {
                 objects.append(object)
                 return objects.count > 1
             }
-            // Which one was meant is only known when there is one.
+            // The reason is clear only if there is exactly one object.
             if objects.count == 1 { return Self.first(of: clauses, in: objects[0], &budget) }
             return mismatch(found: objects.isEmpty ? describe(value) : "an array in which no object does")
         default: return mismatch(found: describe(value))
@@ -76,7 +76,7 @@ private func describe(_ value: JSONValue) -> String {
     case .array where value.count == 0: "an empty array"
     case .array: value.count == 1 ? "an array of 1 element" : "an array of \(value.count) elements"
     case .string, .number, .bool, .null:
-        // A few bytes more than is shown: what is cut within a character is cut off again.
+        // A few bytes more than displayed: a character that is cut in two is removed afterwards.
         excerpt(value.withBytes { String(decoding: $0.prefix(4 * maxFound + 4), as: UTF8.self) }, maxFound)
     }
 }

@@ -1,12 +1,12 @@
-/// Which subjects are meant: some, those that begin with a text (`order:*`), or any.
+/// The subjects of a selection: exact ones, prefixes (`order:*`), or all.
 ///
 /// Part of ``EventSelection``.
 package struct SubjectSelection: Hashable, Sendable {
     private let exact: Set<String>
     private let prefixes: [String]
 
-    /// - Parameter patterns: each a subject, or with a `*` at its end the beginning of one; `*` alone means every event that has
-    ///   a subject. Empty: any event.
+    /// - Parameter patterns: each a subject, or with a `*` at its end a prefix; `*` alone matches every event that has
+    ///   a subject. Empty for all events.
     package init(_ patterns: some Sequence<String>) {
         var exact: Set<String> = []
         var prefixes: Set<String> = []
@@ -17,22 +17,22 @@ package struct SubjectSelection: Hashable, Sendable {
         self.prefixes = prefixes.sorted()
     }
 
-    /// Whether an event about this, or about nothing, is meant.
+    /// Whether an event with this subject, or without one, matches.
     package func contains(_ subject: String?) -> Bool {
         if exact.isEmpty && prefixes.isEmpty { return true }
         guard let subject else { return false }
         return exact.contains(subject) || prefixes.contains { subject.begins(with: $0) }
     }
 
-    /// The patterns that it was made of.
+    /// The original patterns.
     var patterns: Set<String> { exact.union(prefixes.map { $0 + "*" }) }
 
-    /// What a pattern wants subjects to begin with; `nil`: it is a subject itself.
+    /// The prefix of a pattern; `nil` if it is an exact subject.
     package static func prefix(_ pattern: String) -> String? {
         pattern.utf8.last == UInt8(ascii: "*") ? String(pattern.dropLast()) : nil
     }
 
-    /// What is wrong with a pattern, in words.
+    /// Why a pattern is invalid.
     package static func problem(_ pattern: String) -> String? {
         guard !pattern.isEmpty, pattern.unicodeScalars.count <= EventInput.maxSubjectCharacters else {
             return "must be a string of 1 to \(EventInput.maxSubjectCharacters) characters"
