@@ -1,6 +1,6 @@
-/// Which request headers a delegate may ask for: the rule where they are registered, and where they leave.
+/// The request headers that a delegate may have: validated at the registration and before sending.
 package enum CallbackHeaderRules {
-    /// What the service sets by itself, or what would change how the request is read.
+    /// Headers that the service sets, or that would change how the request is parsed.
     static let reserved: Set<String> = [
         "host", "content-length", "content-type", "content-encoding", "transfer-encoding", "connection", "keep-alive",
         "expect", "te", "trailer", "upgrade", "user-agent", "traceparent", "tracestate", "date", "accept-encoding",
@@ -9,7 +9,7 @@ package enum CallbackHeaderRules {
     static let maxNameBytes = 64
     static let maxValueBytes = 500
 
-    /// What is wrong with a header, in words.
+    /// Why a header is invalid.
     package static func problem(name: String, value: String) -> String? {
         guard (1...maxNameBytes).contains(name.utf8.count), name.utf8.allSatisfy(isTokenByte) else {
             return "must have a header name of 1 to \(maxNameBytes) letters, digits and !#$%&'*+-.^_`|~"

@@ -1,90 +1,91 @@
-/// The life of a webhook: its status, and what follows when something happens to it.
+/// The life cycle of a webhook: its status and the transitions.
 ///
-/// This is the one rule about it. Requests (register, change, pause, resume, renew) and what delivery loops find out
-/// (an answer 410, an outage, consent) are each a `Cause`; `apply` makes the new state of it and says
-/// what is to be done. A value without I/O, changed by nothing else; the store writer's thread applies it.
+/// This is the only place with these rules. Requests (register, change, pause, resume, renew) and observations of
+/// delivery loops (a response 410, an outage, consent) are each a `Cause`; `apply` computes the new state and returns
+/// what has to be done. A value without I/O, changed only by `apply`, on the writer's thread.
 ///
-/// A delegate that is `failing` is an active one with `failingSince`. One that has *expired* is no longer there:
-/// whatever its status, the end of its lease removes it, as a `DELETE` does.
+/// A delegate that is `failing` is an active one with `failingSince`. An *expired* delegate does not exist any more:
+/// the end of its lease removes it in any status, like a `DELETE`.
 public struct DelegateLifecycle: Equatable, Sendable {
     /// Whether events are sent to a delegate.
     public enum Status: String, Sendable, CaseIterable {
         /// Events are sent.
         ///
-        /// Exits: `pendingVerification` when it needs consent for another URL or by another verification; `paused` by
-        /// request; `disabled` when it failed for too long or its receiver asked for it; `gone` with an answer 410.
+        /// Transitions: to `pendingVerification` when another URL or verification requires consent; to `paused` by
+        /// request; to `disabled` after failing too long or on request of the receiver; to `gone` after a response 410.
         case active
-        /// Nothing is sent by request, nothing is lost.
+        /// Nothing is sent, by request; events are kept.
         ///
-        /// Exits: `active`, or `pendingVerification` with a verification, when it is resumed; `gone` when an attempt
-        /// that was under way is answered 410. Other settings do not end it.
+        /// Transitions: to `active`, or to `pendingVerification` with a verification, when it is resumed; to `gone`
+        /// when an attempt in flight gets a response 410. Changes of the settings do not end it.
         case paused
-        /// Its owner has not shown yet that they want the callbacks. Nothing is sent, nothing is lost.
+        /// Its owner has not agreed to the callbacks yet. Nothing is sent; events are kept.
         ///
-        /// Exits: `active` with consent for its present URL, or when it needs none any more; `paused` by request;
-        /// `gone` when an attempt that was under way is answered 410. Resuming it asks for consent again.
+        /// Transitions: to `active` with consent for its current URL, or when it needs none any more; to `paused` by
+        /// request; to `gone` when an attempt in flight gets a response 410. Resuming it requests consent again.
         case pendingVerification = "pending_verification"
-        /// It failed for days, or its receiver asked for it. Nothing is sent, nothing is lost within the retention.
+        /// It failed for days, or its receiver requested it. Nothing is sent; events are kept within the retention.
         ///
-        /// Exits: as `paused`; and `paused` by request. Other settings do not end it.
+        /// Transitions: like `paused`; and to `paused` by request. Changes of the settings do not end it.
         case disabled
-        /// Its receiver answered 410: its deliveries have ended, and what is posted meanwhile is not kept for it.
+        /// Its receiver responded with 410: its deliveries have ended, and events are not kept for it.
         ///
-        /// Exits: `active`, or `pendingVerification` with a verification, when it is resumed; `paused` by request.
+        /// Transitions: to `active`, or to `pendingVerification` with a verification, when it is resumed; to `paused`
+        /// by request.
         case gone
     }
 
-    /// What happens to a delegate. Times are milliseconds since 1970 UTC.
+    /// The causes of a transition. Times are milliseconds since 1970 UTC.
     package enum Cause: Equatable, Sendable {
-        // By request.
+        // Requests.
 
-        /// Its settings are others than these were.
+        /// The settings were changed from these.
         case settingsChanged(from: WebhookSettings)
         case paused
-        /// Whatever held it back is over.
+        /// The delegate is resumed.
         case resumed
-        /// Its lease begins anew.
+        /// The lease restarts.
         case leaseRenewed
 
-        // What its delivery loop finds.
+        // Observations of its delivery loop.
 
-        /// Its owner wants the callbacks at this URL, and at most so many a minute.
+        /// Its owner agrees to callbacks at this URL, with a limit per minute.
         case verified(url: String, ratePerMinute: Int? = nil)
-        /// They have not shown it; `reason` says what came instead.
+        /// Its owner did not agree; `reason` says what happened.
         case notVerified(reason: String)
-        /// It fails as a whole.
+        /// It is failing.
         case failing(since: Int64)
         /// A probe succeeded.
         case recovered
-        /// It failed for too long, or its receiver asked for it.
+        /// It failed for too long, or its receiver requested it.
         case disabled(reason: String)
-        /// Its receiver answered 410.
+        /// Its receiver responded with 410.
         case gone
         /// Its lease may have ended.
         case leaseEnded
     }
 
-    /// What is to be done about a cause.
+    /// What to do after a cause.
     package enum Consequence: Equatable, Sendable {
-        /// It is no news, or comes too late.
+        /// The cause has no effect, or is outdated.
         case nothing
-        /// The new state is stored under the same version: it was observed, nobody changed the delegate.
+        /// Store the new state with the same version: an observation is not a change of the delegate.
         case observe
-        /// The new state is stored as the next version.
+        /// Store the new state as the next version.
         case change
-        /// The delegate is removed: its lease ended at this time.
+        /// Remove the delegate: its lease ended at this time.
         case expire(Int64)
     }
 
     package private(set) var status: Status
-    /// Why it is neither active nor paused, in words.
+    /// Why it is neither active nor paused.
     package private(set) var reason: String?
     /// When the lease ends; milliseconds since 1970 UTC.
     package private(set) var expiresAt: Int64?
-    /// Since when it fails as a whole; milliseconds since 1970 UTC.
+    /// When it started failing; milliseconds since 1970 UTC.
     package private(set) var failingSince: Int64?
 
-    /// As it was stored.
+    /// The stored state.
     package init(status: Status, reason: String? = nil, expiresAt: Int64? = nil, failingSince: Int64? = nil) {
         self.status = status
         self.reason = reason
@@ -92,14 +93,14 @@ public struct DelegateLifecycle: Equatable, Sendable {
         self.failingSince = failingSince
     }
 
-    /// The beginning: registered with these settings.
+    /// The initial state with these settings.
     package init(registered settings: WebhookSettings, now: Int64) {
         status = Self.sendingStatus(settings)
         renewLease(settings, now)
     }
 
     /// - Parameters:
-    ///   - settings: those of the delegate, after the cause.
+    ///   - settings: the settings of the delegate, after the cause.
     ///   - now: milliseconds since 1970 UTC.
     @discardableResult
     package mutating func apply(_ cause: Cause, settings: WebhookSettings, now: Int64) -> Consequence {
@@ -128,15 +129,15 @@ public struct DelegateLifecycle: Equatable, Sendable {
         return status == old.status && reason == old.reason ? .observe : .change
     }
 
-    /// Another URL has no history of failing. While it is sent to, it needs consent of its own; one that nothing is sent
-    /// to is asked when it is resumed.
+    /// A new URL has no history of failing. An active delegate needs new consent; a stopped one is verified when it is
+    /// resumed.
     private mutating func settingsChanged(from old: WebhookSettings, to new: WebhookSettings, _ now: Int64) {
         if new.leaseSeconds != old.leaseSeconds { renewLease(new, now) }
         if new.url != old.url { failingSince = nil }
         guard new.url != old.url || new.verification != old.verification else { return }
         switch status {
         case .active, .pendingVerification:
-            // An active one that needs no consent any more has it.
+            // An active delegate that needs no consent.
             enter(Self.sendingStatus(new))
         case .paused, .disabled, .gone: break
         }
@@ -151,7 +152,7 @@ public struct DelegateLifecycle: Equatable, Sendable {
         expiresAt = settings.leaseSeconds.map { now + Int64($0) * 1000 }
     }
 
-    /// The status of a delegate that nothing holds back: nothing could tell whether consent was given for it as it is now.
+    /// The status of a delegate that is not stopped: earlier consent may not apply to its current settings.
     private static func sendingStatus(_ settings: WebhookSettings) -> Status {
         settings.verification == .none ? .active : .pendingVerification
     }

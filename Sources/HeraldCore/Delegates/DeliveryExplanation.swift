@@ -1,17 +1,17 @@
-/// Whether a webhook would be told of an event, and what says no.
+/// Whether a webhook would get an event, and if not, why.
 package struct DeliveryExplanation: Sendable {
-    /// The first thing that says no.
+    /// The first condition that fails.
     package enum Refusal: Sendable {
         /// A condition of its selection.
         case selection(EventSelection.Mismatch)
         /// A clause of its content filter.
         case filter(FilterMismatch)
-        /// It is told of nothing: `pending_verification`, `disabled` or `gone`.
+        /// Nothing is sent to it: `pending_verification`, `disabled` or `gone`.
         case status
     }
 
     package let delegate: WebhookDelegate
-    /// `nil`: it would be told; a paused one once it is resumed.
+    /// `nil` if the event would be sent; for a paused delegate, once it is resumed.
     package let refusal: Refusal?
 
     init(_ delegate: WebhookDelegate, _ view: EventView) {

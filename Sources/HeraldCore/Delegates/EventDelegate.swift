@@ -1,12 +1,12 @@
-/// An object of the process that is called with every event of the log.
+/// An object in the process that is called with every event of the log.
 ///
-/// Called on the store writer's thread, after the events are durable and before their publishers are answered, in the
-/// order of the log, each event once. It must return soon and never wait: what takes time goes to a thread of its own.
+/// Called on the writer's thread, when the events are durable and before their publishers get a response, in the order
+/// of the log, with each event once. It must return soon and never wait: use another thread for longer work.
 public protocol EventDelegate: AnyObject, Sendable {
     /// Events have become durable.
-    /// - Parameter batch: what was committed together; the next call continues behind it.
+    /// - Parameter batch: the events of one commit; the next call continues after it.
     func published(_ batch: EventBatch)
-    /// Attempts to call webhooks were recorded. Same thread, same rules. Does nothing by default.
+    /// Attempts to call webhooks were recorded. The same thread and rules. Does nothing by default.
     func recordedAttempts()
 }
 
@@ -15,11 +15,11 @@ extension EventDelegate {
     public func recordedAttempts() {}
 }
 
-/// How a delegate inside the process appears in the list of delegates.
+/// A delegate in the process, as listed in the API.
 package struct InMemoryDelegate: Sendable {
     /// `dlg_` and a ULID, new at each start of the process.
     package let id: String
-    /// What it is for, in a few words.
+    /// Its purpose.
     package let description: String
     /// Milliseconds since 1970 UTC.
     package let createdAt: Int64

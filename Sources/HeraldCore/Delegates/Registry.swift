@@ -1,7 +1,7 @@
 package import Delegation
 import Synchronization
 
-/// The registered webhooks, in memory: what lists and look-ups read. The store has the durable copy.
+/// The registered webhooks in memory, for lists and look-ups. The store has the durable copy.
 ///
 /// The writer's thread changes it, after the commit; any thread reads.
 package final class Registry: Sendable {
@@ -9,9 +9,9 @@ package final class Registry: Sendable {
         var byID: [String: WebhookDelegate] = [:]
         var byKey: [DelegateKey: WebhookDelegate] = [:]
         var byURL: [Address: DelegateKey] = [:]
-        /// How many there are of each app.
+        /// The number of webhooks of each app.
         var counts: [AppKey: Int] = [:]
-        /// Ids in ascending order, which is that of their registration.
+        /// Ids in ascending order, which is the order of registration.
         var ids: [String] = []
     }
 
@@ -20,7 +20,7 @@ package final class Registry: Sendable {
         let url: String
     }
 
-    /// What has become of a registration.
+    /// A change of the registry.
     package enum Change: Sendable {
         case registered(WebhookDelegate)
         case changed(from: WebhookDelegate, to: WebhookDelegate)
@@ -28,7 +28,7 @@ package final class Registry: Sendable {
     }
 
     private let entries: Mutex<Entries>
-    /// Who is told of each change, once it is durable.
+    /// Called for each change, once it is durable.
     package let delegates = MulticastDelegate<any RegistryDelegate>()
 
     init(_ delegates: [WebhookDelegate]) {
@@ -52,13 +52,13 @@ package final class Registry: Sendable {
 
     func count(of app: AppKey) -> Int { entries.withLock { $0.counts[app] ?? 0 } }
 
-    /// All of all apps, in no order.
+    /// The webhooks of all apps, in no order.
     package var all: [WebhookDelegate] { Array(entries.withLock { $0.byKey }.values) }
 
-    /// All of an app, newest first.
+    /// The webhooks of an app, newest first.
     /// - Parameters:
     ///   - before: only those with a smaller id.
-    ///   - limit: how many at most.
+    ///   - limit: the maximum number.
     package func list(
         _ app: AppKey, before: String? = nil, limit: Int = .max,
         where accepts: (WebhookDelegate) -> Bool = { _ in true }

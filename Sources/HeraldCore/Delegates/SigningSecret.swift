@@ -1,6 +1,6 @@
 /// A key that signs callbacks. Prints as `***`, so that it can't reach a log by accident.
 public struct SigningSecret: Equatable, Sendable, CustomStringConvertible, CustomReflectable {
-    /// How Standard Webhooks names a kind of signature.
+    /// The kind of signature, as named by Standard Webhooks.
     public enum Scheme: String, Sendable, CaseIterable {
         /// HMAC-SHA256; the key has 24–64 bytes.
         case v1
@@ -8,20 +8,20 @@ public struct SigningSecret: Equatable, Sendable, CustomStringConvertible, Custo
         case v1a
     }
 
-    /// How it signs.
+    /// The kind of signature.
     public let scheme: Scheme
     /// The key itself.
     public let bytes: [UInt8]
 
     /// - Parameters:
-    ///   - scheme: how it signs.
-    ///   - bytes: 24 to 64 bytes for `v1`, 32 for `v1a`. The hub checks it at the registration.
+    ///   - scheme: the kind of signature.
+    ///   - bytes: 24 to 64 bytes for `v1`, 32 for `v1a`. The hub validates them at the registration.
     public init(_ scheme: Scheme = .v1, bytes: [UInt8]) {
         self.scheme = scheme
         self.bytes = bytes
     }
 
-    /// What is wrong with the key, in words.
+    /// Why the key is invalid.
     var problem: String? {
         switch scheme {
         case .v1: (24...64).contains(bytes.count) ? nil : "must be 24 to 64 bytes, but is \(bytes.count)"
@@ -35,10 +35,10 @@ public struct SigningSecret: Equatable, Sendable, CustomStringConvertible, Custo
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
-/// A secret of a delegate, and how long it signs.
+/// A secret of a delegate, and its expiration.
 package struct DelegateSecret: Equatable, Sendable {
     package let secret: SigningSecret
-    /// Milliseconds since 1970 UTC; `nil`: until it is replaced.
+    /// Milliseconds since 1970 UTC; `nil` until it is replaced.
     package let expiresAt: Int64?
 
     package init(_ secret: SigningSecret, expiresAt: Int64? = nil) {

@@ -1,12 +1,13 @@
-/// What a delegate asks of TLS beyond what always holds: version 1.2 or newer, and certificates are checked.
+/// Additional TLS settings of a delegate; version 1.2 or newer and the verification of certificates are always
+/// required.
 ///
 /// Prints without the key, so that it can't reach a log by accident.
 public struct TLSSettings: Equatable, Sendable {
-    /// Certificates (PEM) that the receiver is trusted by, in place of all others; `nil`: the service's.
+    /// CA certificates (PEM) to trust for the receiver in place of all others; `nil` for the service's.
     public var authorities: String?
-    /// The SHA-256 of the receiver's public key (DER), in base64. The certificate is checked all the same.
+    /// The SHA-256 of the receiver's public key (DER), in base64. The certificate is verified as well.
     public var pin: String?
-    /// What Herald shows of itself (PEM): its certificate, then those that vouch for it; and the private key.
+    /// Herald's client certificate (PEM), followed by the intermediate certificates.
     public var clientCertificate: String?
     /// The private key of `clientCertificate` (PEM).
     public var clientKey: String?
@@ -25,12 +26,12 @@ public struct TLSSettings: Equatable, Sendable {
         self.clientKey = clientKey
     }
 
-    /// Nothing is asked for.
+    /// Whether nothing is set.
     package var isEmpty: Bool { self == TLSSettings() }
 }
 
 extension TLSSettings: CustomStringConvertible, CustomReflectable {
-    /// What is set, without the key.
+    /// The settings without the key.
     public var description: String {
         let parts = [
             authorities.map { _ in "authorities" }, pin.map { "pin \($0)" },

@@ -1,16 +1,16 @@
 import HeraldJSON
 
-/// What settings of a webhook may be: the one set of rules for all that registers and changes webhooks, over HTTP or in the
+/// The rules for settings of a webhook, for everything that registers and changes webhooks, over HTTP or in the
 /// process. Any thread.
 package struct WebhookRules: Sendable {
-    /// What the sender of the callbacks says of settings. It may put the URL into the form in which it is stored and compared.
+    /// Validates settings for the sender of the callbacks. It may normalize the URL.
     package typealias SenderCheck = @Sendable (inout WebhookSettings) -> [FieldError]
 
     private let senderCheck: SenderCheck
 
     package init(_ senderCheck: @escaping SenderCheck) { self.senderCheck = senderCheck }
 
-    /// Everything that is wrong, by the names of the HTTP API.
+    /// All errors, with the field names of the HTTP API.
     package func problems(of settings: inout WebhookSettings) -> [FieldError] {
         Self.limitProblems(of: settings) + senderCheck(&settings)
     }
@@ -32,7 +32,7 @@ package struct WebhookRules: Sendable {
     private static let maxMetadataValue = 256
     package static let maxHeaders = 16
 
-    /// What can be said without knowing who sends.
+    /// The errors that do not depend on the sender.
     package static func limitProblems(of settings: WebhookSettings) -> [FieldError] {
         var errors: [FieldError] = []
         func check(_ isRight: Bool, _ pointer: String, _ detail: @autoclosure () -> String) {
@@ -80,7 +80,7 @@ package struct WebhookRules: Sendable {
             ? nil : "must have a key of 1 to \(maxMetadataKey) characters and a value of at most \(maxMetadataValue)"
     }
 
-    /// - Parameter name: what is the same for two keys that mean the same.
+    /// - Parameter name: the normalized form of a key; equal names mean the same key.
     private static func problems(
         of pairs: [KeyValue], _ pointer: String, max: Int, name: (String) -> String,
         problem: (String, String) -> String?
@@ -98,7 +98,7 @@ package struct WebhookRules: Sendable {
 
     // MARK: Writes
 
-    /// The write with settings as they are stored; a change is checked when it is made.
+    /// The write with normalized settings; a change is validated when it is made.
     func checked(_ write: RegistryWrite) throws(RegistryWrite.InvalidSettings) -> RegistryWrite {
         switch write.action {
         case .register(var registration):
@@ -111,7 +111,7 @@ package struct WebhookRules: Sendable {
                 .update(id: id, ifVersion: version) { [self] state, now throws(RegistryWrite.InvalidSettings) in
                     let old = state
                     try change(&state, now)
-                    // What is there may be older than a rule. It may stay until somebody changes the settings.
+                    // Existing settings may be older than a rule. They stay valid until they are changed.
                     var errors = state.settings == old.settings ? [] : problems(of: &state.settings)
                     if state.secrets.isEmpty { errors.append(FieldError("/secret", "must be at least one")) }
                     for entry in state.secrets where !old.secrets.contains(entry) {
@@ -125,7 +125,7 @@ package struct WebhookRules: Sendable {
 }
 
 extension WebhookDelegate {
-    /// The delegate with settings that can be worked with: what was stored before there were these rules may be beyond them.
+    /// The delegate with valid settings: settings stored before these rules existed may exceed them.
     var repaired: WebhookDelegate {
         let old = state.settings
         guard !WebhookRules.limitProblems(of: old).isEmpty else { return self }
@@ -141,7 +141,7 @@ extension WebhookDelegate {
 }
 
 extension Comparable {
-    /// The nearest value of the range; its first one for what can't be compared, such as "not a number".
+    /// The nearest value in the range; its lower bound for values that can't be compared, such as NaN.
     fileprivate func clamped(to range: ClosedRange<Self>) -> Self {
         self >= range.lowerBound ? min(self, range.upperBound) : range.lowerBound
     }

@@ -1,8 +1,8 @@
-/// What the owner of a webhook chooses. The hub checks the ranges when the webhook is registered or changed.
+/// The settings of a webhook. The hub validates them when the webhook is registered or changed.
 public struct WebhookSettings: Equatable, Sendable {
-    /// What a callback's body looks like.
+    /// The format of a callback's body.
     public enum Format: String, Sendable, CaseIterable {
-        /// JSON with `type`, `timestamp`, `subject` and `data`, as Standard Webhooks recommends.
+        /// JSON with `type`, `timestamp`, `subject` and `data`, as defined by Standard Webhooks.
         case standard
         /// A CloudEvent as one JSON object.
         case cloudevents
@@ -10,26 +10,26 @@ public struct WebhookSettings: Equatable, Sendable {
         case cloudeventsBinary = "cloudevents_binary"
     }
 
-    /// What is kept between the events of one delegate.
+    /// The order in which a delegate's events arrive.
     public enum Ordering: String, Sendable, CaseIterable {
-        /// Nothing: the fastest.
+        /// Any order: the fastest.
         case none
-        /// Events about one subject arrive in the order of the log, one at a time. Others run beside them.
+        /// Events with the same subject arrive in the order of the log, one at a time. Others are sent in parallel.
         case subject
-        /// All arrive in the order of the log, one at a time.
+        /// All events arrive in the order of the log, one at a time.
         case strict
     }
 
-    /// How the owner of the address shows that they want the callbacks.
+    /// How the owner of the address agrees to the callbacks.
     package enum Verification: String, Sendable, CaseIterable {
         case none
-        /// A signed POST whose challenge must come back.
+        /// A signed POST whose challenge must be returned.
         case challenge
         /// The OPTIONS handshake of the CloudEvents webhook specification.
         case cloudevents
     }
 
-    /// The version of HTTP that callbacks use.
+    /// The HTTP version of callbacks.
     public enum HTTPVersion: String, Sendable, CaseIterable {
         /// HTTP/1.1.
         case http1 = "1.1"
@@ -37,49 +37,50 @@ public struct WebhookSettings: Equatable, Sendable {
         case http2 = "2"
     }
 
-    /// What is called: `http://` or `https://`, without user information and fragment. No two webhooks have the same.
+    /// The URL to call: `http://` or `https://`, without user information and fragment. Unique among the webhooks.
     public var url: String
-    /// Any of these types; 1 to 64.
+    /// The event types to send; 1 to 64 patterns.
     public var events: [EventPattern]
-    /// Only events about these subjects, exact or with `*` at the end for a prefix; empty: any. At most 1,000.
+    /// Only events with these subjects, exact or with `*` at the end for a prefix; empty for all. At most 1,000.
     public var subjects: [String]
     /// Only events whose content matches.
     public var filter: ContentFilter?
-    /// What it is for, in a few words: at most 256 characters.
+    /// Its purpose: at most 256 characters.
     public var description: String
-    /// Whatever the app wants to note with the webhook: at most 32 pairs of at most 64 and 256 characters.
+    /// Metadata of the app: at most 32 pairs of at most 64 and 256 characters.
     public var metadata: [KeyValue]
-    /// What a callback's body looks like.
+    /// The format of a callback's body.
     public var format = Format.standard
-    /// Extra request headers, in order, at most 16. Names are tokens and not reserved; values hold no control characters.
+    /// Additional request headers, in order, at most 16. Names are tokens and not reserved; values have no control
+    /// characters.
     public var headers: [KeyValue]
-    /// What is kept of the order of the log; `none` is the fastest.
+    /// The order in which events arrive; `none` is the fastest.
     public var ordering = Ordering.none
-    /// Requests open at once, 1–256.
+    /// The maximum number of open requests, 1–256.
     public var maxInFlight: Int
-    /// Requests a second, 0.01–10,000; `nil`: no limit.
+    /// The maximum number of requests per second, 0.01–10,000; `nil` for no limit.
     public var rateLimit: Double?
-    /// For one attempt, from its start to the end of the answer; 1–60.
+    /// The time limit of one attempt, from its start to the end of the response; 1–60.
     package var timeoutSeconds = 15
     /// Seconds before the second, third, … attempt; ≤ 20 entries.
     package var retrySchedule = defaultRetrySchedule
-    /// The delegate is removed when it is not renewed for so long, 10–31,536,000; `nil`: it stays.
+    /// The delegate is removed when it is not renewed for this time, 10–31,536,000; `nil` for no lease.
     package var leaseSeconds: Int?
     /// The delegate is disabled when it has failed without a break for so long, 60–31,536,000.
     package var disableAfterSeconds = 5 * 86_400
     package var verification = Verification.none
-    /// The version of HTTP that callbacks use.
+    /// The HTTP version of callbacks.
     public var httpVersion = HTTPVersion.http1
-    /// What callbacks ask of TLS beyond what always holds.
+    /// Additional TLS settings of callbacks.
     public var tls = TLSSettings()
 
-    /// The first five are close together, for a receiver that fails now and then. While it is down none is used up.
+    /// The first five are close together, for a receiver that fails occasionally. An outage uses none of them up.
     package static let defaultRetrySchedule: [Double] = [
         5, 10, 20, 40, 80, 300, 1800, 7200, 18000, 36000, 50400, 72000, 86400,
     ]
 
-    /// How long one attempt may take, from its start to the end of the response: 1 to 60 seconds. A fraction of a second
-    /// counts as a whole one.
+    /// The time limit of one attempt, from its start to the end of the response: 1 to 60 seconds, rounded up to whole
+    /// seconds.
     public var timeout: Duration {
         get { .seconds(timeoutSeconds) }
         set {
@@ -102,13 +103,13 @@ public struct WebhookSettings: Equatable, Sendable {
 
     /// Settings with defaults for everything but the URL; the other properties can be set afterwards.
     /// - Parameters:
-    ///   - url: what is called: `http://` or `https://`.
-    ///   - events: any of these types; 1 to 64.
-    ///   - subjects: any of these subjects, exact or with `*` at the end for a prefix; empty: any.
-    ///   - description: what the webhook is for, at most 256 characters.
-    ///   - metadata: what the app wants to note with it.
-    ///   - headers: extra headers of each request.
-    ///   - maxInFlight: requests open at once, 1 to 256.
+    ///   - url: the URL to call: `http://` or `https://`.
+    ///   - events: the event types to send; 1 to 64 patterns.
+    ///   - subjects: only these subjects, exact or with `*` at the end for a prefix; empty for all.
+    ///   - description: the purpose of the webhook, at most 256 characters.
+    ///   - metadata: metadata of the app.
+    ///   - headers: additional headers of each request.
+    ///   - maxInFlight: the maximum number of open requests, 1 to 256.
     public init(
         url: String, events: [EventPattern] = [.any], subjects: [String] = [], description: String = "",
         metadata: [KeyValue] = [], headers: [KeyValue] = [], maxInFlight: Int = 32
@@ -122,7 +123,7 @@ public struct WebhookSettings: Equatable, Sendable {
         self.maxInFlight = maxInFlight
     }
 
-    /// A URL as others than the delegate's owner may see it: queries often carry a password.
+    /// A URL for others than the delegate's owner: queries often contain a password.
     package static func withoutQuery(_ url: String) -> String {
         guard let mark = url.firstIndex(of: "?") else { return url }
         return url[..<mark] + "?..."
