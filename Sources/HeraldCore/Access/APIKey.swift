@@ -1,20 +1,20 @@
-/// A key that lets a program in: all that is known of it. Its text is shown to whoever makes it, and kept nowhere.
+/// An access key, without its text, which is shown once and not stored.
 package struct APIKey: Equatable, Sendable {
     package let app: AppKey
     /// `key_` and a ULID, whose characters are the public part of the text.
     package let id: String
     package let name: String
-    /// At least one, each once.
+    /// At least one, without duplicates.
     package let scopes: [Scope]
     /// SHA-256 of the whole text.
     package let digest: [UInt8]
     /// Milliseconds since 1970 UTC, like all times here.
     package let createdAt: Int64
-    /// It lets nobody in from then on; `nil`: no end.
+    /// When it expires; `nil` for never.
     package var expiresAt: Int64?
-    /// As it was last written; a minute behind at most while the process lives. `nil`: never.
+    /// As last written; at most a minute old while the process runs. `nil` for never.
     package var lastUsedAt: Int64?
-    /// Requests that it may make in a second, ≥ 1; `nil`: what the server allows each key.
+    /// The limit of requests per second, ≥ 1; `nil` for the server's default.
     package var requestsPerSecond: Int?
 
     package init(
@@ -39,7 +39,7 @@ extension APIKey {
     package static let maxNameCharacters = 256
     package static let requestsPerSecondRange: ClosedRange<Int> = 1...1_000_000
 
-    /// Everything that is wrong, by the names of the HTTP API.
+    /// All errors, with the field names of the HTTP API.
     package var problems: [FieldError] {
         var errors: [FieldError] = []
         if name.unicodeScalars.count > Self.maxNameCharacters {

@@ -1,14 +1,14 @@
-/// A tenant: everything belongs to exactly one, and sees nothing of the others. `default` is always there.
+/// A tenant. Everything belongs to exactly one app, and apps are isolated from each other. `default` always exists.
 package struct App: Equatable, Sendable {
-    /// What an operator can say of it.
+    /// The settings that an operator can change.
     package struct Settings: Equatable, Sendable {
-        /// 1–64 of `[a-z0-9_-]`; of one app only.
+        /// 1–64 of `[a-z0-9_-]`; unique.
         package var name: String
-        /// Webhooks that it may have; `nil`: any number.
+        /// The maximum number of webhooks; `nil` for no limit.
         package var maxDelegates: Int?
-        /// Events that it may post in a second, and at once; `nil`: any number.
+        /// The maximum number of events per second, and at once; `nil` for no limit.
         package var eventsPerSecond: Int?
-        /// Bytes that its events may take (`Event.storedBytes`); `nil`: any number.
+        /// The maximum number of bytes of its events (`Event.storedBytes`); `nil` for no limit.
         package var maxStoredBytes: Int64?
 
         package init(
@@ -21,7 +21,7 @@ package struct App: Equatable, Sendable {
         }
     }
 
-    /// Never given to another one, not even when it is deleted.
+    /// Never reused, not even after the app is deleted.
     package let key: AppKey
     /// `app_` and a ULID.
     package let id: String
@@ -29,7 +29,7 @@ package struct App: Equatable, Sendable {
     /// Milliseconds since 1970 UTC.
     package let createdAt: Int64
     package let updatedAt: Int64
-    /// Counts the changes; the base of the `ETag`.
+    /// The number of changes; the base of the `ETag`.
     package let version: Int64
 
     package init(
@@ -43,7 +43,7 @@ package struct App: Equatable, Sendable {
         self.version = version
     }
 
-    /// The one that is there without having been made.
+    /// The app that always exists.
     package static let `default` = App(
         key: .default, id: "app_00000000000000000000000000", settings: Settings(name: "default"), createdAt: 0,
         updatedAt: 0, version: 1)
@@ -54,7 +54,7 @@ extension App.Settings {
     package static let eventsPerSecondRange: ClosedRange<Int> = 1...1_000_000
     package static let maxStoredBytesRange: ClosedRange<Int64> = 0...1_000_000_000_000_000
 
-    /// Everything that is wrong, by the names of the HTTP API.
+    /// All errors, with the field names of the HTTP API.
     package var problems: [FieldError] {
         var errors: [FieldError] = []
         func check<Number: Comparable>(_ number: Number?, _ range: ClosedRange<Number>, _ pointer: String) {

@@ -8,7 +8,7 @@ package final class AppCatalogue: Sendable {
         var byKey: [AppKey: App] = [:]
         /// By id and by name.
         var byWord: [String: AppKey] = [:]
-        /// For the next one: larger than any that was ever used.
+        /// For the next app: larger than any key used before.
         var next: AppKey
     }
 
@@ -24,10 +24,10 @@ package final class AppCatalogue: Sendable {
         noteLimits(entries)
     }
 
-    /// Whether any app may post only so many events: else the way of an event needs no look-up.
+    /// Whether any app has a limit of events per second: otherwise events need no look-up.
     var limitsEvents: Bool { isLimiting.load(ordering: .relaxed) }
 
-    /// Whether any app may store only so many bytes.
+    /// Whether any app has a limit of stored bytes.
     var limitsBytes: Bool { isLimitingBytes.load(ordering: .relaxed) }
 
     private func noteLimits(_ entries: Entries) {

@@ -1,4 +1,4 @@
-/// Who asks for a change, and with which request: what the audit log keeps of it once it was made.
+/// The client and the request of a change, for the audit log.
 package struct Provenance: Equatable, Sendable {
     /// The id of a key, or `operator`, `portal` or `anyone`.
     package let actor: String
@@ -14,11 +14,11 @@ package struct Provenance: Equatable, Sendable {
     }
 }
 
-/// An entry of the audit log: a change that was made.
+/// An entry of the audit log.
 package struct AuditEntry: Equatable, Sendable {
     package let provenance: Provenance
     package let app: AppKey
-    /// The id of the delegate, the key or the app; `nil`: all delegates of the app.
+    /// The id of the delegate, the key or the app; `nil` for all delegates of the app.
     package let target: String?
     /// Milliseconds since 1970 UTC.
     package let time: Int64
@@ -30,13 +30,13 @@ package struct AuditEntry: Equatable, Sendable {
         self.time = time
     }
 
-    /// How many are kept; the oldest go.
+    /// The number of entries that are kept.
     package static let limit: Int64 = 100_000
 }
 
-/// An entry as it stands in the log.
+/// A stored entry of the audit log.
 package struct StoredAuditEntry: Equatable, Sendable {
-    /// Increasing without gaps; not used again.
+    /// Increasing without gaps; never reused.
     package let id: Int64
     package let entry: AuditEntry
 

@@ -1,15 +1,15 @@
 import HeraldRuntime
 import Synchronization
 
-/// Holds apps to the events that they may post in a second.
+/// Enforces the limits of events per second.
 ///
-/// Each has a bucket that holds as many as one second allows, and a post is let through while there is any in it: one of
-/// many events takes what the next seconds would bring. Any thread; the lock is held for a few instructions, and only when
-/// some app has a limit.
+/// Each app has a bucket for the events of one second. A post is accepted while the bucket is not empty: a larger one
+/// uses up the allowance of the next seconds. Any thread; the lock is held for a few instructions, and only if some app
+/// has a limit.
 final class EventRates: Sendable {
     private struct Bucket {
         var events: Double
-        /// Nanoseconds, monotonic: when `events` was right.
+        /// When `events` was computed, in monotonic nanoseconds.
         var time: Int64
     }
 
@@ -22,14 +22,14 @@ final class EventRates: Sendable {
         self.clock = clock
     }
 
-    /// Takes the events from the app's bucket, or says when it will have some again.
+    /// Takes the events from the app's bucket, or returns when it will have some again.
     func refusal(_ app: AppKey, events count: Int) -> WriteRefusal? {
         guard apps.limitsEvents, let stored = apps[app]?.settings.eventsPerSecond else { return nil }
-        // One that was stored before there was a rule may be less.
+        // A value stored before this rule existed may be less.
         let limit = max(1, stored)
         let now = clock.monotonic()
         return buckets.withLock { buckets in
-            // Those of apps that are gone go with the others: a full one is no gift.
+            // Buckets of deleted apps are dropped with the others; a full bucket is no advantage.
             if buckets.count > AppWrite.maxApps { buckets = [:] }
             var bucket = buckets[app] ?? Bucket(events: Double(limit), time: now)
             bucket.events = min(Double(limit), bucket.events + Double(now - bucket.time) / 1e9 * Double(limit))

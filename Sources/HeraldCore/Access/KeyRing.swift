@@ -1,15 +1,15 @@
 import Synchronization
 
-/// The keys in memory: what decides whether a request is let in. The store has the durable copy.
+/// The keys in memory, used to authorize requests. The store has the durable copy.
 ///
 /// The writer's thread changes it, after the commit; any thread reads.
 package final class KeyRing: Sendable {
-    /// One key, when it was last used, and how often of late.
+    /// One key, its last use, and its rate.
     package final class Entry: Sendable {
         package let key: APIKey
-        /// What the key's scopes allow, worked out once.
+        /// The scopes of the key, including implied ones, computed once.
         package let scopes: Scopes
-        /// The same for all that the key becomes.
+        /// Shared by all versions of the key.
         package let meter: RequestMeter
         private let used: Atomic<Int64>
 
@@ -20,18 +20,18 @@ package final class KeyRing: Sendable {
             self.used = Atomic(used)
         }
 
-        /// Milliseconds since 1970 UTC; `nil`: never.
+        /// Milliseconds since 1970 UTC; `nil` for never.
         package var lastUsedAt: Int64? {
             let time = used.load(ordering: .relaxed)
             return time == 0 ? nil : time
         }
 
-        /// Any thread; costs nothing that could be measured.
+        /// Any thread; the cost is negligible.
         package func noteUse(at time: Int64) { used.store(time, ordering: .relaxed) }
     }
 
     private struct Entries {
-        /// By the id without `key_`, as bytes: a request need not make a string to find its key.
+        /// By the id without `key_`, as bytes: a request can find its key without creating a string.
         var byName: [ArraySlice<UInt8>: Entry] = [:]
     }
 
@@ -48,7 +48,7 @@ package final class KeyRing: Sendable {
 
     private static func name(_ id: String) -> ArraySlice<UInt8> { Array(id.utf8)[...].dropFirst(prefix.utf8.count) }
 
-    /// Whether there are none at all, expired ones included.
+    /// Whether there are no keys at all, not even expired ones.
     package var isEmpty: Bool { entries.withLock { $0.byName.isEmpty } }
 
     /// - Parameter name: the id without `key_`.

@@ -1,7 +1,7 @@
 import HeraldRuntime
 import Synchronization
 
-/// Has it written now and then when keys were last used, so that a request writes nothing.
+/// Writes the last uses of keys periodically, so that a request writes nothing.
 final class KeyUseTask: Sendable {
     /// Milliseconds between two writes.
     static let interval: Int64 = 60_000
@@ -27,7 +27,7 @@ final class KeyUseTask: Sendable {
         write()
     }
 
-    /// Any thread. What is refused now is written with the next one.
+    /// Any thread. If the write is refused, the next one includes it.
     func write() {
         var times: [String: Int64] = [:]
         for entry in keys.all {

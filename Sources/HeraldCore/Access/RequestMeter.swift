@@ -1,19 +1,20 @@
 import Synchronization
 
-/// Holds whoever shares it to so many requests in a second: one second's worth at once, and evenly from then on.
+/// Enforces a limit of requests per second: one second's worth at once, and evenly from then on.
 ///
-/// One number says it all: the time up to which everything that was let through uses up the rate. Any thread; no lock.
+/// The state is one number: the time until which accepted requests use up the rate. Any thread; no lock.
 package final class RequestMeter: Sendable {
-    /// Nanoseconds, monotonic.
+    /// Monotonic nanoseconds.
     private let usedUntil = Atomic<Int64>(0)
 
     package init() {}
 
     /// Counts a request.
     /// - Parameters:
-    ///   - limit: requests in a second; less than 1 counts as 1.
-    ///   - now: nanoseconds, monotonic.
-    /// - Returns: the seconds after which the next one is let through, ≥ 1, when this one is not; it does not count then.
+    ///   - limit: requests per second; less than 1 counts as 1.
+    ///   - now: monotonic nanoseconds.
+    /// - Returns: `nil` if it is accepted; otherwise the seconds until the next one is accepted, ≥ 1; the request does
+    ///   not count then.
     package func refusal(limit: Int, now: Int64) -> Int? {
         let second: Int64 = 1_000_000_000
         let cost = second / Int64(max(1, limit))

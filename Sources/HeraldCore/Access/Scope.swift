@@ -1,16 +1,16 @@
 /// What a key allows.
 package enum Scope: String, CaseIterable, Sendable {
-    /// To post events, logins and states; nothing else.
+    /// Posting events, logins and states only.
     case publish
-    /// To read everything of the app but its keys.
+    /// Reading everything of the app except its keys.
     case read
-    /// To change everything of the app but its keys, and to read it.
+    /// Changing and reading everything of the app except its keys.
     case manage
-    /// Everything, in every app: for whoever operates the server.
+    /// Everything, in every app: for operators.
     case admin
 }
 
-/// The scopes of a key, with those that they include.
+/// The scopes of a key, including implied ones.
 package struct Scopes: Equatable, Sendable {
     private let bits: UInt8
 

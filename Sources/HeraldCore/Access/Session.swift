@@ -1,8 +1,7 @@
-/// What lets somebody in for a while without showing a key: a session of the dashboard, or a link that opens one. Its text is
-/// kept nowhere.
+/// Temporary access without a key: a session of the dashboard, or a link that opens one. Its text is not stored.
 package struct Session: Equatable, Sendable {
     package enum Kind: Int, Sendable {
-        /// Of whoever has shown a key: may do what the key may.
+        /// Opened with a key: has the key's scopes.
         case session = 1
         /// To the dashboard of one app: opens any number of `portalSession`s.
         case link = 2
@@ -13,7 +12,7 @@ package struct Session: Equatable, Sendable {
     package let digest: [UInt8]
     package let kind: Kind
     package let app: AppKey
-    /// The id of the key that it comes from, and ends with; another word where that is none of the store's.
+    /// The id of the key that it comes from, and ends with; a placeholder if that key is not in the store.
     package let key: String
     /// Milliseconds since 1970 UTC.
     package let expiresAt: Int64
@@ -26,6 +25,6 @@ package struct Session: Equatable, Sendable {
         self.expiresAt = expiresAt
     }
 
-    /// Links, and sessions of both kinds: when there are more sessions, the one that would end first goes.
+    /// The limit of links, and of sessions of both kinds; beyond it, the session that would end first is removed.
     package static let limit = 10_000
 }

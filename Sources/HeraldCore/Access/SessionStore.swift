@@ -15,10 +15,10 @@ package final class SessionStore: Sendable {
         sessions.withLock { $0[digest] }.flatMap { time < $0.expiresAt ? $0 : nil }
     }
 
-    /// Ends a session at once, whether the store has heard of it yet or not. Any thread.
+    /// Ends a session at once, stored or not. Any thread.
     package func remove(_ digest: [UInt8]) { sessions.withLock { $0[digest] = nil } }
 
-    /// Keeps a session that the store could not take, until the process ends. Any thread.
+    /// Keeps a session that the store could not accept, until the process ends. Any thread.
     package func keepInMemory(_ session: Session) {
         sessions.withLock { sessions in
             if sessions.count < 2 * Session.limit { sessions[session.digest] = session }
