@@ -4,7 +4,7 @@ import HeraldJSON
 enum AppStateFamily {
     static let changed = "app_state.changed"
 
-    /// The JSON of the new state; `nil` for other types. What is wrong is added to `errors`.
+    /// The JSON of the new state; `nil` for other types. All errors are appended to `errors`.
     static func read(_ type: String, data: JSONValue?, _ errors: inout [FieldError]) -> [UInt8]? {
         guard type == changed else { return nil }
         let state = data?["state"]
@@ -19,7 +19,7 @@ enum AppStateFamily {
         return state?.bytes
     }
 
-    /// The state as it is, for a delegate that has just been registered.
+    /// The current state, for a new delegate.
     static func current(_ state: AppState, id: String, audience: DelegateKey) -> Event {
         var json = JSONWriter(capacity: state.state.count + 16)
         json.object { $0.member("state", .raw(state.state)) }
@@ -28,7 +28,7 @@ enum AppStateFamily {
         )
     }
 
-    /// Whether `withPrevious` has made the event of what was posted.
+    /// Whether `withPrevious` has created the event from the posted one.
     static func isCompleted(_ event: Event, from posted: Event) -> Bool {
         guard event.type == changed, let brace = posted.data.lastIndex(of: UInt8(ascii: "}")) else { return false }
         let start = posted.data[..<brace] + previousMember
@@ -37,10 +37,11 @@ enum AppStateFamily {
 
     private static let previousMember = Array(",\"previous\":".utf8)
 
-    /// The event with `data.previous`, the state before it (`null` when there was none); else byte for byte as it came.
+    /// The event with `data.previous`, the previous state (`null` if there was none); the rest is byte for byte as
+    /// posted.
     static func withPrevious(_ event: Event, _ previous: [UInt8]?) -> Event {
         var data = Array(event.data)
-        // The data is an object that holds `state`, so its last byte but white space is the closing brace.
+        // The data is an object that contains `state`, so its last byte other than white space is the closing brace.
         guard let brace = data.lastIndex(of: UInt8(ascii: "}")) else { return event }
         data.replaceSubrange(
             brace..., with: previousMember + (previous ?? Array("null".utf8)) + [data[brace]])

@@ -1,12 +1,12 @@
 import HeraldJSON
 import Synchronization
 
-/// The current app state of each app, as the events of the log tell: a delegate of the multicast like any other.
-/// Told on the writer's thread, read by any.
+/// The current app state of each app, according to the events of the log: a delegate of the multicast. Called on the
+/// writer's thread, read by any thread.
 package final class AppStateProjection: EventDelegate {
     private let states: Mutex<[AppKey: AppState]>
 
-    /// - Parameter states: as the store had them at the start.
+    /// - Parameter states: the stored states at the start.
     init(_ states: [AppState]) {
         self.states = Mutex(Dictionary(states.map { ($0.app, $0) }, uniquingKeysWith: { $1 }))
     }
@@ -22,6 +22,6 @@ package final class AppStateProjection: EventDelegate {
         }
     }
 
-    /// `nil` when none was ever told. Any thread.
+    /// `nil` if none was set. Any thread.
     package func state(_ app: AppKey) -> AppState? { states.withLock { $0[app] } }
 }

@@ -1,18 +1,18 @@
 import HeraldJSON
 
-/// The family `auth.*`: what its events must hold, and how they name the user.
+/// The family `auth.*`: the required data of its events, and how they identify the user.
 ///
-/// The user is `data.user.id` (a string or an integer); where there is none, the subject: `user:42` means user `42`.
+/// The user is `data.user.id` (a string or an integer); if it is missing, the subject: `user:42` means user `42`.
 package enum AuthFamily {
     static let loggedIn = "auth.logged_in"
     static let loggedOut = "auth.logged_out"
     static let statusChanged = "auth.status_changed"
 
-    /// What an event says of a user.
+    /// The change of a user by an event.
     struct AuthChange {
         let userID: String
         let isLoggedIn: Bool
-        /// The JSON object, when there was one.
+        /// The JSON object, if there is one.
         let user: [UInt8]?
     }
 
@@ -26,12 +26,13 @@ package enum AuthFamily {
         rest(of: subject).map { String(Substring($0)) } ?? subject
     }
 
-    /// What follows the prefix; `nil` when there is none. By bytes: characters would join the colon with what follows it.
+    /// The text after the prefix; `nil` if the subject does not start with it. By bytes, because characters could
+    /// combine with the colon.
     private static func rest(of subject: String) -> Substring.UTF8View? {
         subject.begins(with: prefix) ? subject.utf8.dropFirst(prefix.utf8.count) : nil
     }
 
-    /// Reads an event of the family; `nil` for other types. All that is wrong is added to `errors`.
+    /// Parses an event of the family; `nil` for other types. All errors are appended to `errors`.
     static func read(
         _ type: String, subject: String?, data: JSONValue?, _ errors: inout [FieldError]
     ) -> AuthChange? {
@@ -88,14 +89,14 @@ package enum AuthFamily {
         return id
     }
 
-    /// The event that the service posts by itself when a login or logout changed a user's status.
+    /// The event that the service posts when a login or logout has changed a user's status.
     static func statusChanged(_ status: AuthStatus, id: String, cause: Event) -> Event {
         Event(
             app: cause.app, id: id, type: statusChanged, subject: cause.subject ?? subject(ofUser: status.userID),
             time: cause.time, data: data(status, cause: cause.id))
     }
 
-    /// The status as it is, for a delegate that has just been registered.
+    /// The current status, for a new delegate.
     static func current(_ status: AuthStatus, subject: String, id: String, audience: DelegateKey) -> Event {
         Event(
             app: status.app, id: id, type: statusChanged, subject: subject, time: status.since, audience: audience,

@@ -1,17 +1,17 @@
 import HeraldJSON
 import Synchronization
 
-/// Who is logged in, as the events of the log tell: a delegate of the multicast like any other.
+/// The auth status of users, according to the events of the log: a delegate of the multicast.
 ///
-/// It remembers the users whose status changed lately; the store has a row for each. Told on the writer's thread, read by
-/// any.
+/// It caches the users whose status changed recently; the store has a row for each user. Called on the writer's thread,
+/// read by any thread.
 package final class AuthProjection: EventDelegate {
     private struct Key: Hashable {
         let app: AppKey
         let userID: String
     }
 
-    /// Users remembered at most; when there are more, all are forgotten and the store is asked.
+    /// The maximum number of cached users; beyond it, all are dropped and the store is read.
     static let capacity = 16_384
 
     private let statuses = Mutex<[Key: AuthStatus]>([:])
@@ -32,7 +32,7 @@ package final class AuthProjection: EventDelegate {
         let key = Key(app: event.app, userID: told.userID)
         statuses.withLock { statuses in
             guard let current = statuses[key] else {
-                // A status of an unknown user is known as a whole only when the event says that it changed.
+                // The complete status of a user that is not cached is known only if the event says that it changed.
                 guard event.type == AuthFamily.statusChanged, let cause else { return }
                 if statuses.count >= Self.capacity { statuses.removeAll(keepingCapacity: true) }
                 statuses[key] = AuthStatus(
@@ -50,7 +50,7 @@ package final class AuthProjection: EventDelegate {
         statuses.withLock { $0[Key(app: app, userID: userID)] = nil }
     }
 
-    /// `nil` when this user is not remembered: then the store knows. Any thread.
+    /// `nil` if this user is not cached: then the store has to be read. Any thread.
     package func status(_ app: AppKey, userID: String) -> AuthStatus? {
         statuses.withLock { $0[Key(app: app, userID: userID)] }
     }

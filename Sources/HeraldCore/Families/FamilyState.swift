@@ -1,5 +1,5 @@
-/// What the writer knows of auth status and app state while it plans a transaction: what the transaction has changed so
-/// far, over what the projections were told. The writer's thread.
+/// The auth status and app state while the writer plans a transaction: the changes of the transaction so far, on top of
+/// the projections. The writer's thread.
 struct FamilyState {
     private struct User: Hashable {
         let app: AppKey
@@ -16,7 +16,7 @@ struct FamilyState {
         self.appState = appState
     }
 
-    /// `nil`: the store has to be asked.
+    /// `nil` if the store has to be read.
     func authStatus(_ app: AppKey, _ userID: String) -> AuthStatus? {
         statuses[User(app: app, id: userID)] ?? auth.status(app, userID: userID)
     }

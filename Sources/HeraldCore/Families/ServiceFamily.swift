@@ -1,20 +1,20 @@
 import HeraldJSON
 
-/// The family `herald.*`: what the service itself has to tell. Posted by nobody else, and told only to those who name it:
-/// `*` does not mean these, so that a delegate's own failures are no surprise in its callbacks.
+/// The family `herald.*`: events that only the service posts. Delegates have to name them: `*` does not match them, so
+/// that a delegate does not get its own failures unexpectedly.
 enum ServiceFamily {
-    /// What is announced of a delegate.
+    /// A notice that becomes an event.
     enum Announcement {
         case failing(since: Int64, reason: String)
         case recovered(failingSince: Int64?)
         case disabled(reason: String)
         case gone
         case expired(_ at: Int64)
-        /// `traceParent`: that of the event, so that who is told can find what caused it.
+        /// `traceParent`: the trace of the event, so that recipients can find the cause.
         case exhausted(eventID: String, eventType: String, attempts: Int, traceParent: String?)
         case dropped(events: Int)
 
-        /// `nil`: the notice is not announced.
+        /// `nil` if the notice is not announced.
         init?(_ kind: DeliveryNotice.Kind, _ delegate: WebhookDelegate) {
             switch kind {
             case .failing(let since, let reason): self = .failing(since: since, reason: reason)
@@ -46,9 +46,9 @@ enum ServiceFamily {
         }
     }
 
-    /// Of a call that somebody tries a delegate out with; never in the log.
+    /// The type of a test call; never in the log.
     static let test = "herald.test"
-    /// Of the call whose challenge has to come back; never in the log.
+    /// The type of a verification challenge; never in the log.
     static let verification = "herald.verification"
 
     static func isOne(_ type: String) -> Bool { EventType.Family(of: type) == .service }

@@ -1,17 +1,17 @@
 public import Delegation
 import HeraldJSON
 
-/// A user, as an event of the family `auth` tells.
+/// A user in an event of the family `auth`.
 public struct EventUser: Sendable {
     /// The id of the user in the app.
     public let id: String
-    /// The JSON object `user` of the event's data, as it came; `nil` when there was none.
+    /// The JSON object `user` of the event's data, as posted; `nil` if there was none.
     public let data: [UInt8]?
     /// The event itself.
     public let event: Event
 }
 
-/// An app state, as an event of the family `app_state` describes it.
+/// An app state in an event of the family `app_state`.
 public struct EventState: Equatable, Sendable {
     /// A JSON value in UTF-8.
     public let json: [UInt8]
@@ -20,22 +20,24 @@ public struct EventState: Equatable, Sendable {
     public static let none = EventState(json: Array("null".utf8))
 }
 
-/// The registration of a typed delegate with a hub. It ends when this object is released. The delegate itself is held weakly.
+/// The registration of a typed delegate with a hub. It ends when this object is released. The delegate itself is held
+/// weakly.
 public final class HubRegistration: Sendable {
     private let adapter: any TypedAdapter
     fileprivate init(_ adapter: any TypedAdapter) { self.adapter = adapter }
 }
 
 extension Hub {
-    /// Tells a delegate of logins and logouts from now on, once they are on disk: on the writer's thread, in the order of the
-    /// log.
+    /// Notifies a delegate of logins and logouts from now on, once they are on disk: on the writer's thread, in the
+    /// order of the log.
     ///
     /// - Parameters:
-    ///   - description: what it is for, in a few words; shown in the list of delegates.
-    ///   - selection: which events, as a webhook chooses them.
-    ///   - decode: makes the delegate's user of what the event says. A login whose user comes out as `nil` is not told; at a
-    ///     logout or a change of status the delegate is told that the user isn't known.
-    /// - Returns: keep it as long as the delegate is to be told; `nil` when the delegate is told by this hub already.
+    ///   - description: its purpose; shown in the list of delegates.
+    ///   - selection: which events, with the same conditions as a webhook.
+    ///   - decode: creates the delegate's user from the event. A login whose user is `nil` is skipped; at a logout or a
+    ///     change of status the delegate gets no user then.
+    /// - Returns: the registration, to be kept as long as the delegate is to be called; `nil` if the delegate is
+    ///   already registered with this hub.
     public func addDelegate<User: Sendable>(
         _ delegate: any AuthEventsDelegate<User>, description: String, selection: EventSelection = EventSelection(),
         decode: @escaping @Sendable (EventUser) -> User?
@@ -43,7 +45,7 @@ extension Hub {
         add(AuthAdapter(delegate, selection, decode), description)
     }
 
-    /// Tells a delegate that takes the user as the event has it.
+    /// Notifies a delegate whose user type is ``EventUser``.
     public func addDelegate(
         _ delegate: any AuthEventsDelegate<EventUser>, description: String,
         selection: EventSelection = EventSelection()
@@ -51,15 +53,16 @@ extension Hub {
         addDelegate(delegate, description: description, selection: selection) { $0 }
     }
 
-    /// Tells a delegate of changes of the app state from now on, once they are on disk: on the writer's thread, in the order of
-    /// the log.
+    /// Notifies a delegate of changes of the app state from now on, once they are on disk: on the writer's thread, in
+    /// the order of the log.
     ///
     /// - Parameters:
-    ///   - description: what it is for, in a few words; shown in the list of delegates.
-    ///   - selection: which events, as a webhook chooses them.
-    ///   - initial: the state as long as nobody has told one that can be decoded.
-    ///   - decode: makes the delegate's state of a JSON value. A change to one that comes out as `nil` is not told.
-    /// - Returns: keep it as long as the delegate is to be told; `nil` when the delegate is told by this hub already.
+    ///   - description: its purpose; shown in the list of delegates.
+    ///   - selection: which events, with the same conditions as a webhook.
+    ///   - initial: the state until the first one that can be decoded.
+    ///   - decode: creates the delegate's state from a JSON value. A change to `nil` is skipped.
+    /// - Returns: the registration, to be kept as long as the delegate is to be called; `nil` if the delegate is
+    ///   already registered with this hub.
     public func addDelegate<State: Sendable>(
         _ delegate: any StateDelegate<State>, description: String, selection: EventSelection = EventSelection(),
         initial: State, decode: @escaping @Sendable (EventState) -> State?
@@ -67,7 +70,7 @@ extension Hub {
         add(StateAdapter(delegate, selection, initial, decode), description)
     }
 
-    /// Tells a delegate that takes the state as the event has it.
+    /// Notifies a delegate whose state type is ``EventState``.
     public func addDelegate(
         _ delegate: any StateDelegate<EventState>, description: String, selection: EventSelection = EventSelection()
     ) -> HubRegistration? {
@@ -84,9 +87,9 @@ extension Hub {
     }
 }
 
-/// Reads events for a delegate that knows nothing of them. Held weakly by the hub, strongly by the registration.
+/// Converts events for a typed delegate. Held weakly by the hub, strongly by the registration.
 private protocol TypedAdapter: EventDelegate {
-    /// The delegate that is told; `nil` when it has been released.
+    /// The delegate; `nil` if it was released.
     var target: AnyObject? { get }
 }
 
