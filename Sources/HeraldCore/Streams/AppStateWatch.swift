@@ -1,9 +1,9 @@
 import HeraldRuntime
 import Synchronization
 
-/// Who waits for the app state to change: a delegate of the multicast, told after the projection of the states.
+/// Waits for changes of the app state: a delegate of the multicast, called after the projection of the states.
 ///
-/// Any thread; the lock guards who waits.
+/// Any thread; the lock guards the list of waiting requests.
 package final class AppStateWatch: EventDelegate {
     private struct Waiter {
         let app: AppKey
@@ -16,7 +16,7 @@ package final class AppStateWatch: EventDelegate {
     private struct Waiters {
         var entries: [Int: Waiter] = [:]
         var next = 0
-        /// One timer for all of them, as long as there are any.
+        /// One timer for all waiting requests.
         var isTicking = false
 
         mutating func take(where isOver: (Waiter) -> Bool) -> [Waiter] {
@@ -38,7 +38,7 @@ package final class AppStateWatch: EventDelegate {
     /// The version of the current state, for `ETag`.
     package func version(_ app: AppKey) -> String { hub.appState.state(app)?.eventID ?? AppState.unknownVersion }
 
-    /// Waits until the state has another version than `known`, or the time is up, to a second.
+    /// Waits until the version of the state differs from `known`, or the time is up, with a precision of a second.
     /// - Parameter answer: called once, on some thread; must not wait.
     package func wait(_ app: AppKey, known: String, seconds: Int, answer: @escaping @Sendable () -> Void) {
         let deadline = hub.clock.monotonic() + Int64(seconds) * 1_000_000_000
@@ -49,7 +49,7 @@ package final class AppStateWatch: EventDelegate {
             return !waiters.isTicking
         }
         if startsTicking { tick() }
-        // It may have changed between the caller's look and now.
+        // It may have changed since the caller read it.
         answerChanged()
     }
 

@@ -1,32 +1,33 @@
 import Synchronization
 
-/// The log of attempts, as far as clients listen to it. What they are told is what a reader found in the store: the
-/// deliveries keep no copies for them, and do nothing else either while nobody listens.
+/// The log of attempts for live streams. Attempts are read from the store: deliveries keep no copies for streams, and
+/// do no extra work without open streams.
 ///
-/// What is not constant or atomic belongs to the streams' thread, which is why it may cross threads.
+/// State that is neither constant nor atomic belongs to the streams' thread, which is why `@unchecked Sendable` is
+/// correct.
 package final class AttemptLog: StreamLog, @unchecked Sendable {
     package typealias Page = AttemptPage
     package typealias Interest = AttemptInterest
 
-    /// Attempts in memory at most, once cut: a client that reads slower than that reads from the store.
+    /// The maximum number of attempts in memory after a cut: a slower client reads from the store.
     private static let memory = 1_024
 
     private let hub: Hub
-    /// The places of what is in memory, and whose it is.
+    /// The positions in memory, and their apps.
     private let known = Mutex<[(place: LogPosition, app: AppKey)]>([])
 
     // The streams' thread.
 
-    /// The end of the log; `nil`: nobody listens.
+    /// The end of the log; `nil` without open streams.
     private var recent: AttemptPage?
     private var isReading = false
-    /// Something was written down after the read began that is under way.
+    /// Attempts were recorded after the start of the current read.
     private var isBehind = false
     private var erasuresSeen = 0
 
     init(_ hub: Hub) { self.hub = hub }
 
-    /// What is not in memory any more is not counted: 1,024 are told apart at least.
+    /// Attempts that are not in memory are not counted: the count is exact up to at least 1,024.
     package func count(of app: AppKey, after place: LogPosition) -> Int64 {
         known.withLock { known in Int64(known.reversed().prefix { $0.place > place }.count { $0.app == app }) }
     }
@@ -62,7 +63,7 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
         if !isReading { read(thread, done) }
     }
 
-    /// Reads the next page, one at a time, until there is none.
+    /// Reads one page after the other, until there are no more.
     private func read(_ thread: any StreamThread, _ done: @escaping @Sendable () -> Void) {
         guard let place = recent?.last else { return }
         isReading = true
@@ -73,7 +74,7 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
             thread.perform {
                 guard let page else { return self.tryAgain(thread, done) }
                 self.isReading = false
-                // What was erased meanwhile may be in it.
+                // The page may contain attempts that were erased meanwhile.
                 if erasures != self.erasures { return self.read(thread, done) }
                 self.take(page)
                 done()
@@ -84,7 +85,7 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
     }
 
     private func take(_ page: AttemptPage) {
-        // Meanwhile all may have left, and others come.
+        // All streams may have closed in the meantime, and others opened.
         guard var recent, page.last > recent.last else { return }
         let new = page.rest(after: recent.last)
         known.withLock { known in
@@ -92,7 +93,7 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
             if known.count > 2 * Self.memory { known.removeFirst(known.count - Self.memory) }
         }
         if page.after > recent.last {
-            // Retention was faster.
+            // Retention has removed the attempts in between.
             recent = page
         } else {
             recent.append(new)
@@ -103,7 +104,7 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
         self.recent = recent
     }
 
-    /// The store could not be read: once more in a second, and not before.
+    /// The store could not be read: reads again after a second.
     private func tryAgain(_ thread: any StreamThread, _ done: @escaping @Sendable () -> Void) {
         hub.after(seconds: 1) {
             thread.perform {
@@ -120,8 +121,7 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
     package func page(after place: LogPosition, in reader: any StoreReader) throws(StoreError) -> AttemptPage {
         let found = try reader.attempts(after: place, limit: PageCache.eventsPerPage)
         guard let first = found.first, let last = found.last else { return AttemptPage(after: place, last: place) }
-        // Numbers may be missing where something was erased. What is missing at the front was removed by retention, or that is
-        // what it is taken for.
+        // Ids may be missing after an erasure. A gap at the front is attributed to retention.
         var after = place
         if first.id > place + 1, let oldest = try reader.attempts(after: 0, limit: 1).first {
             after = max(place, oldest.id - 1)
@@ -131,7 +131,7 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
     }
 }
 
-/// Finds the names for attempts; each once.
+/// Looks up the ids of delegates and events, each once.
 private struct AttemptNames {
     private let hub: Hub
     private let reader: any StoreReader
@@ -148,7 +148,7 @@ private struct AttemptNames {
         entries.reserveCapacity(attempts.count)
         for attempt in attempts {
             let event = try event(attempt.record.event)
-            // A number that was kept when its event was erased is nobody's.
+            // The number of an erased event refers to no event.
             guard let delegate = try delegate(attempt.record.delegate), let app = event?.app ?? delegate.app else {
                 continue
             }

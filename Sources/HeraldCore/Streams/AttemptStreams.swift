@@ -1,5 +1,5 @@
-/// All clients that listen to attempts: a delegate of the multicast, told as attempts are written down. It may cross
-/// threads as what it inherits from does: it adds nothing that changes.
+/// All live streams of attempts: a delegate of the multicast, called when attempts are recorded. `@unchecked Sendable`
+/// like its superclass: it adds no mutable state.
 package final class AttemptStreams: LiveStreams<AttemptLog>, EventDelegate, @unchecked Sendable {
     package init(hub: Hub, format: StreamFormat<LoggedAttempt>) {
         super.init(hub: hub, log: AttemptLog(hub), format: format)
@@ -9,17 +9,17 @@ package final class AttemptStreams: LiveStreams<AttemptLog>, EventDelegate, @unc
     package func recordedAttempts() { wake() }
 }
 
-/// A client that listens to attempts.
+/// A live stream of attempts.
 package typealias AttemptStream = LiveStream<AttemptInterest>
 
-/// Which attempts a stream tells of.
+/// The attempts of a stream.
 package struct AttemptInterest: StreamInterest {
     package let app: AppKey
-    /// `nil`: all.
+    /// `nil` for all.
     package let delegate: DelegateKey?
-    /// The id of an event; `nil`: all.
+    /// The id of an event; `nil` for all.
     package let event: String?
-    /// `nil`: however they ended.
+    /// `nil` for any outcome.
     package let succeeded: Bool?
 
     package init(
@@ -38,16 +38,16 @@ package struct AttemptInterest: StreamInterest {
     }
 }
 
-/// An attempt with the names of what it was about.
+/// An attempt with the ids of its delegate and event.
 package struct LoggedAttempt: Sendable {
     package let attempt: StoredAttempt
     package let app: AppKey
     package let delegateID: String
-    /// `nil`: the event has left the log.
+    /// `nil` if the event was removed from the log.
     package let eventID: String?
 }
 
-/// Attempts as they were read, with their names. Those that nobody can be told of any more are left out.
+/// A page of attempts with their ids, without those that can't be sent to any stream.
 package struct AttemptPage: LogPage {
     package let after: LogPosition
     package private(set) var last: LogPosition
@@ -63,7 +63,7 @@ package struct AttemptPage: LogPage {
 
     package func rest(after place: LogPosition) -> AttemptPage { rest(after: place, limit: .max) }
 
-    /// What of it comes first after a place within it.
+    /// The first entries after a position in it.
     func rest(after place: LogPosition, limit: Int) -> AttemptPage {
         let rest = entries[count(through: place)...]
         guard rest.count > limit else { return AttemptPage(after: place, last: last, entries: Array(rest)) }

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// All clients that listen to events: a delegate of the multicast, told as they become durable. It may cross threads as
-/// what it inherits from does: it adds nothing that changes.
+/// All live streams of events: a delegate of the multicast, called when events become durable. `@unchecked Sendable`
+/// like its superclass: it adds no mutable state.
 package final class EventStreams: LiveStreams<EventLog>, EventDelegate, @unchecked Sendable {
     package init(hub: Hub, format: StreamFormat<Event>) {
         super.init(hub: hub, log: EventLog(hub.recentEvents, hub.usage), format: format)
@@ -10,10 +10,10 @@ package final class EventStreams: LiveStreams<EventLog>, EventDelegate, @uncheck
     package func published(_ batch: EventBatch) { wake() }
 }
 
-/// A client that listens to events.
+/// A live stream of events.
 package typealias EventStream = LiveStream<EventSelection>
 
-/// The log of events: memory has its tail.
+/// The log of events: memory has the recent events.
 package final class EventLog: StreamLog {
     package typealias Page = EventBatch
     package typealias Interest = EventSelection
@@ -31,7 +31,7 @@ package final class EventLog: StreamLog {
 
     package var end: LogPosition? { recentEvents.head }
 
-    /// The tail is always there.
+    /// The recent events are always in memory.
     package func begin(head: LogPosition) {}
     package func rest() {}
     package func refresh(on thread: any StreamThread, _ done: @escaping @Sendable () -> Void) { done() }

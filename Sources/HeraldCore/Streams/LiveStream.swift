@@ -1,41 +1,42 @@
 import Synchronization
 
-/// What a stream tells of. Streams that ask for the same share what is found out for one of them.
+/// The filter of a stream. Streams with equal filters share the serialized entries.
 package protocol StreamInterest: Hashable, Sendable {
     associatedtype Entry
     var app: AppKey { get }
     func wants(_ entry: Entry) -> Bool
 }
 
-/// A client that listens: a delegate of the kind `stream`.
+/// A client of a live stream: a delegate of the kind `stream`.
 ///
-/// What is not constant or atomic belongs to the streams' thread, which is why it may cross threads.
+/// State that is neither constant nor atomic belongs to the streams' thread, which is why `@unchecked Sendable` is
+/// correct.
 package final class LiveStream<Interest: StreamInterest>: @unchecked Sendable {
     /// `dlg_` and a ULID, new with each connection.
     package let id: String
     package let interest: Interest
-    /// Who listens, in a few words.
+    /// A description of the client.
     package let description: String
     /// Milliseconds since 1970 UTC.
     package let createdAt: Int64
 
     enum Phase {
-        /// It is being found out where it begins: until a reader has answered.
+        /// Its start is being looked up by a reader.
         case starting
-        /// It is told from the log, after this place, until it has come to its end. The usual way is to `live`.
+        /// It reads the log after this position, until it has reached the end. Usually followed by `live`.
         case behind(after: LogPosition)
-        /// It is told with all others of its channel. Back to `behind` when its client does not read fast enough.
+        /// It gets entries with all others of its channel. Back to `behind` if its client does not read fast enough.
         case live
-        /// Never left.
+        /// The final phase.
         case closed
     }
     var phase = Phase.starting
     let output: any StreamOutput
-    /// Names it among those that wait for a page.
+    /// Identifies it while it waits for a page.
     let number: Int64
-    /// The place in its channel while it is live.
+    /// The index in its channel while it is live.
     var index = 0
-    /// The place up to which it has been told while it is behind; -1: it is not.
+    /// Its position while it is behind; -1 otherwise.
     private let shownPlace = Atomic<LogPosition>(-1)
 
     init(
@@ -56,7 +57,7 @@ package final class LiveStream<Interest: StreamInterest>: @unchecked Sendable {
         if case .live = phase { shownPlace.store(-1, ordering: .relaxed) }
     }
 
-    /// Up to where it has been told while it is behind; `nil`: it is not. Any thread.
+    /// Its position while it is behind; `nil` otherwise. Any thread.
     var place: LogPosition? {
         let place = shownPlace.load(ordering: .relaxed)
         return place < 0 ? nil : place

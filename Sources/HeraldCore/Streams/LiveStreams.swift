@@ -1,15 +1,15 @@
 import HeraldRuntime
 import Synchronization
 
-/// All clients that listen to one log: one delegate of the multicast, which fans out to them.
+/// All live streams of one log: one delegate of the multicast for all of them.
 ///
-/// A stream is a place in the log, as a lane is. Those that have come to its end are *live*: each batch is made into bytes
-/// once for all that ask for the same, and the same bytes go to each. One whose client doesn't read fast enough falls
-/// *behind*, which costs nothing but its number, and reads on from the log when there is room again. So a stream
-/// that resumes and one that was slow are the same thing.
+/// A stream is a position in the log, like a lane. Streams at the end of the log are *live*: each batch is serialized
+/// once for all streams with the same filter, which get the same bytes. A stream whose client does not read fast enough
+/// falls *behind*, which costs only its position, and reads on from the log when there is space again. So a stream that
+/// resumes and one that was slow are handled in the same way.
 ///
-/// Told on the writer's thread; works on the streams' thread, to which all that changes belongs but for what is behind
-/// the lock. That is why it may cross threads.
+/// Called on the writer's thread; works on the streams' thread, to which all mutable state outside the lock belongs.
+/// That is why `@unchecked Sendable` is correct.
 package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     package typealias Interest = Log.Interest
     package typealias Entry = Log.Page.Entry
@@ -36,16 +36,16 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     private let format: StreamFormat<Entry>
     private let shared = Mutex(Shared())
     private let isAwake = Atomic(false)
-    /// Streams that were added and have not been closed.
+    /// The number of open streams.
     private let count = Atomic(0)
 
     // The streams' thread.
 
     private var channels: [Interest: StreamChannel<Interest>] = [:]
     private var liveCount = 0
-    /// What the live ones have been told up to.
+    /// The position of the live streams.
     private var position: LogPosition = 0
-    /// Those whose place is beyond what memory knows.
+    /// Streams with a position beyond the entries in memory.
     private var ahead: [Stream] = []
     private var pages = LogPageCache<Log.Page>()
     /// Those that wait for a page, by number.
@@ -62,7 +62,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
 
     /// The log has grown.
     final func wake() {
-        // Sequentially consistent, as in `open`: either it sees what is new in the log, or this sees the stream.
+        // Sequentially consistent, as in `open`: either it sees the new entries in the log, or this sees the stream.
         if count.load(ordering: .sequentiallyConsistent) == 0 { return }
         if isAwake.exchange(true, ordering: .sequentiallyConsistent) { return }
         perform {
@@ -71,12 +71,12 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         }
     }
 
-    /// Those that are open.
+    /// The open streams.
     package final var all: [Stream] { shared.withLock { Array($0.open.values) } }
 
     package final func stream(_ id: String) -> Stream? { shared.withLock { $0.open[id] } }
 
-    /// How many entries of its app a stream has not been told of, those that it does not want included.
+    /// The number of entries of its app after a stream's position, including those that do not match.
     package final func lag(_ stream: Stream) -> Int64 {
         stream.place.map { log.count(of: stream.interest.app, after: $0) } ?? 0
     }
@@ -87,11 +87,11 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
 
     // MARK: The streams' thread
 
-    /// Begins to tell a client.
+    /// Starts a stream.
     /// - Parameters:
-    ///   - thread: the same for all streams; this is called on it.
-    ///   - start: finds the place after which to begin, on a reader's thread; `nil` from it: the log doesn't have it.
-    ///     Without one the stream begins now.
+    ///   - thread: the same for all streams; must be the current one.
+    ///   - start: finds the position after which to start, on a reader's thread; it returns `nil` if the log does not
+    ///     contain it. Without it the stream starts now.
     package final func open(
         _ interest: Interest, description: String, on thread: any StreamThread, to output: any StreamOutput,
         start: Start?
@@ -112,7 +112,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         return stream
     }
 
-    /// The client has gone.
+    /// The client has disconnected.
     package final func close(_ stream: Stream) {
         if case .closed = stream.phase { return }
         leaveChannel(stream)
@@ -122,7 +122,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         if count.subtract(1, ordering: .sequentiallyConsistent).newValue == 0 { log.rest() }
     }
 
-    /// The client has read what waited for it.
+    /// The client has read all that was written.
     package final func drained(_ stream: Stream) { goOn(stream) }
 
     // MARK: Live
@@ -139,7 +139,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         }
     }
 
-    /// Tells the live ones what is new.
+    /// Sends new entries to the live streams.
     private func advance() {
         while liveCount > 0 {
             switch log.slice(after: position, limit: Self.entriesPerTurn) {
@@ -175,7 +175,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         for (index, piece) in pieces.enumerated() {
             stream.output.write(piece.bytes)
             if !stream.output.isFull { continue }
-            // What it has not got is its client's own affair from here on.
+            // From here on the stream proceeds at its client's speed.
             return fallBehind(stream, after: index == pieces.count - 1 ? position : piece.through)
         }
     }

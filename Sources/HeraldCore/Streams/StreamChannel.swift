@@ -1,4 +1,4 @@
-/// The live streams that ask for the same: what is sent to one of them is sent to all, the same bytes.
+/// The live streams with the same filter: all of them get the same bytes.
 ///
 /// Owned by the streams' thread.
 struct StreamChannel<Interest: StreamInterest> {
@@ -17,21 +17,22 @@ struct StreamChannel<Interest: StreamInterest> {
     }
 }
 
-/// Entries of a log as bytes, cut into pieces that are written at once. A piece of one entry is that entry's own array.
+/// Serialized entries of a log, cut into pieces that are written at once. A piece with a single entry is that entry's
+/// own array.
 struct StreamPieces<Page: LogPage> {
     struct Piece {
         var bytes: [UInt8]
-        /// The last entry that is in it, or that nobody wants right behind it.
+        /// The position of its last entry, or of entries directly after it that do not match.
         var through: LogPosition
     }
 
-    /// A client that can't take more than this at once reads it from the log when it can.
+    /// A client that can't accept more at once reads it from the log later.
     static var maxBytes: Int { 64 << 10 }
     private(set) var pieces: [Piece] = []
 
     /// - Parameters:
-    ///   - limit: how many pieces; the rest of the page is left out.
-    ///   - frame: the bytes of the entry with an index.
+    ///   - limit: the maximum number of pieces; the rest of the page is omitted.
+    ///   - frame: serializes the entry with this index.
     init<Interest: StreamInterest>(_ page: Page, _ interest: Interest, limit: Int = .max, frame: (Int) -> [UInt8])
     where Interest.Entry == Page.Entry {
         for (index, entry) in page.entries.enumerated() {

@@ -1,39 +1,39 @@
-/// A log that clients listen to: what the streams need to know of it.
+/// A log that can be streamed.
 package protocol StreamLog: AnyObject, Sendable {
     associatedtype Page: LogPage
     associatedtype Interest: StreamInterest where Interest.Entry == Page.Entry
 
     // Any thread
 
-    /// How many entries of an app come after a place, as far as is known.
+    /// The number of entries of an app after a position, as far as it is known.
     func count(of app: AppKey, after place: LogPosition) -> Int64
-    /// Counts what was erased, so that whoever keeps what was read from the store knows when to forget it.
+    /// Counts erasures, so that data read from the store can be discarded afterwards.
     var erasures: Int { get }
 
     // The streams' thread
 
-    /// The end of the log, when it is known without reading.
+    /// The end of the log, if it is known without reading.
     var end: LogPosition? { get }
-    /// A stream begins; this was the end of the log when it was found out where.
+    /// A stream starts; `head` was the end of the log when its start was looked up.
     func begin(head: LogPosition)
-    /// Nobody listens any more.
+    /// There are no more streams.
     func rest()
-    /// Something is new: brings it into memory, and calls `done` on the same thread then, each time when there is more.
+    /// There are new entries: reads them into memory, and calls `done` on the same thread each time there are more.
     func refresh(on thread: any StreamThread, _ done: @escaping @Sendable () -> Void)
-    /// What memory has after a place.
+    /// The entries in memory after a position.
     func slice(after place: LogPosition, limit: Int) -> LogSlice<Page>
 
     // A reader's thread
 
     func end(in reader: any StoreReader) throws(StoreError) -> LogPosition
-    /// Oldest first, from the store: something, if there is anything after the place.
+    /// Oldest first, from the store: not empty if there is anything after the position.
     func page(after place: LogPosition, in reader: any StoreReader) throws(StoreError) -> Page
 }
 
-/// A place in a log, after which a stream begins.
+/// A position in a log, after which a stream starts.
 package struct StreamPlace: Equatable, Sendable {
     package let number: LogPosition
-    /// The client's own word for it, by which it can come back; `nil`: it named none.
+    /// The id with which the client can resume; `nil` if it sent none.
     package let id: String?
 
     package init(_ number: LogPosition, id: String? = nil) {
@@ -42,11 +42,11 @@ package struct StreamPlace: Equatable, Sendable {
     }
 }
 
-/// What memory can say of a log after a place.
+/// The entries in memory after a position.
 package enum LogSlice<Page: LogPage>: Sendable {
     case entries(Page)
-    /// The place is the end of what is known.
+    /// The position is the end of the known entries.
     case end
-    /// The store has it.
+    /// Only the store has them.
     case gone
 }

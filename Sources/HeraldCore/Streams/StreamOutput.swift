@@ -1,8 +1,8 @@
-/// The port to a client that listens: where the bytes of a stream go. Belongs to the thread of the streams.
+/// The port to a stream's client. Belongs to the thread of the streams.
 package protocol StreamOutput: AnyObject {
-    /// Whether bytes wait for the client. While they do, nothing more is written.
+    /// Whether bytes wait for the client. Meanwhile nothing more is written.
     var isFull: Bool { get }
-    /// Sends the bytes, or keeps a reference to what can't be sent yet.
+    /// Sends the bytes, or keeps a reference to the unsent ones.
     func write(_ bytes: [UInt8])
     /// The last call.
     func end()
@@ -14,13 +14,13 @@ package protocol StreamThread: Sendable {
     func perform(_ body: @escaping @Sendable () -> Void)
 }
 
-/// How a log looks to those who listen.
+/// The format of a log's streams.
 package struct StreamFormat<Entry>: Sendable {
-    /// An entry; asked once for all streams.
+    /// Serializes an entry; called once for all streams.
     package let entry: @Sendable (Entry) -> [UInt8]
-    /// The beginning of a stream.
+    /// The start of a stream.
     package let beginning: @Sendable (StreamBeginning, AppKey) -> [UInt8]
-    /// Entries after the last one that was told are in the log no more.
+    /// Entries after the last one that was sent are no longer in the log.
     package let gap: @Sendable () -> [UInt8]
 
     package init(
@@ -34,10 +34,10 @@ package struct StreamFormat<Entry>: Sendable {
     }
 }
 
-/// Where in the log a stream begins.
+/// The position where a stream starts.
 package enum StreamBeginning: Sendable {
-    /// After this place, whoever the entry there belongs to.
+    /// After this position, whatever app its entry belongs to.
     case after(StreamPlace)
-    /// What the client saw last is not in the log: it begins after this place, the end.
+    /// The log does not contain the client's last entry: it starts after this position, the end.
     case lost(StreamPlace)
 }
