@@ -1,20 +1,20 @@
-/// The port for access inside a transaction: apps, keys and sessions, which memory has whole from the start, and the audit
-/// log.
+/// The port for access inside a transaction: apps, keys and sessions, which are all in memory from the start, and the
+/// audit log.
 package protocol AccessTransaction: AnyObject {
     /// Adds or replaces.
     func setKey(_ key: APIKey) throws(StoreError)
-    /// One that is not there is no error.
+    /// Ignores an unknown id.
     func removeKey(_ id: String) throws(StoreError)
     /// Adds.
     func setSession(_ session: Session) throws(StoreError)
-    /// By the SHA-256 of its text. One that is not there is no error.
+    /// By the SHA-256 of its text. Ignores an unknown one.
     func removeSession(_ digest: [UInt8]) throws(StoreError)
     /// Adds or replaces.
     func setApp(_ app: App) throws(StoreError)
-    /// Its key is not used again. Forgets its auth statuses, its app state and its answers; whatever else it has is removed by
-    /// itself, but for its events.
+    /// Its key is not reused. Deletes its auth statuses, its app state and its stored responses; everything else,
+    /// except its events, is deleted separately.
     func removeApp(_ key: AppKey, at time: Int64) throws(StoreError)
-    /// Adds to the audit log, whose oldest entries go when there are more than `AuditEntry.limit`.
+    /// Adds an entry to the audit log, whose oldest entries are removed beyond `AuditEntry.limit`.
     func addAudit(_ entry: AuditEntry) throws(StoreError)
 }
 

@@ -1,12 +1,12 @@
-/// What one app has in one block of the log: 1,024 places in a row.
+/// The events of one app in one block of the log: 1,024 consecutive positions.
 package struct AppBlock: Equatable, Sendable {
     private static let shift: LogPosition = 10
 
     package let app: AppKey
-    /// Counts the blocks of the log, from 0 on.
+    /// The number of the block, from 0.
     package let block: Int64
     package var events: Int64
-    /// What they take: `Event.storedBytes`.
+    /// The sum of `Event.storedBytes`.
     package var bytes: Int64
 
     package init(app: AppKey, block: Int64, events: Int64, bytes: Int64) {
@@ -21,7 +21,7 @@ package struct AppBlock: Equatable, Sendable {
         bytes += Int64(event.storedBytes)
     }
 
-    /// The block of a place.
+    /// The block of a position.
     package static func number(of place: LogPosition) -> Int64 { place >> shift }
 
     package static func places(_ block: Int64) -> ClosedRange<LogPosition> {
@@ -30,8 +30,8 @@ package struct AppBlock: Equatable, Sendable {
 }
 
 extension Event {
-    /// Bytes that count as stored for its app: its data, id, type, subject and attributes, these as lists are written
-    /// (each text with its length before it). A store's own overhead is not counted.
+    /// Bytes that count as stored for its app: its data, id, type, subject and attributes, the latter as stored (each
+    /// string with its length before it). A store's own overhead is not counted.
     package var storedBytes: Int {
         var bytes = dataRange.count + id.utf8.count + type.utf8.count + (subject?.utf8.count ?? 0)
         for attribute in attributes {

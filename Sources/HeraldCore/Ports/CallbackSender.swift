@@ -1,19 +1,20 @@
-/// One HTTP request that a delivery loop wants sent.
+/// One HTTP request of a delivery loop.
 package struct Callback: Sendable {
     package enum Purpose: Equatable, Sendable {
-        /// An event of the log. `isReplay`: it was asked for again, and may have been delivered before.
+        /// An event of the log. `isReplay`: a replay or redelivery, which may have been delivered before.
         case delivery(isReplay: Bool)
-        /// A call outside the log: somebody tries the delegate out, or its address has to send the challenge back.
+        /// A call outside the log: a test call, or the challenge of a verification.
         case test
-        /// `OPTIONS` instead of `POST`: asks for the permission to send, as the CloudEvents webhook specification has it.
+        /// `OPTIONS` instead of `POST`: requests the permission to send, according to the CloudEvents webhook
+        /// specification.
         case handshake
     }
 
-    /// Chosen by the loop, handed back with the outcome.
+    /// Chosen by the loop, returned with the outcome.
     package let token: Int
     package let delegate: WebhookDelegate
     package let event: Event
-    /// 1 for the first try.
+    /// From 1.
     package let attempt: Int
     package let purpose: Purpose
 
@@ -32,25 +33,25 @@ package struct Callback: Sendable {
 /// How an attempt ended.
 package struct CallbackOutcome: Sendable {
     package enum Verdict: Equatable, Sendable {
-        /// A status line arrived. `retryAfter`: seconds from now that the receiver asked for, 0–86,400.
+        /// There was a response. `retryAfter`: seconds from now that the receiver requested, 0–86,400.
         case answered(status: Int, retryAfter: Int?)
-        /// No status line: why, in words an operator understands, without secrets.
+        /// No response; a reason for operators, without secrets.
         case failed(CallbackFailure, detail: String)
     }
 
-    /// What a receiver asks for with the response header `webhook-delivery`.
+    /// A command of the receiver in the response header `webhook-delivery`.
     package enum Control: String, Sendable {
         /// Send nothing more.
         case disable
-        /// Don't try this delivery again.
+        /// Do not retry this delivery.
         case abortMessage = "abort-message"
     }
 
-    /// What the receiver allows in answer to a handshake.
+    /// The receiver's permission in response to a handshake.
     package struct Permission: Equatable, Sendable {
-        /// `WebHook-Allowed-Origin`: `*`, or the origin that asked. A sender reports no permission for anybody else.
+        /// `WebHook-Allowed-Origin`: `*`, or the requested origin. A permission for other origins is not reported.
         package let origin: String
-        /// `WebHook-Allowed-Rate`: requests a minute; `nil`: no limit was named.
+        /// `WebHook-Allowed-Rate`: requests per minute; `nil` for no limit.
         package let rate: Int?
         package init(origin: String, rate: Int?) {
             self.origin = origin
@@ -61,7 +62,7 @@ package struct CallbackOutcome: Sendable {
     package let verdict: Verdict
     /// Microseconds from the start of the attempt to its end.
     package let duration: Int64
-    /// The start of the answer's body (decompressed), at most 1 KiB.
+    /// The start of the response body (decompressed), at most 1 KiB.
     package let excerpt: [UInt8]
     package let transport: TransportRecord
     package var control: Control?
@@ -83,75 +84,77 @@ package struct CallbackOutcome: Sendable {
     }
 }
 
-/// How an attempt went over the network. 0: did not happen (a connection that was open already has no lookup, no
-/// connect and no TLS), or not known.
+/// The network data of an attempt. 0: did not happen (on a reused connection there is no lookup, no connect and no
+/// TLS), or unknown.
 package struct TransportRecord: Equatable, Sendable {
-    /// Microseconds that each phase took: looking up the name, connecting, TLS, and from there to the first byte.
+    /// The duration of each phase in microseconds: resolving the name, connecting, TLS, and from there to the first
+    /// byte.
     package var lookup: Int64 = 0
     package var connect: Int64 = 0
     package var tls: Int64 = 0
     package var firstByte: Int64 = 0
-    /// The connection had served an earlier request.
+    /// The connection was used for an earlier request.
     package var isReused = false
-    /// `address:port` that was talked to; empty: none was.
+    /// The `address:port` of the connection; empty if there was none.
     package var peer = ""
-    /// Bytes of the request's body.
+    /// The size of the request body.
     package var bytesSent: Int64 = 0
-    /// Bytes of the answer's body, decompressed.
+    /// The size of the response body, decompressed.
     package var bytesReceived: Int64 = 0
     package init() {}
 }
 
-/// Why there was no answer. The raw values are stable: they are stored, and shown as `error` of an attempt.
+/// Why there was no response. The raw values are stable: they are stored, and are the `error` of an attempt.
 package enum CallbackFailure: String, Sendable, CaseIterable {
     case timeout
     case connect = "connection_failed"
     case nameResolution = "name_not_resolved"
-    /// The address guard said no; the detail names the rule.
+    /// The address guard refused the address; the detail names the rule.
     case addressBlocked = "address_refused"
     case tls = "tls_failed"
-    /// The connection broke, or what came was not HTTP.
+    /// The connection broke, or the response was not HTTP.
     case protocolError = "protocol_error"
-    /// The loop stopped before an answer came. Not counted as an attempt.
+    /// The loop stopped before a response. Does not count as an attempt.
     case stopped
 }
 
-/// The port through which a delivery loop speaks HTTP: one sender for each loop.
+/// The port for the HTTP requests of a delivery loop: one sender for each loop.
 ///
-/// All calls but `wake` and `problems` come from the loop's own thread, and none of them but `poll` waits.
+/// All calls except `wake` and `problems` are made on the loop's own thread, and only `poll` waits.
 package protocol CallbackSender: AnyObject, Sendable {
-    /// How many callbacks may be open at once.
+    /// The maximum number of open callbacks.
     var capacity: Int { get }
 
-    /// Starts an attempt. Its outcome is handed out by a later `poll`, also when it fails at once.
+    /// Starts an attempt. Its outcome is returned by a later `poll`, even if it fails at once.
     func start(_ callback: Callback)
 
-    /// Sends and receives until something finished, `wake` was called, or the time is up.
+    /// Sends and receives until an attempt has finished, `wake` was called, or the time is up.
     /// - Parameters:
-    ///   - nanoseconds: how long to wait at most; 0: only what is ready now; `nil`: without limit.
-    ///   - finished: called for each ended attempt, before `poll` returns; it may call `start`.
+    ///   - nanoseconds: the maximum time to wait; 0 to only handle what is ready; `nil` for no limit.
+    ///   - finished: called for each finished attempt, before `poll` returns; it may call `start`.
     func poll(nanoseconds: Int64?, finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void)
 
-    /// For how long `poll` has had nothing to do and slept so far, in nanoseconds from an arbitrary start: what tells
-    /// receivers that are waited for from a sender that is busy. One that doesn't know goes by the clock.
+    /// The total time that `poll` has slept without work so far, in nanoseconds from an arbitrary start. It
+    /// distinguishes slow receivers from a busy sender. A sender that does not measure it returns the clock.
     /// - Parameter now: monotonic nanoseconds.
     func slept(asOf now: Int64) -> Int64
 
-    /// Ends a running or the next `poll` early. Any thread.
+    /// Ends the current or the next `poll` early. Any thread.
     func wake()
 
-    /// What this sender says of a webhook that is to be registered or changed: everything that is wrong, by the names of the
-    /// HTTP API. May put the URL into the form in which it is stored and compared. Any thread; must not wait.
+    /// The sender's validation of a webhook that is registered or changed: all errors, with the field names of the HTTP
+    /// API. May normalize the URL. Any thread; must not wait.
     func problems(of settings: inout WebhookSettings) -> [FieldError]
 
-    /// Ends every open attempt with `.stopped` (handed to `finished`) and frees what the sender holds. Called last.
+    /// Ends every open attempt with `.stopped` (passed to `finished`) and releases the sender's resources. Must be the
+    /// last call.
     func close(finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void)
 }
 
 extension CallbackSender {
     package func slept(asOf now: Int64) -> Int64 { now }
 
-    /// Any URL that is one of something.
+    /// Accepts any URL with a scheme and a host.
     package func problems(of settings: inout WebhookSettings) -> [FieldError] {
         (1...2_048).contains(settings.url.utf8.count) ? [] : [FieldError("/url", "must have 1 to 2048 bytes")]
     }

@@ -1,24 +1,24 @@
-/// What a delegate has come to, as its delivery loop finds it. The writer decides what follows.
+/// A notice of a delivery loop about a delegate. The writer decides about the consequences.
 package struct DeliveryNotice: Equatable, Sendable {
     package enum Kind: Equatable, Sendable {
-        /// It fails as a whole, since `since` (milliseconds since 1970 UTC): only probes are sent.
+        /// It is failing since `since` (milliseconds since 1970 UTC): only probes are sent.
         case failing(since: Int64, reason: String)
         /// A probe succeeded.
         case recovered
-        /// Nothing is sent any more: it failed for too long, or its receiver asked for it.
+        /// Nothing more is sent: it failed for too long, or its receiver requested it.
         case disabled(reason: String)
-        /// Its receiver answered 410.
+        /// Its receiver responded with 410.
         case gone
-        /// Its lease may have ended: the writer looks at the clock and at what was renewed.
+        /// Its lease may have ended: the writer checks the time and renewals.
         case leaseEnded
-        /// Its owner has shown that they want the callbacks at this address, and how many of them a minute at most.
+        /// Its owner has agreed to the callbacks at this address, with a limit per minute.
         case verified(url: String, ratePerMinute: Int? = nil)
-        /// They have not; `reason` says what came instead.
+        /// Its owner has not agreed; `reason` says what happened.
         case notVerified(reason: String)
         /// The schedule of this delivery is used up.
         case exhausted(
             event: LogPosition, eventID: String, eventType: String, attempts: Int, traceParent: String? = nil)
-        /// So many events that it wanted fell off the end of the log before it was told of them.
+        /// The number of matching events that retention removed before they were sent.
         case fellBehind(events: Int)
     }
 

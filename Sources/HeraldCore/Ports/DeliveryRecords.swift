@@ -2,20 +2,20 @@
 package struct AttemptRecord: Equatable, Sendable {
     package let delegate: DelegateKey
     package let event: LogPosition
-    /// 1 for the first.
+    /// From 1.
     package let number: Int
     /// Milliseconds since 1970 UTC.
     package let startedAt: Int64
     /// Microseconds.
     package let duration: Int64
-    /// The answer's status, `nil` when none came.
+    /// The status of the response, `nil` without one.
     package let status: Int?
-    /// Why no answer came, `nil` when one did.
+    /// Why there was no response, `nil` if there was one.
     package let failure: CallbackFailure?
-    /// The failure in words; empty when there is nothing to add.
+    /// A description of the failure; empty if there is nothing to add.
     package let detail: String
     package let excerpt: [UInt8]
-    /// The event was asked for again.
+    /// It was a replay or redelivery.
     package var isReplay = false
     package var transport = TransportRecord()
 
@@ -37,7 +37,7 @@ package struct AttemptRecord: Equatable, Sendable {
     package var succeeded: Bool { status.map { (200...299).contains($0) } ?? false }
 }
 
-/// An attempt as the log has it: `id` increases in the order in which attempts were recorded.
+/// A stored attempt: `id` increases in the order in which attempts were recorded.
 package struct StoredAttempt: Equatable, Sendable {
     package let id: Int64
     package let record: AttemptRecord
@@ -47,16 +47,16 @@ package struct StoredAttempt: Equatable, Sendable {
     }
 }
 
-/// A delivery that has a row of its own: it failed, was asked for again, or stands behind another one of its subject.
+/// A delivery with a row of its own: it failed, was redelivered, or waits for another one of its subject.
 package struct WaitingDelivery: Equatable, Sendable {
     package enum State: Int, Sendable, CaseIterable {
         /// There will be another attempt at `dueAt`.
         case retrying = 1
         /// The schedule is used up.
         case exhausted = 2
-        /// Somebody ended it: an operator, the receiver, or the end of its delegate.
+        /// It was ended by an operator, by the receiver, or with its delegate.
         case dropped = 3
-        /// The delegate was changed, and did not want the event any more when it was to be tried again.
+        /// The delegate was changed, and no longer wanted the event when the retry was due.
         case unwanted = 4
         /// The event is damaged in the store: there is nothing to send.
         case damaged = 5
@@ -66,16 +66,16 @@ package struct WaitingDelivery: Equatable, Sendable {
     }
     package let delegate: DelegateKey
     package let event: LogPosition
-    /// How many were made.
+    /// The number of attempts.
     package let attempts: Int
-    /// Milliseconds since 1970 UTC; of a delivery that has ended, when that was.
+    /// Milliseconds since 1970 UTC; for an ended delivery, the time of its end.
     package let dueAt: Int64
     package let state: State
-    /// It was asked for again.
+    /// It is a replay or redelivery.
     package let isReplay: Bool
-    /// It was asked for by its event and its delegate: it is made whatever the delegate wants.
+    /// It was redelivered by event and delegate: the delegate's settings are ignored.
     package let isNamed: Bool
-    /// The event's subject. Not stored: read with the event, `nil` where a checkpoint is written.
+    /// The event's subject. Not stored: read with the event, `nil` when a checkpoint is written.
     package let subject: String?
 
     package init(
@@ -93,36 +93,36 @@ package struct WaitingDelivery: Equatable, Sendable {
     }
 }
 
-/// Which deliveries with a row of their own are meant.
+/// A selection of deliveries with a row of their own.
 package struct DeliveryQuery: Sendable {
     package var app: AppKey = .default
     package var states: Set<WaitingDelivery.State>
     package var delegate: DelegateKey?
     package var event: LogPosition?
-    /// Of these events, both inclusive.
+    /// Only these events, both inclusive.
     package var events: ClosedRange<LogPosition>?
-    /// Only those before this one, in the order of the list: by event and delegate, newest first.
+    /// Only deliveries after this one in the order of the list: by event and delegate, newest first.
     package var before: DeliveryKey?
     /// ≥ 1.
     package var limit: Int = 50
     package init(_ states: Set<WaitingDelivery.State>) { self.states = states }
 }
 
-/// Events that a delegate is told again, beside its lane.
+/// A replay of events for a delegate, beside its lane.
 package struct Replay: Equatable, Sendable {
     /// Increasing, never reused.
     package let id: Int64
     package let delegate: DelegateKey
-    /// It began after this one.
+    /// It started after this position.
     package let start: LogPosition
-    /// Everything up to here is settled or has a row of its own.
+    /// Everything up to this position is settled or has a row of its own.
     package var cursor: LogPosition
-    /// The last event of it.
+    /// The position of its last event.
     package let until: LogPosition
     /// Milliseconds since 1970 UTC.
     package let createdAt: Int64
 
-    /// - Parameter start: `nil`: it stands where it began.
+    /// - Parameter start: `nil` if it has not advanced.
     package init(
         id: Int64, delegate: DelegateKey, start: LogPosition? = nil, cursor: LogPosition, until: LogPosition,
         createdAt: Int64
@@ -136,7 +136,7 @@ package struct Replay: Equatable, Sendable {
     }
 }
 
-/// Names a delivery.
+/// Identifies a delivery.
 package struct DeliveryKey: Hashable, Sendable {
     package let delegate: DelegateKey
     package let event: LogPosition
@@ -146,12 +146,12 @@ package struct DeliveryKey: Hashable, Sendable {
     }
 }
 
-/// Where a lane stands while it is not at the common position.
+/// The position of a lane that differs from the common position.
 package struct LanePosition: Equatable, Sendable {
     package let delegate: DelegateKey
-    /// Everything up to here is settled: delivered, given up, waiting in a row of its own, or not wanted.
+    /// Everything up to this position is settled: delivered, exhausted, waiting in a row of its own, or not wanted.
     package let cursor: LogPosition
-    /// Everything after this one has not been looked at. Between the two, some are in flight and others delivered.
+    /// Events after this position were not processed. Between the two, some are in flight and others delivered.
     package let position: LogPosition
     package init(delegate: DelegateKey, cursor: LogPosition, position: LogPosition) {
         self.delegate = delegate
@@ -160,27 +160,27 @@ package struct LanePosition: Equatable, Sendable {
     }
 }
 
-/// What the delivery loops have done since their last checkpoint. Its size grows with the activity, not with the number
+/// The changes of the delivery loops since their last checkpoint. Its size depends on the activity, not on the number
 /// of delegates.
 package struct Checkpoint: Sendable {
-    /// Every lane without a row of its own is settled up to here. `nil`: as before.
+    /// Every lane without a row of its own is settled up to this position. `nil` if unchanged.
     package var settled: LogPosition?
     package var attempts: [AttemptRecord] = []
-    /// Rows to write or to overwrite.
+    /// Rows to insert or replace.
     package var waiting: [WaitingDelivery] = []
-    /// Rows to delete: delivered in the end, or dropped.
+    /// Rows to delete: delivered, or dropped.
     package var ended: [DeliveryKey] = []
-    /// Rows to write or to overwrite.
+    /// Rows to insert or replace.
     package var lanes: [LanePosition] = []
-    /// Lanes whose row goes: they are at the common position.
+    /// Lanes whose row is deleted: they are at the common position.
     package var caughtUp: [DelegateKey] = []
-    /// Where replays stand. One that is gone by now is passed over.
+    /// The positions of replays. Ended ones are ignored.
     package var replays: [(id: Int64, cursor: LogPosition)] = []
     package var endedReplays: [Int64] = []
-    /// To be added to what is there.
+    /// Added to the existing counts.
     package var statistics: [DeliveryStatistics] = []
-    /// What the delegates have come to. The writer makes `herald.…` events and changes of the registry of them, in the
-    /// same transaction.
+    /// Notices about delegates. The writer turns them into `herald.…` events and changes of the registry, in the same
+    /// transaction.
     package var notices: [DeliveryNotice] = []
     package init() {}
 }

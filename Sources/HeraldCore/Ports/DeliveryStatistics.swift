@@ -1,8 +1,8 @@
-/// What became of a delegate's attempts in one slot of time.
+/// The results of a delegate's attempts in one time slot.
 package struct DeliveryStatistics: Equatable, Sendable {
-    /// Milliseconds of a slot: twelve make the last hour.
+    /// The length of a slot in milliseconds: twelve make an hour.
     package static let slot: Int64 = 300_000
-    /// How long slots are kept, in milliseconds: the last day, and the slot in which it begins.
+    /// How long slots are kept, in milliseconds: one day, and the slot in which it begins.
     package static let lifetime: Int64 = 86_400_000 + slot
 
     package let delegate: DelegateKey
@@ -10,7 +10,7 @@ package struct DeliveryStatistics: Equatable, Sendable {
     package let start: Int64
     package var delivered: Int
     package var failed: Int
-    /// Of successful attempts.
+    /// The durations of successful attempts.
     package var latencies: LatencyHistogram
 
     package init(
@@ -41,8 +41,8 @@ package struct DeliveryStatistics: Equatable, Sendable {
     }
 }
 
-/// Durations in buckets whose width grows with them: four for each power of two, so that a percentile is at most 19 %
-/// off. Sparse: an empty one takes no memory beyond itself.
+/// Durations in buckets of growing width: four for each power of two, so that a percentile is at most 19 % off. Sparse:
+/// empty buckets take no memory.
 package struct LatencyHistogram: Equatable, Sendable {
     /// Counts by bucket.
     package private(set) var buckets: [UInt8: Int] = [:]
@@ -58,7 +58,7 @@ package struct LatencyHistogram: Equatable, Sendable {
 
     package var count: Int { buckets.values.reduce(0, +) }
 
-    /// The duration that this share of all did not exceed, in microseconds; `nil` when there are none.
+    /// The duration that this share of attempts did not exceed, in microseconds; `nil` if there are none.
     /// - Parameter share: within 0…1; 0.5 is the median.
     package func percentile(_ share: Double) -> Int64? {
         let total = count
@@ -90,12 +90,12 @@ package struct LatencyHistogram: Equatable, Sendable {
 }
 
 extension LatencyHistogram {
-    /// The counts as text, `bucket:count` joined by spaces: how stores keep it.
+    /// The counts as text, `bucket:count` joined by spaces: the stored form.
     package var text: String {
         buckets.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }.joined(separator: " ")
     }
 
-    /// `nil` when it is not such a text.
+    /// `nil` if the text is malformed.
     package init?(text: String) {
         for entry in text.split(separator: " ") {
             let parts = entry.split(separator: ":")

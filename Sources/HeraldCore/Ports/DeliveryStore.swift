@@ -1,33 +1,33 @@
-/// The port for deliveries inside a transaction: where lanes stand, attempts, retries, replays and statistics.
+/// The port for deliveries inside a transaction: lane positions, attempts, retries, replays and statistics.
 package protocol DeliveryTransaction: AnyObject {
-    /// Records what a delivery loop reports.
+    /// Stores the changes of a delivery loop.
     ///
-    /// Lanes, retries and replays of a deleted delegate are passed over: a loop may not have heard yet. Its attempts are
-    /// kept. `notices` are none of the store's business.
+    /// Lanes, retries and replays of a deleted delegate are ignored, because a loop may not know of the deletion yet.
+    /// Its attempts are kept. The store ignores `notices`.
     func write(_ checkpoint: Checkpoint) throws(StoreError)
-    /// Lets deliveries that have a row be made again: state `retrying`, no attempts, due at `time`, marked as replays.
-    /// In the order of the list, at most `limit` of the query.
-    /// - Returns: those it changed, with their subjects.
+    /// Makes deliveries with a row due again: state `retrying`, no attempts, due at `time`, marked as replays. In the
+    /// order of the list, at most `limit` of the query.
+    /// - Returns: the changed deliveries, with their subjects.
     func redeliver(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [WaitingDelivery]
-    /// Ends deliveries that wait: state `dropped`. At most `limit` of the query, whose states are `retrying` alone.
+    /// Ends waiting deliveries: state `dropped`. At most `limit` of the query, whose only state is `retrying`.
     func drop(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [DeliveryKey]
-    /// The delegates that a delivery of this event was attempted to, or has a row for, ascending; deleted ones included.
+    /// The delegates with an attempt or a row for this event, ascending, including deleted ones.
     func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey]
-    /// Begins a replay. `StoreError.failed` when the delegate was deleted.
-    /// - Returns: with its id.
+    /// Adds a replay. Throws `StoreError.failed` if the delegate was deleted.
+    /// - Returns: the replay with its id.
     func addReplay(
         delegate: DelegateKey, after cursor: LogPosition, until: LogPosition, at time: Int64
     ) throws(StoreError) -> Replay
     /// Ends a replay.
     /// - Returns: whether the delegate had one with this id.
     func removeReplay(_ id: Int64, of delegate: DelegateKey) throws(StoreError) -> Bool
-    /// How many replays of a delegate have not ended.
+    /// The number of a delegate's replays that have not ended.
     func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int
-    /// Of the `limit` attempts that were recorded first, deletes those that were started before `time`; never the newest
-    /// attempt.
-    /// - Returns: how many.
+    /// Of the `limit` attempts that were recorded first, deletes those that were started before `time`; never the
+    /// newest attempt.
+    /// - Returns: the number of deleted attempts.
     func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int
-    /// Forgets statistics of slots that began before `time`.
+    /// Deletes statistics of slots that began before `time`.
     func removeStatistics(before time: Int64) throws(StoreError)
 }
 
@@ -35,23 +35,23 @@ package protocol DeliveryTransaction: AnyObject {
 package protocol DeliveryReader: AnyObject {
     /// A delegate's attempts, newest first.
     func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt]
-    /// All attempts to tell of one event, oldest first.
+    /// All attempts to deliver one event, oldest first.
     func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt]
-    /// Attempts from `id + 1` on, oldest first, whoever they were made to. One that was erased may be there as nobody's: of
-    /// delegate 0 and event 0.
+    /// Attempts from `id + 1` on, oldest first, for all delegates. An erased attempt may be included with delegate 0
+    /// and event 0.
     func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt]
-    /// The id of the last attempt, 0 when there was none ever.
+    /// The id of the last attempt ever, 0 if there was none.
     func lastAttempt() throws(StoreError) -> Int64
-    /// What waits for a retry, or was given up, of one event.
+    /// Waiting and ended deliveries of one event.
     func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery]
     /// Newest event first; within an event, the delegate that registered last first. With subjects.
     func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery]
-    /// How many the query means; its `before` and `limit` don't count.
+    /// The number of matching deliveries, ignoring `before` and `limit`.
     func countDeliveries(_ query: DeliveryQuery) throws(StoreError) -> Int
     /// Replays of a delegate that have not ended, oldest first.
     func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay]
     /// Slots that begin at `start` or later, oldest first.
     func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics]
-    /// Where lanes stand that are not at the common position.
+    /// The positions of lanes that are not at the common position.
     func lanePositions() throws(StoreError) -> [LanePosition]
 }

@@ -1,10 +1,10 @@
-/// The port behind which events become durable. `MemoryStore` is its driver without a disk; the others are modules of
-/// their own. One conformance suite runs against all of them.
+/// The port for durable events. `MemoryStore` keeps them in memory; other stores are modules of their own. One
+/// conformance suite runs with all of them.
 ///
-/// Threads: `recover` and `transaction` belong to the writer's thread, each reader to the thread that asked for it;
-/// `health` may be called from any thread.
+/// Threads: `recover` and `transaction` belong to the writer's thread, each reader to the thread that created it;
+/// `health` may be called on any thread.
 package protocol EventStore: AnyObject, Sendable {
-    /// What was there when the process started. Called once, before anything else.
+    /// The content at the start of the process. Called once, before anything else.
     func recover() throws(StoreError) -> Recovery
 
     /// Runs `body` and makes all that it wrote durable before returning; a thrown error leaves nothing behind.
@@ -18,7 +18,7 @@ package protocol EventStore: AnyObject, Sendable {
     /// A connection for reading, for the calling thread alone.
     func makeReader() throws(StoreError) -> any StoreReader
 
-    /// Whether appends can be expected to succeed: the store answers and has room. Cheap.
+    /// Whether appends can be expected to succeed: the store responds and has space. Cheap.
     func health() throws(StoreError)
 
     /// Whether what is written is still found by the next start: the open files are those of the folder. Cheap; any thread,
@@ -29,7 +29,7 @@ package protocol EventStore: AnyObject, Sendable {
     /// The events that were found to be damaged. A store returns `Event.damaged` in the place of such an event.
     var damagedEvents: DamagedEvents { get }
 
-    /// Ends it cleanly. The last call; readers are gone by then. The writer's thread.
+    /// Closes the store cleanly. Must be the last call, after the end of all readers. The writer's thread.
     func close()
 }
 
@@ -48,9 +48,8 @@ package enum DatabaseCheckpoint: Sendable {
     case failed(StoreError)
 }
 
-/// What can be read and written inside a transaction, by subject: a port each. Valid until the closure returns; the writer's
-/// thread.
+/// The operations inside a transaction: a port for each subject. Valid until the closure returns; the writer's thread.
 package protocol StoreTransaction: LogTransaction, DeliveryTransaction, RegistryTransaction, AccessTransaction {}
 
-/// Reads what is committed, by subject. One thread; calls may wait for the disk.
+/// Reads committed data, with a port for each subject. One thread; calls may wait for the disk.
 package protocol StoreReader: LogReader, DeliveryReader, RegistryReader, AccessReader {}

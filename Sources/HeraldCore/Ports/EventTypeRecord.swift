@@ -1,9 +1,9 @@
-/// What is known of an event type: its description in the catalogue.
+/// The description of an event type in the catalogue.
 package struct EventTypeRecord: Equatable, Sendable {
-    /// What happens to an event whose data does not fit the schema.
+    /// What happens to an event whose data does not match the schema.
     package enum Check: String, Sendable, CaseIterable {
         case off
-        /// It is accepted, and the answer and a metric say so.
+        /// It is accepted; the response and a metric report it.
         case report
         /// It is refused.
         case enforce
@@ -12,15 +12,15 @@ package struct EventTypeRecord: Equatable, Sendable {
     package let app: AppKey
     package let type: String
     package let description: String
-    /// A JSON value; `nil`: none was given.
+    /// A JSON value; `nil` if there is none.
     package let example: [UInt8]?
-    /// A JSON Schema for the data; `nil`: none was given.
+    /// A JSON Schema for the data; `nil` if there is none.
     package let schema: [UInt8]?
     package let check: Check
     /// Milliseconds since 1970 UTC.
     package let createdAt: Int64
     package let updatedAt: Int64
-    /// Counts the changes; the base of the `ETag`.
+    /// The number of changes; the base of the `ETag`.
     package let version: Int64
 
     package init(

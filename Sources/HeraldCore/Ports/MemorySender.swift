@@ -1,16 +1,16 @@
 package import HeraldRuntime
 import Synchronization
 
-/// The sender without a network: a closure says how each callback ends and when. For hubs whose webhooks live in the
+/// A sender without a network: a closure decides how each callback ends and when. For hubs whose webhooks are in the
 /// process, and for tests.
 ///
-/// The lock guards what is open and what has ended; it is never held while calling out.
+/// The lock guards open and ended callbacks; it is never held while calling out.
 package final class MemorySender: CallbackSender {
     /// How a callback ends.
     package enum Answer: Sendable {
         case now(CallbackOutcome)
         case after(nanoseconds: Int64, CallbackOutcome)
-        /// When someone calls `finish`.
+        /// When `finish` is called.
         case manual
     }
 
@@ -26,7 +26,7 @@ package final class MemorySender: CallbackSender {
     private let state = Mutex(State())
     private let wakeup: Wakeup
 
-    /// - Parameter answer: asked once for each callback, on the loop's thread, when it starts. Must not wait.
+    /// - Parameter answer: called once for each callback, on the loop's thread, when it starts. Must not wait.
     package init(
         capacity: Int = 1_000, clock: Clock = .system,
         answer: @escaping @Sendable (Callback) -> Answer = { _ in .now(.answered(200)) }
@@ -37,10 +37,10 @@ package final class MemorySender: CallbackSender {
         wakeup = try Wakeup()
     }
 
-    /// The callbacks that have not ended, in the order of their tokens. Any thread.
+    /// The open callbacks, in the order of their tokens. Any thread.
     package var open: [Callback] { state.withLock { $0.open.values.sorted { $0.token < $1.token } } }
 
-    /// Ends a callback that was left to be ended by hand. Any thread.
+    /// Ends a callback with the answer `manual`. Any thread.
     /// - Returns: whether it was open.
     @discardableResult
     package func finish(_ token: Int, _ outcome: CallbackOutcome) -> Bool {
@@ -78,7 +78,7 @@ package final class MemorySender: CallbackSender {
         }
     }
 
-    /// - Returns: what has ended, and in how many nanoseconds the next one will.
+    /// - Returns: the ended callbacks, and the time until the next one ends, in nanoseconds.
     private func takeEnded() -> (ended: [(token: Int, outcome: CallbackOutcome)], next: Int64?) {
         let now = clock.monotonic()
         return state.withLock { state in
@@ -93,7 +93,7 @@ package final class MemorySender: CallbackSender {
         }
     }
 
-    /// Rounded up, so that a sleep does not end just before what it waits for.
+    /// Rounded up, so that a sleep does not end just before the awaited time.
     private static func milliseconds(_ nanoseconds: Int64?) -> Int32 {
         guard let nanoseconds else { return -1 }
         return Int32(clamping: (max(0, nanoseconds) + 999_999) / 1_000_000)
@@ -114,7 +114,7 @@ package final class MemorySender: CallbackSender {
 }
 
 extension CallbackOutcome {
-    /// An answer with this status, at once.
+    /// A response with this status, at once.
     package static func answered(_ status: Int, retryAfter: Int? = nil) -> CallbackOutcome {
         CallbackOutcome(verdict: .answered(status: status, retryAfter: retryAfter), duration: 0)
     }

@@ -1,7 +1,7 @@
 import HeraldJSON
 
-/// The point of the log up to which events had arrived at a time. One is made every so often, so that the log can be cut
-/// by age although events bring their own times.
+/// The position up to which events had arrived at a time. Marks are added periodically, so that the log can be cut by
+/// age although events have times of their own.
 package struct LogMark: Equatable, Sendable {
     package let sequence: LogPosition
     /// Milliseconds since 1970 UTC.
@@ -15,7 +15,7 @@ package struct LogMark: Equatable, Sendable {
     package static let interval: Int64 = 60_000
 }
 
-/// What an erasure removed.
+/// The counts of what an erasure removed.
 package struct Erasure: Equatable, Sendable {
     package var events = 0
     package var attempts = 0
@@ -25,11 +25,11 @@ package struct Erasure: Equatable, Sendable {
     package init() {}
 }
 
-/// A subject whose traces outside the log are to be erased. What stores look for.
+/// A subject whose data outside the log is to be erased: what stores search for.
 package struct ErasedSubject: Sendable {
-    /// The user that it names.
+    /// The id of the user that it names.
     package let userID: String
-    /// The subject as a JSON text, quotes included.
+    /// The subject as a JSON string, including quotes.
     private let literal: [UInt8]
 
     package init(_ subject: String) {
@@ -39,7 +39,7 @@ package struct ErasedSubject: Sendable {
         literal = json.bytes
     }
 
-    /// Whether a body that we wrote, JSON, holds the subject as a text.
+    /// Whether a JSON body written by Herald contains the subject as a string.
     package func isNamed(in body: [UInt8]) -> Bool {
         body.withUnsafeBufferPointer { body in
             literal.withUnsafeBufferPointer { literal in

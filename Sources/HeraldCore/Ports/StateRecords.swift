@@ -1,6 +1,6 @@
-/// The answer that an idempotency key was given.
+/// The response stored for an idempotency key.
 package struct StoredAnswer: Equatable, Sendable {
-    /// Of the request that it answered: another request with the same key is refused.
+    /// The fingerprint of the request: another request with the same key is refused.
     package let fingerprint: [UInt8]
     package let status: Int
     package let headers: [KeyValue]
@@ -18,7 +18,7 @@ package struct AuthStatus: Equatable, Sendable {
     package let app: AppKey
     package let userID: String
     package let isLoggedIn: Bool
-    /// The user as the last login told it: a JSON object. Kept after a logout; `null` when never told.
+    /// The user of the last login: a JSON object. Kept after a logout; `null` if there was none.
     package let user: [UInt8]
     /// When the status last changed; milliseconds since 1970 UTC.
     package let since: Int64
@@ -35,14 +35,16 @@ package struct AuthStatus: Equatable, Sendable {
 }
 
 extension AuthStatus {
-    /// Names the status as it is now, for `ETag` and `If-Match`: it changes with all that is shown, the user's data included.
+    /// The version of the status, for `ETag` and `If-Match`: it changes with everything that is returned, including the
+    /// user's data.
     package var version: String {
-        // FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): two versions of one user must differ, no more.
+        // FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): it must distinguish versions of one user, and
+        // need not resist attacks.
         let hash = user.reduce(0xcbf2_9ce4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01b3 }
         return eventID + "-" + String(hash, radix: 36)
     }
 
-    /// The version while nobody has told whether the user is logged in.
+    /// The version of a status that was never set.
     package static let unknownVersion = "unknown"
 }
 
@@ -53,10 +55,10 @@ package struct AppState: Equatable, Sendable {
     package let state: [UInt8]
     /// Milliseconds since 1970 UTC.
     package let since: Int64
-    /// The event that set it; names it, for `ETag` and `If-Match`.
+    /// The event that set it; also its version, for `ETag` and `If-Match`.
     package let eventID: String
 
-    /// The version while nobody has set one.
+    /// The version of a state that was never set.
     package static let unknownVersion = "unknown"
 
     package init(app: AppKey, state: [UInt8], since: Int64, eventID: String) {

@@ -1,31 +1,31 @@
-/// What can go wrong with a store. The texts are for operators.
+/// An error of a store. The descriptions are for operators.
 public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// Another process has it open, or this one (`thisProcess`); `holder` says which.
+    /// It is open in another process, or in this one (`thisProcess`); `holder` says which.
     case inUse(path: String, holder: String)
     case notWritable(path: String, reason: String)
-    /// Not a file of ours, or damaged. It was left untouched.
+    /// It is not a Herald database, or it is damaged. It was left untouched.
     case corrupt(path: String, reason: String)
     /// The write-ahead log has lost commits that were acknowledged. Nothing was touched.
     case logDamaged(path: String, reason: String)
     /// Written by a later version of Herald.
     case newer(path: String, found: Int, supported: Int)
-    /// Its secrets are sealed, and not under the key that was given, if any was. It was left untouched.
+    /// Its secrets are encrypted, and the given key, if any, is not theirs. It was left untouched.
     case sealed(path: String, reason: String)
-    /// No room. Nothing was written; may succeed later.
+    /// No space. Nothing was written; may succeed later.
     case full
-    /// The device refused a read or write. Nothing was written; may succeed later.
+    /// The device failed to read or write. Nothing was written; may succeed later.
     case inputOutput(reason: String)
-    /// Flushing to the device failed: what was reported durable may not be. The process has to stop.
+    /// Flushing to the device failed: data that was reported durable may be lost. The process has to stop.
     case syncFailed(reason: String)
     /// A file that is open was removed, moved or replaced while the process ran. Nothing is written any more, and the process
     /// has to open the folder anew.
     case lost(path: String, file: String)
-    /// Anything else, a defect of ours included.
+    /// Any other error, including bugs in Herald.
     case failed(reason: String)
 
     package static let thisProcess = "this process"
 
-    /// The error in words, for operators.
+    /// A description of the error, for operators.
     public var description: String {
         switch self {
         case .inUse(let path, Self.thisProcess):

@@ -1,4 +1,4 @@
-/// An event with its place in the log.
+/// An event with its position in the log.
 package struct LoggedEvent: Sendable {
     package let sequence: LogPosition
     package let event: Event
@@ -8,7 +8,7 @@ package struct LoggedEvent: Sendable {
     }
 }
 
-/// Which events of the log to list.
+/// A selection of events of the log.
 package struct EventQuery: Sendable {
     package var app: AppKey = .default
     package var type: EventPattern = .any
@@ -16,16 +16,16 @@ package struct EventQuery: Sendable {
     /// Milliseconds since 1970, both inclusive.
     package var since: Int64?
     package var until: Int64?
-    /// Only events before this place: how the next page is asked for.
+    /// Only events before this position, for the next page.
     package var before: LogPosition?
-    /// Only events after this place.
+    /// Only events after this position.
     package var after: LogPosition = 0
     /// ≥ 1.
     package var limit: Int = 50
     package init() {}
 }
 
-/// Which attempts of a delegate to list.
+/// A selection of a delegate's attempts.
 package struct AttemptQuery: Sendable {
     package var delegate: DelegateKey
     package var event: LogPosition?
