@@ -1,12 +1,12 @@
-/// Whether a receiver is there at all. Pure; times are monotonic nanoseconds unless said otherwise.
+/// Whether a receiver is available at all. Pure; times are monotonic nanoseconds unless noted otherwise.
 ///
-/// Failures count in a *row*: those that began after the newest success had begun. So requests that end late, as those
-/// that hang do, say nothing against a receiver that has answered since. And one delivery that fails again and again
-/// counts once, unless no other can be tried, or there was no connection: the cause may be the delivery.
+/// Failures count in a *series*: those whose attempts began after the newest success had begun. So late failures, such
+/// as timeouts, do not count against a receiver that has responded since. Repeated failures of one delivery count once,
+/// unless no other delivery can be tried, or there was no connection: the cause may be the delivery.
 ///
-/// - *closed*: attempts start as the other limits let them. From `suspectAfter` failures in a row the receiver is
-///   *suspect*: one attempt at a time, ten a second.
-/// - *open*: after `openAfter` failures in a row over `openAge`, nothing is sent but probes, one at a time. A probe that
+/// - *closed*: attempts start as the other limits allow. From `suspectAfter` failures in a row the receiver is
+///   *suspect*: one attempt at a time, ten per second.
+/// - *open*: after `openAfter` failures in a row over `openAge`, only probes are sent, one at a time. A probe that
 ///   fails doubles the pause; a success closes the breaker.
 struct Breaker: Equatable {
     static let suspectAfter = 20
@@ -17,7 +17,7 @@ struct Breaker: Equatable {
     static let longestPause: Int64 = 60_000_000_000
 
     enum State: Equatable {
-        /// `since`: when the first attempt of the row began.
+        /// `since`: when the first attempt of the series began.
         case closed(failures: Int, since: Int64)
         case open(Outage)
     }
@@ -27,34 +27,34 @@ struct Breaker: Equatable {
         let since: Int64
         /// When the breaker opened.
         let openedAt: Int64
-        /// Only attempts that began from then on tell whether it is over.
+        /// Only attempts that began after this time show whether it is over.
         let rowSince: Int64
         var nextProbe: Int64
         var pause: Int64
         var isProbing = false
     }
 
-    /// What an attempt changed.
+    /// The change after an attempt.
     enum Change: Equatable {
         case none
         case opened
-        /// It was open already.
+        /// It was already open.
         case stayedOpen
         /// It has been open for as long as the delegate's owner allows.
         case lost
-        /// It was open for so many nanoseconds.
+        /// It was open for this many nanoseconds.
         case closed(after: Int64)
     }
 
     private(set) var state = State.closed(failures: 0, since: 0)
-    /// The first deliveries of the row, `openAfter` of them at most.
+    /// The first deliveries of the series, at most `openAfter`.
     private var deliveries: [LogPosition] = []
-    /// When the newest success had begun.
+    /// When the attempt of the newest success began.
     private var newestSuccess: Int64?
 
     init() {}
 
-    /// Of a receiver that was failing when the process ended.
+    /// For a receiver that was failing when the process ended.
     init(failingSince since: Int64, now: Int64, nextProbe: Int64) {
         state = .open(Outage(since: since, openedAt: now, rowSince: now, nextProbe: nextProbe, pause: Self.firstPause))
     }
@@ -71,13 +71,13 @@ struct Breaker: Equatable {
         return false
     }
 
-    /// It has answered, and has not failed since.
+    /// It has responded, and has not failed since.
     var isProven: Bool {
         if case .closed(0, _) = state { return newestSuccess != nil }
         return false
     }
 
-    /// All failures of the row are of one delivery.
+    /// All failures of the series are of one delivery.
     var isOneDelivery: Bool { deliveries.count == 1 }
 
     mutating func probeStarted() {
@@ -105,8 +105,8 @@ struct Breaker: Equatable {
     }
 
     /// - Parameters:
-    ///   - delivery: the event that was to be delivered.
-    ///   - countsRepeats: it counts also when it is in the row already.
+    ///   - delivery: the event of the delivery.
+    ///   - countsRepeats: it counts even if it is already in the series.
     ///   - startedAt: when the attempt began.
     ///   - isProbe: it was started while the breaker was open.
     ///   - wall: milliseconds since 1970 UTC.
@@ -148,7 +148,7 @@ struct Breaker: Equatable {
         }
     }
 
-    /// - Returns: whether the delivery was not in the row.
+    /// - Returns: whether the delivery is new in the series.
     private mutating func note(_ delivery: LogPosition) -> Bool {
         guard deliveries.count < Self.openAfter, !deliveries.contains(delivery) else { return false }
         deliveries.append(delivery)
@@ -162,7 +162,7 @@ struct Breaker: Equatable {
         state = .open(outage)
     }
 
-    /// An operator says that the receiver works again: the next probe is due now.
+    /// The operator resumed the delegate: the next probe is due now.
     mutating func expectRecovery() {
         guard case .open(var outage) = state else { return endRow() }
         outage.nextProbe = 0

@@ -1,56 +1,56 @@
 /// When a lane may start an attempt: the composition of its breaker, its rate and its concurrency. Pure; times are
-/// monotonic nanoseconds unless said otherwise.
+/// monotonic nanoseconds unless noted otherwise.
 ///
-/// The distance between starts is kept by the generic cell rate algorithm (ITU-T I.371): each start moves the earliest
-/// next one by an interval.
+/// The interval between starts is kept with the generic cell rate algorithm (ITU-T I.371): each start moves the
+/// earliest next one by an interval.
 struct FlowControl: Equatable {
-    /// What is noted of an attempt when it starts.
+    /// Recorded for an attempt when it starts.
     struct Start: Equatable, Sendable {
         let at: Int64
-        /// Of `RateControl`.
+        /// The window of `RateControl`.
         let window: UInt32
         /// The breaker was open.
         let isProbe: Bool
     }
 
-    /// What the delegate's owner has chosen.
+    /// The limits of the delegate's settings.
     struct Limits: Equatable {
         /// 1–256.
         let maxInFlight: Int
-        /// Attempts a second.
+        /// Attempts per second.
         let rateLimit: Double?
         /// Milliseconds of an outage after which the receiver is given up.
         let patience: Int64
     }
 
-    /// Starts that are this much too early are let through, so that a loop that wakes every millisecond keeps up with a
-    /// rate of thousands. Longer intervals are kept exactly.
+    /// Starts may be early by this time, so that a loop that wakes every millisecond keeps up with a rate of thousands.
+    /// Longer intervals are kept exactly.
     private static let tolerance: Int64 = 10_000_000
 
     private(set) var breaker = Breaker()
     private(set) var rate = RateControl()
     private(set) var concurrency = Concurrency()
     private var nextStart: Int64 = 0
-    /// Its open requests that are held; see `Slots`.
+    /// Its open requests that occupy slots; see `Slots`.
     var held = 0
 
     init() {}
 
-    /// Of a receiver that was failing when the process ended.
+    /// For a receiver that was failing when the process ended.
     init(failingSince since: Int64, now: Int64, nextProbe: Int64) {
         breaker = Breaker(failingSince: since, now: now, nextProbe: nextProbe)
     }
 
     // MARK: Deciding
 
-    /// Whether it may have a slot when half of them are held.
+    /// Whether it may get a slot when half of them are occupied.
     var mayTakeReserve: Bool { held == 0 && breaker.isProven }
 
     func mayStart(open: Int, _ limits: Limits, now: Int64) -> Bool {
         hasRoom(open: open, limits) && now >= earliestStart(limits)
     }
 
-    /// When an attempt may start that only time keeps from starting.
+    /// When an attempt may start that waits only for a time.
     func startTime(open: Int, _ limits: Limits, now: Int64) -> Int64? {
         guard hasRoom(open: open, limits) else { return nil }
         let start = earliestStart(limits)
@@ -69,9 +69,9 @@ struct FlowControl: Equatable {
         return spaced
     }
 
-    /// Between two starts, in nanoseconds.
+    /// The interval between two starts, in nanoseconds.
     private func interval(_ limits: Limits) -> Int64 {
-        // Probes have distances of their own.
+        // Probes have intervals of their own.
         let found = breaker.isOpen ? 0 : max(rate.interval, breaker.isSuspect ? Breaker.suspectInterval : 0)
         return max(found, Self.interval(limits.rateLimit))
     }
@@ -111,7 +111,7 @@ struct FlowControl: Equatable {
 
     /// - Parameters:
     ///   - isAlone: the lane tries no other delivery before this one has ended.
-    ///   - wall, random, reserve: as of `Breaker.failed`.
+    ///   - wall, random, reserve: as in `Breaker.failed`.
     mutating func failed(
         _ start: Start, _ delivery: LogPosition, isAlone: Bool, _ outcome: CallbackOutcome, _ limits: Limits,
         now: Int64, wall: Int64, random: Double, reserve: (Int64) -> Int64
@@ -137,22 +137,22 @@ struct FlowControl: Equatable {
 
     // MARK: What operators say
 
-    /// The delegate's rate limit is another one: what was planned by the old one doesn't hold.
+    /// The delegate's rate limit has changed: the planned start is no longer valid.
     mutating func rateLimitChanged() { nextStart = 0 }
 
-    /// The receiver is another one: what was found out doesn't hold. What is open stays counted.
+    /// The receiver has changed: what was learned is no longer valid. Open requests stay counted.
     mutating func forget() {
         let held = held
         self = FlowControl()
         self.held = held
     }
 
-    /// An operator says that the receiver works again.
+    /// The operator resumed the delegate.
     mutating func expectRecovery() { breaker.expectRecovery() }
 
     // MARK: What people see
 
-    /// What keeps a lane with work from starting now.
+    /// What prevents a lane with work from starting now.
     /// - Parameter isParked: it waits for a slot.
     func reason(open: Int, _ limits: Limits, isParked: Bool, now: Int64) -> FlowStatus.Reason? {
         if breaker.isOpen { return .circuitOpen }

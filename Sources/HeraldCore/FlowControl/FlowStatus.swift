@@ -1,16 +1,16 @@
-/// What limits a delegate's deliveries now, for whoever looks at it.
+/// What limits a delegate's deliveries now, for display.
 package struct FlowStatus: Equatable, Sendable {
-    /// What keeps deliveries that are ready from starting.
+    /// What prevents deliveries that are due from starting.
     package enum Reason: String, Sendable, CaseIterable {
-        /// All requests that may be open at once are open.
+        /// The maximum number of requests is open.
         case concurrency
         /// The delegate's own `rate_limit`.
         case rateLimit = "rate_limit"
-        /// The receiver rejects (429, 503) when it is asked faster, or failed many times in a row.
+        /// The receiver rejects faster requests (429, 503), or failed many times in a row.
         case throttled
         /// The receiver fails: only probes are sent.
         case circuitOpen = "circuit_open"
-        /// The delivery loop's slots are in use by receivers that don't answer.
+        /// The delivery loop's slots are occupied by receivers that do not respond.
         case slots
     }
 
@@ -20,13 +20,14 @@ package struct FlowStatus: Equatable, Sendable {
 
     package let limitedBy: Reason?
     package let circuit: Circuit
-    /// When the next probe is due, in milliseconds since 1970 UTC; `nil`: the circuit is not open, or a probe is under way.
+    /// When the next probe is due, in milliseconds since 1970 UTC; `nil` if the circuit is not open, or a probe is in
+    /// flight.
     package let nextProbeAt: Int64?
-    /// Requests that may be open at once now.
+    /// The number of requests that may be open now.
     package let concurrency: Int
-    /// Attempts a second that the receiver takes, as far as was found out; `nil`: no limit was found.
+    /// Attempts per second that the receiver accepts, as measured; `nil` if no limit was found.
     package let rate: Double?
-    /// The share of rejections that doesn't depend on the rate, 0–0.95.
+    /// The share of rejections that does not depend on the rate, 0–0.95.
     package let toleratedRejections: Double
 
     package init(
@@ -46,7 +47,7 @@ extension FlowControl {
     /// - Parameters:
     ///   - hasWork: the lane has something to start.
     ///   - isParked: it waits for a slot.
-    ///   - wallOffset: what milliseconds since 1970 UTC are ahead of the monotonic clock.
+    ///   - wallOffset: milliseconds since 1970 UTC minus the monotonic clock.
     func status(open: Int, _ limits: Limits, hasWork: Bool, isParked: Bool, now: Int64, wallOffset: Int64) -> FlowStatus
     {
         let outage = breaker.outage
@@ -58,6 +59,6 @@ extension FlowControl {
             rate: rate.limit.isFinite ? rate.limit : nil, toleratedRejections: rate.tolerated)
     }
 
-    /// Nothing that limits the receiver has been found out.
+    /// No limit of the receiver is known.
     var isFree: Bool { !breaker.isOpen && !breaker.isSuspect && rate.limit.isInfinite }
 }

@@ -1,17 +1,18 @@
-/// What the outcome of an attempt says about its receiver. Flow control, retries, health and metrics all ask here.
+/// What the outcome of an attempt means for its receiver. Used by flow control, retries, health and metrics.
 package enum OutcomeMeaning: String, CaseIterable, Sendable {
     /// 2xx.
     case success
-    /// 429 or 503: the receiver is there and takes no more for now.
+    /// 429 or 503: the receiver is available and accepts no more at present.
     case rejection
-    /// Another answer, or a connection that broke before one. The cause may be the event: it says nothing about the rate.
+    /// Another response, or a connection that broke before one. The cause may be the event, so it does not affect the
+    /// rate.
     case failure
     /// No connection. The cause is not the event.
     case unreachable
-    /// No answer within the timeout: the request held a slot all that time.
+    /// No response within the timeout: the request occupied a slot all that time.
     case hang
 
-    /// Whether the receiver has decided about the request, so that its answer tells something about the rate.
+    /// Whether the receiver has responded or broken the connection, so that the outcome says something about the rate.
     var isAnswer: Bool { self != .unreachable && self != .hang }
 }
 
@@ -27,19 +28,19 @@ extension CallbackOutcome {
         }
     }
 
-    /// 410: the receiver says that its endpoint has been removed for good.
+    /// 410: the receiver's endpoint has been removed permanently.
     var isGone: Bool {
         if case .answered(410, _) = verdict { return true }
         return false
     }
 
-    /// Seconds that a rejection asked for with `Retry-After`.
+    /// The seconds of `Retry-After` in a rejection.
     var retryAfter: Int? {
         if meaning == .rejection, case .answered(_, let seconds) = verdict { return seconds }
         return nil
     }
 
-    /// No answer in time, or from a gateway that got none: the same delivery is not tried again within a minute.
+    /// A timeout, or a gateway's timeout: the same delivery is not retried within a minute.
     var needsRest: Bool {
         switch verdict {
         case .failed(.timeout, _), .answered(502, _), .answered(504, _): true

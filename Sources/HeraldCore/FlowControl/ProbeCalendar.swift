@@ -1,18 +1,18 @@
-/// The probes of one loop, so that those of many open lanes spread over time. Pure; times are monotonic nanoseconds.
+/// The probes of one loop, spread over time. Pure; times are monotonic nanoseconds.
 struct ProbeCalendar {
     private static let second: Int64 = 1_000_000_000
     private static let fewest = 10
-    /// With pauses of up to a minute, half of it on average, the probes of so many lanes make one a second.
+    /// With pauses of up to a minute, half of it on average, the probes of this many lanes make one per second.
     private static let lanesPerProbe = 30
 
-    /// Open lanes of the loop.
+    /// Lanes of the loop with an open breaker.
     var openLanes = 0
-    /// Probes that were planned, by the second.
+    /// The number of planned probes, by second.
     private var planned: [Int64: Int] = [:]
-    /// How many seconds are kept before those that have passed are removed.
+    /// The number of seconds that are kept before past ones are removed.
     private var cleanAt = 256
 
-    /// The first time from then on that is free: the same moment of a later second when the wanted one is full.
+    /// The first free time from `time` on: the same moment of a later second if the requested one is full.
     mutating func reserve(_ time: Int64, now: Int64) -> Int64 {
         if planned.count >= cleanAt {
             planned = planned.filter { $0.key >= now / Self.second }

@@ -1,12 +1,13 @@
-/// How many attempts a second a receiver takes, found out by experiment: *a cut must pay*. Pure; times are monotonic
+/// How many attempts per second a receiver accepts, found by experiment: *a cut must pay*. Pure; times are monotonic
 /// nanoseconds.
 ///
-/// A receiver that rejects (429, 503) may be too busy, or may reject a share of its requests whatever their rate. So a cut
-/// of the rate is a trial: when the share of rejections does not fall by half, the share does not depend on the rate; the
-/// cut is undone, and that share is tolerated for a minute.
+/// A receiver that rejects (429, 503) may be overloaded, or may reject a share of its requests at any rate. So a cut of
+/// the rate is a trial: if the share of rejections does not fall by half, it does not depend on the rate; the cut is
+/// undone, and that share is tolerated for a minute.
 ///
-/// Outcomes are judged in windows. Only attempts count that began in the window, so that what began under an earlier limit
-/// doesn't blame the present one. How the numbers were found, and what was tried instead: Documentation/delivery.md.
+/// Outcomes are evaluated in windows. Only attempts that began in the window count, so that those under an earlier
+/// limit do not affect the current one. Documentation/delivery.md explains how the numbers were found, and the
+/// alternatives.
 struct RateControl: Equatable {
     private static let second: Int64 = 1_000_000_000
     private static let windowLength = second
@@ -14,25 +15,25 @@ struct RateControl: Equatable {
     private static let windowAnswers = 50
     /// While the rate doubles, and at the end of the longest window.
     private static let fewAnswers = 5
-    /// So much more rejections than tolerated are too many, or two standard deviations when that is more.
+    /// Rejections beyond the tolerated share by this much are too many, or by two standard deviations if that is more.
     private static let slack = 0.1
     private static let toleratedFor = 60 * second
     private static let slowGrowth = 0.05
     private static let slowest = 1.0
-    /// Beyond it there is no limit.
+    /// Above this rate there is no limit.
     private static let fastest = 100_000.0
     private static let afterOutage = 10.0
 
-    /// Attempts a second; infinite: no limit.
+    /// Attempts per second; infinite for no limit.
     private(set) var limit = Double.infinity
     /// The share of rejections that does not depend on the rate.
     private(set) var tolerated = 0.0
     private var toleratedSince: Int64 = 0
-    /// By how much a limit that is used and kept grows at the end of a window.
+    /// The growth factor of a limit that is used and kept, at the end of a window.
     private var growth = slowGrowth
     private var trial: Trial?
     private var lastWasBad = false
-    /// Accepted a second in windows that were not bad, with a slow decay.
+    /// Accepted attempts per second in windows that were not bad, with a slow decay.
     private var recentlyAccepted = 0.0
     private var window = Window()
 
@@ -43,14 +44,14 @@ struct RateControl: Equatable {
 
     private struct Window: Equatable {
         var number: UInt32 = 0
-        /// `nil`: no attempt has begun yet.
+        /// `nil` if no attempt has begun.
         var start: Int64?
         var started = 0
         var accepted = 0
         var rejected = 0
     }
 
-    /// What the limit asks for between two starts, in nanoseconds.
+    /// The interval between two starts under the limit, in nanoseconds.
     var interval: Int64 { limit.isInfinite ? 0 : Int64(1e9 / limit) }
 
     /// An attempt starts.
@@ -61,9 +62,9 @@ struct RateControl: Equatable {
         return window.number
     }
 
-    /// An attempt was answered.
-    /// - Parameter number: of the window in which it began.
-    /// - Returns: whether a limit was lifted that kept attempts from starting.
+    /// An attempt got a response.
+    /// - Parameter number: the window in which it began.
+    /// - Returns: whether a limit was lifted that prevented attempts from starting.
     mutating func answered(isRejection: Bool, window number: UInt32, now: Int64) -> Bool {
         guard number == window.number, let start = window.start else { return false }
         if isRejection { window.rejected += 1 } else { window.accepted += 1 }
@@ -75,7 +76,8 @@ struct RateControl: Equatable {
         return close(seconds: Double(length) / 1e9, now: now)
     }
 
-    /// Answers that a window needs. A limit of a few attempts a second would not see fifty for a minute, and grow for hours.
+    /// The number of responses that a window needs. With a limit of a few attempts per second, fifty would take a
+    /// minute, and growth would take hours.
     private var enoughAnswers: Int {
         guard limit.isFinite, trial == nil else { return Self.windowAnswers }
         if growth >= 1 { return Self.fewAnswers }
@@ -104,7 +106,7 @@ struct RateControl: Equatable {
 
         let noise = 2 * (max(rejected * (1 - rejected), 0.01) / answers).squareRoot()
         if rejected - tolerated > max(Self.slack, noise) {
-            // One bad window may be a burst that the receiver allows for.
+            // One bad window may be a burst that the receiver tolerates.
             guard lastWasBad else {
                 lastWasBad = true
                 return false
@@ -126,14 +128,14 @@ struct RateControl: Equatable {
         return false
     }
 
-    /// The breaker opened: what a trial would have shown is lost.
+    /// The breaker opened: the trial has no result.
     mutating func interrupted() {
         trial = nil
         lastWasBad = false
     }
 
-    /// An outage is over: what has gathered doesn't come all at once. The rate begins at ten a second and doubles; after
-    /// less than a minute it begins at a quarter of what it was.
+    /// An outage is over: the backlog is not sent all at once. The rate starts at ten per second and doubles; after
+    /// less than a minute it starts at a quarter of the previous rate.
     mutating func recovered(after outage: Int64, now: Int64) {
         let quarter = outage < Self.toleratedFor ? recentlyAccepted / 4 : 0
         limit = max(Self.afterOutage, quarter)

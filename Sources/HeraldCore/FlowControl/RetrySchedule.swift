@@ -1,24 +1,24 @@
-/// When a failed delivery is tried again. Pure: randomness comes from outside.
+/// When a failed delivery is retried. Pure: randomness is a parameter.
 enum RetrySchedule {
-    /// Seconds before the same delivery is tried again after a hang.
+    /// The minimum delay after a hang, in seconds.
     static let rest: Double = 60
-    /// A rejection with `Retry-After` says when to come again, and uses up no retry, up to so many times for a delivery.
+    /// How many rejections with `Retry-After` of a delivery use up no retry.
     static let maxExcused = 20
 
     enum Next: Equatable {
-        /// After so many seconds.
+        /// After this many seconds.
         case retry(after: Double)
-        /// The same, and the attempt doesn't count.
+        /// The same, and the attempt does not count.
         case excused(after: Double)
         case exhausted
     }
 
     /// - Parameters:
     ///   - schedule: seconds before the second, third, … attempt.
-    ///   - attempts: how many were made and counted, this one included, ≥ 1.
-    ///   - excused: how many were not counted.
-    ///   - outcome: of this one.
-    ///   - random: within 0..<1, for the ±20 % of jitter that keeps retries from arriving in waves.
+    ///   - attempts: the number of counted attempts, including this one, ≥ 1.
+    ///   - excused: the number of attempts that did not count.
+    ///   - outcome: the outcome of this attempt.
+    ///   - random: within 0..<1, for the ±20 % of jitter that spreads retries.
     static func next(
         _ schedule: [Double], attempts: Int, excused: Int, after outcome: CallbackOutcome, random: Double
     ) -> Next {

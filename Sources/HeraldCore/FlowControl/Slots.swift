@@ -1,13 +1,13 @@
 /// The open requests of one loop, and how its slots are shared. Pure.
 ///
-/// - *Young*: a request that has just started, and keeps the loop busy. There are at most `maxYoung`: each beyond costs
-///   time and brings none, since their handles take turns in the processor's cache. While the loop is busy, a request stays
-///   young. Once the loop has slept for two milliseconds since, the receiver is waited for, and that costs nothing. At most
-///   `maxYoungUnproven` of them are of unproven receivers: each of these wants a connection of its own, and a thousand that
-///   start at once would keep the loop from those that answer.
-/// - *Held*: a request that is older than a quarter of a second, or whose receiver is unproven: it has not answered yet, or
-///   has failed since. When half of the slots are held, only proven lanes that hold none get more. So receivers that
-///   don't answer leave the other half to those that do.
+/// - *Young*: a request that has just started, and keeps the loop busy. There are at most `maxYoung`, because more
+///   would compete for the processor's cache without a gain. While the loop is busy, a request stays young. Once the
+///   loop has slept for two milliseconds since the start, the request only waits for the receiver. At most
+///   `maxYoungUnproven` of them are for unproven receivers: each of these needs a new connection, and a thousand
+///   concurrent starts would delay responsive receivers.
+/// - *Held*: a request that is older than a quarter of a second, or whose receiver is unproven: it has not responded
+///   yet, or has failed since. When half of the slots are held, only proven lanes without a held slot get more. So
+///   receivers that do not respond leave the other half to those that do.
 struct Slots {
     static let youngAge: Int64 = 2_000_000
     static let maxYoung = 64
@@ -22,7 +22,7 @@ struct Slots {
         var isProven = false
         var isHeld = false
         var startedAt: Int64 = 0
-        /// By the clock that goes while the loop sleeps (`CallbackSender.slept`).
+        /// On the clock that runs while the loop sleeps (`CallbackSender.slept`).
         var sleptAt: Int64 = 0
     }
 
@@ -45,10 +45,10 @@ struct Slots {
     /// Whether only proven lanes may start.
     var isBusyWithUnproven: Bool { youngUnproven >= Self.maxYoungUnproven }
 
-    /// When the oldest young request stops being young, by the clock that goes while the loop sleeps.
+    /// When the oldest young request stops being young, on the clock that runs while the loop sleeps.
     var nextGrown: Int64? { oldestYoung < 0 ? nil : slots[oldestYoung].sleptAt + Self.youngAge }
 
-    /// So many of them any lane may have; the others are for those that `FlowControl.mayTakeReserve`.
+    /// The number of slots that are free for any lane; the others are for those with `FlowControl.mayTakeReserve`.
     var roomForAny: Int { max(0, max(1, capacity / 2) - held) }
 
     mutating func start(_ token: Int, isProven: Bool, now: Int64, slept: Int64) {
@@ -78,13 +78,13 @@ struct Slots {
         return slot.isHeld
     }
 
-    /// Time has passed.
-    /// - Parameter becameHeld: called with each request that is held from now on.
+    /// Advances the time.
+    /// - Parameter becameHeld: called with each request that becomes held.
     mutating func age(now: Int64, slept: Int64, becameHeld: (_ token: Int) -> Void) {
         while oldestYoung >= 0, slots[oldestYoung].sleptAt + Self.youngAge <= slept { grow(oldestYoung) }
         while oldest >= 0, slots[oldest].startedAt + Self.heldAge <= now {
             let token = oldest
-            // A loop that has had no time to sleep for so long has other troubles than the processor's cache.
+            // If the loop had no time to sleep for so long, the processor's cache is not the bottleneck.
             if slots[token].isYoung { grow(token) }
             unlist(token)
             if slots[token].isHeld { continue }
@@ -98,7 +98,7 @@ struct Slots {
         slots[token].isYoung = false
         young -= 1
         if !slots[token].isProven { youngUnproven -= 1 }
-        // Later ones are young or have ended.
+        // Later requests are young or have ended.
         if oldestYoung == token { oldestYoung = slots[token].next }
     }
 
