@@ -1,24 +1,24 @@
 import HeraldRuntime
 
-/// A change of who is let in: what is asked for, and who waits for it.
+/// A change of access: keys, sessions and links, with its completion.
 package struct AccessWrite: Sendable {
     package enum Action: Sendable {
         case addKey(APIKey)
-        /// Makes another key with the same name, scopes and length of life; the old one ends `overlap` milliseconds later.
+        /// Creates another key with the same name, scopes and lifetime; the old one ends `overlap` milliseconds later.
         case rotateKey(id: String, replacement: NewKey, overlap: Int64)
         /// Ends a key at once.
         case revokeKey(id: String)
-        /// A session begins, or a link is made.
+        /// Opens a session, or creates a link.
         case open(Session)
-        /// A session ends, by the SHA-256 of its text.
+        /// Ends a session, by the SHA-256 of its text.
         case close([UInt8])
-        /// Something is done that changes nothing in the store: for the audit log.
+        /// An action that changes nothing in the store: for the audit log.
         case note(target: String)
-        /// Keys were used: when, last, by their ids.
+        /// The time of the last use of keys, by their ids.
         case noteUse([String: Int64])
     }
 
-    /// What is made outside: the digest is of a text that the writer never sees.
+    /// A key created outside of the writer, which never sees its text, only the digest.
     package struct NewKey: Sendable {
         package let id: String
         package let digest: [UInt8]
@@ -34,30 +34,30 @@ package struct AccessWrite: Sendable {
         case revoked(APIKey)
         case noted
         case notFound
-        /// There are as many links as there may be.
+        /// The maximum number of links is reached.
         case tooManyLinks
-        /// The app has as many keys as it may have.
+        /// The app has the maximum number of keys.
         case tooManyKeys
-        /// Keys would be needed, and nobody had one to make others with.
+        /// Keys would be required, but there would be none with the scope `admin`.
         case lastAdminKey
     }
 
-    /// Keys of one app. Those that ended more than `memory` ago make room.
+    /// Per app. Keys that ended more than `memory` ago are removed to make room.
     package static let maxKeys = 1_000
     /// Milliseconds that an expired key stays in the list: 30 days.
     static let memory: Int64 = 30 * 86_400_000
 
-    /// Whether a word names a key of the store.
+    /// Whether the text is the id of a stored key.
     static func isKeyID(_ word: String) -> Bool { word.hasPrefix("key_") }
 
     package let app: AppKey
-    /// An admin key that the store knows nothing of lets the operator in, whatever becomes of the others.
+    /// Whether an admin key outside of the store gives the operator access, whatever keys are revoked.
     package let hasOperatorKey: Bool
     package let action: Action
-    /// For the audit log; `nil`: the process itself asks, which is not noted.
+    /// For the audit log; `nil` for the process itself, which is not logged.
     package let provenance: Provenance?
     package let idempotency: Idempotency<Outcome>?
-    /// Called once on the writer's thread (or at once, when it is refused); must not wait.
+    /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     package init(
@@ -118,7 +118,7 @@ extension AccessWrite: RequestCommand {
             try writer.note(provenance, key.app, target: key.id, transaction)
             return .revoked(key)
         case .open(let session):
-            // The app or the key may have gone meanwhile.
+            // The app or the key may have been deleted in the meantime.
             guard let app = writer.apps[session.app], !Self.isKeyID(session.key) || keys.entry(id: session.key) != nil
             else { return .notFound }
             guard try Self.makeRoom(for: session, writer.sessions, now, transaction, &plan) else {
@@ -145,7 +145,7 @@ extension AccessWrite: RequestCommand {
         keys.all.contains { $0.key.id != id && $0.scopes.allow(.admin) && $0.key.isValid(at: now) }
     }
 
-    /// Forgets the app's keys that ended long ago.
+    /// Removes the app's keys that ended long ago.
     /// - Returns: whether it may have one more.
     private static func makeRoom(
         for app: AppKey, _ keys: KeyRing, _ now: Int64, _ transaction: any StoreTransaction,
@@ -158,10 +158,10 @@ extension AccessWrite: RequestCommand {
         return true
     }
 
-    /// Expired sessions that one transaction forgets at most.
+    /// The maximum number of expired sessions removed in one transaction.
     private static let maxForgotten = 100
 
-    /// Forgets what has expired, and the session that ends first when there are as many as there may be.
+    /// Removes expired sessions, and beyond the limit the session that ends first.
     /// - Returns: whether there may be one more.
     private static func makeRoom(
         for session: Session, _ sessions: SessionStore, _ now: Int64, _ transaction: any StoreTransaction,

@@ -1,14 +1,14 @@
 import HeraldRuntime
 
-/// Another answer for a request that was answered provisionally: its repetitions get this one.
+/// Replaces a provisional response: repetitions of the request get the new one.
 package struct AnswerWrite: StoreCommand {
     private let app: AppKey
     private let key: IdempotencyKey
     private let answer: StoredAnswer
     private let completion: @Sendable (Bool) -> Void
 
-    /// - Parameter completion: called once, on the writer's thread or at once, with whether repetitions are answered so from
-    ///   now on; must not wait.
+    /// - Parameter completion: called once, on the writer's thread or at once, with whether repetitions get this
+    ///   response from now on; must not wait.
     package init(
         app: AppKey = .default, key: IdempotencyKey, answer: StoredAnswer,
         completion: @escaping @Sendable (Bool) -> Void
@@ -19,10 +19,10 @@ package struct AnswerWrite: StoreCommand {
         self.completion = completion
     }
 
-    /// Whoever waits for it has been let in before.
+    /// The waiting requests were admitted before.
     package static var admission: CommandAdmission { .always }
 
-    /// An answer that has expired, or was erased with its subject, stays away.
+    /// A response that has expired, or was erased with its subject, is not written again.
     package func perform(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) {

@@ -1,12 +1,12 @@
 import HeraldRuntime
 
-/// A change of the apps: what is asked for, and who waits for it.
+/// A change of the apps, with its completion.
 package struct AppWrite: Sendable {
     package enum Action: Sendable {
         /// - Parameter id: `app_` and a ULID.
         case add(id: String, App.Settings)
         case update(id: String, ifVersion: Int64?, change: @Sendable (inout App.Settings) -> Void)
-        /// Ends its delegates and keys too. Its events stay until retention takes them, and nobody can read them.
+        /// Ends its delegates and keys too. Its events stay until their retention ends, and can't be read.
         case remove(id: String, ifVersion: Int64?)
     }
 
@@ -19,21 +19,21 @@ package struct AppWrite: Sendable {
         case versionMismatch
         /// The name belongs to another app.
         case nameTaken(App)
-        /// There are as many apps as there may be.
+        /// The maximum number of apps is reached.
         case tooMany
-        /// `default` stays, and keeps its name.
+        /// `default` can't be deleted or renamed.
         case isDefault
-        /// What would come out of it is not allowed.
+        /// The result of the change would be invalid.
         case invalid([FieldError])
     }
 
     package static let maxApps = 1_000
 
     package let action: Action
-    /// For the audit log; `nil`: the process itself asks, which is not noted.
+    /// For the audit log; `nil` for the process itself, which is not logged.
     package let provenance: Provenance?
     package let idempotency: Idempotency<Outcome>?
-    /// Called once on the writer's thread (or at once, when it is refused); must not wait.
+    /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     package init(
@@ -49,7 +49,7 @@ package struct AppWrite: Sendable {
 
 extension AppWrite: RequestCommand {
     package var endsTransaction: Bool { true }
-    /// Whose idempotency keys count: apps are made by the operator.
+    /// The app of the idempotency keys: only operators create apps.
     package var app: AppKey { .default }
 
     package func checked(by rules: WebhookRules) -> Self? {
@@ -109,7 +109,7 @@ extension AppWrite: RequestCommand {
         }
     }
 
-    /// With all that acts in its name.
+    /// With its delegates, keys, sessions and links.
     private static func remove(
         _ app: App, _ now: Int64, _ writer: LogWriter, _ transaction: any StoreTransaction,
         _ plan: inout LogWriter.Plan

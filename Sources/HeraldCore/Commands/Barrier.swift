@@ -1,4 +1,4 @@
-/// Tells when everything that was submitted before is committed and answered, or was refused.
+/// Completes when everything that was submitted before is committed and completed, or was refused.
 struct Barrier: StoreCommand {
     /// Called once, on the writer's thread, or at once after its end; must not wait.
     let reached: @Sendable () -> Void

@@ -1,48 +1,48 @@
 import HeraldRuntime
 
-/// A change of what is delivered: what is asked for, and who waits for it.
+/// A change of deliveries, with its completion.
 package struct DeliveryWrite: Sendable {
     package enum Action: Sendable {
-        /// Makes deliveries again that have a row of their own, from the first attempt on.
+        /// Sends deliveries with a row of their own again, from the first attempt on.
         case redeliver(DeliveryQuery)
-        /// Makes the deliveries of one event again: to one delegate, or to all that it was attempted to.
+        /// Sends one event again: to one delegate, or to all its recipients.
         case redeliverEvent(id: String, delegateID: String?)
-        /// Ends deliveries that wait for a retry.
+        /// Cancels deliveries that wait for a retry.
         case cancel(DeliveryQuery)
-        /// Tells a delegate again of the events after one and up to another; `nil`: up to the last one of now.
+        /// Replays the events after one position up to another for a delegate; `nil`: up to the current end.
         case replay(delegateID: String, after: LogPosition, until: LogPosition?)
-        /// Ends a replay: nothing more is started for it. What was started goes on.
+        /// Ends a replay: nothing more is started for it. Open deliveries continue.
         case endReplay(delegateID: String, replay: Int64)
-        /// Erases events, and what is kept of the subject outside the log.
+        /// Erases events, and the data of the subject outside the log.
         case erase([LogPosition], subject: String?)
     }
 
     package enum Outcome: Sendable {
-        /// So many deliveries were changed.
+        /// The number of changed deliveries.
         case count(Int)
         case replay(Replay)
         case erased(Erasure)
-        /// What was not found, in words.
+        /// A description of what was not found.
         case notFound(String)
         /// The event with this id is damaged in the store: there is nothing to send.
         case damaged(String)
-        /// More than is allowed at once, in words.
+        /// A description of the limit.
         case tooMany(String)
     }
 
-    /// Deliveries that one request changes at most.
+    /// The maximum number of deliveries that one request changes.
     package static let maxDeliveries = 10_000
-    /// Events that one request erases at most.
+    /// The maximum number of events that one request erases.
     package static let maxErased = 500
-    /// Replays of one delegate that have not ended.
+    /// The maximum number of replays of one delegate.
     package static let maxReplays = 8
 
     package let app: AppKey
     package let action: Action
-    /// For the audit log; `nil`: the process itself asks, or it was noted before.
+    /// For the audit log; `nil` for the process itself, or if it was logged before.
     package let provenance: Provenance?
     package let idempotency: Idempotency<Outcome>?
-    /// Called once on the writer's thread (or at once, when it is refused); must not wait.
+    /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     package init(
@@ -71,7 +71,7 @@ extension DeliveryWrite: RequestCommand {
         return outcome
     }
 
-    /// What the audit log says it was done to. Whom an erasure was about it must not say.
+    /// The target in the audit log. The subject of an erasure must not be logged.
     private func target(_ registry: Registry) -> String? {
         switch action {
         case .redeliver(let query), .cancel(let query):

@@ -1,9 +1,9 @@
 package import HeraldJSON
 import HeraldRuntime
 
-/// A change of the catalogue of event types: what is asked for, and who waits for it.
+/// A change of the catalogue of event types, with its completion.
 package struct EventTypeWrite: Sendable {
-    /// What a client says of a type.
+    /// The description of a type by a client.
     package struct Description: Equatable, Sendable {
         package var text = ""
         /// A JSON value.
@@ -25,23 +25,23 @@ package struct EventTypeWrite: Sendable {
         case replaced(EventTypeRecord)
         case removed
         case notFound
-        /// It has changed since `ifVersion`, or is not there.
+        /// It has changed since `ifVersion`, or does not exist.
         case versionMismatch
-        /// There are as many types as there may be.
+        /// The maximum number of types is reached.
         case tooMany
     }
 
-    /// Types of one app.
+    /// Per app.
     package static let maxTypes = 1_000
 
     package let app: AppKey
     package let type: String
-    /// Only this version; `nil`: any.
+    /// Only this version; `nil` for any.
     package let ifVersion: Int64?
     package let action: Action
-    /// For the audit log; `nil`: the process itself asks, which is not noted.
+    /// For the audit log; `nil` for the process itself, which is not logged.
     package let provenance: Provenance?
-    /// Called once on the writer's thread (or at once, when it is refused); must not wait.
+    /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     package init(
@@ -61,7 +61,7 @@ extension EventTypeWrite {
     package static let maxExampleBytes = 16_384
     private static let maxTextCharacters = 2_048
 
-    /// Everything that is wrong, by the names of the HTTP API. What a schema says, its compiler knows.
+    /// All errors, with the field names of the HTTP API. The compiler of schemas reports errors in the schema.
     package var problems: [FieldError] {
         guard case .set(let description) = action else { return [] }
         var errors: [FieldError] = []
@@ -86,7 +86,7 @@ extension EventTypeWrite {
         return errors
     }
 
-    /// As much as fits into a body; the size bounds it.
+    /// Enough for any body; its size is the limit.
     package static let limits = JSONLimits(values: 50_000, keyBytes: 1_024)
 
     private static func isJSON(_ text: [UInt8]) -> Bool { (try? JSONDocument(parsing: text, limits: limits)) != nil }
@@ -94,7 +94,7 @@ extension EventTypeWrite {
 
 extension EventTypeWrite: RequestCommand {
     package var endsTransaction: Bool { true }
-    /// Without a key: the same description twice is the same as once.
+    /// `nil`, because repeating the same description has no effect.
     package var idempotency: Idempotency<Outcome>? { nil }
 
     package func checked(by rules: WebhookRules) -> Self? {

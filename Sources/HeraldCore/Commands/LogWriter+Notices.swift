@@ -1,13 +1,12 @@
 import HeraldJSON
 import HeraldRuntime
 
-/// What delegates have come to becomes events of the log and changes of the registry, in the transaction of the
-/// checkpoint that tells it.
+/// Notices of delegates become events of the log and changes of the registry, in the transaction of their checkpoint.
 extension LogWriter {
     func take(
         _ notices: [DeliveryNotice], _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) {
-        // The registry has what is committed; one delegate may have several notices.
+        // The registry has the committed state; one delegate may have several notices.
         var changed: [DelegateKey: WebhookDelegate] = [:]
         var removed: Set<DelegateKey> = []
         for notice in notices where !removed.contains(notice.delegate) {
@@ -47,7 +46,7 @@ extension LogWriter {
 }
 
 extension DelegateLifecycle.Cause {
-    /// `nil`: a notice of single deliveries, from which nothing follows for the delegate.
+    /// `nil` for a notice about single deliveries, which does not affect the delegate.
     fileprivate init?(_ kind: DeliveryNotice.Kind) {
         switch kind {
         case .failing(let since, _): self = .failing(since: since)

@@ -1,6 +1,6 @@
 import HeraldRuntime
 
-/// Events are posted, inside a transaction.
+/// Posting events inside a transaction.
 extension LogWriter {
     func publish(
         _ publication: Publication, _ transaction: any StoreTransaction, _ plan: inout Plan
@@ -67,7 +67,7 @@ extension LogWriter {
             plan.families.set(next)
             try transaction.setAuthStatus(next)
             if event.type != AuthFamily.statusChanged, current?.isLoggedIn != isLoggedIn {
-                // Not the event's time: a client chose that, and ids count on from the latest one.
+                // Not the event's time, which the client chose: ids count up from the latest one.
                 let id = ids.next("evt_", time: clock.wall(), of: event.app)
                 append(AuthFamily.statusChanged(next, id: id, cause: event), &plan)
             }
@@ -77,28 +77,28 @@ extension LogWriter {
 
     private enum Search {
         case found(Event)
-        /// With the id that it gets in the log.
+        /// With its id in the log.
         case isNew(Event)
     }
 
-    /// Looks for an event of the same source and id (see ``EventID``).
+    /// Looks for an event with the same source and id (see ``EventID``).
     private func search(_ event: Event, _ transaction: any StoreTransaction) throws(StoreError) -> Search {
         let namesake = try transaction.event(app: event.app, id: event.id)?.event
         if let namesake, namesake.hasSource(of: event) { return .found(namesake) }
-        // Without a source there is one event with this id, as long as no other source has used it first.
+        // Without a source there is one event with this id, unless another source has used it first.
         if namesake == nil, event.attribute(CloudEventAttribute.source) == nil { return .isNew(event) }
         let qualified = event.qualified()
         if let first = try transaction.event(app: event.app, id: qualified.id) { return .found(first.event) }
         return .isNew(namesake == nil ? event : qualified)
     }
 
-    /// Adds an event to those of the transaction. The store gets them together, before anybody looks at the log, or at the end.
+    /// Adds an event to those of the transaction. The store gets them together, before the log is read, or at the end.
     func append(_ event: Event, _ plan: inout Plan) {
         plan.events.append(event)
         if apps.limitsBytes { plan.added[event.app, default: 0] += Int64(event.storedBytes) }
     }
 
-    /// Gives the store what was added since the last time.
+    /// Passes the events added since the last call to the store.
     func append(_ transaction: any StoreTransaction, _ plan: inout Plan) throws(StoreError) {
         guard plan.appended < plan.events.count else { return }
         let first = try transaction.append(plan.appended == 0 ? plan.events : Array(plan.events[plan.appended...]))

@@ -1,28 +1,28 @@
-/// An event that someone wants posted, checked and complete but for its place in the log.
+/// A validated event without its position in the log.
 package struct EventDraft: Sendable {
-    /// What the built-in families know of an event. Indirect: drafts are copied often on their way.
+    /// The data of the built-in families. Indirect, because drafts are copied often.
     package enum Family: Sendable {
         case none
-        /// A login, a logout, or a status told by a client. `user`: the JSON object, when there was one.
-        /// `ifMatch`: only if this is the version of the current status.
+        /// A login, a logout, or a status posted by a client. `user`: the JSON object, if there is one. `ifMatch`: only
+        /// if this is the current version of the status.
         indirect case auth(userID: String, isLoggedIn: Bool, user: [UInt8]?, ifMatch: String? = nil)
-        /// `state`: a JSON value. The service adds what it was before. `ifMatch`: only if this event made the current one.
+        /// `state`: a JSON value. The service adds the previous one. `ifMatch`: only if this event set the current one.
         indirect case appState(state: [UInt8], onlyIfChanged: Bool = false, ifMatch: String? = nil)
     }
 
     package let event: Event
-    /// The publisher brought the id, so that it may have been posted already.
+    /// The publisher chose the id, so it may be a duplicate.
     package let mayExist: Bool
     package let family: Family
-    /// By ``EventInput``. What is not, the hub checks.
+    /// Validated by ``EventInput``. Otherwise the hub validates it.
     let isChecked: Bool
-    /// The time is the publisher's, and not that of the request.
+    /// The time comes from the publisher, and not from the request.
     let bringsTime: Bool
 
     /// - Parameters:
-    ///   - event: checked when it is published.
-    ///   - mayExist: `false` promises nothing: the hub looks.
-    ///   - family: its conditions count; all else is read from the event.
+    ///   - event: validated when it is published.
+    ///   - mayExist: if `false`, the hub looks it up nevertheless.
+    ///   - family: only its conditions are used; everything else is read from the event.
     package init(event: Event, mayExist: Bool, family: Family = .none) {
         self.event = event
         self.mayExist = mayExist
@@ -31,7 +31,7 @@ package struct EventDraft: Sendable {
         bringsTime = true
     }
 
-    /// What has been read by the rules.
+    /// A draft that was validated before.
     init(checked event: Event, mayExist: Bool, family: Family, bringsTime: Bool) {
         self.event = event
         self.mayExist = mayExist
@@ -40,7 +40,7 @@ package struct EventDraft: Sendable {
         isChecked = true
     }
 
-    /// The same draft of a family with conditions, which change nothing of the event.
+    /// The same draft with the conditions of a family, which do not change the event.
     package func with(_ family: Family) -> EventDraft {
         isChecked
             ? EventDraft(checked: event, mayExist: mayExist, family: family, bringsTime: bringsTime)
@@ -48,24 +48,24 @@ package struct EventDraft: Sendable {
     }
 }
 
-/// What became of one published event.
+/// The result for one published event.
 public struct PublishedEvent: Sendable {
-    /// Whether it was published, and why not.
+    /// Whether it was published, and if not, why.
     public enum Disposition: Equatable, Sendable {
-        /// It is in the log now, and delegates are called.
+        /// It is in the log, and delegates are called.
         case accepted
-        /// Its id was published before; `event` is the first one. Delegates aren't called twice.
+        /// Its id was published before; `event` is the first one. Delegates are not called again.
         case existed
-        /// An app state equal to the current one, posted with `onlyIfChanged`: nobody is told.
+        /// An app state equal to the current one, posted with `onlyIfChanged`: nothing was published.
         case unchanged
-        /// Another event made the current value than `ifMatch` says: nobody is told.
+        /// `ifMatch` does not match the current value: nothing was published.
         case preconditionFailed
     }
-    /// The event as it is in the log: of one that `existed`, the first one.
+    /// The event in the log; for `existed`, the first one.
     public let event: Event
-    /// Whether it is in the log because of this call.
+    /// Whether this call added it to the log.
     public let disposition: Disposition
-    /// Of one that `existed`: where the post says something else than the first event, as JSON pointers into the post.
+    /// For `existed`: where the post differs from the first event, as JSON pointers into the post.
     package let differences: [String]
 
     package init(event: Event, disposition: Disposition, differences: [String] = []) {
@@ -75,16 +75,16 @@ public struct PublishedEvent: Sendable {
     }
 }
 
-/// Events that are posted together, all or none, and who waits for them.
+/// Events that are posted together, all or none, with their completion.
 ///
-/// An object: on its way it is handed on by several owners, each of which would count references to all that it holds.
+/// A class, because it is passed between several owners, and copying a struct would retain each of its references.
 package final class Publication: Sendable {
     package let app: AppKey
     package let drafts: [EventDraft]
-    /// Of the events' bodies.
+    /// The size of the events' bodies.
     let bytes: Int
     package let idempotency: Idempotency<[PublishedEvent]>?
-    /// Called once on the writer's thread (or at once, when it is refused); must not wait.
+    /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<[PublishedEvent]>) -> Void
 
     package init(

@@ -1,10 +1,11 @@
 import HeraldRuntime
 
-/// A change of the registry: what is asked for, and who waits for it.
+/// A change of the registry, with its completion.
 package struct RegistryWrite: Sendable {
     package enum Action: Sendable {
         case register(Registration)
-        /// Changes what may change. `ifVersion`: only this version of the delegate. `now`: milliseconds since 1970 UTC.
+        /// Changes the state of a delegate. `ifVersion`: only this version of the delegate. `now`: milliseconds since
+        /// 1970 UTC.
         case update(
             id: String, ifVersion: Int64?,
             change: @Sendable (_ state: inout WebhookDelegate.State, _ now: Int64) throws(InvalidSettings) -> Void)
@@ -12,13 +13,13 @@ package struct RegistryWrite: Sendable {
         case removeAll
     }
 
-    /// What a new delegate brings.
+    /// The input for a new delegate.
     package struct Registration: Sendable {
         package internal(set) var settings: WebhookSettings
         package let secret: SigningSecret
-        /// The client brought the secret, so that another one makes another registration.
+        /// The client chose the secret, so a different one makes a different registration.
         package var isOwnSecret = false
-        /// It is told of events after this one; `nil`: of those to come.
+        /// It gets events after this position; `nil` for future events.
         package var start: LogPosition?
         /// The current app state, and the auth status of the subjects, are sent first.
         package var replaysCurrentState = false
@@ -37,16 +38,16 @@ package struct RegistryWrite: Sendable {
         case conflict(WebhookDelegate)
         case updated(WebhookDelegate)
         case removed([WebhookDelegate])
-        /// The app has as many delegates as it may have.
+        /// The app has the maximum number of delegates.
         case tooMany(limit: Int)
         case notFound
         /// It has changed since `ifVersion`.
         case versionMismatch(WebhookDelegate)
-        /// What would come out of the change is not allowed.
+        /// The result of the change would be invalid.
         case invalid([FieldError])
     }
 
-    /// A change finds that it does not fit the settings that are there.
+    /// The change does not fit the current settings.
     package struct InvalidSettings: Error {
         package let errors: [FieldError]
         package init(_ errors: [FieldError]) { self.errors = errors }
@@ -54,10 +55,10 @@ package struct RegistryWrite: Sendable {
 
     package let app: AppKey
     package let action: Action
-    /// For the audit log; `nil`: the process itself asks, which is not noted.
+    /// For the audit log; `nil` for the process itself, which is not logged.
     package let provenance: Provenance?
     package let idempotency: Idempotency<Outcome>?
-    /// Called once on the writer's thread (or at once, when it is refused); must not wait.
+    /// Called once on the writer's thread (or at once if it is refused); must not wait.
     package let completion: @Sendable (WriteResult<Outcome>) -> Void
 
     package init(
@@ -71,7 +72,7 @@ package struct RegistryWrite: Sendable {
         self.completion = completion
     }
 
-    /// The same of another action.
+    /// The same with another action.
     func with(_ action: Action) -> RegistryWrite {
         RegistryWrite(
             app: app, action: action, provenance: provenance, idempotency: idempotency, completion: completion)
@@ -117,7 +118,7 @@ extension RegistryWrite: RequestCommand {
         return outcome
     }
 
-    /// An app that was removed meanwhile gets no delegates, and one that has as many as it may no more of them.
+    /// An app that was deleted in the meantime, or that has the maximum number of delegates, gets no new ones.
     private func refusal(_ writer: LogWriter) -> (Outcome, WriteEffect?)? {
         guard case .register(let registration) = action else { return nil }
         guard let found = writer.apps[app] else { return (.notFound, nil) }
@@ -127,7 +128,8 @@ extension RegistryWrite: RequestCommand {
         return (.tooMany(limit: limit), nil)
     }
 
-    /// Repeats the current app state, and the auth status of the delegate's subjects, as events addressed to it alone.
+    /// Repeats the current app state, and the auth status of the delegate's subjects, as events addressed to the
+    /// delegate.
     private static func tellCurrentState(
         to delegate: WebhookDelegate, _ writer: LogWriter, _ transaction: any StoreTransaction,
         _ plan: inout LogWriter.Plan
@@ -149,8 +151,8 @@ extension RegistryWrite: RequestCommand {
         }
     }
 
-    /// A lane has a row until its loop has written a checkpoint that knows it: a common position from before must not
-    /// count for it.
+    /// A lane has a row until its loop has written a checkpoint that includes it: an earlier common position must not
+    /// apply to it.
     private static func firstRow(of delegate: WebhookDelegate) -> Checkpoint {
         var checkpoint = Checkpoint()
         checkpoint.lanes = [LanePosition(delegate: delegate.key, cursor: delegate.start, position: delegate.start)]

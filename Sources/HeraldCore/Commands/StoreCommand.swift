@@ -1,34 +1,35 @@
-/// A write that is asked for now and then: a file of this folder for each says what it checks, what it writes, what it notes
-/// for the audit log and how it answers. The intake hands it to the writer's thread, which performs it inside a transaction.
+/// An infrequent write: each has a file in this folder, which says what it validates, what it writes, what it logs for
+/// the audit and how it responds. The intake passes it to the writer's thread, which performs it inside a transaction.
 ///
-/// Publications and checkpoints, of which there are many, have ways of their own (`Intake.Submission`).
+/// Publications and checkpoints are frequent and have cases of their own (`Intake.Submission`).
 package protocol StoreCommand: Sendable {
-    /// Whether the intake takes it while much waits.
+    /// Whether the intake accepts it under load.
     static var admission: CommandAdmission { get }
 
-    /// The last of its transaction: what follows is checked against what it has committed.
+    /// Whether it is the last one of its transaction: later commands are checked against its committed result.
     var endsTransaction: Bool { get }
 
-    /// Any thread, before it waits for the writer.
-    /// - Returns: the command as it may be performed; `nil`: what it asks for is not allowed, and it has answered so.
+    /// Any thread, before it is enqueued.
+    /// - Returns: the validated command; `nil` if it is invalid and was completed with a refusal.
     func checked(by rules: WebhookRules) -> Self?
 
-    /// Writes, and adds to the plan what the commit means for memory and who is answered after it. What `writer` knows (the
-    /// registry, keys, apps …) is as of the last commit. The writer's thread; may be repeated after a transaction that failed.
+    /// Writes, and adds the effects of the commit on memory and the completions to the plan. The state in `writer` (the
+    /// registry, keys, apps …) is that of the last commit. The writer's thread; may be repeated after a failed
+    /// transaction.
     func perform(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError)
 
-    /// Answers that nothing of it was done. Any thread.
+    /// Completes with a refusal: nothing was done. Any thread.
     func refuse(_ refusal: WriteRefusal)
 }
 
 package enum CommandAdmission: Sendable {
-    /// Counts like one event; refused when too much waits, or when the hub stops.
+    /// Counts like one event; refused when too much is waiting, or when the hub stops.
     case bounded
-    /// Taken until the writer ends.
+    /// Accepted until the writer ends.
     case always
-    /// The same, but passed over while another one of its type waits, which will do.
+    /// The same, but skipped while another one of its type is waiting.
     case single
 }
 
@@ -38,17 +39,17 @@ extension StoreCommand {
     package func checked(by rules: WebhookRules) -> Self? { self }
 }
 
-/// A command that has an outcome for who asked: answered once, remembered for an idempotency key.
+/// A command with an outcome for the client: completed once, stored for an idempotency key.
 package protocol RequestCommand: StoreCommand {
     associatedtype Outcome: Sendable
 
     var app: AppKey { get }
-    /// `nil`: no repetition is recognized.
+    /// `nil` if repetitions are not recognized.
     var idempotency: Idempotency<Outcome>? { get }
-    /// Called once, on the writer's thread or, when it is refused, at once; must not wait.
+    /// Called once, on the writer's thread or, if it is refused, at once; must not wait.
     var completion: @Sendable (WriteResult<Outcome>) -> Void { get }
 
-    /// As `perform`, and notes what was changed in the audit log (`LogWriter.note`).
+    /// Like `perform`, and logs the change for the audit (`LogWriter.note`).
     func outcome(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) -> Outcome

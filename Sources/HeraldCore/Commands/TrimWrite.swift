@@ -1,18 +1,18 @@
-/// What the log need not keep any longer is cut off, a slice in each transaction.
+/// Removes the old part of the log, a slice in each transaction.
 struct TrimWrite: StoreCommand {
-    /// Events up to here go.
+    /// Events up to this position are removed.
     let events: LogPosition
-    /// Attempts started before this go; milliseconds since 1970 UTC.
+    /// Attempts started before this time are removed; milliseconds since 1970 UTC.
     let attempts: Int64
-    /// Statistics of slots that began before this go.
+    /// Statistics of slots that began before this time are removed.
     let statistics: Int64
 
-    /// Rows that one transaction deletes at most, so that nobody waits long for it.
+    /// The maximum number of rows that one transaction deletes, so that it stays short.
     private static let slice = 500
-    /// Bytes of the events that one transaction reads for lanes that had still to come to them.
+    /// The maximum size of the events that one transaction reads for lanes that have not reached them.
     private static let sliceBytes = 4 << 20
 
-    /// The next look finds what another one would have cut.
+    /// The next check finds what a skipped one would have removed.
     static var admission: CommandAdmission { .single }
 
     func perform(
