@@ -1,10 +1,10 @@
 import Synchronization
 
-/// The event store without a disk: everything is gone when the process is. For tests, and for hubs whose events need not
-/// outlive them. It never forgets on its own.
+/// An event store in memory: its content ends with the process. For tests, and for hubs whose events need not survive.
+/// It removes nothing by itself.
 ///
-/// A transaction collects its changes and applies them together at its end, so that readers see all of it or nothing,
-/// and a thrown error leaves nothing behind. The lock is held while they are applied, and for each read.
+/// A transaction collects its changes and applies them together at its end, so that readers see all or none of them,
+/// and a thrown error leaves nothing behind. The lock is held while they are applied, and during each read.
 package final class MemoryStore: EventStore {
     private let contents = Mutex(MemoryContents())
 
@@ -13,7 +13,7 @@ package final class MemoryStore: EventStore {
 
     package init() {}
 
-    /// May be called again, and then tells what a restart would find, could it survive one.
+    /// May be called again, and then returns the state that a restart would find.
     package func recover() throws(StoreError) -> Recovery {
         contents.withLock { $0.recovery() }
     }

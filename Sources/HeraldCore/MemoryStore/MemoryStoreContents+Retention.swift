@@ -1,11 +1,11 @@
-/// What goes by its age, and what is erased.
+/// Retention and erasure.
 extension MemoryContents {
     func lastEvent(before time: Int64) -> LogPosition {
         marks.filter { $0.time < time }.max { $0.time < $1.time }?.sequence ?? 0
     }
 
     func sequence(since time: Int64) -> LogPosition {
-        // All that arrived before the mark before it lies below; all that arrived after the next mark lies above.
+        // All events that arrived before the previous mark are below; all that arrived after the next mark are above.
         let start = max(first, lastEvent(before: time) + 1)
         let end = min(head, marks.filter { $0.time >= time }.min { $0.time < $1.time }?.sequence ?? head)
         guard start <= end else { return start }

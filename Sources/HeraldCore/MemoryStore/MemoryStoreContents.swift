@@ -1,4 +1,4 @@
-/// What a memory store holds. A value: whoever has it may do with it what they want.
+/// The content of a memory store. A value, owned by its holder.
 struct MemoryContents {
     /// What is unique within an app: an event's id, a URL, a user, a type, the key of an answer.
     struct NameInApp: Hashable {
@@ -10,7 +10,7 @@ struct MemoryContents {
         let start: Int64
     }
 
-    /// `events[0]` has the sequence `first`.
+    /// `events[0]` has the position `first`.
     var events: [Event] = []
     var first: LogPosition = 1
     var sequences: [NameInApp: LogPosition] = [:]
@@ -53,7 +53,7 @@ struct MemoryContents {
         return LoggedEvent(sequence: sequence, event: event)
     }
 
-    /// - Parameter more: events that are to come.
+    /// - Parameter more: events that are not appended yet.
     func count(block: Int64, with more: [LoggedEvent] = []) -> [AppBlock] {
         let places = AppBlock.places(block)
         let here = stride(from: max(first, places.lowerBound), through: min(head, places.upperBound), by: 1)

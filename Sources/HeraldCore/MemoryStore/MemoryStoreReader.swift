@@ -1,4 +1,4 @@
-/// Reads what is committed to a memory store.
+/// Reads the committed content of a memory store.
 final class MemoryReader: StoreReader {
     let store: MemoryStore
 
@@ -53,7 +53,7 @@ extension MemoryReader {
 
     func lastEvent(before time: Int64) -> LogPosition { store.read { $0.lastEvent(before: time) } }
 
-    /// Nothing on a disk; what the events' bodies take in memory.
+    /// Not on disk: the size of the events' bodies in memory.
     func size() -> Int64 {
         store.read { contents in Int64(contents.events.reduce(0) { $0 + $1.body.count }) }
     }

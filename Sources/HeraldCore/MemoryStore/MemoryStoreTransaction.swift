@@ -1,4 +1,4 @@
-/// Changes to a memory store that are not visible yet, and what this transaction itself must already see of them.
+/// Changes to a memory store that are not visible yet, and the state that this transaction sees.
 final class MemoryTransaction: StoreTransaction {
     private let store: MemoryStore
     /// In the order in which they were asked for.
