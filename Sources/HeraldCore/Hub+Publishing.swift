@@ -1,6 +1,6 @@
 extension Hub {
     /// Makes events durable and calls the delegates.
-    /// - Returns: what became of each, in their order.
+    /// - Returns: the result for each event, in their order.
     /// - Throws: `WriteRefusal`; nothing was published then.
     package func publish(_ drafts: [EventDraft]) async throws(WriteRefusal) -> [PublishedEvent] {
         let result = await withCheckedContinuation { continuation in
@@ -9,7 +9,7 @@ extension Hub {
         switch result {
         case .done(let published): return published
         case .refused(let refusal): throw refusal
-        case .replayed: return []  // only with an idempotency key, and there is none
+        case .replayed: return []  // impossible without an idempotency key
         }
     }
 }

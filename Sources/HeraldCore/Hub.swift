@@ -3,10 +3,10 @@ package import HeraldJSON
 package import HeraldRuntime
 import Synchronization
 
-/// Publishes events to delegates: webhooks, objects of the process, and those who follow the log.
+/// Publishes events to delegates: webhooks, objects in the process, and sequences and streams of the log.
 ///
-/// Publishing is: make the events durable, then call the delegates. Every method may be called from any thread; the
-/// documentation of each closure says where it is called. A hub that nothing refers to stops by itself.
+/// Publishing makes the events durable, and then calls the delegates. Every method can be called on any thread; the
+/// documentation of each closure says where it is called. A hub stops when it is deallocated.
 public final class Hub: Sendable {
     package let ids = ULIDGenerator()
     package let secret: ServerSecret
@@ -19,11 +19,11 @@ public final class Hub: Sendable {
     package let usage: LogUsage
     package let auth = AuthProjection()
     package let appState: AppStateProjection
-    /// What settings of webhooks may be.
+    /// The rules for settings of webhooks.
     package let rules: WebhookRules
     private let store: any EventStore
-    /// The recent events, the projections of auth status and app state, objects of the process, and the delivery loops, which
-    /// call the webhooks.
+    /// The recent events, the projections of auth status and app state, objects in the process, and the delivery loops,
+    /// which call the webhooks.
     private let delegates = MulticastDelegate<any EventDelegate>()
     private let inMemory = Mutex<[InMemoryDelegate]>([])
     let recentEvents: RecentEvents
@@ -36,10 +36,11 @@ public final class Hub: Sendable {
     private let rates: EventRates
     private let threads: HubThreads
 
-    /// Recovers what the store holds and starts the threads.
+    /// Recovers the content of the store and starts the threads.
     /// - Parameters:
-    ///   - makeSender: a sender for each delivery loop.
-    ///   - onDurabilityLost: called on the writer's thread when the store can't say what is on disk: the process has to end.
+    ///   - makeSender: creates a sender for each delivery loop.
+    ///   - onDurabilityLost: called on the writer's thread when the state of the data on disk is unknown: the process
+    ///     has to end.
     package init(
         store: any EventStore, configuration: Configuration = Configuration(), clock: Clock = .system,
         onDurabilityLost: @escaping @Sendable (StoreError) -> Void, makeSender: () throws -> any CallbackSender
@@ -67,7 +68,7 @@ public final class Hub: Sendable {
             loops.append(try DeliveryLoop(sender: sender, recentEvents: recentEvents, clock: clock))
         }
         self.loops = loops
-        // What has threads at once comes behind all that can fail.
+        // Created after everything that can fail, because it starts threads.
         readers = try ReaderPool(store: store, threads: max(1, configuration.readers))
         let memory = CommitObserver(
             registry: registry, catalogue: catalogue, keys: keys, apps: apps, sessions: sessions, auth: auth,
@@ -91,18 +92,19 @@ public final class Hub: Sendable {
         try start(recovery)
     }
 
-    /// Objects that are called once the hub has stopped. One that is added later may miss the call: it asks `isStopping`.
+    /// Objects that are called once the hub has stopped. One that is added later may miss the call: it should check
+    /// `isStopping`.
     package var stopObservers: MulticastDelegate<any StopObserver> { threads.observers }
     /// Whether `stop` was called.
     package var isStopping: Bool { threads.isStopping }
 
-    /// A hub that nobody has stopped is stopped when nobody has it any more: attempts in flight are cut off, and made again
-    /// by the next hub on the store.
+    /// A hub that was not stopped is stopped when it is deallocated: attempts in flight are aborted, and made again by
+    /// the next hub on the store.
     deinit { threads.stop(grace: 0) }
 
     private func start(_ recovery: Recovery) throws {
-        // In the registration order of the multicast the loops come last: what is in the process is up to date when a
-        // webhook is called.
+        // The loops are registered last in the multicast: objects in the process are up to date when a webhook is
+        // called.
         for (number, loop) in loops.enumerated() {
             try loop.start(
                 name: "deliver-\(number + 1)", settled: recovery.settled,
@@ -116,7 +118,7 @@ public final class Hub: Sendable {
     }
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {
-        // One of the loops looks after the log's length: it has the timers.
+        // One of the loops maintains the log's length, because loops have timers.
         let runMaintenance: @Sendable () -> Void = { [retention, keyUse] in
             retention.look()
             keyUse.look()
@@ -137,9 +139,9 @@ public final class Hub: Sendable {
 
     // MARK: Delegates in the process
 
-    /// Adds an object that is called with every event from now on, on the writer's thread: see ``EventDelegate``. It is held
-    /// weakly, and once however often it is added.
-    /// - Parameter description: what it is for, in a few words; shown in the list of delegates.
+    /// Adds an object that is called with every event from now on, on the writer's thread: see ``EventDelegate``. It is
+    /// held weakly, and called once even if it is added repeatedly.
+    /// - Parameter description: its purpose; shown in the list of delegates.
     public func addDelegate(_ delegate: any EventDelegate, description: String) {
         guard delegates.addDelegate(delegate) else { return }
         let now = clock.wall()
@@ -150,18 +152,17 @@ public final class Hub: Sendable {
         inMemory.withLock { $0.append(entry) }
     }
 
-    /// Removes an object that was added; one that was not is ignored. A call that runs already on the writer's thread may
-    /// still end after this.
+    /// Removes an added object; others are ignored. A call in progress on the writer's thread may end after this.
     public func removeDelegate(_ delegate: any EventDelegate) {
         delegates.removeDelegate(delegate)
         let identity = ObjectIdentifier(delegate)
         inMemory.withLock { $0.removeAll { $0.identity == identity } }
     }
 
-    /// The objects of the process that are told, in the order of their registration.
+    /// The delegates in the process, in the order of their registration.
     package var inMemoryDelegates: [InMemoryDelegate] {
-        // To ask whether one lives takes a reference for a moment, and that may turn out to be the last: its deinit, which
-        // may want to remove itself, must not run under the lock.
+        // Checking that one is alive takes a reference for a moment, which may be the last one: its deinit may remove
+        // itself, so it must not run with the lock held.
         let entries = inMemory.withLock { $0 }
         let released = Set(entries.lazy.filter { $0.delegate == nil }.map(\.id))
         if released.isEmpty { return entries }
@@ -171,13 +172,13 @@ public final class Hub: Sendable {
 
     // MARK: Writing
 
-    /// Makes events durable and tells everyone. See `Publication` for who is answered when.
+    /// Makes events durable and calls all delegates. See `Publication` for its completion.
     package func publish(_ publication: Publication) {
         if let refusal = submit(publication, { intake.submit($0) }) { publication.completion(.refused(refusal)) }
     }
 
-    /// The same for one of several publications that are at hand: the writer may wait for the others until `flush`, which
-    /// has to follow at once. What is committed together costs less.
+    /// The same for one of several publications that are available together: the writer may wait for the others until
+    /// `flush`, which must follow at once. A common commit is cheaper.
     package func enqueue(_ publication: Publication) {
         if let refusal = submit(publication, { intake.enqueue($0) }) { publication.completion(.refused(refusal)) }
     }
@@ -191,63 +192,63 @@ public final class Hub: Sendable {
         }
     }
 
-    /// All publications that were at hand are gathered.
+    /// All available publications are enqueued.
     package func flush() { intake.flush() }
 
-    /// Has the writer perform a command: a change of the delegates, the deliveries, the event types, the keys or the apps. It
-    /// answers who waits for it, on the writer's thread, or at once when it is refused.
+    /// Submits a command: a change of the delegates, the deliveries, the event types, the keys or the apps. It
+    /// completes on the writer's thread, or at once if it is refused.
     package func submit(_ command: some StoreCommand) {
         guard let command = command.checked(by: rules) else { return }
         if let refusal = intake.submit(command) { command.refuse(refusal) }
     }
 
-    // The same for apps that embed a hub, which do not see `StoreCommand`.
+    // The same for apps that embed a hub and do not see `StoreCommand`.
 
-    /// Registers, changes or removes webhooks. What the rules don't allow comes to `Outcome.invalid`.
+    /// Registers, changes or removes webhooks. Invalid settings complete with `Outcome.invalid`.
     package func change(_ write: RegistryWrite) { submit(write) }
-    /// Makes deliveries again, ends or replays them, or erases events.
+    /// Redelivers, cancels or replays events, or erases them.
     package func manage(_ write: DeliveryWrite) { submit(write) }
-    /// Describes an event type, or forgets its description.
+    /// Describes an event type, or deletes its description.
     package func describe(_ write: EventTypeWrite) { submit(write) }
-    /// Makes, replaces or revokes keys.
+    /// Creates, replaces or revokes keys.
     package func administer(_ write: AccessWrite) { submit(write) }
-    /// Makes, changes or removes apps.
+    /// Creates, changes or deletes apps.
     package func change(_ write: AppWrite) { submit(write) }
 
-    /// Waits for the outcome of the first attempts of events that are about to be published; hand the result to
+    /// Waits for the outcome of the first attempts of events that are about to be published; pass the result to
     /// `EventInput.Context`.
     /// - Parameters:
-    ///   - events: how many will carry it, ≥ 1.
+    ///   - events: the number of events that will carry it, ≥ 1.
     ///   - seconds: how long to wait.
     ///   - completion: called once on some thread: with all outcomes, or with `nil` when the time is up; must not wait.
     package func watch(
         events: Int, seconds: Int, completion: @escaping @Sendable ([DeliveryWatch.Report]?) -> Void
     ) -> DeliveryWatch {
         let watch = DeliveryWatch(events: events, loops: loops.count, completion: completion)
-        // Ten years at most: more would be no number of nanoseconds.
+        // At most ten years, so that the nanoseconds do not overflow.
         let end = clock.monotonic() + Int64(min(max(seconds, 0), 315_360_000)) * 1_000_000_000
         for loop in loops { loop.post(.expire(watch, at: end)) }
         return watch
     }
 
-    /// Calls `body` once when the time is up, on a loop's thread; it must not wait.
+    /// Calls `body` once after this time, on a loop's thread; it must not wait.
     package func after(seconds: Int, _ body: @escaping @Sendable () -> Void) {
-        // A watch that no event carries can only expire.
+        // A watch that is not attached to an event can only expire.
         _ = watch(events: 1, seconds: seconds) { _ in body() }
     }
 
-    /// Calls a delegate now, outside its lane, with an event of the type `herald.test` that is in no log.
-    /// - Parameter completion: called once on a loop's thread, must not wait; `nil`: the delegate is gone, or too much is
-    ///   open already.
+    /// Calls a delegate now, outside its lane, with an event of the type `herald.test` that is not logged.
+    /// - Parameter completion: called once on a loop's thread, must not wait; `nil` if the delegate does not exist any
+    ///   more, or too many requests are open.
     package func test(_ delegate: WebhookDelegate, completion: @escaping @Sendable (CallbackOutcome?) -> Void) {
         loops.owner(of: delegate.key).post(.test(delegate.key, answer: completion))
     }
 
     // MARK: Reading
 
-    /// Who would be told of an event, and why the others would not; those in the process included. Looks at every
+    /// Which delegates would get an event, and why the others would not, including those in the process. Examines every
     /// delegate: not for a loop's thread.
-    /// - Parameter budget: for all filters together. When it is spent, the answer means nothing.
+    /// - Parameter budget: for all filters together. If it is exhausted, the result is meaningless.
     package func explain(_ event: Event, within budget: inout WorkBudget) -> [DeliveryExplanation] {
         let view = EventView(event, within: budget)
         defer { budget = view.budget }
@@ -260,13 +261,13 @@ public final class Hub: Sendable {
         return explanations
     }
 
-    /// What has been counted of a delegate's attempts and is not in the store yet.
+    /// Counted attempts of a delegate that are not in the store yet.
     package func currentStatistics(_ key: DelegateKey) -> [DeliveryStatistics] {
         loops.owner(of: key).board.statistics(key)
     }
 
     /// Runs `body` on a reader's thread.
-    /// - Returns: `false` when too many reads wait; `body` is not called then.
+    /// - Returns: `false` if too many reads are waiting; `body` is not called then.
     package func read(_ body: @escaping @Sendable (Result<any StoreReader, StoreError>) -> Void) -> Bool {
         readers.submit(body)
     }
@@ -284,7 +285,7 @@ public final class Hub: Sendable {
     /// The events that the store has found to be damaged.
     package var damagedEvents: DamagedEvents { store.damagedEvents }
 
-    /// The log after a position, as far as memory has it; `nil`: the store does. Any thread.
+    /// The recent events after a position; `nil` if they are only in the store. Any thread.
     package func recentEvents(after sequence: LogPosition, limit: Int) -> EventBatch? {
         switch recentEvents.slice(after: sequence, limit: limit) {
         case .events(let batch): batch
@@ -296,10 +297,10 @@ public final class Hub: Sendable {
     /// The position of the last event of the log; 0 before the first. Any thread.
     package var head: LogPosition { recentEvents.head }
 
-    /// Where a webhook's lane stands, when there is something to tell.
+    /// The position and state of a webhook's lane, unless it is caught up and idle.
     package func lane(of key: DelegateKey) -> LaneSnapshots.Entry? { loops.owner(of: key).board.entry(key) }
 
-    /// Whether what became of an event may not be in the store yet, for a webhook whose lane has nothing to tell.
+    /// Whether the outcome of an event may not be in the store yet, for a webhook whose lane has no entry.
     package func isOnItsWay(_ sequence: LogPosition, to key: DelegateKey) -> Bool {
         sequence > loops.owner(of: key).board.settled
     }
@@ -308,20 +309,20 @@ public final class Hub: Sendable {
     package var deliveryCounters: [DeliveryCounters] { loops.map(\.counters) }
     package var laneBoards: [LaneSnapshots] { loops.map(\.board) }
     package var intakeDepth: IntakeDepth { intake.depth }
-    /// Reads that wait for a reader's thread.
+    /// The number of reads that wait for a reader's thread.
     package var readsWaiting: Int { readers.waiting }
 
     // MARK: Stopping, in this order
 
-    /// Publishers are refused from here on; who waits is still answered.
+    /// Refuses publications from here on; waiting ones still complete.
     package func refusePublications() {
         keyUse.write()
         intake.refusePublications()
     }
 
-    /// Returns when everything that was submitted before is committed and answered.
-    /// - Throws: `HubWaitError.onWriterThread` where it would wait for itself: in what the writer calls, which are delegates of
-    ///   the process and completions of writes.
+    /// Returns when everything that was submitted before is committed and completed.
+    /// - Throws: `HubWaitError.onWriterThread` if it would wait for itself: on the writer's thread, which calls
+    ///   delegates in the process and completions of writes.
     package func drain() throws(HubWaitError) {
         if writer.isCaller { throw .onWriterThread }
         let done: Semaphore
@@ -334,15 +335,15 @@ public final class Hub: Sendable {
         done.wait()
     }
 
-    /// Calls `body` once everything that was submitted before is committed and answered: on the writer's thread, or at once
-    /// after the end. It must not wait. Any thread.
+    /// Calls `body` when everything that was submitted before is committed and completed: on the writer's thread, or at
+    /// once after the end. It must not wait. Any thread.
     package func afterDraining(_ body: @escaping @Sendable () -> Void) { submit(Barrier(reached: body)) }
 
-    /// Finishes what is in flight, writes the last checkpoint, and closes the store. The last call.
+    /// Completes open work, writes the last checkpoint, and closes the store. Must be the last call.
     ///
-    /// Waits until that is done; where one of the hub's own threads calls, which are those of delegates and completions, it
-    /// returns at once and the rest is done behind it.
-    /// - Parameter grace: nanoseconds that attempts in flight get.
+    /// Waits until that is done. If one of the hub's own threads calls it (from a delegate or a completion), it returns
+    /// at once and the rest is done afterwards.
+    /// - Parameter grace: the time for attempts in flight, in nanoseconds.
     package func stop(grace: Int64) {
         refusePublications()
         threads.stop(grace: grace)

@@ -2,7 +2,8 @@ import Delegation
 package import HeraldRuntime
 import Synchronization
 
-/// The threads of a hub and what they work with: what has to end in order when the hub does, also when it is only dropped.
+/// The threads of a hub and their parts: everything that has to end in order with the hub, even if it is only
+/// deallocated.
 final class HubThreads: Sendable {
     let store: any EventStore
     let intake: Intake
@@ -27,16 +28,16 @@ final class HubThreads: Sendable {
 
     var isStopping: Bool { isStopped.load(ordering: .acquiring) }
 
-    /// Whether the caller is called by one of them, which can't wait for itself.
+    /// Whether the caller runs on one of them, which can't wait for itself.
     var areCaller: Bool { writer.isCaller || readers.isCaller || loops.contains { $0.isCaller } }
 
-    /// Ends everything, once. Waits for it, but not on one of these threads: there it returns at once.
-    /// - Parameter grace: nanoseconds that attempts in flight get.
+    /// Ends everything, once. Waits for it, except on one of these threads, where it returns at once.
+    /// - Parameter grace: the time for attempts in flight, in nanoseconds.
     func stop(grace: Int64) {
         if isStopped.exchange(true, ordering: .acquiringAndReleasing) { return }
         intake.refusePublications()
         guard areCaller else { return end(grace: grace) }
-        // Without memory for another thread they go on until the process ends.
+        // Without memory for another thread they run until the process ends.
         _ = try? Thread(name: "hub-stop") { [self] in end(grace: grace) }
     }
 
@@ -47,7 +48,7 @@ final class HubThreads: Sendable {
         intake.end()
         writer.join()
         readers.stop()
-        // Writer and readers wake loops: a sender is closed when both are gone.
+        // The writer and the readers wake loops: a sender is closed after both have ended.
         for loop in loops { loop.close() }
         store.close()
         observers.invokeDelegates { $0.hubHasStopped() }
@@ -56,13 +57,13 @@ final class HubThreads: Sendable {
 
 /// Is called when a hub has stopped.
 package protocol StopObserver: AnyObject, Sendable {
-    /// The store is closed; no event comes any more. Any thread.
+    /// The store is closed; there are no more events. Any thread.
     func hubHasStopped()
 }
 
 /// Why the hub can't wait.
 package enum HubWaitError: Error, CustomStringConvertible {
-    /// The caller is called by the store's writer, for which it would wait.
+    /// The caller runs on the writer's thread, for which it would wait.
     case onWriterThread
     case system(SystemError)
 
