@@ -11,7 +11,7 @@ final class Journal: EventDelegate {
     }
 }
 
-/// Told of the logins of those who pay.
+/// Notified of the logins of paying users.
 final class Concierge: AuthEventsDelegate {
     func userIsLoggedIn(user: EventUser) { print("  Concierge: user \(user.id) is here") }
 }
