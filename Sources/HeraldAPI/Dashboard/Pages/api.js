@@ -1,6 +1,6 @@
-// The one place that speaks to the server: the public API, nothing else.
+// The only module that sends requests to the server: to the public API.
 
-/// What the server says is wrong (RFC 9457).
+/// An error response of the server (RFC 9457).
 export class Problem extends Error {
   constructor(document, status) {
     super(document.detail ?? document.title ?? `The server responded with status ${status}.`);
@@ -46,7 +46,7 @@ const query = (fields) => {
 const delegate = (id) => `/v1/delegates/${encodeURIComponent(id)}`;
 const event = (id) => `/v1/events/${encodeURIComponent(id)}`;
 
-/// Whether an event type fits a pattern: `auth.logged_in`, `auth.*`, or `*`, which leaves out the service's own.
+/// Whether an event type matches a pattern: `auth.logged_in`, `auth.*`, or `*`, which does not match the service's own.
 export function matches(pattern, type) {
   if (pattern === "*") return !type.startsWith("herald.");
   return pattern.endsWith(".*") ? type.startsWith(pattern.slice(0, -1)) : type === pattern;
@@ -59,7 +59,7 @@ export const api = {
 
   metrics: () => get("/metrics"),
 
-  /// Up to `most` delegates, newest first, and whether there are more.
+  /// At most `most` delegates, newest first, and whether there are more.
   async delegates(filter = {}, most = 1000) {
     const found = [];
     let cursor = null;

@@ -1,10 +1,10 @@
-// Which page is shown: the part of the address behind `#`. Each page is a function that fills an element and is over when
-// its signal says so.
+// Chooses the page: the part of the URL after `#`. Each page is a function that fills an element, until its signal is
+// aborted.
 
 import { h, notice } from "./dom.js";
 import { whenSignedIn } from "./signin.js";
 
-// Pages are fetched when they are first shown: nobody waits for those that they don't look at.
+// Pages are loaded when they are first shown.
 const pages = [
   { path: /^\/$/, place: "#/", title: "Overview", load: async () => (await import("./overview.js")).overview },
   { path: /^\/delegates(?:\/([^/]+))?$/, place: "#/delegates", title: "Delegates",
@@ -68,7 +68,7 @@ function setTheme(theme) {
   themeButton.setAttribute("aria-label", `Colours: ${words.slice(2)}. Change`);
 }
 
-// Where storage is forbidden, the choice lasts as long as the page.
+// Without storage, the choice lasts as long as the page.
 const stored = { get: () => { try { return localStorage.getItem("theme"); } catch { return null; } },
   set: (theme) => { try { localStorage.setItem("theme", theme); } catch { /* As said. */ } } };
 setTheme(stored.get() ?? "system");

@@ -1,11 +1,11 @@
-// One attempt: an HTTP request, its phases and its answer.
+// One attempt: an HTTP request, its phases and its response.
 
 import { h, s } from "./dom.js";
 import { state, duration, clock } from "./format.js";
 
 const phases = ["lookup", "connect", "tls", "first_byte"];
 
-/// - Parameter isLinked: whether it leads to its event.
+/// - Parameter isLinked: whether it links to its event.
 export function attempt(each, isLinked) {
   const answer = each.status_code ? `HTTP ${each.status_code}` : (each.error ?? "").replaceAll("_", " ");
   return h("li", null, h("details", { "data-key": each.id ?? "test" }, h("summary", { "data-key": "summary" + (each.id ?? "test") },
@@ -21,7 +21,7 @@ export function attempt(each, isLinked) {
     each.response_excerpt && h("pre", { tabindex: 0 }, each.response_excerpt))));
 }
 
-/// The phases of a request, each as long as it took.
+/// The phases of a request, with widths by duration.
 function bar({ phases_ms: times, duration_ms: total }) {
   const parts = [...phases.map((phase) => [phase, times[phase] ?? 0])];
   parts.push(["rest", Math.max(0, total - parts.reduce((sum, [, time]) => sum + time, 0))]);

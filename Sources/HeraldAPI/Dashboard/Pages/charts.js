@@ -1,4 +1,4 @@
-// Four small charts over one time axis. A hair line reads all four at once.
+// Four small charts with a common time axis. One crosshair reads all four at once.
 
 import { h, s } from "./dom.js";
 import { rate, duration } from "./format.js";
@@ -16,7 +16,7 @@ const height = 60;
 
 export class Charts {
   #points = [];
-  /// Where the hair line stands, as a share of the axis; `null`: at the newest point.
+  /// The position of the crosshair, as a fraction of the axis; `null` for the newest point.
   #cursor = null;
   #parts;
 
@@ -59,7 +59,7 @@ export class Charts {
 
   #draw() {
     const now = Date.now();
-    // As long as this page knows, a minute at least.
+    // The time span of the data, at least a minute.
     const span = Math.min(longest, Math.max(60_000, now - (this.#points[0]?.time ?? now)));
     const x = scale([now - span, now], [0, width]);
     const wanted = now - span + (this.#cursor ?? 1) * span;

@@ -1,4 +1,4 @@
-// Who is told: the list, and over it the drawer of one delegate.
+// The list of delegates, and over it the drawer of one delegate.
 
 import { api } from "./api.js";
 import { h, show, empty } from "./dom.js";
@@ -70,7 +70,7 @@ export function delegates(root, { parameter, signal }) {
     if (isFirst) countUp();
   }, 3000, signal, (error) => show(list, h("p", { class: "error" }, error.message)));
 
-  // Read one after the other, of the first rows only: each is a query of its own.
+  // Requested one after the other, for the first rows only, because each is a separate query.
   const countUp = keep(async () => {
     for (const { id } of all.filter((each) => each.kind === "webhook").slice(0, 40)) {
       if (signal.aborted) return;
@@ -87,7 +87,7 @@ export function delegates(root, { parameter, signal }) {
   root.open(parameter);
 }
 
-/// Another delegate over the same list.
+/// Shows another delegate over the same list.
 delegates.update = (root, id) => {
   root.open(id);
   return true;

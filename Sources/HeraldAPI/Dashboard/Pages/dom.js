@@ -1,8 +1,8 @@
-// Builds what is shown. Whatever comes from data becomes a text node or an attribute, never markup.
+// Builds the page. Data becomes a text node or an attribute, never markup.
 
 const svgNamespace = "http://www.w3.org/2000/svg";
 
-/// An HTML element. Properties beginning with `on` are listeners; `null`, `undefined` and `false` are left out.
+/// An HTML element. Properties that begin with `on` are listeners; `null`, `undefined` and `false` are omitted.
 export const h = (name, properties, ...children) => fill(document.createElement(name), properties, children);
 
 /// An SVG element.
@@ -19,7 +19,7 @@ function fill(element, properties, children) {
   return element;
 }
 
-/// Shows other children. Where nothing has changed, nothing is touched: focus, selection and scrolling stay.
+/// Replaces the children. Unchanged nodes are not touched: focus, selection and scrolling stay.
 export function show(parent, ...children) {
   const fresh = h("div", null, children);
   if (sameChildren(parent, fresh)) return;
@@ -37,7 +37,7 @@ function sameChildren(left, right) {
 
 const place = document.getElementById("notice");
 
-/// Says something to everybody: shown for a while, and read out. What is outside of an open dialog is neither.
+/// Shows a message for a while, also to screen readers. Elements outside an open dialog are not accessible.
 export function notice(text) {
   ([...document.querySelectorAll("dialog[open]")].at(-1) ?? document.body).append(place);
   place.textContent = text;
@@ -56,14 +56,14 @@ export function copyButton(text, what = "Copy") {
   } }, what);
 }
 
-/// A `curl` command or another text that is to be taken away.
+/// A `curl` command or another text to copy.
 export const code = (text) => h("div", { class: "code" }, h("pre", { tabindex: 0 }, text), copyButton(text));
 
-/// A page that has nothing to show yet teaches how it gets something.
+/// An empty page shows how to get content.
 export const empty = (title, text, command) =>
   h("section", { class: "empty" }, h("h2", null, title), h("p", null, text), command && code(command));
 
-/// Asks before something that can't be taken back.
+/// Asks for confirmation before an irreversible action.
 export function confirm(question, action) {
   return new Promise((resolve) => {
     const dialog = h("dialog", { class: "ask", "aria-labelledby": "question", onclose: () => {

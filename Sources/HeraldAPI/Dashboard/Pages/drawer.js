@@ -18,7 +18,7 @@ const limits = {
   slots: () => "slots of the server",
 };
 
-// What keeps deliveries from starting that are ready.
+// What prevents deliveries that are due from starting.
 const flow = (each) => each.limited_by ? limits[each.limited_by](each) : "nothing";
 
 function open(title, signal, ...content) {
@@ -40,7 +40,7 @@ export function registration(changed, signal) {
   open("New delegate", signal, body);
   fields.inputs.get("url").focus();
 
-  // Which of the recent events it would have received.
+  // The recent events that match its settings.
   let recent = [];
   const say = () => {
     const patterns = fields.inputs.get("events").value.split(/[\s,]+/).filter(Boolean);
@@ -71,7 +71,7 @@ export function registration(changed, signal) {
   }
 }
 
-/// One delegate: how it does, what can be done, its settings and its attempts.
+/// One delegate: its statistics, actions, settings and attempts.
 export function drawer(id, changed, signal) {
   const head = h("div", { class: "drawer-head" });
   const outcome = h("div", { role: "status" });
@@ -154,7 +154,7 @@ export function drawer(id, changed, signal) {
     changed();
   }
 
-  /// Made again after each change only: what somebody types is not touched.
+  /// Rebuilt only after a change, so that input is not lost.
   async function edit() {
     const { answer: delegate } = await api.delegate(id);
     edited = new Fields(delegate);
@@ -164,7 +164,7 @@ export function drawer(id, changed, signal) {
       if (!patch) return;
       if (Object.keys(patch).length === 0) return notice("Nothing was changed.");
       try {
-        // Pausing and the like change its version too: what counts is that the settings are those that were shown.
+        // Pausing, for example, changes its version too: only changes of the displayed settings matter.
         const { answer: now, etag } = await api.delegate(id);
         if (!edited.isOf(now)) return edited.showErrors([], meanwhile);
         await api.change(id, patch, etag);

@@ -1,4 +1,4 @@
-// The log as a live tail that doesn't jump while somebody reads.
+// The log as a live list that does not scroll while the user reads.
 
 import { api } from "./api.js";
 import { h, show, empty } from "./dom.js";
@@ -28,7 +28,7 @@ export function events(root, { query, signal }) {
   root.append(h("div", { class: "head" }, h("h1", null, "Events"), h("a", { class: "button primary", href: "#/post" }, "Post an event")),
     h("form", { class: "filters", role: "search", onsubmit: filter, onchange: filter }, type, subject, pause), fresh, list);
 
-  /// The filters are part of the address.
+  /// The filters are part of the URL.
   function filter(event) {
     event.preventDefault();
     const entries = [["type", type.value.trim()], ["subject", subject.value.trim()]].filter(([, value]) => value);
@@ -47,13 +47,13 @@ export function events(root, { query, signal }) {
 
   const newest = () => waiting[0]?.id ?? shown[0]?.id;
 
-  /// Reads the latest; the stream tells what comes after.
+  /// Reads the latest events; the stream continues after them.
   async function begin() {
-    // Where nothing fits yet, that is after the end which the log had before it was looked at.
+    // If no event matches yet, the stream starts after the end of the log before the request.
     const end = newest() ?? (await api.events({ limit: 1 })).data[0]?.id ?? "earliest";
     await poll();
     const fields = { events: query.get("type") ?? "*,herald.*", last_event_id: newest() ?? end };
-    // The parameter is a list; a subject may have a comma.
+    // The parameter is a list, and a subject may contain a comma.
     return !about || about.includes(",") ? fields : { ...fields, subjects: about };
   }
 
@@ -64,7 +64,7 @@ export function events(root, { query, signal }) {
     const isFirst = known === undefined;
     const found = place < 0 ? page.data : page.data.slice(0, place);
     if (isFirst) older = page.next_cursor;
-    // More came than fit into one answer.
+    // There are more events than fit into one response.
     else if (place < 0 && page.next_cursor) found.at(-1).isGap = true;
     add(found, isFirst);
   }

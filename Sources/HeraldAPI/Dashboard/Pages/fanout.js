@@ -1,4 +1,4 @@
-// The multicast delegate at work: event types on the left, who is told on the right, ribbons as wide as the flow.
+// The flow of events: types on the left, delegates on the right, ribbons with widths by rate.
 
 import { h, s, show } from "./dom.js";
 import { curve, ribbon } from "./svg.js";
@@ -6,7 +6,7 @@ import { state, tone, name, host, rate, plural, backlog } from "./format.js";
 
 const most = 12;
 
-/// Draws into `root`; where something has moved since the last time, a dot travels.
+/// Draws into `root`; if the counts have changed since the last time, a dot moves along the ribbon.
 export function fanout(root, types, seats, delegates) {
   const left = fold(types);
   const right = fold(delegates);
@@ -56,7 +56,7 @@ const hub = (seats, delegates, total) => h("div", { class: "hub" },
 function ribbons({ shown, rest }, look, isOutgoing) {
   const places = shown.length + (rest > 0 ? 1 : 0);
   const looks = shown.map(look);
-  // Never wider than its place outside; together not wider than the middle.
+  // A ribbon is never wider than its row; all together are not wider than the middle.
   const widest = Math.max(1e-9, ...looks.map((each) => each.weight));
   const thick = (weight) => Math.max(0.5, (weight / widest) * Math.min(12, 70 / Math.max(1, places)));
   const room = looks.reduce((sum, each) => sum + thick(each.weight), 0);

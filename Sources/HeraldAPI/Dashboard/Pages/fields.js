@@ -1,4 +1,4 @@
-// The settings of a delegate as a form: what each field is, how it is read, and where its errors stand.
+// The settings of a delegate as a form: the fields, how they are parsed, and where their errors appear.
 
 import { h } from "./dom.js";
 import { mistake } from "./json.js";
@@ -19,7 +19,7 @@ const json = { read: (value) => JSON.parse(value), write: (value) => JSON.string
 const choice = (...options) => ({ ...text, options });
 const flag = { read: (value) => value === "true", write: String, options: ["false", "true"] };
 
-/// In the order of the form. `only: "new"`: can be said at the registration only.
+/// In the order of the form. `only: "new"`: for the registration only.
 const fields = [
   { name: "url", title: "URL", type: text, hint: "Where Herald sends the events.", required: true },
   { name: "events", title: "Event patterns", type: words, rows: 2, hint: "auth.logged_in, auth.*, or *; empty: everything." },
@@ -47,7 +47,7 @@ export class Fields {
   #delegate;
   #first = new Map();
 
-  /// - Parameter delegate: whose settings are edited; none: a new one's.
+  /// - Parameter delegate: the delegate to edit; none for a new one.
   constructor(delegate) {
     this.#delegate = delegate;
     const used = fields.filter((field) => !delegate || field.only !== "new");
@@ -58,7 +58,7 @@ export class Fields {
     this.element = h("div", { class: "fields" }, this.general, used.filter((field) => !field.more).map((field) => this.#row(field)), this.more);
   }
 
-  /// Whether a delegate has the settings that the form began with.
+  /// Whether a delegate still has the initial settings of the form.
   isOf(delegate) {
     return ["header_names", ...this.inputs.keys()].every((name) => JSON.stringify(delegate[name]) === JSON.stringify(this.#delegate[name]));
   }
@@ -82,8 +82,8 @@ export class Fields {
       h("p", { class: "hint", id: "hint-" + field.name }, hint), h("p", { class: "error", id: "error-" + field.name }));
   }
 
-  /// What the form says: everything that is filled in, or, of one that exists, what was changed; an emptied field stands for
-  /// the default. `null` when something can't be read; the reason stands at its field then.
+  /// The values of the form: all fields that are filled in, or, for an existing delegate, the changed ones; an empty
+  /// field means the default. `null` if a field is invalid; the reason is shown at the field then.
   read() {
     this.showErrors([]);
     const result = {};
@@ -101,7 +101,7 @@ export class Fields {
     return result;
   }
 
-  /// Members of an object are merged one by one: what is no longer there has to be named.
+  /// Members of an object are merged one by one, so removed ones have to be named.
   #patched(field, value) {
     if (!this.#delegate || field.type !== pairs) return value;
     const gone = Object.keys(this.#delegate[field.name] ?? {}).filter((key) => !(key in value)).map((key) => [key, null]);
@@ -113,7 +113,7 @@ export class Fields {
     return field.type === pairs ? this.#patched(field, {}) : null;
   }
 
-  /// Each error at its field, those of no field at the top. The first one gets the focus.
+  /// Shows each error at its field, and errors without a field at the top. The first one gets the focus.
   showErrors(errors, detail = "") {
     const texts = new Map();
     const general = [];

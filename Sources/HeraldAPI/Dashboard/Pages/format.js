@@ -1,8 +1,8 @@
-// Words and shapes for values.
+// Texts and shapes for values.
 
 import { h } from "./dom.js";
 
-/// Each state has a shape, a colour and a word.
+/// Each state has a shape, a color and a word.
 const states = {
   active: ["●", "good"], delivered: ["●", "good"], succeeded: ["●", "good"], logged_in: ["●", "good"],
   retrying: ["◐", "wait"], pending: ["◐", "wait"], pending_verification: ["◐", "wait"],
@@ -23,7 +23,7 @@ export const count = (value) => number.format(value);
 export const rate = (value) => (value >= 100 ? number.format(Math.round(value)) : number.format(value));
 export const plural = (value, one, many = one + "s") => `${count(value)} ${value === 1 ? one : many}`;
 
-/// How many events a delegate will still be sent.
+/// The number of events still to be sent to a delegate.
 export const backlog = ({ events, estimated }) => (estimated ? "about " : "") + plural(events, "event");
 
 /// A duration from milliseconds: 0.8 ms, 340 ms, 12 s, 5 min, 3 h, 2 d.
@@ -38,10 +38,10 @@ export function duration(milliseconds) {
   return `${Math.round(seconds / 86400)} d`;
 }
 
-/// A reason as a sentence of its own.
+/// A reason as a separate sentence.
 export const sentence = (text) => (text ? `${text[0].toUpperCase()}${text.slice(1)}${text.endsWith(".") ? "" : "."}` : "");
 
-/// A moment: how long ago or ahead, and exactly in the title.
+/// A relative time, with the exact one in the title.
 export function moment(text) {
   if (!text) return "–";
   const difference = Date.parse(text) - Date.now();
@@ -54,14 +54,14 @@ export function moment(text) {
 export const clock = (text) => h("time", { datetime: text, title: new Date(text).toLocaleString(), class: "mono" },
   new Date(text).toLocaleTimeString("en-GB") + "." + text.slice(20, 23));
 
-/// Long things are cut in the middle; the whole is in the title.
+/// Long texts are truncated in the middle; the whole is in the title.
 export function cut(text, length) {
   if (text.length <= length) return text;
   const half = Math.floor((length - 1) / 2);
   return `${text.slice(0, half)}…${text.slice(-half)}`;
 }
 
-/// What people call a delegate: its description, else the host of its address.
+/// The name of a delegate: its description, or else the host of its URL.
 export function name(delegate) {
   if (delegate.description) return delegate.description;
   return delegate.url ? host(delegate.url) : delegate.id;
@@ -75,14 +75,14 @@ export function host(url) {
   }
 }
 
-/// Host and path: the eye lands on the host.
+/// Host and path, with emphasis on the host.
 export function address(url, length = 48) {
   const { origin } = URL.canParse(url) ? new URL(url) : { origin: "" };
   return h("span", { class: "address mono", title: url }, host(url),
     h("span", { class: "muted" }, cut(url.slice(origin.length), length)));
 }
 
-/// JSON for people. Kept as it is when it is no JSON.
+/// Formatted JSON; other text is unchanged.
 export function pretty(value) {
   try {
     return JSON.stringify(typeof value === "string" ? JSON.parse(value) : value, null, 2);

@@ -1,4 +1,4 @@
-// What /metrics said over the last 15 minutes, as rates. Counters begin again at 0 when the server does.
+// Samples of /metrics over the last 15 minutes, as rates. Counters start again at 0 with the server.
 
 const span = 15 * 60 * 1000;
 
@@ -35,7 +35,7 @@ function read(text, time) {
   };
 }
 
-/// The rates between two samples; `null` when the server began again, or was away for long.
+/// The rates between two samples; `null` if the server was restarted, or unreachable for long.
 function difference(before, after) {
   const seconds = (after.time - before.time) / 1000;
   const events = after.events - before.events;
@@ -52,7 +52,7 @@ function difference(before, after) {
   };
 }
 
-/// Milliseconds, from the growth of the histogram; within a bucket all durations are taken as equally likely.
+/// In milliseconds, from the growth of the histogram; within a bucket a uniform distribution is assumed.
 function percentile(before, after, share) {
   const counts = after.map(({ bound, value }, index) => ({ bound, value: value - (before[index]?.value ?? 0) }));
   const total = counts.at(-1)?.value ?? 0;

@@ -1,6 +1,6 @@
-// Where a text stops being JSON: browsers disagree in how they say it, or don't.
+// Finds the first error in a JSON text, because browsers report it differently, or not at all.
 
-/// The first mistake as `{line, column, words}`; `null` when the text is JSON.
+/// The first error as `{line, column, words}`; `null` if the text is valid JSON.
 export function mistake(text) {
   try {
     JSON.parse(text);

@@ -1,10 +1,10 @@
-// What keeps a page up to date while somebody looks at it.
+// Keeps a visible page up to date.
 
 import { notice } from "./dom.js";
 
 let isLost = false;
 
-/// Says once that the server is away, and once that it is back.
+/// Reports once that the server is unreachable, and once that it is back.
 function tell(lost) {
   if (lost === isLost) return;
   isLost = lost;
@@ -12,9 +12,10 @@ function tell(lost) {
   notice(lost ? "The connection to the server is lost. Trying again." : "Connected again.");
 }
 
-/// Listens to a live stream while the page is visible, until `signal` ends it. `start` reads what there is and answers the
-/// stream's parameters. When the connection breaks the browser resumes it; where that can't be, `start` is called again.
-/// `take` gets a few entries at a time, newest first, and none when the stream begins: from there on nothing is missed.
+/// Reads a live stream while the page is visible, until `signal` is aborted. `start` loads the existing entries and
+/// returns the stream's parameters. When the connection breaks, the browser resumes it; if that is impossible, `start`
+/// is called again. `take` is called with a few entries at a time, newest first, and with none when the stream starts:
+/// from there on nothing is missed.
 export function follow(path, start, take, signal, failed) {
   let source = null;
   let timer = null;
@@ -57,7 +58,7 @@ export function follow(path, start, take, signal, failed) {
       tell(!isRefused);
       if (!isRefused && timer) return;
       clearTimeout(timer);
-      // After a long time there may be more than anybody wants to see pass by.
+      // After a long time there may be too many missed entries to show.
       timer = setTimeout(open, isRefused ? 2000 : 30_000);
     };
     source.addEventListener("ready", () => isOver() || take([]));
@@ -68,9 +69,9 @@ export function follow(path, start, take, signal, failed) {
   open();
 }
 
-/// Runs `task` now and every `milliseconds` after it has ended, while the page is visible, until `signal` ends it.
-/// What it throws is passed to `failed`, but a lost connection, which heals.
-/// Returns a function that runs it sooner: now, or if it is at it already, right after.
+/// Runs `task` now and `milliseconds` after each end, while the page is visible, until `signal` is aborted. Errors are
+/// passed to `failed`, except a lost connection. Returns a function that runs the task sooner: now, or directly after
+/// the current run.
 export function keep(task, milliseconds, signal, failed = () => {}) {
   let timer = null;
   let isRunning = false;

@@ -1,4 +1,4 @@
-// Is everything flowing? The fan-out, four charts, and what needs attention.
+// The overview: the flow of events, four charts, and problems that need attention.
 
 import { api, matches } from "./api.js";
 import { h, show, empty, notice } from "./dom.js";
@@ -17,7 +17,7 @@ export function overview(root, { signal }) {
   const attention = h("section", { "aria-labelledby": "attention" });
   root.append(h("h1", { id: "flow" }, "Event flow"), picture, charts.element, attention);
 
-  // The numbers are the server's as a whole: not for the people of one of its apps.
+  // The metrics concern the whole server: they are not available to users of a single app.
   const numbers = new AbortController();
   keep(async () => {
     history.add(await api.metrics());
@@ -41,7 +41,7 @@ export function overview(root, { signal }) {
   }, 3000, signal, (error) => show(picture, h("p", { class: "error" }, error.message)));
 }
 
-/// The types of the latest events, most frequent first, each with how many a second there were since the oldest of them.
+/// The types of the latest events, most frequent first, with their rates per second since the oldest of them.
 function flow(events) {
   const oldest = events.length > 0 ? Date.parse(events.at(-1).time) : 0;
   const newest = events.length > 0 ? Math.max(Date.now(), Date.parse(events[0].time)) : 0;
@@ -55,7 +55,7 @@ function flow(events) {
   return [...types.values()].map((each) => ({ ...each, rate: each.count / seconds })).sort((a, b) => b.count - a.count);
 }
 
-/// What flows to a delegate as far as its patterns tell; subjects and filters may let less pass.
+/// The flow to a delegate according to its patterns; subjects and filters may reduce it.
 function weigh(delegate, types) {
   const flow = types.filter(({ type }) => delegate.events.some((pattern) => matches(pattern, type)))
     .reduce((sum, each) => sum + each.rate, 0);

@@ -1,4 +1,4 @@
-// Posting an event by hand, from a template, with a dry run.
+// Posting an event manually, from a template, with a dry run.
 
 import { api } from "./api.js";
 import { h, show } from "./dom.js";
@@ -64,7 +64,7 @@ export function post(root) {
   }
 }
 
-/// Where in the text the member of that name stands, as far as a search finds it.
+/// The line of a member in the text, as far as a search finds it.
 function lineOf(text, pointer) {
   const key = pointer?.split("/").filter((each) => each && !/^\d+$/.test(each)).at(-1);
   const place = key ? text.indexOf(`"${key.replaceAll("~1", "/").replaceAll("~0", "~")}"`) : -1;

@@ -1,4 +1,4 @@
-// A secret, shown once, with the code that verifies what it signs.
+// A secret, shown once, with code that verifies its signatures.
 
 import { h, code } from "./dom.js";
 
@@ -16,7 +16,7 @@ let isRight = HMAC<SHA256>.isValidAuthenticationCode(
     Data(base64Encoded: String(signature.dropFirst(3)))!, authenticating: signed, using: key)`,
 };
 
-/// - Parameter answer: of a registration or a rotation.
+/// - Parameter answer: the response to a registration or a rotation.
 export function secret(answer) {
   const isShared = answer.secret.startsWith("whsec_");
   return h("section", { class: "secret", "aria-label": "The secret" },

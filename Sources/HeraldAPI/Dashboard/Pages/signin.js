@@ -1,4 +1,4 @@
-// Signing in with an access key, and out. The session is a cookie that no script can read; the key is kept nowhere.
+// Signing in with an access key, and out. The session is a cookie that scripts can't read; the key is not stored.
 
 import { api } from "./api.js";
 import { h, notice } from "./dom.js";
@@ -6,11 +6,11 @@ import { h, notice } from "./dom.js";
 const main = document.getElementById("main");
 const signOut = document.getElementById("sign-out");
 
-/// Calls `start` once whoever looks is let in, be it that no key is needed.
+/// Calls `start` once the user has access, with or without a key.
 export async function whenSignedIn(start) {
   const link = location.hash.match(/^#\/portal\/(.+)$/)?.[1];
   if (link) {
-    // Out of the address and the history, where the next one at this browser would find it.
+    // Removes the token from the URL and the history, where another user of this browser could find it.
     history.replaceState(null, "", "#/");
     try {
       await api.signIn({ portal_link: link });
@@ -29,7 +29,7 @@ signOut.addEventListener("click", async () => {
   location.reload();
 });
 
-// The session has ended: what is shown is nobody's any more.
+// The session has ended: the page must not be visible any more.
 addEventListener("unauthorized", () => location.reload());
 
 function ask(start) {

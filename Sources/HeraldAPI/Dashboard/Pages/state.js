@@ -1,4 +1,4 @@
-// The app state with its history, and who is logged in.
+// The app state with its history, and the auth status of users.
 
 import { api } from "./api.js";
 import { h, s, show, empty } from "./dom.js";
@@ -57,7 +57,7 @@ function words(value) {
   return entries.length === 1 ? `${entries[0][0]}: ${typeof entries[0][1] === "string" ? entries[0][1] : JSON.stringify(entries[0][1])}` : JSON.stringify(value);
 }
 
-/// The history, oldest left: a span for each state, as long as it lasted.
+/// The history, oldest on the left: a span for each state, with a width by duration.
 function strip(changes) {
   const spans = changes.map((each, index) => ({ id: each.id, text: words(each.data.state), start: Date.parse(each.time), time: each.time,
     end: index === 0 ? Date.now() : Date.parse(changes[index - 1].time) })).reverse();

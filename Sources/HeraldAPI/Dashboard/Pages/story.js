@@ -1,4 +1,4 @@
-// Where one event went: a row for each delegate, a mark for each attempt.
+// The deliveries of one event: a row for each delegate, a mark for each attempt.
 
 import { api } from "./api.js";
 import { h, s, show, notice, copyButton } from "./dom.js";
@@ -71,7 +71,7 @@ export function story(root, { parameter: id, signal }) {
   }
 }
 
-/// The way of an event to one delegate, as marks over the time since it was posted; the next try is hollow.
+/// The delivery of an event to one delegate, as marks over the time since it was posted; the next attempt is hollow.
 function lane(delivery, posted, x, ticks) {
   const percent = (value) => `${Math.round(value * 100) / 100}%`;
   const at = (text) => x(Date.parse(text) - posted);
