@@ -1,4 +1,5 @@
-// What HeraldHTTPClient needs of libcurl: one request at a time, on the calling thread. `shim.h` is for HeraldWebhooks.
+// The part of libcurl that HeraldHTTPClient uses: one request at a time, on the calling thread. `shim.h` is for
+// HeraldWebhooks.
 #ifndef HERALD_CCURL_CLIENT_H
 #define HERALD_CCURL_CLIENT_H
 
@@ -7,19 +8,19 @@
 struct herald_client_request {
     const char *method;
     const char *url;
-    const void *body;           // not copied; NULL: none
+    const void *body;           // not copied; NULL for none
     long body_count;
     struct curl_slist *headers; // not copied
     const char *user_agent;
-    const char *ca_file;        // NULL: the system's
-    int direct;                 // whether proxies of the environment are passed by
-    int unverified;             // whether any certificate will do
-    long timeout;               // milliseconds in all; 0: no limit
-    char *error_text;           // CURL_ERROR_SIZE bytes, until the transfer has ended
-    void *owner;                // given to the callbacks
+    const char *ca_file;        // NULL for the system's
+    int direct;                 // whether to bypass the proxies of the environment
+    int unverified;             // whether to accept any certificate
+    long timeout;               // milliseconds in total; 0 for no limit
+    char *error_text;           // CURL_ERROR_SIZE bytes, valid until the transfer has ended
+    void *owner;                // passed to the callbacks
     curl_write_callback receive;
     curl_write_callback header;
-    curl_xferinfo_callback progress; // asked about once a second whether to go on; NULL: nobody is
+    curl_xferinfo_callback progress; // called about once a second to ask whether to continue; NULL for none
 };
 
 static const int HERALD_CLIENT_CONNECT_MILLISECONDS = 10000;
@@ -30,9 +31,9 @@ static const int HERALD_CLIENT_NOT_HTTP = CURLE_UNSUPPORTED_PROTOCOL;
 
 static inline int herald_client_init(void) { return curl_global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK; }
 
-// Performs the request. SIGPIPE is ignored meanwhile, by libcurl.
+// Performs the request. Meanwhile libcurl ignores SIGPIPE.
 static inline int herald_client_perform(CURL *easy, const struct herald_client_request *request) {
-    curl_easy_reset(easy); // but the connections that are open
+    curl_easy_reset(easy); // except open connections
     CURLcode failed = CURLE_OK;
 #define HERALD_SET(option, value) \
     if (failed == CURLE_OK) failed = curl_easy_setopt(easy, option, value)
@@ -49,7 +50,7 @@ static inline int herald_client_perform(CURL *easy, const struct herald_client_r
     HERALD_SET(CURLOPT_USERAGENT, request->user_agent);
     if (request->ca_file) {
         HERALD_SET(CURLOPT_CAINFO, request->ca_file);
-        HERALD_SET(CURLOPT_CAPATH, NULL); // else the system's folder of authorities is trusted as well
+        HERALD_SET(CURLOPT_CAPATH, NULL); // otherwise the system's folder of authorities is trusted as well
     }
     if (request->unverified) {
         HERALD_SET(CURLOPT_SSL_VERIFYPEER, 0L);
@@ -75,7 +76,7 @@ static inline int herald_client_perform(CURL *easy, const struct herald_client_r
     return (int)(failed == CURLE_OK ? curl_easy_perform(easy) : failed);
 }
 
-// What a callback that takes the body returns to end the transfer: 0 would not, for a piece of 0 bytes.
+// The return value with which a body callback ends the transfer: 0 would not, for a piece of 0 bytes.
 static inline size_t herald_client_stop(void) { return CURL_WRITEFUNC_ERROR; }
 
 static inline const char *herald_client_message(int code) { return curl_easy_strerror((CURLcode)code); }

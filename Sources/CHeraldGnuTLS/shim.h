@@ -1,4 +1,4 @@
-// What HeraldHTTP needs of GnuTLS, which libmicrohttpd speaks TLS with: certificates that can be replaced while it runs.
+// The part of GnuTLS that HeraldHTTP uses for the TLS of libmicrohttpd: certificates that can be replaced at run time.
 #ifndef HERALD_CGNUTLS_H
 #define HERALD_CGNUTLS_H
 
@@ -9,8 +9,8 @@ static const int HERALD_TLS_OK = GNUTLS_E_SUCCESS;
 static const int HERALD_TLS_MISMATCH = GNUTLS_E_CERTIFICATE_KEY_MISMATCH;
 static const int HERALD_TLS_ENCRYPTED = GNUTLS_E_DECRYPTION_FAILED;
 
-// A chain of certificates with its key, both PEM, of these lengths. 0 and `*credentials`, to be freed with
-// gnutls_certificate_free_credentials, or an error.
+// Loads a chain of certificates with its key, both PEM, of these lengths. Returns 0 and `*credentials`, to be freed
+// with gnutls_certificate_free_credentials, or an error.
 static inline int herald_tls_load(const unsigned char *chain, unsigned chain_length, const unsigned char *key,
                                   unsigned key_length, gnutls_certificate_credentials_t *credentials) {
     gnutls_datum_t chain_datum = {(unsigned char *)chain, chain_length};
@@ -23,7 +23,7 @@ static inline int herald_tls_load(const unsigned char *chain, unsigned chain_len
     return result;
 }
 
-// Whether this is a certificate, or several, at all.
+// Whether the text contains certificates.
 static inline int herald_tls_is_chain(const unsigned char *chain, unsigned length) {
     gnutls_datum_t datum = {(unsigned char *)chain, length};
     gnutls_x509_crt_t *list = NULL;
@@ -34,7 +34,7 @@ static inline int herald_tls_is_chain(const unsigned char *chain, unsigned lengt
     return count > 0;
 }
 
-// When the first certificate ceases to be valid, in seconds since 1970; -1 when it doesn't say.
+// When the first certificate expires, in seconds since 1970; -1 if it does not say.
 static inline long long herald_tls_expiration(gnutls_certificate_credentials_t credentials) {
     gnutls_datum_t raw;
     gnutls_x509_crt_t certificate;
@@ -47,12 +47,12 @@ static inline long long herald_tls_expiration(gnutls_certificate_credentials_t c
     return time;
 }
 
-// The session (a gnutls_session_t) will show these, which must outlive it. Before its handshake.
+// Makes the session (a gnutls_session_t) use these credentials, which must outlive it. Before its handshake.
 static inline int herald_tls_show(void *session, gnutls_certificate_credentials_t credentials) {
     return gnutls_credentials_set((gnutls_session_t)session, GNUTLS_CRD_CERTIFICATE, credentials) == GNUTLS_E_SUCCESS;
 }
 
-// Sends all there is to say, as far as the socket takes it at once, and that nothing follows.
+// Sends these bytes, as far as the socket accepts them at once, and ends the session.
 static inline void herald_tls_send_last(void *session, const void *bytes, size_t size) {
     const char *rest = bytes;
     while (size > 0) {

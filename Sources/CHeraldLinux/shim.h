@@ -1,4 +1,4 @@
-// Linux system calls that Swift's Glibc overlay does not carry.
+// Linux system calls that are missing in Swift's Glibc overlay.
 #ifndef HERALD_CLINUX_H
 #define HERALD_CLINUX_H
 
@@ -11,7 +11,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 
-// Enumerators arrive in Swift as closed enums; plain integers are what epoll_event.events takes.
+// Swift imports the enumerators as closed enums; epoll_event.events needs plain integers.
 static inline unsigned herald_epollin(void) { return EPOLLIN; }
 static inline unsigned herald_epollout(void) { return EPOLLOUT; }
 static inline unsigned herald_epollerr(void) { return EPOLLERR | EPOLLHUP; }
@@ -20,17 +20,17 @@ static inline int herald_eventfd(int semaphore) {
     return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | (semaphore ? EFD_SEMAPHORE : 0));
 }
 static inline int herald_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
-// prctl is variadic. Names the calling thread; the kernel cuts the name to 15 bytes.
+// prctl is variadic. Names the calling thread; the kernel truncates the name to 15 bytes.
 static inline void herald_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
-// Both of the calling thread: on Linux a thread has a priority of its own. With the first it gets a third of what others get; with
-// the second it runs when no other wants the processor, and gives it back as soon as one does.
+// Both apply to the calling thread: on Linux each thread has its own priority. With the first it gets a third of the
+// processor time of others; with the second it runs only when no other thread wants the processor.
 static inline void herald_lower_priority(void) { setpriority(PRIO_PROCESS, 0, 5); }
 static inline void herald_run_when_idle(void) {
     struct sched_param parameters = {0};
     pthread_setschedparam(pthread_self(), SCHED_IDLE, &parameters);
 }
 
-// The process's memory and environment become root's business alone, and there is no core file.
+// Only root can read the process's memory and environment from then on, and there is no core file.
 static inline void herald_forbid_dumps(void) { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
 #endif

@@ -1,5 +1,5 @@
-// What Swift cannot call of libmicrohttpd: variadic functions, function pointers passed as options, closed enums.
-// Everything that crosses is a plain integer, a pointer, or one of the two structs below.
+// The parts of libmicrohttpd that Swift can't call: variadic functions, function pointers as options, closed enums. All
+// parameters are plain integers, pointers, or one of the two structs below.
 #ifndef HERALD_CMICROHTTPD_H
 #define HERALD_CMICROHTTPD_H
 
@@ -11,29 +11,29 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-// One daemon, and the Swift functions it calls; every function gets `owner` first. Must stay at its address for as long
-// as the daemon lives.
+// One daemon, and the Swift functions it calls; `owner` is the first argument of each. Must not move while the daemon
+// exists.
 struct herald_mhd {
     void *owner;
     int listen_descriptor;          // bound, listening, non-blocking; the daemon closes it when it stops
     unsigned connection_limit;
-    size_t memory_limit;            // of each connection: heads, and the read buffer
-    const char *chain, *key;        // PEM, for TLS; NULL: none
-    // May this address connect? 0 closes the connection at once.
+    size_t memory_limit;            // of each connection: header sections, and the read buffer
+    const char *chain, *key;        // PEM, for TLS; NULL for none
+    // Whether this address may connect; 0 closes the connection at once.
     int (*accepts)(void *owner, const struct sockaddr *address, socklen_t length);
-    // Returns what the other functions get as `context`, or NULL.
+    // Returns the `context` argument of the other functions, or NULL.
     void *(*opened)(void *owner, struct MHD_Connection *connection);
     void (*closed)(void *owner, void *context);
-    // The request line has been read; `target` as it was sent, valid during the call only.
+    // The request line was read; `target` as it was sent, valid during the call only.
     void (*began)(void *owner, void *context, const char *target);
-    // Called with the head, with each piece of the body (`*size` > 0; to be set to 0 when taken), and at the end.
-    // `target` is cut at '?': good for where it begins. 0 closes the connection.
+    // Called with the header section, with each piece of the body (`*size` > 0; must be set to 0 when consumed), and at
+    // the end. `target` is cut at '?', so only its address is useful. 0 closes the connection.
     int (*advanced)(void *owner, void *context, const char *method, const char *target, const char *version,
                     const char *data, size_t *size);
     void (*completed)(void *owner, void *context);
 };
 
-// Whether the library leaves each part of a head where it came in (see HeadLayout.swift).
+// Whether the library leaves each part of a header section where it was received (see HeadLayout.swift).
 #define HERALD_MHD_TELLS_LAYOUT (MHD_VERSION < 0x00097700)
 static const int herald_mhd_tells_layout = HERALD_MHD_TELLS_LAYOUT;
 
@@ -47,7 +47,7 @@ static void *herald_mhd_context(struct MHD_Connection *connection) {
     return info ? info->socket_context : NULL;
 }
 
-// The trampolines that libmicrohttpd is given.
+// The callbacks of libmicrohttpd.
 
 static enum MHD_Result herald_mhd_on_accept(void *cls, const struct sockaddr *address, socklen_t length) {
     const struct herald_mhd *mhd = cls;
@@ -65,14 +65,14 @@ static void herald_mhd_on_connection(void *cls, struct MHD_Connection *connectio
     }
 }
 
-// Nobody asks for the query's items. The library would take 64 bytes for each, and when it has no more it answers by itself.
-// It takes the target apart in place, from where it is, right after this.
+// The query's items are not used. The library would take 64 bytes for each, and send an error response of its own
+// without memory. It parses the target in place, directly after this.
 static void herald_mhd_hide_query(char *target) {
     char *query = strchr(target, '?');
     if (query) query[1] = 0;
 }
 
-// What this returns is what `herald_mhd_on_request` finds in *context.
+// The return value becomes *context in `herald_mhd_on_request`.
 static void *herald_mhd_on_target(void *cls, const char *target, struct MHD_Connection *connection) {
     const struct herald_mhd *mhd = cls;
     void *context = herald_mhd_context(connection);
@@ -97,14 +97,14 @@ static void herald_mhd_on_completed(void *cls, struct MHD_Connection *connection
     if (*context) mhd->completed(mhd->owner, *context);
 }
 
-// Leaves percent-escapes alone: the library would turn %2f into '/' and cut at %00 before anyone could judge them.
+// Keeps percent-escapes: the library would turn %2f into '/' and cut at %00 before they could be checked.
 static size_t herald_mhd_keep_escapes(void *cls, struct MHD_Connection *connection, char *text) {
     (void)cls;
     (void)connection;
     return strlen(text);
 }
 
-// A daemon without a thread of its own, without timeouts, and without log; NULL if it could not be made.
+// A daemon without a thread of its own, without timeouts, and without log; NULL on failure.
 static inline struct MHD_Daemon *herald_mhd_start(struct herald_mhd *mhd) {
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_LISTEN_SOCKET, mhd->listen_descriptor, NULL},
@@ -114,8 +114,9 @@ static inline struct MHD_Daemon *herald_mhd_start(struct herald_mhd *mhd) {
         {MHD_OPTION_UNESCAPE_CALLBACK, (intptr_t)herald_mhd_keep_escapes, NULL},
         {MHD_OPTION_CONNECTION_LIMIT, mhd->connection_limit, NULL},
         {MHD_OPTION_CONNECTION_MEMORY_LIMIT, (intptr_t)mhd->memory_limit, NULL},
-        // Our own rules are stricter, and answer once: the library's 400 for a missing Host has two heads on the wire.
-        // Later versions don't tell by the layout of a head how its lines ended, but refuse wrong ends themselves.
+        // Herald's own rules are stricter, and send one response: the library's 400 for a missing Host has two header
+        // sections on the wire. Later versions do not show line endings by the layout, but refuse wrong ones
+        // themselves.
         {MHD_OPTION_STRICT_FOR_CLIENT, HERALD_MHD_TELLS_LAYOUT ? 0 : 1, NULL},
         {MHD_OPTION_SIGPIPE_HANDLED_BY_APP, 1, NULL},
         {MHD_OPTION_END, 0, NULL},
@@ -123,16 +124,16 @@ static inline struct MHD_Daemon *herald_mhd_start(struct herald_mhd *mhd) {
     struct MHD_OptionItem tls[] = {
         {MHD_OPTION_HTTPS_MEM_CERT, 0, (void *)mhd->chain},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)mhd->key},
-        // TLS 1.3; and of 1.2 what keeps old conversations secret when the key is lost (ECDHE), and authenticates what it
-        // encrypts (AEAD): no key exchange by RSA, no CBC.
+        // TLS 1.3; and of 1.2 only suites with forward secrecy (ECDHE) and authenticated encryption (AEAD): no RSA key
+        // exchange, no CBC.
         {MHD_OPTION_HTTPS_PRIORITIES, 0,
          (void *)"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2:-KX-ALL:+ECDHE-ECDSA:+ECDHE-RSA:"
                  "-CIPHER-ALL:+AES-256-GCM:+CHACHA20-POLY1305:+AES-128-GCM:-MAC-ALL:+AEAD"},
         {MHD_OPTION_END, 0, NULL},
     };
-    // With "turbo" a socket is not shut down before `closed` is called, which may still have an answer for it. It also reads
-    // from a new connection before it puts it into its epoll set, which then reports what it has missed: also that the
-    // client has closed. Over TLS the library needs to end the session, and does so only without.
+    // With "turbo" a socket is not shut down before `closed` is called, which may still send a response. The library
+    // also reads from a new connection before it adds it to its epoll set, which then reports what it missed, including
+    // that the client has closed. Over TLS the library has to end the session, and does so only without "turbo".
     unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | (mhd->chain ? MHD_USE_TLS : MHD_USE_TURBO);
     return MHD_start_daemon(flags, 0, herald_mhd_on_accept, mhd, herald_mhd_on_request, mhd, MHD_OPTION_ARRAY, options,
                             MHD_OPTION_ARRAY, mhd->chain ? tls : tls + 3, MHD_OPTION_END);
@@ -143,7 +144,7 @@ static inline int herald_mhd_epoll_descriptor(struct MHD_Daemon *daemon) {
     return info ? info->epoll_fd : -1;
 }
 
-// Whether the daemon has work left that no descriptor will announce.
+// Whether the daemon has work left that no descriptor will report.
 static inline int herald_mhd_is_ready(struct MHD_Daemon *daemon) {
     MHD_UNSIGNED_LONG_LONG milliseconds;
     return MHD_get_timeout(daemon, &milliseconds) == MHD_YES && milliseconds == 0;
@@ -154,9 +155,8 @@ static inline int herald_mhd_descriptor(struct MHD_Connection *connection) {
     return info ? info->connect_fd : -1;
 }
 
-// Takes the socket away from a suspended connection, which is in no epoll set, and leaves it another one in its place: the
-// library can then shut down and close what it takes for the connection without touching the client.
-// The caller's descriptor from here on, or -1.
+// Takes the socket from a suspended connection, which is in no epoll set, and replaces it with another one: the library
+// can then shut down and close that without affecting the client. Returns a descriptor that the caller owns, or -1.
 static inline int herald_mhd_detach(struct MHD_Connection *connection, int placeholder) {
     int descriptor = herald_mhd_descriptor(connection);
     int detached = descriptor < 0 ? -1 : fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
@@ -188,7 +188,7 @@ static enum MHD_Result herald_mhd_on_field(void *cls, enum MHD_ValueKind kind, c
     return MHD_YES;
 }
 
-// The header fields, in order, `capacity` at most. The pointers are valid until the request completes.
+// The header fields, in order, at most `capacity`. The pointers are valid until the request completes.
 static inline unsigned herald_mhd_read_fields(struct MHD_Connection *connection, struct herald_mhd_field *field,
                                               unsigned capacity) {
     struct herald_mhd_fields fields = {field, 0, capacity};
@@ -196,7 +196,7 @@ static inline unsigned herald_mhd_read_fields(struct MHD_Connection *connection,
     return fields.count;
 }
 
-// How long the head was, its empty line included; 0 before it is complete.
+// The length of the header section, including its empty line; 0 before it is complete.
 static inline size_t herald_mhd_head_size(struct MHD_Connection *connection) {
     const union MHD_ConnectionInfo *info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
     return info ? info->header_size : 0;
@@ -210,7 +210,8 @@ static enum MHD_Result herald_mhd_on_cookies(void *cls, enum MHD_ValueKind kind,
     return MHD_YES;
 }
 
-// What a complete head takes of the connection's memory: itself, a copy of its cookies, and a record for each item.
+// The memory of a complete header section in the connection: its text, a copy of its cookies, and a record for each
+// item.
 static inline size_t herald_mhd_head_memory(struct MHD_Connection *connection) {
     size_t cookies = 0;
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, herald_mhd_on_cookies, &cookies);
@@ -228,7 +229,7 @@ static enum MHD_Result herald_mhd_on_length(void *cls, enum MHD_ValueKind kind, 
     return MHD_YES;
 }
 
-// Whether there is a Content-Length that is no number, in a head that may not be complete.
+// Whether there is an invalid Content-Length, in a header section that may be incomplete.
 static inline int herald_mhd_has_bad_length(struct MHD_Connection *connection) {
     int result = 0;
     MHD_get_connection_values_n(connection, MHD_HEADER_KIND, herald_mhd_on_length, &result);
@@ -240,14 +241,14 @@ static inline struct MHD_Response *herald_mhd_response(const void *body, size_t 
     return MHD_create_response_from_buffer(size, (void *)body, MHD_RESPMEM_MUST_COPY);
 }
 
-// A response of these bytes, which stay where they are until `release` is called with `owner`; NULL without memory, and
-// then it is never called.
+// A response with these bytes, which must stay valid until `release` is called with `owner`; NULL without memory, and
+// then `release` is never called.
 static inline struct MHD_Response *herald_mhd_shared_response(const void *body, size_t size, void *owner,
                                                               MHD_ContentReaderFreeCallback release) {
     return MHD_create_response_from_buffer_with_free_callback_cls(size, (void *)body, release, owner);
 }
 
-// A response whose body is what `read` gives, until it returns one of these two. `read` may suspend the connection and
+// A response whose body is returned by `read`, until it returns one of these two. `read` may suspend the connection and
 // return 0. `release` is called with `owner` at the end.
 static const ssize_t HERALD_MHD_STREAM_END = MHD_CONTENT_READER_END_OF_STREAM;
 static const ssize_t HERALD_MHD_STREAM_FAILED = MHD_CONTENT_READER_END_WITH_ERROR;

@@ -1,4 +1,5 @@
-// What Receiver needs of libnghttp2: its enums arrive in Swift as types of their own, integers are what it takes.
+// The part of libnghttp2 that HeraldReceiver uses: Swift imports its enums as distinct types, but its functions take
+// integers.
 #ifndef HERALD_CNGHTTP2_H
 #define HERALD_CNGHTTP2_H
 
@@ -12,7 +13,7 @@ static const uint32_t HERALD_H2_DATA_FLAG_EOF = NGHTTP2_DATA_FLAG_EOF;
 static const uint32_t HERALD_H2_NO_ERROR = NGHTTP2_NO_ERROR;
 static const uint32_t HERALD_H2_REFUSED_STREAM = NGHTTP2_REFUSED_STREAM;
 static const uint32_t HERALD_H2_ENHANCE_YOUR_CALM = NGHTTP2_ENHANCE_YOUR_CALM;
-// The stream's data come later: nghttp2_session_resume_data.
+// The stream's data follows later: nghttp2_session_resume_data.
 static const long HERALD_H2_LATER = NGHTTP2_ERR_DEFERRED;
 
 struct herald_h2_callbacks {
@@ -23,7 +24,7 @@ struct herald_h2_callbacks {
     nghttp2_on_stream_close_callback close;
 };
 
-// A server's session that has greeted, or NULL. `owner` is given to all callbacks.
+// A server session that has sent its settings, or NULL. `owner` is passed to all callbacks.
 static inline nghttp2_session *herald_h2_new(
     const struct herald_h2_callbacks *callbacks, void *owner, uint32_t concurrent_streams, uint32_t header_bytes) {
     nghttp2_session_callbacks *list = NULL;

@@ -1,4 +1,4 @@
-// What Crypto needs of libcrypto. Parameter arrays, flags and macros stop here.
+// The part of libcrypto that HeraldCrypto uses: parameter arrays, flags and macros.
 #ifndef HERALD_COPENSSL_H
 #define HERALD_COPENSSL_H
 
@@ -10,13 +10,13 @@
 #include <openssl/rand.h>
 #include <openssl/x509.h>
 
-// Before anything else of OpenSSL, libcurl's initialisation included: whoever comes first decides that no
-// configuration file is read, so that OPENSSL_CONF of the environment can load nothing into the process.
+// Must precede all other uses of OpenSSL, including libcurl's initialisation: the first call decides that no
+// configuration file is read, so that OPENSSL_CONF in the environment can load nothing into the process.
 static inline int herald_openssl_prepare(void) {
     return OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG, NULL);
 }
 
-// Looked up once: to find it by name costs more than to hash a short text.
+// Looked up once: finding it by name costs more than hashing a short text.
 static inline const EVP_MD *herald_sha256_algorithm(void) { return EVP_MD_fetch(NULL, "SHA256", NULL); }
 
 static inline int herald_sha256(const EVP_MD *algorithm, const void *bytes, size_t count, unsigned char *digest) {
@@ -40,7 +40,7 @@ static inline EVP_MAC_CTX *herald_hmac_new(const unsigned char *key, size_t coun
     return context;
 }
 
-// The same key again: half the price of a new context.
+// Resets with the same key: half the cost of a new context.
 static inline int herald_hmac_restart(EVP_MAC_CTX *context) { return EVP_MAC_init(context, NULL, 0, NULL); }
 
 static inline int herald_hmac_finish(EVP_MAC_CTX *context, unsigned char *digest) {
@@ -52,13 +52,13 @@ static inline int herald_random(unsigned char *bytes, int count) { return RAND_b
 
 // MARK: PEM
 
-// Never asks for a password, which would read from the terminal.
+// Never prompts for a password on the terminal.
 static int herald_no_password(char *buffer, int size, int writing, void *owner) {
     (void)buffer, (void)size, (void)writing, (void)owner;
     return -1;
 }
 
-// How many certificates there are; 0 when one of them can't be read.
+// The number of certificates; 0 if one of them can't be read.
 static inline int herald_pem_count(const void *text, int count) {
     BIO *source = BIO_new_mem_buf(text, count);
     int found = 0;
@@ -67,7 +67,7 @@ static inline int herald_pem_count(const void *text, int count) {
         X509_free(certificate);
         found++;
     }
-    // The end of the text is an error too, and the only one that may be.
+    // The end of the text is an error too, and the only one that is expected.
     if (ERR_GET_REASON(ERR_peek_last_error()) != PEM_R_NO_START_LINE) found = 0;
     ERR_clear_error();
     BIO_free(source);
@@ -103,7 +103,7 @@ static inline int herald_ed25519_public_bytes(EVP_PKEY *key, unsigned char *byte
     return EVP_PKEY_get_raw_public_key(key, bytes, &count) == 1 && count == 32;
 }
 
-// The message has to lie in one piece: Ed25519 reads it twice.
+// The message must be contiguous: Ed25519 reads it twice.
 static inline int herald_ed25519_sign(EVP_PKEY *key, const void *bytes, size_t count, unsigned char *signature) {
     size_t length = 64;
     EVP_MD_CTX *context = EVP_MD_CTX_new();
@@ -140,7 +140,7 @@ static inline int herald_gcm_seal(
     return done;
 }
 
-// AES-256 forwards, block by block, nothing chained. For one thread at a time; NULL when there is no memory.
+// AES-256 encryption of single blocks, without chaining. For one thread at a time; NULL without memory.
 static inline EVP_CIPHER_CTX *herald_block_new(const unsigned char *key) {
     EVP_CIPHER_CTX *cipher = EVP_CIPHER_CTX_new();
     if (cipher && EVP_EncryptInit_ex(cipher, EVP_aes_256_ecb(), NULL, key, NULL) == 1) return cipher;
@@ -154,7 +154,7 @@ static inline int herald_block_encrypt(EVP_CIPHER_CTX *cipher, const void *block
         && written == 16;
 }
 
-// `count`: of the ciphertext, without the tag. What `plain` holds counts only when this answers 1.
+// `count`: of the ciphertext, without the tag. `plain` is valid only if the result is 1.
 static inline int herald_gcm_open(
     const unsigned char *key, const unsigned char *nonce, const void *context, int context_count,
     const unsigned char *sealed, int count, unsigned char *plain

@@ -1,4 +1,4 @@
-// The compiler reads the files as they are: as literals of Swift they would take minutes of each build.
+// The compiler embeds the files directly: as Swift literals they would add minutes to each build.
 #pragma clang diagnostic ignored "-Wc23-extensions"
 #include "CHeraldResources.h"
 #include <string.h>

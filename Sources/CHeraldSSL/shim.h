@@ -1,5 +1,5 @@
-// What Receiver needs of libssl: a private certificate authority made on the fly, and the server's side of TLS. Macros,
-// variadic functions and callbacks stop here.
+// The part of libssl that HeraldReceiver uses: a private certificate authority, and the server side of TLS, with
+// macros, variadic functions and callbacks.
 #ifndef HERALD_CSSL_H
 #define HERALD_CSSL_H
 
@@ -26,8 +26,8 @@ static inline int herald_add_extension(X509 *certificate, X509 *issuer, int nid,
     return done;
 }
 
-// A certificate for `key`, or NULL. Without an issuer it is an authority that signs itself; else one for the names
-// in OpenSSL's form ("DNS:localhost,IP:127.0.0.1"). It holds from `from` to `until`, in seconds from now.
+// A certificate for `key`, or NULL. Without an issuer it is a self-signed authority; otherwise one for the names in
+// OpenSSL's form ("DNS:localhost,IP:127.0.0.1"). It is valid from `from` to `until`, in seconds from now.
 static inline X509 *herald_new_certificate(
     EVP_PKEY *key, const char *common_name, const char *names, X509 *issuer, EVP_PKEY *issuer_key, long from,
     long until) {
@@ -102,7 +102,7 @@ static inline int herald_key_digest(EVP_PKEY *key, unsigned char *digest) {
 
 // MARK: TLS, the server's side
 
-// ALPN: the first of ours that the client offers. Without one in common the handshake goes on without ALPN.
+// ALPN: the first supported protocol that the client offers. Without a common one the handshake continues without ALPN.
 static inline int herald_choose_protocol(
     SSL *ssl, const unsigned char **chosen, unsigned char *length, const unsigned char *offered,
     unsigned int offered_length, void *http2) {
@@ -114,20 +114,20 @@ static inline int herald_choose_protocol(
     return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_NOACK;
 }
 
-// TLS 1.2 and later; with `ciphers`, TLS 1.2 alone, with these. With a `client_authority`, clients must show a certificate
-// of it. NULL when something failed.
+// TLS 1.2 and later; with `ciphers`, only TLS 1.2 with these. With a `client_authority`, clients must have a
+// certificate of it. NULL on failure.
 static inline SSL_CTX *herald_tls_context(X509 *certificate, EVP_PKEY *key, X509 *client_authority, int http2,
                                           const char *ciphers) {
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     if (!context) return NULL;
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
-    // Bytes that are to be sent may move between two tries.
+    // Unsent bytes may move between two calls.
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     SSL_CTX_set_alpn_select_cb(context, herald_choose_protocol, http2 ? (void *)"" : NULL);
     if (client_authority) {
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
         X509_STORE_add_cert(SSL_CTX_get_cert_store(context), client_authority);
-        SSL_CTX_set_session_id_context(context, (const unsigned char *)"herald", 6); // else resumed sessions fail
+        SSL_CTX_set_session_id_context(context, (const unsigned char *)"herald", 6); // otherwise resumed sessions fail
     }
     if (ciphers && (SSL_CTX_set_max_proto_version(context, TLS1_2_VERSION) != 1
                     || SSL_CTX_set_cipher_list(context, ciphers) != 1)) {
@@ -152,7 +152,7 @@ static inline SSL *herald_tls_accept(SSL_CTX *context, int socket) {
     return ssl;
 }
 
-// Results of reading and writing that are no count of bytes.
+// Results of reading and writing that are not byte counts.
 static const long HERALD_TLS_END = 0;
 static const long HERALD_TLS_BLOCKED = -1;
 static const long HERALD_TLS_FAILED = -2;
@@ -179,7 +179,7 @@ static inline long herald_tls_write(SSL *ssl, const void *bytes, int count) {
 
 static inline int herald_tls_wants_write(SSL *ssl) { return SSL_want_write(ssl); }
 
-// Tells the other side, if it can be told without waiting, that nothing more comes.
+// Sends the end of the session, if that is possible without waiting.
 static inline void herald_tls_close(SSL *ssl) {
     ERR_clear_error();
     SSL_shutdown(ssl);

@@ -1,4 +1,4 @@
-// The files that are part of the binary: the description of the API, and the pages of the dashboard.
+// The files that are part of the binary: the API description, and the pages of the dashboard.
 #ifndef CHERALD_RESOURCES_H
 #define CHERALD_RESOURCES_H
 
@@ -6,7 +6,7 @@
 
 struct herald_resource {
     const char *name;
-    // NULL: there is no file of this name.
+    // NULL if there is no file with this name.
     const unsigned char *bytes;
     size_t count;
 };
