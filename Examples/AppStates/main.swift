@@ -33,7 +33,7 @@ extension AppState: CustomStringConvertible {
     }
 }
 
-/// Tries again, once, from inside the notification: all hear of the failure first.
+/// Retries once during the notification: all delegates are notified of the failure first.
 final class Loader: StateDelegate {
     private let state: ObservedState<AppState>
 

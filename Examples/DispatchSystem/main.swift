@@ -16,7 +16,7 @@ final class PoliceStation: EmergencyResponding {
     func notifyCarCrash(at place: String) { print("  Police station: a patrol drives to \(place).") }
 }
 
-/// Knows what happens, and not who cares.
+/// Announces events without knowing the stations.
 final class DispatchSystem {
     let multicastDelegate = MulticastDelegate<any EmergencyResponding>()
 
@@ -42,6 +42,6 @@ if let fireStation {
 }
 dispatch.reportFire(at: "the old mill")
 
-// Nobody has to remove it.
+// It need not be removed.
 fireStation = nil
 dispatch.reportCarCrash(at: "the bridge")

@@ -8,7 +8,7 @@ final class WelcomeScreen: AuthEventsDelegate {
     func userIsLoggedIn(user: Account) { print("  Welcome screen: hello, \(user.name)!") }
 }
 
-/// Cares for nothing but the end.
+/// Implements only the logout.
 final class Cache: AuthEventsDelegate {
     typealias User = Account
     func userIsLoggedOut() { print("  Cache: emptied") }
@@ -19,7 +19,7 @@ final class Menu: AuthEventsDelegate {
     func userAuthStatusChanged() { print("  Menu: drawn again") }
 }
 
-/// Knows nothing of screens, caches and menus.
+/// Does not depend on screens, caches and menus.
 struct LoginForm {
     func logIn(_ name: String) {
         print("\(name) logs in.")
@@ -45,7 +45,7 @@ let form = LoginForm()
 form.logIn("Ada")
 form.logOut()
 
-// A second window has events of its own, with a closure for a delegate, as long as its token lives.
+// A second window has its own instance, with a closure as a delegate, which lives as long as its token.
 let window = AuthEvents<Account>()
 do {
     let token = window.addHandler { event in

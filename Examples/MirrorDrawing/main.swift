@@ -11,7 +11,7 @@ protocol DrawViewDelegate: AnyObject {
     func drawViewDidEnd(_ source: DrawView)
 }
 
-/// What is drawn on. It tells all that watch.
+/// The drawing area. It notifies its delegates.
 class DrawView {
     static let size = 100
 
@@ -31,7 +31,7 @@ class DrawView {
 
     func end() { multicastDelegate.invokeDelegates { $0.drawViewDidEnd(self) } }
 
-    /// The lines as they are, as SVG.
+    /// The lines as SVG.
     func svg(at origin: Point, color: String) -> String {
         lines.map { line in
             let points = line.map { "\(origin.x + $0.x),\(origin.y + $0.y)" }.joined(separator: " ")

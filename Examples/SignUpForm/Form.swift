@@ -1,6 +1,6 @@
 import Delegation
 
-/// A line to type into.
+/// An input line.
 @MainActor
 final class TerminalField: FormField {
     let tag: Int
@@ -27,10 +27,10 @@ final class SignUpForm: FormNavigation {
     var focused: TerminalField?
     private let leave: (SignUpForm, String) -> Void
 
-    /// - Parameter leave: called with the identifier of the exit, when the form is done.
+    /// - Parameter leave: called with the identifier of the exit, when the form is complete.
     init(leave: @escaping (SignUpForm, String) -> Void) {
         self.leave = leave
-        // In the order in which they were laid out; the tags say the order in which they are filled in.
+        // In the order of the layout; the tags define the order of navigation.
         fields = [
             TerminalField(30, "Plan (free or pro)", in: self),
             TerminalField(10, "Name", in: self),
@@ -43,7 +43,7 @@ final class SignUpForm: FormNavigation {
 
     func exit(by identifier: String) { leave(self, identifier) }
 
-    /// Asks for one field after another. Return in an empty one asks again.
+    /// Reads one field after another. Return in an empty field repeats it.
     func run() {
         focusFirstField()
         while let field = focused {

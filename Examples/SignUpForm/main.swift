@@ -4,7 +4,7 @@ import Foundation
     import FoundationNetworking
 #endif
 
-/// An event that Herald is posted.
+/// An event to post.
 struct LoggedIn: Encodable {
     struct Payload: Encodable { let user: User }
     struct User: Encodable {
@@ -16,7 +16,7 @@ struct LoggedIn: Encodable {
     let data: Payload
 }
 
-/// - Returns: what Herald says of it.
+/// - Returns: a description of the response.
 func post(_ event: LoggedIn, to server: URL) async throws -> String {
     var request = URLRequest(url: server.appending(path: "v1/events"))
     request.httpMethod = "POST"
@@ -27,7 +27,7 @@ func post(_ event: LoggedIn, to server: URL) async throws -> String {
         return "Herald didn't accept it: \(String(decoding: body, as: UTF8.self))"
     }
     let posted = try JSONSerialization.jsonObject(with: body) as? [String: Any]
-    return "Herald tells whom it may concern: \(posted?["type"] ?? "?") of \(posted?["subject"] ?? "?")"
+    return "Herald notifies its delegates: \(posted?["type"] ?? "?") of \(posted?["subject"] ?? "?")"
 }
 
 let arguments = CommandLine.arguments
