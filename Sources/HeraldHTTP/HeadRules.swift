@@ -78,7 +78,7 @@ extension HeadRules {
             }
             if !framing.seen.insert(unique).inserted { throw .malformed(.repeatedField) }
             switch unique {
-            case .host: try judgeHost(bytes, value)
+            case .host: try checkHost(bytes, value)
             case .contentLength: framing.length = try Self.length(bytes, value)
             case .contentType: framing.isJSON = Self.spells(bytes, value, "application/json")
             case .transferEncoding:
@@ -109,7 +109,7 @@ extension HeadRules {
     }
 
     /// `name`, `name:port`, `[address]` or `[address]:port`.
-    private func judgeHost(_ bytes: Span<UInt8>, _ value: Range<Int>) throws(RequestFailure) {
+    private func checkHost(_ bytes: Span<UInt8>, _ value: Range<Int>) throws(RequestFailure) {
         if value.isEmpty { throw .malformed(.host) }
         var end = value.upperBound
         var isInBrackets = false

@@ -126,7 +126,7 @@ extension ServerLoop {
     func complete(_ connection: ClientConnection) -> Bool {
         switch connection.phase {
         case .body: hasAdvanced = true
-        case .waiting: return goOnWaiting(connection)
+        case .waiting: return keepWaiting(connection)
         case .refused, .held: return connection.immediate.take().map { queue(connection, $0) } ?? false
         default: return false
         }

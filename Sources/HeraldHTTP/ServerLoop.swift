@@ -141,12 +141,12 @@ final class ServerLoop: @unchecked Sendable {
             }
             // Before the run: resuming a connection wakes nothing, so the library would not handle it otherwise.
             for mail in mailbox.takeAll() { read(mail) }
-            if !bridges.isEmpty { lookAtBridges() }
+            if !bridges.isEmpty { checkBridges() }
             if !leaving.isEmpty { leaving.look() }
             if now >= nextExpiry { expire() }
             round += 1
             runLibrary(daemon, for: self)
-            lookAtFirst()
+            checkFirstRequests()
             makeRoom()
             if hasAdvanced { handler.roundEnded() }
         }

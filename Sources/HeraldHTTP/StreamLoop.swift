@@ -124,11 +124,11 @@ public final class StreamLoop: @unchecked Sendable {
                 if let stream = byDescriptor[descriptor] { look(at: stream, interest) } else { wakeup.clear() }
             }
             for mail in mailbox.takeAll() { read(mail) }
-            if now >= nextLook { lookAtAll() }
-            closeThoseThatAreOver()
+            if now >= nextLook { checkStreams() }
+            closeEndedStreams()
         }
         for stream in streams { stream.end() }
-        closeThoseThatAreOver()
+        closeEndedStreams()
         isOver.store(true, ordering: .sequentiallyConsistent)
         discard()
     }
@@ -189,7 +189,7 @@ public final class StreamLoop: @unchecked Sendable {
     }
 
     /// Sends heartbeats, and ends streams that are not read. Once a second: 10,000 streams take half a millisecond.
-    private func lookAtAll() {
+    private func checkStreams() {
         nextLook = now + 1_000_000_000
         for stream in streams {
             let seconds = (now - stream.since) / 1_000_000_000
@@ -207,7 +207,7 @@ public final class StreamLoop: @unchecked Sendable {
     func willClose(_ stream: ResponseStream) { closing.append(stream) }
 
     /// At the end of a round, so that no delegate is called from within its own call.
-    private func closeThoseThatAreOver() {
+    private func closeEndedStreams() {
         while let stream = closing.popLast() {
             byDescriptor[stream.descriptor] = nil
             let last = streams.removeLast()

@@ -18,7 +18,7 @@ final class Exchange {
         let silenceSeconds: Int
         /// Both return whether to continue.
         let take: (UnsafeRawBufferPointer) -> Bool
-        let goesOn: () -> Bool
+        let shouldContinue: () -> Bool
         /// The time of the last data.
         var heardAt = ContinuousClock.now
     }
@@ -67,7 +67,7 @@ final class Exchange {
             error = .silent(seconds: stream.silenceSeconds)
             return false
         }
-        isEnded = isEnded || !stream.goesOn()
+        isEnded = isEnded || !stream.shouldContinue()
         return !isEnded
     }
 }

@@ -3,18 +3,18 @@ extension HTTPClient {
     /// body of any other response is collected.
     /// - Parameters:
     ///   - silenceSeconds: the longest time without data before the connection counts as lost.
-    ///   - goesOn: called about once a second, on the calling thread; `false` ends the stream.
+    ///   - shouldContinue: called about once a second, on the calling thread; `false` ends the stream.
     ///   - take: receives the bytes, which are valid during the call; `false` ends the stream. The server waits
     ///     meanwhile.
     /// - Returns: the response, when the stream has ended.
     public func stream(
-        _ request: HTTPRequest, silenceSeconds: Int, goesOn: () -> Bool, take: (UnsafeRawBufferPointer) -> Bool
-    ) throws(HTTPClientError) -> HTTPAnswer {
+        _ request: HTTPRequest, silenceSeconds: Int, shouldContinue: () -> Bool, take: (UnsafeRawBufferPointer) -> Bool
+    ) throws(HTTPClientError) -> HTTPResponse {
         var request = request
         request.timeoutSeconds = 0
-        let result: Result<HTTPAnswer, HTTPClientError> = withoutActuallyEscaping(goesOn) { goesOn in
+        let result: Result<HTTPResponse, HTTPClientError> = withoutActuallyEscaping(shouldContinue) { shouldContinue in
             withoutActuallyEscaping(take) { take in
-                let stream = Exchange.Stream(silenceSeconds: silenceSeconds, take: take, goesOn: goesOn)
+                let stream = Exchange.Stream(silenceSeconds: silenceSeconds, take: take, shouldContinue: shouldContinue)
                 let exchange = Exchange(maxBodyBytes: Self.maxRefusalBytes, stream: stream)
                 do throws(HTTPClientError) {
                     return .success(try send(request, exchange))

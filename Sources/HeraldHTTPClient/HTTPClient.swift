@@ -35,11 +35,11 @@ public final class HTTPClient {
     deinit { curl_easy_cleanup(easy) }
 
     /// Sends a request and waits for the response, with any status.
-    public func send(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPAnswer {
+    public func send(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPResponse {
         try send(request, Exchange(maxBodyBytes: configuration.maxBodyBytes))
     }
 
-    func send(_ request: HTTPRequest, _ exchange: Exchange) throws(HTTPClientError) -> HTTPAnswer {
+    func send(_ request: HTTPRequest, _ exchange: Exchange) throws(HTTPClientError) -> HTTPResponse {
         // Its copies live until the list is freed.
         var list: UnsafeMutablePointer<curl_slist>?
         defer { curl_slist_free_all(list) }
@@ -54,7 +54,7 @@ public final class HTTPClient {
             let isURL = [HERALD_CLIENT_BAD_URL, HERALD_CLIENT_NOT_HTTP].contains(result.code)
             throw isURL ? .url(text) : .failed(text)
         }
-        return HTTPAnswer(status: exchange.status, head: exchange.head, body: exchange.body)
+        return HTTPResponse(status: exchange.status, head: exchange.head, body: exchange.body)
     }
 
     /// All pointers live until the transfer has ended.

@@ -28,7 +28,7 @@ extension HTTPRequest {
 }
 
 /// A server's response.
-public struct HTTPAnswer: Sendable {
+public struct HTTPResponse: Sendable {
     public let status: Int
     /// The header lines, as received.
     let head: [UInt8]

@@ -54,7 +54,7 @@ struct ErrorTests {
     }
 
     @Test("if no delegate throws, nothing is thrown")
-    func nobody() throws {
+    func noErrors() throws {
         struct Other: Error {}
         try delegates.invokeDelegates { listener in
             listener.hear("x")

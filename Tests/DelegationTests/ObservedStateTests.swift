@@ -117,7 +117,7 @@ struct ObservedStateTests {
     }
 
     @Test("a delegate that is added late can read the current value, and is called from the next change on")
-    func late() {
+    func lateDelegate() {
         state.value = .signedIn(user: "ada")
         let late = Observer("late", record)
         state.addDelegate(late)

@@ -123,7 +123,7 @@ struct DeliveryTests {
     }
 
     @Test("after a timeout or a gateway error the next attempt waits a minute")
-    func rest() async throws {
+    func gatewayDelay() async throws {
         let herald = try await HeraldProcess.start()
         let gate = ReceiverGate()
         let receiver = try Receiver { request in

@@ -180,7 +180,7 @@ struct ListenTests {
             var text: [UInt8] = []
             var error: HTTPClientError?
             do throws(HTTPClientError) {
-                _ = try client.stream(HTTPRequest("GET", url), silenceSeconds: 1, goesOn: { true }) {
+                _ = try client.stream(HTTPRequest("GET", url), silenceSeconds: 1, shouldContinue: { true }) {
                     text += $0
                     return true
                 }
@@ -194,8 +194,8 @@ struct ListenTests {
             let client = try HTTPClient(HTTPClient.Configuration(userAgent: "test"))
             let request = HTTPRequest("GET", url)
             return [
-                try client.stream(request, silenceSeconds: 60, goesOn: { false }, take: { _ in true }).status,
-                try client.stream(request, silenceSeconds: 60, goesOn: { true }, take: { _ in false }).status,
+                try client.stream(request, silenceSeconds: 60, shouldContinue: { false }, take: { _ in true }).status,
+                try client.stream(request, silenceSeconds: 60, shouldContinue: { true }, take: { _ in false }).status,
             ]
         }
         #expect(statuses.allSatisfy { $0 == 200 || $0 == 0 }, "it ended, before or after the answer began")

@@ -79,7 +79,7 @@ struct SignalTests {
     }
 
     @Test("a second TERM ends it at once, safely")
-    func impatience() async throws {
+    func secondSignal() async throws {
         let gate = ReceiverGate()
         let receiver = try Receiver { _ in .held(gate) }
         defer { receiver.close() }

@@ -59,7 +59,7 @@ struct WaitingPostTests {
     }
 
     @Test("without matching delegates, the response comes at once")
-    func nobody() async throws {
+    func noRecipients() async throws {
         let herald = try await HeraldProcess.start()
         let answer = try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=60"])
         #expect(answer.status == 200)

@@ -110,7 +110,7 @@ struct EmbeddingTests {
     }
 
     @Test("an iteration that starts after the hub stopped ends")
-    func late() async throws {
+    func iterationAfterStop() async throws {
         let hub = try hub()
         await hub.stop(grace: .zero)
         for try await _ in hub.events() {}

@@ -49,7 +49,7 @@ struct GeneratorTests {
     }
 
     @Test("all successful responses of an operation that have a body have the same schema")
-    func answers() {
+    func responses() {
         for (place, operation) in operations {
             let schemas = members(operation["responses"]).filter { $0.key.hasPrefix("2") }.flatMap {
                 members($0.value["content"]).compactMap { $0.value["schema"]?["$ref"]?.string }

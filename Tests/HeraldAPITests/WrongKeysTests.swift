@@ -22,7 +22,7 @@ struct WrongKeysTests {
 
     @Test(
         "ten wrong keys per address and minute get their response at once, further ones late; each minute starts again")
-    func patience() {
+    func promptResponses() {
         let keys = WrongKeys()
         for minute in 0..<3 {
             for number in 1...15 {

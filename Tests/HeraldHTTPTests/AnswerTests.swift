@@ -35,7 +35,7 @@ struct AnswerTests {
     @Test(
         "a response arrives however long its request has waited, and pipelined requests are not lost",
         arguments: [0, 50])
-    func patience(rounds: Int) async throws {
+    func answerDeadline(rounds: Int) async throws {
         try await Fixture.run { fixture in
             let other = try fixture.client()
             let client = try fixture.client()

@@ -37,7 +37,7 @@ struct ReplyTests {
     }
 
     @Test("a gate that opens after the client has disconnected affects no other request")
-    func heldForNobody() async throws {
+    func gateAfterDisconnect() async throws {
         let gate = ReceiverGate()
         let receiver = try Receiver { $0.path == "/held" ? .held(gate) : .status(200) }
         defer { receiver.close() }

@@ -41,7 +41,7 @@ extension AccessControl {
             principal.expiresAt = min(session.expiresAt, entry.key.expiresAt ?? .max)
             principal.meter = entry.meter
             principal.requestsPerSecond = entry.key.requestsPerSecond ?? requestsPerSecond
-        } else if session.key == operatorName || session.key == Self.nobody {
+        } else if session.key == operatorName || session.key == Self.anonymousOrigin {
             principal.meter = linksOfOthers
         } else {
             return nil
@@ -50,15 +50,15 @@ extension AccessControl {
     }
 
     /// The origin of a link that is created while no key is needed.
-    private static let nobody = "anyone"
+    private static let anonymousOrigin = "anyone"
 
     /// The origin of a session that this principal opens.
     private func origin(of principal: Principal) -> String {
         switch principal.identity {
         case .key(let id): id
-        case .operatorKey: operatorName ?? Self.nobody
-        case .anyone: Self.nobody
-        case .portalLink: principal.origin ?? Self.nobody
+        case .operatorKey: operatorName ?? Self.anonymousOrigin
+        case .anyone: Self.anonymousOrigin
+        case .portalLink: principal.origin ?? Self.anonymousOrigin
         }
     }
 

@@ -112,7 +112,7 @@ final class AccessControl: Sendable {
 
     /// Whether the authorization is still valid: neither the key, the session or link nor the app has ended, and a
     /// principal without a key still needs none.
-    func isGood(_ principal: Principal) -> Bool {
+    func isValid(_ principal: Principal) -> Bool {
         if principal.identity == .anyone {
             return !isRequired && (principal.app == .default || hub.apps[principal.app] != nil)
         }

@@ -33,7 +33,7 @@ public final class WrongKeys: Sendable {
     }
 
     /// Invalid keys of a window whose response is not delayed.
-    static let patience = 10
+    static let promptResponses = 10
     static let holdMilliseconds = 1_000
     /// Nanoseconds.
     static let window: Int64 = 60_000_000_000
@@ -83,7 +83,7 @@ extension WrongKeys.Entry {
         count += 1
         unreported += 1
         defer { if isNew { unreported = 0 } }
-        return (isNew ? unreported : nil, count > WrongKeys.patience ? WrongKeys.holdMilliseconds : 0)
+        return (isNew ? unreported : nil, count > WrongKeys.promptResponses ? WrongKeys.holdMilliseconds : 0)
     }
 }
 

@@ -43,7 +43,7 @@ struct PendingDeliveries: Sendable {
     private func rows(of logged: LoggedEvent, _ reader: any StoreReader, after key: DelegateKey) throws -> [DeliveryRow]
     {
         let view = EventView(logged.event, within: WorkBudget())
-        let told = try toldDelegates(of: logged.sequence, reader)
+        let told = try attemptedDelegates(of: logged.sequence, reader)
         let pending = hub.registry.list(logged.event.app) { delegate in
             delegate.key > key && filter.delegate.map { $0.key == delegate.key } ?? true
                 && !told.contains(delegate.key) && DeliveryStory.isPending(logged, view, delegate, hub)
@@ -78,7 +78,7 @@ struct PendingDeliveries: Sendable {
                     let view = EventView(event, within: budget)
                     let isWanted = position > delegate.start && delegate.selection.matches(view)
                     budget = view.budget
-                    if isWanted, !(try toldDelegates(of: position, reader).contains(delegate.key)) {
+                    if isWanted, !(try attemptedDelegates(of: position, reader).contains(delegate.key)) {
                         rows.append(DeliveryRow(pending: event, delegate, lane))
                     }
                     if rows.count == limit || budget.isSpent { return (rows, position) }
@@ -91,7 +91,7 @@ struct PendingDeliveries: Sendable {
     }
 
     /// Delegates with an attempt or a retry for the event.
-    private func toldDelegates(of sequence: LogPosition, _ reader: any StoreReader) throws -> Set<DelegateKey> {
+    private func attemptedDelegates(of sequence: LogPosition, _ reader: any StoreReader) throws -> Set<DelegateKey> {
         let attempts = try reader.attempts(event: sequence)
         return Set(attempts.map(\.record.delegate)).union(try reader.waiting(event: sequence).map(\.delegate))
     }

@@ -132,7 +132,7 @@ final class PostEndpoint: Sendable {
 
 /// A parsed post that waits for its response. One object, because the completion of the commit holds it.
 private final class Posting: Sendable {
-    let answer: PostAnswer
+    let answer: PostResponse
     private let call: Call
     /// Created on the loop's thread, because the writer's thread is shared by all requests.
     private let accepted: Response
@@ -141,7 +141,7 @@ private final class Posting: Sendable {
     init(_ call: Call, _ input: PostInput, _ waiting: WaitingPost?) {
         self.call = call
         self.waiting = waiting
-        answer = PostAnswer(input)
+        answer = PostResponse(input)
         accepted = call.completed(answer.response(accepting: input.drafts))
     }
 
@@ -282,7 +282,7 @@ private final class WaitingPost: Sendable {
 }
 
 /// The response to a post.
-private struct PostAnswer: Sendable {
+private struct PostResponse: Sendable {
     private let isArray: Bool
     private let warnings: [[FieldError]]
 

@@ -20,7 +20,7 @@ final class AdmittedCall: AdmittedRequest {
         let call = Call(self, request, responder, requestID: service.newRequestID())
         do throws(Problem) {
             // The body may have arrived long after the headers.
-            if request.head.hasBody, route.needs != nil, !service.access.isGood(principal) { throw .unauthorized }
+            if request.head.hasBody, route.needs != nil, !service.access.isValid(principal) { throw .unauthorized }
             // Here and not at the header section, so that the connection can stay open.
             try service.access.count(principal)
             if request.body.count <= SharedParser.maxShared { return try route.handle(call) }

@@ -60,7 +60,7 @@ extension AccessControl {
     /// thread.
     func admitted(_ output: any AdmittedStreams.Output, _ principal: Principal) {
         if streams.add(output, principal) { watch(on: output.thread) }
-        if !isGood(principal) { output.end() }
+        if !isValid(principal) { output.end() }
     }
 
     func ended(_ output: any AdmittedStreams.Output) { streams.remove(output) }
@@ -75,7 +75,7 @@ extension AccessControl {
         }
     }
 
-    func endExpired() { streams.end { !isGood($0) } }
+    func endExpired() { streams.end { !isValid($0) } }
 }
 
 /// Registers a stream from its start to its end. All calls are forwarded, on the streams' thread.

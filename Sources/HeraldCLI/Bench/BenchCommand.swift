@@ -40,8 +40,8 @@ extension Command {
 
 private enum BenchCommand {
     /// How long to wait for missing events at the end, in nanoseconds, unless the user interrupts.
-    private static let patience: Int64 = 30_000_000_000
-    private static let impatience: Int64 = 2_000_000_000
+    private static let arrivalTimeout: Int64 = 30_000_000_000
+    private static let interruptedArrivalTimeout: Int64 = 2_000_000_000
 
     static func run(_ call: Invocation) throws(CommandError) {
         let type = call["type"] ?? "bench.posted"
@@ -100,7 +100,7 @@ private enum BenchCommand {
     private static func wait(for count: Int, _ delegate: BenchDelegate, _ stop: Stop) {
         let start = Clock.system.monotonic()
         while delegate.count < count,
-            Clock.system.monotonic() - start < (stop.isStopped ? impatience : patience)
+            Clock.system.monotonic() - start < (stop.isStopped ? interruptedArrivalTimeout : arrivalTimeout)
         {
             poll(nil, 0, 10)
         }

@@ -89,7 +89,7 @@ final class APIClient {
     func ask(
         _ method: String, _ path: [String], query: [(String, String?)] = [], body: [UInt8]? = nil,
         headers: [(name: String, value: String)] = []
-    ) throws(CommandError) -> HTTPAnswer {
+    ) throws(CommandError) -> HTTPResponse {
         do throws(HTTPClientError) {
             return try perform(request(method, path, query: query, body: body, headers: headers))
         } catch {
@@ -109,19 +109,20 @@ final class APIClient {
         return request
     }
 
-    func perform(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPAnswer { try client.send(request) }
+    func perform(_ request: HTTPRequest) throws(HTTPClientError) -> HTTPResponse { try client.send(request) }
 
     /// Reads a stream of Server-Sent Events.
     /// - Parameters:
-    ///   - goesOn: called about once a second; `false` ends the stream.
+    ///   - shouldContinue: called about once a second; `false` ends the stream.
     ///   - take: receives the bytes as they arrive.
     /// - Returns: the response, when the stream has ended or a closure ended it, or if it is a refusal.
     func stream(
-        _ path: [String], query: [(String, String?)], goesOn: () -> Bool, take: (UnsafeRawBufferPointer) -> Bool
-    ) throws(HTTPClientError) -> HTTPAnswer {
+        _ path: [String], query: [(String, String?)], shouldContinue: () -> Bool, take: (UnsafeRawBufferPointer) -> Bool
+    ) throws(HTTPClientError) -> HTTPResponse {
         // The server sends a heartbeat every 15 seconds.
         try client.stream(
-            request("GET", path, query: query, accept: "text/event-stream"), silenceSeconds: 45, goesOn: goesOn,
+            request("GET", path, query: query, accept: "text/event-stream"), silenceSeconds: 45,
+            shouldContinue: shouldContinue,
             take: take)
     }
 

@@ -105,7 +105,7 @@ struct BatchPublisher {
     }
 
     /// Repeats the request while the server is busy: it has changed nothing then.
-    private mutating func ask(_ body: [UInt8]) throws(CommandError) -> HTTPAnswer {
+    private mutating func ask(_ body: [UInt8]) throws(CommandError) -> HTTPResponse {
         var tries = 1
         while true {
             let answer = try client.ask("POST", ["v1", "events"], body: body)
@@ -117,7 +117,7 @@ struct BatchPublisher {
     }
 
     /// Replaces pointers into the request with line numbers.
-    private func refusal(_ answer: HTTPAnswer, _ lines: [Int]) -> CommandError {
+    private func refusal(_ answer: HTTPResponse, _ lines: [Int]) -> CommandError {
         var problem = Problem(answer, to: client)
         problem.errors = problem.errors.map { place, detail in
             let parts = place.split(separator: "/", maxSplits: 1)

@@ -55,11 +55,11 @@ struct LiveEvents {
         var reader = ServerSentEvents()
         var failure: CommandError?
         var isUnread = false
-        let answer: HTTPAnswer
+        let answer: HTTPResponse
         do throws(HTTPClientError) {
             answer = try client.stream(
                 ["v1", "events", "stream"], query: filters + [("last_event_id", place)],
-                goesOn: {
+                shouldContinue: {
                     isUnread = Output.isClosed
                     return !isUnread
                 },
@@ -113,9 +113,9 @@ struct LiveEvents {
         let json = try client.document(message.data).root
         switch message.event {
         case nil: try each(json)
-        case "ready": tellThatItListens()
+        case "ready": announceListening()
         case "reset":
-            tellThatItListens()
+            announceListening()
             Output.note(
                 "Events may be missing. The log does not have \((place ?? "the event").printable()), to go on after: it never "
                     + "was there, or is too old. New events follow; `herald events list` lists those that are left.\n")
@@ -124,7 +124,7 @@ struct LiveEvents {
         place = message.id ?? place
     }
 
-    private mutating func tellThatItListens() {
+    private mutating func announceListening() {
         switch state {
         case .first: Output.note("Listening to \(client.server). Ctrl-C ends it.\n")
         case .lost: Output.note("Connected again.\n")

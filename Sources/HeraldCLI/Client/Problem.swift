@@ -17,7 +17,7 @@ struct Problem {
     /// The command that got it.
     let command: Command?
 
-    init(_ answer: HTTPAnswer, to client: APIClient) {
+    init(_ answer: HTTPResponse, to client: APIClient) {
         status = answer.status
         server = client.server
         hasKey = client.hasKey

@@ -7,7 +7,7 @@ final class Interruption: Sendable {
     private let isWriting = Mutex(())
 
     /// How long the output of a line may take if it is not read.
-    private static let patience = 50
+    private static let outputTimeout = 50
 
     /// Handles the signals from now on. Must be created before any other thread, on the thread that writes.
     /// - Parameter end: prints the last output, on a thread of its own.
@@ -16,7 +16,7 @@ final class Interruption: Sendable {
         do throws(SystemError) {
             _ = try Thread(name: "signals") { [self] in
                 let signal = signals.waitForStop()
-                for _ in 0..<Self.patience {
+                for _ in 0..<Self.outputTimeout {
                     let isOver: Void? = isWriting.withLockIfAvailable { _ in Self.finish(signal, end) }
                     if isOver != nil { return }
                     poll(nil, 0, 10)

@@ -56,7 +56,7 @@ enum ReceiverCommand {
             return { request in
                 let reply = replies.reply(to: request)
                 counts?.add(request, reply)
-                printer.tell(request, nil, reply)
+                printer.printRequest(request, nil, reply)
                 return reply
             }
         }
@@ -73,7 +73,7 @@ enum ReceiverCommand {
                 ? nil : (try? check.verdict(on: request, now: Clock.system.wall())) ?? .forged
             let reply = (verdict ?? .verified) == .verified ? replies.reply(to: request) : .status(401)
             counts?.add(request, reply)
-            printer.tell(request, verdict, reply)
+            printer.printRequest(request, verdict, reply)
             return reply
         }
     }

@@ -9,7 +9,7 @@ struct ReceiverPrinter: Sendable {
 
     private static let maxBodyBytes = 16_384
 
-    func tell(_ request: ReceivedRequest, _ verdict: SignatureCheck.Verdict?, _ reply: ReceiverReply) {
+    func printRequest(_ request: ReceivedRequest, _ verdict: SignatureCheck.Verdict?, _ reply: ReceiverReply) {
         switch amount {
         case .full: Self.write(full(request, verdict, reply))
         case .brief: Self.write(brief(request, verdict))

@@ -58,7 +58,7 @@ private enum HealthCheck {
     private static func ask(_ client: APIClient) throws(CommandError) {
         var request = client.request("GET", ["healthz"])
         request.timeoutSeconds = timeoutSeconds
-        let answer: HTTPAnswer
+        let answer: HTTPResponse
         do throws(HTTPClientError) {
             answer = try client.perform(request)
         } catch {

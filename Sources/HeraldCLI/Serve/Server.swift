@@ -181,14 +181,14 @@ struct Server {
         } catch {
             log.warning("stopped before the last commit was confirmed", ["reason": error.description])
         }
-        letClientsHear()
+        sendFinalResponses()
         http.stop()
         hub.stop(grace: Int64(graceSeconds) * 1_000_000_000)
         resolver.close()
     }
 
     /// Clients with open connections get a last response, a 503 with `Connection: close`.
-    private func letClientsHear() {
+    private func sendFinalResponses() {
         let deadline = Clock.system.monotonic() + 250_000_000
         while http.statistics.openConnections > 0 && Clock.system.monotonic() < deadline {
             poll(nil, 0, 5)

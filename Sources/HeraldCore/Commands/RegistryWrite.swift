@@ -106,7 +106,7 @@ extension RegistryWrite: RequestCommand {
             if case .registered = outcome {
                 try transaction.write(Self.firstRow(of: delegate))
                 if case .register(let registration) = action, registration.replaysCurrentState {
-                    try Self.tellCurrentState(to: delegate, writer, transaction, &plan)
+                    try Self.appendCurrentState(to: delegate, writer, transaction, &plan)
                 }
             }
             try writer.note(provenance, app, target: delegate.id, transaction)
@@ -130,7 +130,7 @@ extension RegistryWrite: RequestCommand {
 
     /// Repeats the current app state, and the auth status of the delegate's subjects, as events addressed to the
     /// delegate.
-    private static func tellCurrentState(
+    private static func appendCurrentState(
         to delegate: WebhookDelegate, _ writer: LogWriter, _ transaction: any StoreTransaction,
         _ plan: inout LogWriter.Plan
     ) throws(StoreError) {

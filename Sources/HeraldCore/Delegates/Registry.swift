@@ -81,7 +81,7 @@ package final class Registry: Sendable {
             Self.insert(delegate, &entries)
             return old
         }
-        tell(old.map { .changed(from: $0, to: delegate) } ?? .registered(delegate))
+        notify(old.map { .changed(from: $0, to: delegate) } ?? .registered(delegate))
     }
 
     /// The writer's thread.
@@ -92,10 +92,10 @@ package final class Registry: Sendable {
             entries.byKey[delegate.key] = nil
             if let index = Self.index(of: delegate.id, in: entries.ids) { entries.ids.remove(at: index) }
         }
-        tell(.removed(delegate))
+        notify(.removed(delegate))
     }
 
-    private func tell(_ change: Change) { delegates.invokeDelegates { $0.registryChanged(change) } }
+    private func notify(_ change: Change) { delegates.invokeDelegates { $0.registryChanged(change) } }
 
     private static func insert(_ delegate: WebhookDelegate, _ entries: inout Entries) {
         if entries.byID.updateValue(delegate, forKey: delegate.id) == nil {

@@ -41,7 +41,7 @@ extension CallbackOutcome {
     }
 
     /// A timeout, or a gateway's timeout: the same delivery is not retried within a minute.
-    var needsRest: Bool {
+    var needsMinimumDelay: Bool {
         switch verdict {
         case .failed(.timeout, _), .answered(502, _), .answered(504, _): true
         default: false

@@ -1,7 +1,7 @@
 /// When a failed delivery is retried. Pure: randomness is a parameter.
 enum RetrySchedule {
     /// The minimum delay after a hang, in seconds.
-    static let rest: Double = 60
+    static let minimumDelay: Double = 60
     /// How many rejections with `Retry-After` of a delivery use up no retry.
     static let maxExcused = 20
 
@@ -29,6 +29,8 @@ enum RetrySchedule {
         }
         guard attempts >= 1, attempts <= schedule.count else { return .exhausted }
         return .retry(
-            after: max(schedule[attempts - 1] * jitter, Double(outcome.retryAfter ?? 0), outcome.needsRest ? rest : 0))
+            after: max(
+                schedule[attempts - 1] * jitter, Double(outcome.retryAfter ?? 0),
+                outcome.needsMinimumDelay ? minimumDelay : 0))
     }
 }

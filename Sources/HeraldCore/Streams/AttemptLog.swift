@@ -43,7 +43,7 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
         erasuresSeen = erasures
     }
 
-    package func rest() {
+    package func streamsEnded() {
         recent = nil
         known.withLock { $0 = [] }
     }

@@ -33,7 +33,7 @@ package final class EventLog: StreamLog {
 
     /// The recent events are always in memory.
     package func begin(head: LogPosition) {}
-    package func rest() {}
+    package func streamsEnded() {}
     package func refresh(on thread: any StreamThread, _ done: @escaping @Sendable () -> Void) { done() }
 
     package func slice(after place: LogPosition, limit: Int) -> LogSlice<EventBatch> {

@@ -119,11 +119,11 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         stream.move(to: .closed)
         waiting[stream.number] = nil
         shared.withLock { $0.open[stream.id] = nil }
-        if count.subtract(1, ordering: .sequentiallyConsistent).newValue == 0 { log.rest() }
+        if count.subtract(1, ordering: .sequentiallyConsistent).newValue == 0 { log.streamsEnded() }
     }
 
     /// The client has read all that was written.
-    package final func drained(_ stream: Stream) { goOn(stream) }
+    package final func drained(_ stream: Stream) { sendNext(stream) }
 
     // MARK: Live
 
@@ -135,7 +135,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
             advance()
             let arrived = ahead
             ahead = []
-            for stream in arrived { goOn(stream) }
+            for stream in arrived { sendNext(stream) }
         }
     }
 
@@ -146,7 +146,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
             case .end: return
             case .entries(let batch):
                 position = batch.last
-                tell(batch)
+                send(batch)
             case .gone:
                 // This thread was too slow for all of them.
                 for stream in channels.values.flatMap(\.members) { fallBehind(stream, after: position) }
@@ -157,7 +157,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     /// Of memory, for all streams or for one that is behind.
     private static var entriesPerTurn: Int { 256 }
 
-    private func tell(_ batch: Log.Page) {
+    private func send(_ batch: Log.Page) {
         var frames: [[UInt8]?] = Array(repeating: nil, count: batch.entries.count)
         for (interest, channel) in channels {
             let pieces = StreamPieces(batch, interest) { index in
@@ -167,11 +167,11 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
                 return frame
             }.pieces
             if pieces.isEmpty { continue }
-            for stream in channel.members { tell(stream, pieces) }
+            for stream in channel.members { send(stream, pieces) }
         }
     }
 
-    private func tell(_ stream: Stream, _ pieces: [StreamPieces<Log.Page>.Piece]) {
+    private func send(_ stream: Stream, _ pieces: [StreamPieces<Log.Page>.Piece]) {
         for (index, piece) in pieces.enumerated() {
             stream.output.write(piece.bytes)
             if !stream.output.isFull { continue }
@@ -183,7 +183,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     private func fallBehind(_ stream: Stream, after place: LogPosition) {
         leaveChannel(stream)
         stream.move(to: .behind(after: place))
-        if !stream.output.isFull { perform { self.goOn(stream) } }
+        if !stream.output.isFull { perform { self.sendNext(stream) } }
     }
 
     /// - Returns: whether the place is the end of the log, so that it is told with the others from here on.

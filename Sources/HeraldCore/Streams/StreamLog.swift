@@ -17,7 +17,7 @@ package protocol StreamLog: AnyObject, Sendable {
     /// A stream starts; `head` was the end of the log when its start was looked up.
     func begin(head: LogPosition)
     /// There are no more streams.
-    func rest()
+    func streamsEnded()
     /// There are new entries: reads them into memory, and calls `done` on the same thread each time there are more.
     func refresh(on thread: any StreamThread, _ done: @escaping @Sendable () -> Void)
     /// The entries in memory after a position.

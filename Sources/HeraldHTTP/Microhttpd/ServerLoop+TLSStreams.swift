@@ -54,7 +54,7 @@ extension ServerLoop {
     }
 
     /// Between two runs of the library.
-    func lookAtBridges() {
+    func checkBridges() {
         var ready: [(descriptor: Int32, interest: Epoll.Interest)] = []
         bridgeEpoll?.wait(milliseconds: 0) { ready.append(($0, $1)) }
         for (descriptor, _) in ready {

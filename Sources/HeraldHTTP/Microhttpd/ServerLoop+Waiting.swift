@@ -18,7 +18,7 @@ extension ServerLoop {
     }
 
     /// The library polls. It closes the connection if this returns `false`.
-    func goOnWaiting(_ connection: ClientConnection) -> Bool {
+    func keepWaiting(_ connection: ClientConnection) -> Bool {
         connection.pollsLeft -= 1
         if connection.pollsLeft <= 0 {
             asked -= 1

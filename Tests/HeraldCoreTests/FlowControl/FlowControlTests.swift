@@ -183,7 +183,7 @@ struct FlowControlTests {
     // MARK: Retries
 
     @Test("timeouts and gateway errors delay the retry by a minute, unless it is later anyway")
-    func rest() {
+    func gatewayDelay() {
         let timeout = Self.failed(.timeout)
         func next(_ attempts: Int, _ outcome: CallbackOutcome) -> RetrySchedule.Next {
             RetrySchedule.next([5, 300], attempts: attempts, excused: 0, after: outcome, random: 0.5)
