@@ -6,13 +6,25 @@ import Synchronization
 /// The writer's thread changes it, after the commit; any thread reads.
 package final class Registry: Sendable {
     private struct Entries {
-        var byID: [String: WebhookDelegate] = [:]
+        /// In ascending order of their ids, which is that of their registration.
+        var sorted: [WebhookDelegate] = []
         var byKey: [DelegateKey: WebhookDelegate] = [:]
         var byURL: [Address: DelegateKey] = [:]
         /// The number of webhooks of each app.
         var counts: [AppKey: Int] = [:]
-        /// Ids in ascending order, which is the order of registration.
-        var ids: [String] = []
+
+        /// Where the delegate with this id is in `sorted`, or the first one behind it.
+        func index(of id: String) -> Int {
+            var lower = 0
+            var upper = sorted.count
+            while lower < upper {
+                let middle = (lower + upper) / 2
+                if sorted[middle].id < id { lower = middle + 1 } else { upper = middle }
+            }
+            return lower
+        }
+
+        func contains(_ id: String, at index: Int) -> Bool { index < sorted.count && sorted[index].id == id }
     }
 
     private struct Address: Hashable {
@@ -33,13 +45,16 @@ package final class Registry: Sendable {
 
     init(_ delegates: [WebhookDelegate]) {
         var entries = Entries()
-        for delegate in delegates { Self.insert(delegate, &entries) }
-        entries.ids.sort()
+        for delegate in delegates.sorted(by: { $0.id < $1.id }) { Self.insert(delegate, &entries) }
         self.entries = Mutex(entries)
     }
 
     package func delegate(_ app: AppKey, id: String) -> WebhookDelegate? {
-        entries.withLock { $0.byID[id] }.flatMap { $0.app == app ? $0 : nil }
+        let found = entries.withLock { entries in
+            let index = entries.index(of: id)
+            return entries.contains(id, at: index) ? entries.sorted[index] : nil
+        }
+        return found.flatMap { $0.app == app ? $0 : nil }
     }
 
     package func delegate(key: DelegateKey) -> WebhookDelegate? { entries.withLock { $0.byKey[key] } }
@@ -48,12 +63,12 @@ package final class Registry: Sendable {
         entries.withLock { entries in entries.byURL[Address(app: app, url: url)].flatMap { entries.byKey[$0] } }
     }
 
-    package var count: Int { entries.withLock { $0.ids.count } }
+    package var count: Int { entries.withLock { $0.sorted.count } }
 
     func count(of app: AppKey) -> Int { entries.withLock { $0.counts[app] ?? 0 } }
 
-    /// The webhooks of all apps, in no order.
-    package var all: [WebhookDelegate] { Array(entries.withLock { $0.byKey }.values) }
+    /// All of all apps, oldest first.
+    package var all: [WebhookDelegate] { entries.withLock { $0.sorted } }
 
     /// The webhooks of an app, newest first.
     /// - Parameters:
@@ -64,11 +79,12 @@ package final class Registry: Sendable {
         where accepts: (WebhookDelegate) -> Bool = { _ in true }
     ) -> [WebhookDelegate] {
         // A copy of references; the filter runs outside the lock.
-        let (ids, byID) = entries.withLock { ($0.ids, $0.byID) }
+        let older = entries.withLock { entries in
+            entries.sorted[..<(before.map(entries.index) ?? entries.sorted.count)]
+        }
         var result: [WebhookDelegate] = []
-        for id in ids.reversed() where result.count < limit {
-            if let before, id >= before { continue }
-            if let delegate = byID[id], delegate.app == app, accepts(delegate) { result.append(delegate) }
+        for delegate in older.reversed() where result.count < limit {
+            if delegate.app == app, accepts(delegate) { result.append(delegate) }
         }
         return result
     }
@@ -88,9 +104,11 @@ package final class Registry: Sendable {
     func remove(_ delegate: WebhookDelegate) {
         entries.withLock { entries in
             Self.forgetAddress(delegate, &entries)
-            if entries.byID.removeValue(forKey: delegate.id) != nil { entries.counts[delegate.app, default: 0] -= 1 }
             entries.byKey[delegate.key] = nil
-            if let index = Self.index(of: delegate.id, in: entries.ids) { entries.ids.remove(at: index) }
+            let index = entries.index(of: delegate.id)
+            guard entries.contains(delegate.id, at: index) else { return }
+            entries.sorted.remove(at: index)
+            entries.counts[delegate.app, default: 0] -= 1
         }
         notify(.removed(delegate))
     }
@@ -98,8 +116,11 @@ package final class Registry: Sendable {
     private func notify(_ change: Change) { delegates.invokeDelegates { $0.registryChanged(change) } }
 
     private static func insert(_ delegate: WebhookDelegate, _ entries: inout Entries) {
-        if entries.byID.updateValue(delegate, forKey: delegate.id) == nil {
-            entries.ids.append(delegate.id)
+        let index = entries.index(of: delegate.id)
+        if entries.contains(delegate.id, at: index) {
+            entries.sorted[index] = delegate
+        } else {
+            entries.sorted.insert(delegate, at: index)
             entries.counts[delegate.app, default: 0] += 1
         }
         entries.byKey[delegate.key] = delegate
@@ -108,16 +129,6 @@ package final class Registry: Sendable {
 
     private static func forgetAddress(_ delegate: WebhookDelegate, _ entries: inout Entries) {
         entries.byURL[Address(app: delegate.app, url: delegate.settings.url)] = nil
-    }
-
-    private static func index(of id: String, in ids: [String]) -> Int? {
-        var lower = 0
-        var upper = ids.count
-        while lower < upper {
-            let middle = (lower + upper) / 2
-            if ids[middle] < id { lower = middle + 1 } else { upper = middle }
-        }
-        return lower < ids.count && ids[lower] == id ? lower : nil
     }
 }
 

@@ -70,8 +70,8 @@ public final class WebhookDelegate: Sendable {
     package let updatedAt: Int64
     /// The number of changes; the base of the `ETag`.
     package let version: Int64
-    /// The events that it gets, according to its settings.
-    package let selection: EventSelection
+    /// Of its settings, compiled.
+    private let subjects: SubjectSelection
 
     package convenience init(
         app: AppKey, key: DelegateKey, id: String, state: State, start: LogPosition, createdAt: Int64, updatedAt: Int64,
@@ -79,12 +79,12 @@ public final class WebhookDelegate: Sendable {
     ) {
         self.init(
             app: app, key: key, id: id, state: state, start: start, createdAt: createdAt, updatedAt: updatedAt,
-            version: version, selection: EventSelection(state.settings, app: app, addressee: key))
+            version: version, subjects: SubjectSelection(state.settings.subjects))
     }
 
     private init(
         app: AppKey, key: DelegateKey, id: String, state: State, start: LogPosition, createdAt: Int64, updatedAt: Int64,
-        version: Int64, selection: EventSelection
+        version: Int64, subjects: SubjectSelection
     ) {
         self.app = app
         self.key = key
@@ -94,7 +94,7 @@ public final class WebhookDelegate: Sendable {
         self.createdAt = createdAt
         self.updatedAt = updatedAt
         self.version = version
-        self.selection = selection
+        self.subjects = subjects
     }
 
     /// The settings of its owner.
@@ -103,6 +103,11 @@ public final class WebhookDelegate: Sendable {
     public var status: Status { state.status }
     /// Why it is neither active nor paused.
     public var statusReason: String? { state.statusReason }
+
+    /// Which events it is told of, by its settings. Not kept: there are many delegates, and it would only refer to what is here.
+    package var selection: EventSelection {
+        EventSelection(settings, app: app, addressee: key, subjects)
+    }
 
     /// The same version: an observation is not a change of the delegate.
     func observed(_ state: State) -> WebhookDelegate { with(state, updatedAt: updatedAt, version: version) }
@@ -116,8 +121,8 @@ public final class WebhookDelegate: Sendable {
         WebhookDelegate(
             app: app, key: key, id: id, state: state, start: start, createdAt: createdAt, updatedAt: updatedAt,
             version: version,
-            // Compiling many subjects takes time, so it is done only when the settings have changed.
-            selection: state.settings == settings
-                ? selection : EventSelection(state.settings, app: app, addressee: key))
+            // They may be many: they are compiled again only when they have changed.
+            subjects: state.settings.subjects == settings.subjects
+                ? subjects : SubjectSelection(state.settings.subjects))
     }
 }

@@ -71,8 +71,13 @@ public struct WebhookSettings: Equatable, Sendable {
     package var verification = Verification.none
     /// The HTTP version of callbacks.
     public var httpVersion = HTTPVersion.http1
-    /// Additional TLS settings of callbacks.
-    public var tls = TLSSettings()
+    /// What callbacks ask of TLS beyond what always holds.
+    public var tls: TLSSettings {
+        get { tlsBox.first ?? TLSSettings() }
+        set { tlsBox = newValue.isEmpty ? [] : [newValue] }
+    }
+    /// One or none: few webhooks have any, and all would have its size.
+    private var tlsBox: [TLSSettings] = []
 
     /// The first five are close together, for a receiver that fails occasionally. An outage uses none of them up.
     package static let defaultRetrySchedule: [Double] = [

@@ -64,13 +64,14 @@ public struct EventSelection: Hashable, Sendable {
         subjectSelection = SubjectSelection(subjects)
     }
 
-    /// The selection of a webhook with these settings.
-    init(_ settings: WebhookSettings, app: AppKey, addressee: DelegateKey) {
+    /// What a webhook with these settings is told of.
+    /// - Parameter subjects: those of the settings.
+    init(_ settings: WebhookSettings, app: AppKey, addressee: DelegateKey, _ subjects: SubjectSelection) {
         self.app = app
         self.addressee = addressee
         events = settings.events
         filter = settings.filter
-        subjectSelection = SubjectSelection(settings.subjects)
+        subjectSelection = subjects
     }
 
     /// Whether one of the patterns matches a type, ignoring the other conditions.
