@@ -36,7 +36,7 @@ extension RequestHandler {
     public func mayWait(_ head: RequestHead) -> Bool { true }
 }
 
-/// A complete request. A value of its own: it outlives the connection and may go to any thread.
+/// A complete request. It outlives the connection and can be passed to any thread.
 public struct Request: Sendable {
     public let head: RequestHead
     public let body: [UInt8]

@@ -91,7 +91,7 @@ extension RawHead {
     }
 }
 
-/// The methods that the server knows. Others are answered 501.
+/// The methods that the server supports. Others get 501.
 public enum RequestMethod: String, Sendable, CaseIterable {
     case get = "GET"
     case head = "HEAD"
@@ -100,7 +100,7 @@ public enum RequestMethod: String, Sendable, CaseIterable {
     case patch = "PATCH"
     case delete = "DELETE"
     case options = "OPTIONS"
-    /// Known, so that the handler can refuse it by its name.
+    /// Supported, so that the handler can refuse it by its name.
     case trace = "TRACE"
 }
 

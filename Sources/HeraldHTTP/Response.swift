@@ -47,9 +47,9 @@ extension Response.Field {
     }
 }
 
-// Answers that libmicrohttpd does not write: streams, and the last answer of a connection.
+// Responses that libmicrohttpd does not write: streams, and the last response of a connection.
 extension Response {
-    /// As it goes over the network, and closes the connection.
+    /// The bytes of the response, with `Connection: close`.
     func bytes(wall: Int64, hasBody: Bool = true) -> [UInt8] {
         let reason = MHD_get_reason_phrase_for(UInt32(status)).map { String(cString: $0) } ?? ""
         var text = "HTTP/1.1 \(status) \(reason)\r\nDate: \(httpDate(wall))\r\nConnection: close\r\n"

@@ -53,9 +53,9 @@ final class ServerLoop: @unchecked Sendable {
     var now: Int64
     /// The limit of this loop.
     let maxConnections: Int
-    /// Room is not made before this.
+    /// The earliest time of the next search for places.
     private var nextRoom: Int64 = 0
-    /// No deadline is before this.
+    /// No deadline is before this time.
     var nextExpiry = Int64.max
     /// Counts the runs of the library.
     var round: UInt64 = 0
@@ -221,16 +221,16 @@ final class ServerLoop: @unchecked Sendable {
     }
 }
 
-// Time. The library's own timeout counts inactivity, so that a client which sends a byte a second stays for ever; it is
-// switched off, which also saves its bookkeeping, and every phase of a connection gets an absolute deadline here.
+// Deadlines. The library's own timeout counts inactivity, so a client that sends a byte per second would stay for ever.
+// It is switched off, which also saves its bookkeeping, and every phase of a connection gets an absolute deadline here.
 extension ServerLoop {
-    /// How long after an answer the client's side of the connection is looked at. The end that came together with the
-    /// request is not reported again: the library has read what came, and waits for more.
+    /// How long after a response the client's side of the connection is checked. An end that arrived together with the
+    /// request is not reported again: the library has read the bytes, and waits for more.
     static let unseenNanoseconds: Int64 = 500_000_000
-    /// How long at least a request is left the time to become complete when room is needed.
-    private static let patienceNanoseconds: Int64 = 1_000_000_000
-    /// How long nobody is searched for again when nobody could be made to go.
-    private static let pauseNanoseconds: Int64 = 100_000_000
+    /// The minimum time for a request to become complete, when places are needed.
+    private static let minimumRequestNanoseconds: Int64 = 1_000_000_000
+    /// The pause after a search for places that found none.
+    private static let searchPauseNanoseconds: Int64 = 100_000_000
 
     func setDeadline(_ connection: ClientConnection, seconds: Int) {
         setDeadline(connection, milliseconds: seconds * 1_000)
@@ -245,8 +245,8 @@ extension ServerLoop {
         nextExpiry = min(nextExpiry, deadline)
     }
 
-    /// Ends what is overdue. Looks at all connections, at most 20 times a second: 2,000 of them are 10 µs or so, and it
-    /// costs a request nothing but storing its deadline.
+    /// Ends overdue phases. Checks all connections, at most 20 times a second: 2,000 of them take about 10 µs, and a
+    /// request only stores its deadline.
     private func expire() {
         leaving.expire(now: now)
         var next = leaving.nextDeadline
@@ -272,9 +272,9 @@ extension ServerLoop {
         }
     }
 
-    /// Most clients that close together with a request do so with their first one. They don't keep their place until the
-    /// connection is looked at anyway.
-    private func lookAtFirst() {
+    /// Most clients that close together with a request do so with their first one. Their place is freed without waiting
+    /// for the periodic check.
+    private func checkFirstRequests() {
         if answeredFirst.isEmpty { return }
         for connection in answeredFirst where connection.phase == .idle {
             guard hasEnded(herald_mhd_descriptor(connection.handle)) else { continue }
@@ -291,9 +291,9 @@ extension ServerLoop {
         shutdown(herald_mhd_descriptor(connection.handle), Int32(SHUT_RDWR))
     }
 
-    /// All places are taken, and who comes next waits until one is free, without our knowing. So the connections go that
-    /// are idle longest, and when there are none, those whose request is on its way longest, though not less than a second.
-    /// A few at once, so that the search is worth it.
+    /// All places are taken, and new clients wait for one, which the loop can't see. So the connections that are idle
+    /// longest are closed; if there are none, those whose request is incomplete longest, but not within its first
+    /// second. Several at once, so that the search pays off.
     private func makeRoom() {
         guard connections.count >= maxConnections, isAccepting.load(ordering: .relaxed) else { return }
         if now < nextRoom { return }
@@ -303,14 +303,14 @@ extension ServerLoop {
             case .idle: candidates.append((connection.since - now, connection))
             case .head, .body:
                 let age = now - connection.since
-                if age >= Self.patienceNanoseconds { candidates.append((.max - age, connection)) }
+                if age >= Self.minimumRequestNanoseconds { candidates.append((.max - age, connection)) }
             default: break
             }
         }
         candidates.sort { $0.rank < $1.rank }
         for candidate in candidates.prefix(max(maxConnections / 32, 1)) { cut(candidate.connection, isLate: true) }
         if candidates.isEmpty {
-            nextRoom = now + Self.pauseNanoseconds
+            nextRoom = now + Self.searchPauseNanoseconds
             nextExpiry = min(nextExpiry, nextRoom)
         } else {
             mustRunAgain = true
@@ -318,8 +318,8 @@ extension ServerLoop {
     }
 }
 
-// Answers that go on. libmicrohttpd would keep its 16 KiB for each, look at all suspended connections whenever one is
-// resumed, and notice no client that leaves. So a stream takes the socket, and the library lets the rest go.
+// Streams. libmicrohttpd would keep its 16 KiB for each, scan all suspended connections whenever one is resumed, and
+// not notice clients that disconnect. So a stream takes the socket, and the library releases the rest.
 extension ServerLoop {
     /// - Precondition: the connection is suspended, its request complete.
     private func detach(_ connection: ClientConnection, _ start: StreamStart) {
@@ -331,7 +331,7 @@ extension ServerLoop {
         counters.countAnswer(200)
         connection.phase = .detached
         connection.isDetached = true
-        // The library asks for the answer, is refused, and closes the placeholder.
+        // The library polls, is refused, and closes the placeholder.
         MHD_resume_connection(connection.handle)
         streams.open(start, descriptor, connection.peer)
     }

@@ -4,7 +4,7 @@ public struct JSONObjectWriter: Sendable {
 
     @usableFromInline init(json: consuming JSONWriter) { self.json = json }
 
-    /// A member. Keys are not compared: don't write one twice.
+    /// Writes a member. Keys are not compared: do not write one twice.
     @inlinable
     public mutating func member(_ key: String, _ value: some JSONWritable) {
         json.key(key)

@@ -58,7 +58,7 @@ public struct JSONWriter: Sendable {
         close(UInt8(ascii: "]"))
     }
 
-    /// What was written, of which nothing is kept here: the bytes have one owner at any time, and are never copied.
+    /// Returns the writer and keeps nothing: the bytes always have one owner, and are never copied.
     @usableFromInline
     mutating func handOver() -> JSONWriter {
         var json = JSONWriter(appendingTo: [])

@@ -21,7 +21,7 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
         package var source = "/herald"
         /// Names this service in CloudEvents handshakes, and to the receivers that agreed: a host name.
         package var origin = "herald"
-        /// How many callbacks may be open at once.
+        /// The maximum number of open callbacks.
         package var capacity = 4096
         /// How many connections are kept, idle ones included: each is a descriptor. Twice as many as there are handles
         /// where this allows it, since a new connection costs four times as much as a request on an old one.

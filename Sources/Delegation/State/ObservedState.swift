@@ -26,7 +26,7 @@
 /// - A delegate that is added later can read ``value``.
 @propertyWrapper
 public final class ObservedState<State: Sendable>: StateBoard<State>, @unchecked Sendable {
-    /// Creates a state with its first value, of which nobody is told.
+    /// Creates a state with its initial value, without notification.
     public override init(_ initial: State) { super.init(initial) }
 
     /// Creates a state as a property wrapper.

@@ -1,7 +1,8 @@
 /// A value and its delegates: the common part of ``ObservedState`` and ``StateMachine``.
 ///
-/// Every delegate is told of every change, in the order in which they happened. One thread at a time tells: a change that is
-/// made meanwhile, by a delegate or another thread, takes effect at once and is told after those before it.
+/// Every delegate is notified of every change, in the order of the changes. One thread at a time notifies: a change
+/// that is made meanwhile, by a delegate or another thread, takes effect at once and is announced after the previous
+/// ones.
 ///
 /// `@unchecked`, since the compiler can't know what a class that has subclasses is. What is here is constant and guards itself,
 /// and so is what the two subclasses add; others there can't be, outside of this module.
@@ -51,8 +52,8 @@ public class StateBoard<State: Sendable>: @unchecked Sendable {
         }
     }
 
-    /// Adds a delegate behind the others; see ``MulticastDelegate``.
-    /// - Returns: whether it was added; `false` when it is a member already.
+    /// Adds a delegate after the others; see ``MulticastDelegate``.
+    /// - Returns: whether it was added; `false` if it is already a member.
     @discardableResult
     public final func addDelegate(_ delegate: any StateDelegate<State>, holding: DelegateHolding = .weak) -> Bool {
         delegates.addDelegate(delegate, holding: holding)
@@ -74,9 +75,9 @@ public class StateBoard<State: Sendable>: @unchecked Sendable {
 }
 
 extension StateBoard where State: Equatable {
-    /// Whether the current state is this one.
+    /// Whether the current state equals this one.
     public static func == (board: StateBoard, value: State) -> Bool { board.current == value }
 
-    /// Whether the current state is another one.
+    /// Whether the current state differs from this one.
     public static func != (board: StateBoard, value: State) -> Bool { board.current != value }
 }

@@ -9,7 +9,7 @@
 /// }
 /// try door.transition(to: .open)
 /// ```
-/// Delegates are told as those of an ``ObservedState`` are.
+/// Delegates are called like those of an ``ObservedState``.
 public final class StateMachine<State: Sendable>: StateBoard<State>, @unchecked Sendable {
     private let isAllowed: @Sendable (State, State) -> Bool
 
@@ -28,7 +28,7 @@ public final class StateMachine<State: Sendable>: StateBoard<State>, @unchecked 
     /// - Throws: ``IllegalTransition`` if the rules do not allow it from the current state.
     public func transition(to new: State) throws(IllegalTransition<State>) {
         while true {
-            // The rules are asked outside the lock, and again when another thread was faster.
+            // The rules are evaluated without the lock, and again if another thread was faster.
             let (old, version) = versioned
             guard isAllowed(old, new) else { throw IllegalTransition(old: old, new: new) }
             if set(new, ifVersion: version) { return }

@@ -158,7 +158,7 @@ struct StreamEndpoints: Sendable {
             }
             start = given.start
         }
-        // What is no id at all is one that the log doesn't have.
+        // An invalid id is treated like an id that is not in the log.
         if let text = call.lastEventID { start = (find(text, call) ?? Self.unknown).start }
         return start
     }

@@ -58,7 +58,7 @@ package final class KeyRing: Sendable {
         id.hasPrefix(Self.prefix) ? entry(named: Self.name(id)) : nil
     }
 
-    /// All of an app, newest first.
+    /// The webhooks of an app, newest first.
     package func list(_ app: AppKey) -> [Entry] { all.filter { $0.key.app == app }.sorted { $0.key.id > $1.key.id } }
 
     var all: [Entry] { Array(entries.withLock { $0.byName }.values) }

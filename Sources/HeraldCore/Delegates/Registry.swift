@@ -133,17 +133,17 @@ package final class Registry: Sendable {
 }
 
 extension Registry {
-    /// What a new delegate gets.
+    /// The start of a new delegate.
     struct NewDelegate {
         let key: DelegateKey
-        /// It is told of events after this one.
+        /// It gets events after this one.
         let start: LogPosition
         /// Milliseconds since 1970 UTC.
         let time: Int64
         let makeID: () -> String
     }
 
-    /// Decides on a change against what is registered; changes nothing. The writer's thread.
+    /// Decides about a change without applying it. The writer's thread.
     func decide(_ write: RegistryWrite, _ new: NewDelegate) -> (RegistryWrite.Outcome, WriteEffect?) {
         switch write.action {
         case .register(let registration):
@@ -193,9 +193,9 @@ extension Registry {
     }
 }
 
-/// Who is told that webhooks were registered, changed or removed.
+/// An observer of the registry: webhooks that were registered, changed or removed.
 ///
-/// Called on the store writer's thread, when the change is durable and the registry has it. It must return soon and never
+/// Called on the writer's thread, when the change is durable and the registry has it. It must return soon and never
 /// wait.
 package protocol RegistryDelegate: AnyObject, Sendable {
     func registryChanged(_ change: Registry.Change)

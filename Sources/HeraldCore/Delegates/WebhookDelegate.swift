@@ -99,7 +99,7 @@ public final class WebhookDelegate: Sendable {
 
     /// The settings of its owner.
     public var settings: WebhookSettings { state.settings }
-    /// Whether events are sent to it.
+    /// The status type of webhooks.
     public var status: Status { state.status }
     /// Why it is neither active nor paused.
     public var statusReason: String? { state.statusReason }

@@ -71,7 +71,7 @@ public struct WebhookSettings: Equatable, Sendable {
     package var verification = Verification.none
     /// The HTTP version of callbacks.
     public var httpVersion = HTTPVersion.http1
-    /// What callbacks ask of TLS beyond what always holds.
+    /// Additional TLS settings of callbacks.
     public var tls: TLSSettings {
         get { tlsBox.first ?? TLSSettings() }
         set { tlsBox = newValue.isEmpty ? [] : [newValue] }

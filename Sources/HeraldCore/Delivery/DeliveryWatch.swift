@@ -22,7 +22,7 @@ package final class DeliveryWatch: Sendable {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - events: how many will carry it, ≥ 1.
+    ///   - events: the number of events that will carry it, ≥ 1.
     ///   - loops: how many loops route each.
     ///   - completion: called once, on a loop's thread: with all outcomes, or with `nil` when the time is up.
     init(events: Int, loops: Int, completion: @escaping @Sendable ([Report]?) -> Void) {

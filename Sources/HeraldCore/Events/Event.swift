@@ -5,7 +5,7 @@ package struct AppKey: Hashable, Sendable {
     package static let `default` = AppKey(rawValue: 1)
 }
 
-/// A position in the event log: 1 for the first event, increasing without gaps. 0 is "before everything".
+/// A position in the event log: 1 for the first event, increasing without gaps. 0 is before the first event.
 package typealias LogPosition = Int64
 
 /// An event in the log. Immutable, and shared by the recent events, all deliveries and all streams: its bytes exist
@@ -90,7 +90,7 @@ public final class Event: Sendable {
     /// in the log is known for certain.
     package var isDamaged: Bool { !attributes.isEmpty && attributes[0] == Self.damagedMark }
 
-    /// No publisher can bring an attribute of this name.
+    /// Publishers can't use an attribute with this name.
     private static let damagedMark = KeyValue("herald.damaged", "true")
 
     /// What stands in the place of a damaged event.

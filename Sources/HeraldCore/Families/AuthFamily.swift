@@ -116,8 +116,7 @@ package enum AuthFamily {
 }
 
 extension AuthStatus {
-    /// The status after someone told that the user is (not) logged in. The time and the event of the last *change* stay
-    /// when nothing changes.
+    /// The status after an event about the user. If nothing changes, the time and the event of the last *change* stay.
     static func next(
         after current: AuthStatus?, userID: String, isLoggedIn: Bool, user: [UInt8]?, event: Event
     ) -> AuthStatus {

@@ -164,10 +164,10 @@ struct FlowControl: Equatable {
     }
 }
 
-/// How many requests may be open at once before the delegate's own limit is reached. Pure.
+/// How many requests may be open at once, up to the delegate's own limit. Pure.
 ///
-/// An unknown receiver gets one. Each success doubles that, up to the delegate's `max_in_flight`; a receiver that hangs or
-/// fails many times in a row is back at one, so that it holds few slots.
+/// An unknown receiver gets one. Each success doubles that, up to the delegate's `max_in_flight`; a receiver that hangs
+/// or fails many times in a row is back at one, so that it occupies few slots.
 struct Concurrency: Equatable {
     private(set) var limit = 1
 

@@ -139,7 +139,7 @@ package final class LogWriter: Sendable {
         /// Blocks of the log in which something was taken away.
         var changedBlocks: Set<Int64> = []
         var hasAttempts = false
-        /// What a new delegate gets.
+        /// The start of a new delegate.
         let nextDelegateKey: DelegateKey
         private let headBefore: LogPosition
 
@@ -233,9 +233,9 @@ package final class LogWriter: Sendable {
     }
 }
 
-/// Changes are noted in the transaction that makes them: none is without its entry, and no entry is of what was not done.
+/// A change is logged in its own transaction: every change has its entry, and there are no entries without a change.
 extension LogWriter {
-    /// - Parameter target: the id of what was changed; `nil`: all delegates of the app.
+    /// - Parameter target: the id of what was changed; `nil` for all delegates of the app.
     func note(
         _ provenance: Provenance?, _ app: AppKey, target: String?, _ transaction: any StoreTransaction
     ) throws(StoreError) {
@@ -244,9 +244,9 @@ extension LogWriter {
     }
 }
 
-/// A request that was carried out before is answered as it was then.
+/// A repeated request gets its earlier response.
 extension LogWriter {
-    /// What a request with this key was answered before, if it was.
+    /// The earlier response to a request with this key, if there is one.
     func earlier<Outcome>(
         _ key: IdempotencyKey, _ app: AppKey, _ transaction: any StoreTransaction
     ) throws(StoreError) -> WriteResult<Outcome>? {
@@ -261,14 +261,14 @@ extension LogWriter {
             answer, app: app, key: key.key, expiresAt: clock.wall() + IdempotencyKey.lifetime)
     }
 
-    /// Forgets answers that expired, a few at a time.
+    /// Removes expired responses, a few at a time.
     private func clean(_ transaction: any StoreTransaction, _ state: State) throws(StoreError) {
         let now = clock.wall()
         guard now >= state.nextCleaning else { return }
         try transaction.removeExpiredAnswers(now: now, limit: Self.cleaningLimit)
     }
 
-    /// Milliseconds between two cleanings, and rows that one deletes at most.
+    /// Milliseconds between two removals, and the maximum number of rows that one deletes.
     private static let cleaningInterval: Int64 = 1_000
     private static let cleaningLimit = 500
 }
@@ -277,7 +277,7 @@ extension LogWriter {
 extension LogWriter {
     private func mark(_ transaction: any StoreTransaction, _ state: State, _ plan: inout Plan) throws(StoreError) {
         let now = clock.wall()
-        // A clock that went back makes no mark until it has caught up: marks ascend.
+        // After the clock went back, there are no marks until it has caught up, because marks ascend.
         guard plan.head > state.lastMark.sequence, now >= state.lastMark.time + LogMark.interval else { return }
         let mark = LogMark(sequence: plan.head, time: now)
         try transaction.addMark(mark)
@@ -285,9 +285,9 @@ extension LogWriter {
     }
 }
 
-/// What each app has in the log is counted, inside a transaction.
+/// Counting the stored events of each app, inside a transaction.
 extension LogWriter {
-    /// Whether an app may store more: bytes that this transaction adds included.
+    /// Why an app may not store more, including the bytes that this transaction adds.
     func refusal(of publication: Publication, _ plan: Plan) -> WriteRefusal? {
         guard apps.limitsBytes, let limit = apps[publication.app]?.settings.maxStoredBytes else { return nil }
         let more = publication.drafts.reduce(0) { $0 + $1.event.storedBytes }
@@ -295,8 +295,8 @@ extension LogWriter {
         return used + Int64(more) > limit ? .quotaExceeded(limit: limit) : nil
     }
 
-    /// The last step of a transaction: what is in the blocks that it has filled, or taken something from, is kept for the
-    /// next start.
+    /// The last step of a transaction: stores the counts of the blocks that it has filled, or removed something from,
+    /// for the next start.
     private func countBlocks(_ transaction: any StoreTransaction, _ plan: inout Plan) throws(StoreError) {
         for block in plan.changedBlocks.sorted() {
             plan.effects.append(.counted(block: block, try transaction.countBlock(block)))

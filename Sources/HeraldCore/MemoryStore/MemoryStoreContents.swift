@@ -217,7 +217,7 @@ extension MemoryContents {
         return Set(attempted).union(waiting).sorted()
     }
 
-    /// `nil` when there is no such delegate.
+    /// `nil` if the delegate does not exist.
     mutating func addReplay(
         delegate: DelegateKey, after cursor: LogPosition, until: LogPosition, at time: Int64
     ) -> Replay? {
@@ -230,7 +230,7 @@ extension MemoryContents {
 }
 
 extension DeliveryQuery {
-    /// Whether the delivery is meant, on whatever page.
+    /// Whether the delivery matches, on any page.
     func matches(_ delivery: WaitingDelivery, _ contents: MemoryContents) -> Bool {
         states.contains(delivery.state) && (delegate == nil || delivery.delegate == delegate)
             && (event == nil || delivery.event == event) && events?.contains(delivery.event) != false

@@ -1,12 +1,12 @@
 /// Changes to a memory store that are not visible yet, and the state that this transaction sees.
 final class MemoryTransaction: StoreTransaction {
     private let store: MemoryStore
-    /// In the order in which they were asked for.
+    /// In the order of the calls.
     private(set) var changes: [Change] = []
     typealias Change = @Sendable (inout MemoryContents) -> Void
 
-    /// What this transaction would leave: made when somebody has to know, and kept up to date from then on. Making it takes
-    /// time that grows with what the store holds, so what happens often does without.
+    /// The state after this transaction: copied when it is first read, and updated from then on. Copying takes time
+    /// linear in the content of the store, so frequent operations avoid it.
     private var copy: MemoryContents?
 
     private var head: LogPosition
@@ -29,7 +29,7 @@ final class MemoryTransaction: StoreTransaction {
         }
     }
 
-    /// Makes a change, and tells what comes of it.
+    /// Makes a change, and returns its result.
     private func change<Outcome>(_ body: @escaping @Sendable (inout MemoryContents) -> Outcome) -> Outcome {
         var contents = preview()
         copy = nil
@@ -114,7 +114,7 @@ extension MemoryTransaction {
         change { $0.removeEvents(through: sequence, limit: limit) }
     }
 
-    /// Counted when it is asked for.
+    /// Not needed: counted on demand.
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) {}
 
     func countBlock(_ block: Int64) -> [AppBlock] {
@@ -196,7 +196,7 @@ extension MemoryTransaction {
     private func owner(of url: String, app: AppKey) -> DelegateKey? {
         let here = delegates.values.first { $0.app == app && $0.settings.url == url && !removed.contains($0.key) }
         if let here { return here.key }
-        let name = MemoryContents.URLName(app: app, url: url)
+        let name = MemoryContents.NameInApp(app: app, name: url)
         guard let owner = store.read({ $0.urls[name] }) else { return nil }
         return delegates[owner] == nil && !removed.contains(owner) ? owner : nil
     }

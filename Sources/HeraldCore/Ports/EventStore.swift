@@ -7,8 +7,8 @@ package protocol EventStore: AnyObject, Sendable {
     /// The content at the start of the process. Called once, before anything else.
     func recover() throws(StoreError) -> Recovery
 
-    /// Runs `body` and makes all that it wrote durable before returning; a thrown error leaves nothing behind.
-    /// After `StoreError.syncFailed` nobody knows what is on disk: the process has to stop.
+    /// Runs `body` and makes everything that it wrote durable before returning; a thrown error leaves nothing behind.
+    /// After `StoreError.syncFailed` the state of the data on disk is unknown: the process has to stop.
     /// - Returns: what became of the database checkpoint that may follow the commit. One that fails takes nothing back.
     @discardableResult
     func transaction(

@@ -6,7 +6,7 @@
 ///
 /// 1. It belongs to its app.
 /// 2. It has not been erased, and is not damaged.
-/// 3. It is addressed to nobody, or to this delegate. An addressed event is matched like any other beside that.
+/// 3. It is not addressed, or it is addressed to this delegate. An addressed event must also meet the other conditions.
 /// 4. One of ``events`` matches its type.
 /// 5. One of ``subjects`` matches its subject, or there are none.
 /// 6. ``filter`` matches its content.
@@ -64,7 +64,7 @@ public struct EventSelection: Hashable, Sendable {
         subjectSelection = SubjectSelection(subjects)
     }
 
-    /// What a webhook with these settings is told of.
+    /// The selection of a webhook with these settings.
     /// - Parameter subjects: those of the settings.
     init(_ settings: WebhookSettings, app: AppKey, addressee: DelegateKey, _ subjects: SubjectSelection) {
         self.app = app

@@ -21,11 +21,11 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         var opened: Int64 = 0
     }
 
-    /// Finds the place after which to begin; `nil`: the log doesn't have it.
+    /// Finds the position after which to start; `nil` if the log does not contain it.
     package typealias Start = @Sendable (any StoreReader) throws(StoreError) -> StreamPlace?
 
     private struct Beginning: Sendable {
-        /// With what the client resumes from when it is cut off before it was told anything.
+        /// The position from which a client can resume that is disconnected before its first entry.
         let place: StreamPlace
         let head: LogPosition
         var isLost = false
@@ -48,7 +48,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
     /// Streams with a position beyond the entries in memory.
     private var ahead: [Stream] = []
     private var pages = LogPageCache<Log.Page>()
-    /// Those that wait for a page, by number.
+    /// Streams that wait for a page, by number.
     private var waiting: [Int64: Stream] = [:]
     private var erasuresSeen = 0
 
@@ -127,7 +127,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
 
     // MARK: Live
 
-    /// Something is new, or may be.
+    /// There may be new entries.
     private func refresh() {
         guard let thread = shared.withLock({ $0.thread }) else { return }
         log.refresh(on: thread) { [weak self] in
@@ -154,7 +154,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         }
     }
 
-    /// Of memory, for all streams or for one that is behind.
+    /// In memory, for all streams or for one that is behind.
     private static var entriesPerTurn: Int { 256 }
 
     private func send(_ batch: Log.Page) {
@@ -186,7 +186,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         if !stream.output.isFull { perform { self.sendNext(stream) } }
     }
 
-    /// - Returns: whether the place is the end of the log, so that it is told with the others from here on.
+    /// - Returns: whether the position is the end of the log, so that it joins the live streams.
     private func joinChannel(_ stream: Stream, at place: LogPosition) -> Bool {
         if liveCount == 0 { position = place }
         advance()
@@ -236,27 +236,27 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         let place = beginning.place
         stream.output.write(format.beginning(beginning.isLost ? .lost(place) : .after(place), stream.interest.app))
         stream.move(to: .behind(after: place.number))
-        goOn(stream)
-        // What became known to nobody since the end was looked up.
+        sendNext(stream)
+        // Entries that were added since the end was looked up.
         refresh()
     }
 
-    /// Tells a stream that is behind a piece of what it has missed, if its client takes it.
-    private func goOn(_ stream: Stream) {
+    /// Sends a stream that is behind a piece of what it has missed, if its client accepts it.
+    private func sendNext(_ stream: Stream) {
         while case .behind(let place) = stream.phase, !stream.output.isFull {
             switch log.slice(after: place, limit: Self.entriesPerTurn) {
             case .end:
                 if joinChannel(stream, at: place) { return }
             case .entries(let batch):
-                if !tell(stream, batch) { return }
+                if !send(stream, batch) { return }
             case .gone:
-                return goOn(stream, fromStoreAfter: place)
+                return sendNext(stream, fromStoreAfter: place)
             }
         }
     }
 
-    /// - Returns: whether nothing of it was wanted, so that there is time for more.
-    private func tell(_ stream: Stream, _ batch: Log.Page) -> Bool {
+    /// - Returns: whether nothing of it matched, so that there is time for more.
+    private func send(_ stream: Stream, _ batch: Log.Page) -> Bool {
         let pieces = StreamPieces(batch, stream.interest, limit: 1) { format.entry(batch.entries[$0]) }.pieces
         guard let piece = pieces.first else {
             stream.move(to: .behind(after: batch.last))
@@ -264,20 +264,20 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         }
         stream.output.write(piece.bytes)
         stream.move(to: .behind(after: piece.through))
-        if !stream.output.isFull { perform { self.goOn(stream) } }
+        if !stream.output.isFull { perform { self.sendNext(stream) } }
         return false
     }
 
     // MARK: What memory has no more
 
-    private func goOn(_ stream: Stream, fromStoreAfter place: LogPosition) {
+    private func sendNext(_ stream: Stream, fromStoreAfter place: LogPosition) {
         let erasures = log.erasures
         if erasures != erasuresSeen {
             pages.forgetPages()
             erasuresSeen = erasures
         }
         if let page = pages.page(after: place) {
-            if tell(stream, page.rest(after: place)) { perform { self.goOn(stream) } }
+            if send(stream, page.rest(after: place)) { perform { self.sendNext(stream) } }
             return
         }
         waiting[stream.number] = stream
@@ -290,7 +290,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         let taken = hub.read { reader in
             let page = try? log.page(after: after, in: reader.get())
             self.perform {
-                // What was erased meanwhile may be in it.
+                // The page may contain attempts that were erased meanwhile.
                 if erasures != log.erasures { return self.read(after) }
                 self.arrived(page, after)
             }
@@ -303,7 +303,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
         for number in numbers {
             guard let stream = waiting.removeValue(forKey: number) else { continue }
             guard let page, page.last > page.after, case .behind(let place) = stream.phase else {
-                // The client comes again, and knows where it was.
+                // The client will reconnect, and knows its position.
                 stream.output.end()
                 continue
             }
@@ -311,7 +311,7 @@ package class LiveStreams<Log: StreamLog>: @unchecked Sendable {
                 stream.output.write(format.gap())
                 stream.move(to: .behind(after: page.after))
             }
-            goOn(stream)
+            sendNext(stream)
         }
         if let next { read(next) }
     }
