@@ -21,10 +21,7 @@ final class Connection {
     private let deadlineCell: UnsafeMutablePointer<Int64>
 
     /// Before the first connection.
-    private static let library: Void = {
-        herald_sqlite_count_no_memory()
-        herald_sqlite_gather_logs()
-    }()
+    private static let library: Void = herald_sqlite_count_no_memory()
 
     /// Opens what is there: an empty file is an empty database, no file is an error.
     /// - Parameter path: without symbolic links.
@@ -34,8 +31,7 @@ final class Connection {
         let flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE
         var opened: OpaquePointer?
         let code = sqlite3_open_v2(
-            path, &opened, flags | (access == .readWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY),
-            access == .readWrite ? HERALD_LOG_VFS : nil)
+            path, &opened, flags | (access == .readWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY), nil)
         guard let opened else { throw .failed(reason: "no memory for a connection") }
         guard code == SQLITE_OK else {
             let error = StoreError(
