@@ -20,7 +20,7 @@ struct FolderTests {
     func moved() async throws {
         let herald = try await HeraldProcess.start()
         let load = Load(port: herald.port, prefix: "m")
-        try await eventually("events are acknowledged") { load.result.acknowledged.count > 100 ? true : nil }
+        try await eventually("events are acknowledged") { load.result.acknowledged.count > 100 }
         let moved = herald.folder.path + "/moved"
         #expect(rename(herald.folder.path + "/data", moved) == 0)
         #expect(try await herald.process.ended() == .exited(74))

@@ -111,9 +111,9 @@ struct BorderTests {
             $0.retrySchedule = [-1, .infinity, .nan]
             $0.leaseSeconds = -1
         }
-        try store.transaction { transaction throws(StoreError) in
+        _ = try store.transaction { transaction throws(StoreError) in
             try transaction.setDelegate(delegate)
-            _ = try transaction.append([Event("a.b", id: "e")])
+            try transaction.append([Event("a.b", id: "e")])
         }
         let bench = try HubBench(store: store)
         #expect(try await bench.callbacks.first(1).map(\.event.id) == ["e"])

@@ -15,8 +15,8 @@ struct DamageTests {
     /// Events of all shapes.
     private func events(_ count: Int) -> [Event] {
         (1...count).map { number in
-            event(
-                "evt_\(number)", subject: number.isMultiple(of: 3) ? nil : "order:\(number)", time: Int64(number),
+            Event(
+                id: "evt_\(number)", subject: number.isMultiple(of: 3) ? nil : "order:\(number)", time: Int64(number),
                 attributes: number.isMultiple(of: 4) ? [KeyValue("source", "/shop/\(number)")] : [],
                 data: #"{"number": \#(number), "text": "\#(String(repeating: "x", count: number * 7 % 900))"}"#)
         }
@@ -107,7 +107,7 @@ struct DamageTests {
         let store = try SQLiteStore(folder: path)
         defer { store.close() }
         try store.transaction { (transaction) throws(StoreError) in
-            _ = try transaction.append(event("c"))
+            _ = try transaction.append(Event(id: "c"))
             _ = try transaction.erase([2])
         }
         let batch = try store.makeReader().events(after: 0, limit: 9, maxBytes: 999)

@@ -18,7 +18,7 @@ struct DamagedLogTests {
         let store = try SQLiteStore(folder: path)
         for number in 1...count {
             try store.transaction { (transaction) throws(StoreError) in
-                _ = try transaction.append(event("e\(number)", data: "\"" + String(repeating: "x", count: 6000) + "\""))
+                _ = try transaction.append(Event(id: "e\(number)", data: "\"" + String(repeating: "x", count: 6000) + "\""))
             }
         }
         copyAsAfterKill(path, to: copy)
@@ -36,8 +36,8 @@ struct DamagedLogTests {
             found = batch.events.count { !$0.isDamaged }
         }
         guard case .logDamaged? = error else {
-            let events: Int? = try #require(found, "\(String(describing: error))")
-            return events
+            if found == nil { Issue.record("\(String(describing: error))") }
+            return found
         }
         #expect(bytes(copy + "/herald.db") == before.0, sourceLocation: sourceLocation)
         #expect(bytes(log) == before.1, sourceLocation: sourceLocation)
@@ -141,7 +141,7 @@ struct DamagedLogTests {
         for round in 1...24 {
             let size = round.isMultiple(of: 5) ? 2_000_000 : round.isMultiple(of: 3) ? 700_000 : 3000
             try store.transaction { (transaction) throws(StoreError) in
-                _ = try transaction.append(event("e\(round)", data: "\"" + String(repeating: "x", count: size) + "\""))
+                _ = try transaction.append(Event(id: "e\(round)", data: "\"" + String(repeating: "x", count: size) + "\""))
             }
             count += 1
             if round.isMultiple(of: 7) {
@@ -158,7 +158,7 @@ struct DamagedLogTests {
     @Test("a clean end leaves nothing to miss")
     func cleanEnd() throws {
         let store = try SQLiteStore(folder: path)
-        try store.transaction { (transaction) throws(StoreError) in _ = try transaction.append(event("a")) }
+        try store.transaction { (transaction) throws(StoreError) in _ = try transaction.append(Event(id: "a")) }
         #expect(LogExtent.bound(path: path + "/herald.extent").pages > 0)
         store.close()
         #expect(LogExtent.bound(path: path + "/herald.extent") == .none)

@@ -129,6 +129,8 @@ struct EventSelectionTests {
         var found: [Mismatch?] = [mismatch(selection, event)]
         selection.app = .default
         found.append(mismatch(selection, event))
+        event = .damaged()
+        found.append(mismatch(selection, event))
         event = Self.event(audience: 5)
         found.append(mismatch(selection, event))
         event = Self.event()
