@@ -42,6 +42,24 @@ struct PagingTests {
         #expect(try await allPages(herald, "/v1/events?limit=7").map(\.count) == [7])
     }
 
+    @Test(
+        "a list of a long log in which little matches comes in pieces, some of them empty, and has everything in the end"
+    )
+    func boundedWork() async throws {
+        let herald = try await HeraldProcess.start()
+        let rare = try await herald.publish("rare.first")
+        let body = "[" + Array(repeating: #"{"type": "a.b"}"#, count: 1_000).joined(separator: ",") + "]"
+        for _ in 0..<25 { #expect(try await herald.post("/v1/events", body).status == 202) }
+        let last = try await herald.publish("rare.last")
+        let pages = try await allPages(herald, "/v1/events?type=rare.*")
+        #expect(pages.first == [last])
+        #expect(pages.last == [rare])
+        #expect(pages.dropFirst().dropLast().contains { $0.isEmpty })
+        let all = try await Client(herald).run("events", "list", "--type", "rare.*", "--limit", "10", "--json")
+        #expect(all.end == .exited(0))
+        #expect(all.text.contains(rare) && all.text.contains(last))
+    }
+
     @Test("a cursor stays valid while events are added")
     func changingLog() async throws {
         let herald = try await HeraldProcess.start()

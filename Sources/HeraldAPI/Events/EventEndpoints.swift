@@ -40,8 +40,10 @@ struct EventEndpoints: Sendable {
         wanted.limit = limit + 1
         let events = wanted
         try call.answer(from: hub) { reader in
-            let found = try hub.usage.events(events, reader)
-            call.send(page: found, query, limit: limit, cursor: { call.sealed($0.sequence, .event) }) { logged, json in
+            let (found, rest) = try hub.usage.events(events, reader)
+            let shown = Array(found.prefix(limit))
+            let next = found.count > limit ? shown.last?.sequence : rest
+            call.send(page: shown, query, next: next.map { call.sealed($0, .event) }) { logged, json in
                 json.members(of: logged.event)
             }
         }
@@ -119,11 +121,15 @@ extension Call {
 }
 
 extension LogUsage {
-    /// Events of an app, newest first. Only blocks of the log with events of the app are read, so the time does not
-    /// depend on other apps.
-    fileprivate func events(_ query: EventQuery, _ reader: any StoreReader) throws(StoreError) -> [LoggedEvent] {
+    /// Events of an app, newest first. Only blocks of the log in which it has some are looked at: how much others post
+    /// doesn't show in the time.
+    /// - Returns: what was found, and the place before which the search has to go on: it ends after a bounded piece of work.
+    fileprivate func events(
+        _ query: EventQuery, _ reader: any StoreReader
+    ) throws(StoreError) -> (found: [LoggedEvent], rest: LogPosition?) {
         var found: [LoggedEvent] = []
-        for stretch in stretches(of: query.app, before: query.before ?? .max) {
+        let (parts, rest) = searchParts(of: query.app, before: query.before ?? .max, work: Self.searchedRows)
+        for stretch in parts {
             var part = query
             part.before = stretch.upperBound + 1
             part.after = stretch.lowerBound - 1
@@ -131,6 +137,9 @@ extension LogUsage {
             found += try reader.events(part)
             if found.count >= query.limit { break }
         }
-        return found
+        return (found, rest)
     }
+
+    /// Rows that one request looks at: some ten milliseconds.
+    private static let searchedRows: Int64 = 10_240
 }

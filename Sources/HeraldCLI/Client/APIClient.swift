@@ -142,7 +142,9 @@ final class APIClient {
             let elements = Array(data.elements).prefix(left)
             try each(Array(elements))
             left -= elements.count
-            cursor = elements.isEmpty ? nil : page["next_cursor"]?.string
+            // A page may be empty while the search goes on.
+            let next = page["next_cursor"]?.string
+            cursor = next == cursor ? nil : next
         } while cursor != nil && left > 0
     }
 

@@ -163,6 +163,32 @@ package final class LogUsage: Sendable {
         }
     }
 
+    /// Where in the log to search for events of an app: places before one, the last first, as far as some work allows.
+    /// - Parameter work: rows that may be looked at; a block more is possible. Of `default` all events of a place count, of other
+    ///   apps, which have an index, their own.
+    /// - Returns: the parts, and the place before which the search has to go on; `nil`: there is nothing more.
+    package func searchParts(
+        of app: AppKey, before place: LogPosition, work: Int64
+    ) -> (parts: [ClosedRange<LogPosition>], rest: LogPosition?) {
+        contents.withLock { contents in
+            var parts: [ClosedRange<LogPosition>] = []
+            var spent: Int64 = 0
+            let end = min(place - 1, contents.head)
+            for found in (contents.usages[app]?.blocks ?? []).reversed() {
+                let places = AppBlock.places(found.block)
+                guard places.lowerBound <= end else { continue }
+                if spent >= work { return (parts, parts.last?.lowerBound) }
+                spent += app == .default ? places.upperBound - places.lowerBound + 1 : found.events
+                if let last = parts.last, last.lowerBound == places.upperBound + 1 {
+                    parts[parts.count - 1] = places.lowerBound...last.upperBound
+                } else {
+                    parts.append(places.lowerBound...min(places.upperBound, end))
+                }
+            }
+            return (parts, nil)
+        }
+    }
+
     /// A block of which only what comes after a place is to be counted.
     private struct Part {
         let block: AppBlock

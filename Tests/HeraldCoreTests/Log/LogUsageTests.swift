@@ -35,6 +35,25 @@ struct LogUsageTests {
         #expect(usage.stretches(of: .default, before: 3_000) == [0...2_999])
     }
 
+    @Test("a search ends after so many rows, and says where it goes on; an app with an index pays for its own alone")
+    func searches() {
+        let usage = usage(20_000) { $0 % 1_000 == 0 ? other : .default }
+        let first = usage.searchParts(of: .default, before: .max, work: 4_096)
+        #expect(first.parts == [16_384...20_000])
+        #expect(first.rest == 16_384)
+        var (before, places) = (first.rest, 20_000 - 16_384 + 1)
+        while let place = before {
+            let next = usage.searchParts(of: .default, before: place, work: 4_096)
+            #expect(next.parts.first?.upperBound == place - 1)
+            places += next.parts.reduce(0) { $0 + $1.count }
+            before = next.rest
+        }
+        #expect(places == 20_001)
+        #expect(usage.searchParts(of: other, before: .max, work: 4_096).rest == nil)
+        #expect(usage.searchParts(of: other, before: .max, work: 5).rest != nil)
+        #expect(usage.searchParts(of: AppKey(rawValue: 3), before: .max, work: 5).parts.isEmpty)
+    }
+
     @Test(
         "an app among others gets an exact distance in recent blocks, else at most one block too many, independent of other apps"
     )

@@ -81,7 +81,14 @@ export const api = {
   attempts: (id, limit = 20) => get(delegate(id) + "/attempts" + query({ limit })),
   statistics: (id) => get(delegate(id) + "/stats"),
 
-  events: (filter = {}) => get("/v1/events" + query(filter)),
+  /// A page may be empty while the search goes on: then the next one, within reason.
+  async events(filter = {}) {
+    let page = await get("/v1/events" + query(filter));
+    for (let pages = 1; pages < 100 && page.data.length === 0 && page.next_cursor; pages += 1) {
+      page = await get("/v1/events" + query({ ...filter, cursor: page.next_cursor }));
+    }
+    return page;
+  },
   event: (id) => get(event(id)),
   redeliver: (id, to) => post(event(id) + "/redeliver", to ? { delegate: to } : {}),
   post: (text) => post("/v1/events", text),

@@ -64,8 +64,8 @@ export function events(root, { query, signal }) {
     const isFirst = known === undefined;
     const found = place < 0 ? page.data : page.data.slice(0, place);
     if (isFirst) older = page.next_cursor;
-    // There are more events than fit into one response.
-    else if (place < 0 && page.next_cursor) found.at(-1).isGap = true;
+    // More came than fit into one answer.
+    else if (place < 0 && page.next_cursor && found.length > 0) found.at(-1).isGap = true;
     add(found, isFirst);
   }
 
