@@ -2,7 +2,7 @@ import HeraldRuntime
 import HeraldTestSupport
 import Testing
 
-@Suite("Messages between threads")
+@Suite("Crossing threads", .timeLimit(.minutes(5)))
 struct MailboxTests {
     @Test("a mailbox delivers everything once, in order, and wakes once per batch")
     func batches() {
@@ -26,7 +26,7 @@ struct MailboxTests {
                 try Thread(name: "post-\(number)") { for item in 0..<2_500 { mailbox.post(number * 2_500 + item) } }
             }
             var received: [Int] = []
-            try blockUntil("everything that was posted is received", pause: {}) {
+            try blockUntil("everything that was posted is received") {
                 wakeup.wait(milliseconds: 1_000)
                 received += mailbox.takeAll()
                 return received.count >= 10_000

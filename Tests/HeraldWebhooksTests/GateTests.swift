@@ -6,7 +6,7 @@ import Testing
 @testable import HeraldWebhooks
 
 /// The gates behind the first one: what happens when an address that nobody judged gets as far as libcurl.
-@Suite struct GateTests {
+@Suite(.timeLimit(.minutes(5))) struct GateTests {
     private let strict = AddressGuard()
     private let lax = AddressGuard(allowLoopback: true)
 
@@ -23,7 +23,7 @@ import Testing
         sender.targets[delegate.key] = try Target(delegate, userAgent: "", addressGuard: lax)
         sender.start(Callback(token: 1, delegate: delegate, event: event(), attempt: 1))
         var outcomes: [CallbackOutcome] = []
-        try blockUntil("the callback ends", pause: {}) {
+        try blockUntil("the callback ends") {
             sender.poll(nanoseconds: 1_000_000_000) { outcomes.append($1) }
             return !outcomes.isEmpty
         }
@@ -79,7 +79,7 @@ import Testing
         for delegate in delegates + delegates {
             sender.start(Callback(token: 1, delegate: delegate, event: event(), attempt: 1))
             var isDone = false
-            try blockUntil("the callback ends", pause: {}) {
+            try blockUntil("the callback ends") {
                 sender.poll(nanoseconds: 1_000_000_000) { _, outcome in
                     #expect(outcome.isSuccess)
                     isDone = true
