@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Documents that are expensive to process", .serialized)
+@Suite("Documents that are dear to compute", .timeLimit(.minutes(5)), .serialized)
 struct BudgetTests {
     private static func list(_ count: Int, _ element: (Int) -> String) -> String {
         (0..<count).map(element).joined(separator: ",")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldCLI
 
-@Suite("The command", .serialized)
+@Suite("The command", .timeLimit(.minutes(5)), .serialized)
 struct CommandTests {
     @Test("--help lists every setting as flag and variable, with its default")
     func help() async throws {

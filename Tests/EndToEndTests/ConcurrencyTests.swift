@@ -3,7 +3,7 @@ import HeraldTestSupport
 import Synchronization
 import Testing
 
-@Suite("Concurrent requests", .serialized)
+@Suite("Many at once", .timeLimit(.minutes(5)), .serialized)
 struct ConcurrencyTests {
     @Test("pausing, resuming and changing under load loses nothing and repeats nothing")
     func changesUnderLoad() async throws {

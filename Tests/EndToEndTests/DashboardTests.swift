@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("The dashboard")
+@Suite("The dashboard", .timeLimit(.minutes(5)))
 struct DashboardTests {
     @Test(
         "the page has a policy that forbids content from elsewhere, and is cached by its version")

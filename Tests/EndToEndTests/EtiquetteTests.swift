@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("The meaning of a receiver's response", .serialized)
+@Suite("What a receiver's answer means", .timeLimit(.minutes(5)), .serialized)
 struct EtiquetteTests {
     /// How long after its last attempt the next one of the event's only delivery is due, in milliseconds.
     private func pause(_ herald: HeraldProcess, _ event: String) async throws -> Int64 {

@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Auth status and app state", .serialized)
+@Suite("Auth status and app state", .timeLimit(.minutes(5)), .serialized)
 struct FamilyTests {
     @Test("logins and logouts change the status, and each change of status is posted with them")
     func auth() async throws {

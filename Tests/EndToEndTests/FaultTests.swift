@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Disk failures", .serialized)
+@Suite("Faults of the disk", .timeLimit(.minutes(5)), .serialized)
 struct FaultTests {
     private static func hasStrace() -> Bool { ChildProcess.exists("strace") }
 

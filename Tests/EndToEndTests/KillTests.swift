@@ -4,7 +4,7 @@ import HeraldTestSupport
 import Synchronization
 import Testing
 
-@Suite("kill -9 under load", .serialized)
+@Suite("kill -9 under load", .timeLimit(.minutes(10)), .serialized)
 struct KillTests {
     /// Activity is gathered for this long before it is written.
     private static let checkpointInterval = 0.1

@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Limits of a delegate's settings", .serialized)
+@Suite("Limits of a delegate's settings", .timeLimit(.minutes(5)), .serialized)
 struct LimitTests {
     @Test("metadata keys are case-sensitive, header names are not, and none is dropped silently")
     func caseOfNames() async throws {

@@ -3,7 +3,7 @@ import HeraldTestSupport
 import Testing
 
 /// What the library below us would answer by itself, and what is refused here, looks the same from outside.
-@Suite("Malformed requests", .serialized)
+@Suite("Malformed requests", .timeLimit(.minutes(5)), .serialized)
 struct MalformedRequestTests {
     private static let host = "Host: localhost\r\n"
     private static func post(_ fields: String, _ body: String) -> String {

@@ -2,7 +2,7 @@ import HeraldTestSupport
 import Synchronization
 import Testing
 
-@Suite("A delegate and other delegates", .serialized)
+@Suite("A delegate and its neighbours", .timeLimit(.minutes(5)), .serialized)
 struct NeighbourTests {
     /// When each event arrived, in seconds.
     private final class Arrivals: Sendable {

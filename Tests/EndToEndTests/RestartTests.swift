@@ -3,7 +3,7 @@ import HeraldTestSupport
 import Synchronization
 import Testing
 
-@Suite("Stopping and starting", .serialized)
+@Suite("Stopping and starting", .timeLimit(.minutes(5)), .serialized)
 struct RestartTests {
     @Test("deliveries that were open before a restart are made after it, once")
     func undelivered() async throws {

@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("Retention", .serialized)
+@Suite("Retention", .timeLimit(.minutes(5)), .serialized)
 struct RetentionTests {
     @Test("beyond the size limit the oldest events are deleted; a delegate that had not received them is notified")
     func size() async throws {

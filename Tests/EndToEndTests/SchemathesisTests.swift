@@ -9,7 +9,9 @@ import Testing
 /// Its random numbers begin with a fixed seed, and what it remembers of a run goes with the run's folder. The parameters
 /// name things that are there, so that it gets past 404, and wait for a second at most; what would delete them has a run of
 /// its own. A stream never ends, so its tests are elsewhere.
-@Suite("The API description is true", .serialized, .enabled(if: Schemathesis.program != nil))
+@Suite(
+    "The description of the API holds", .timeLimit(.minutes(10)), .serialized, .enabled(if: Schemathesis.program != nil)
+)
 struct SchemathesisTests {
     @Test("responses to all kinds of requests are as described, and none is a server error")
     func everything() async throws {

@@ -2,7 +2,7 @@ import Glibc
 import HeraldTestSupport
 import Testing
 
-@Suite("Encryption at rest", .serialized)
+@Suite("Secrets at rest", .timeLimit(.minutes(5)), .serialized)
 struct SealingTests {
     private static let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
     private static let newKey = "Hx4dHBsaGRgXFhUUExIREA8ODQwLCgkIBwYFBAMCAQA="

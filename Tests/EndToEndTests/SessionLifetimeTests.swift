@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Sessions and links survive a restart, and end with their origin")
+@Suite("Sessions and links outlive a restart, and end with what they come from", .timeLimit(.minutes(5)))
 struct PassTests {
     private static let page = ["Sec-Fetch-Site": "same-origin"]
 

@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Signals", .serialized)
+@Suite("Signals", .timeLimit(.minutes(5)), .serialized)
 struct SignalTests {
     @Test("HUP changes nothing")
     func hangUp() async throws {

@@ -4,7 +4,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("The live stream", .serialized)
+@Suite("The live stream", .timeLimit(.minutes(5)), .serialized)
 struct StreamTests {
     @Test("events appear as they are posted, with the same data as in the log, filtered by parameters")
     func live() async throws {

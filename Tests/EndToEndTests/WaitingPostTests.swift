@@ -3,7 +3,7 @@ import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
-@Suite("Waiting posts and dry runs", .serialized)
+@Suite("A post that asks or waits", .timeLimit(.minutes(5)), .serialized)
 struct WaitingPostTests {
     @Test("Prefer: wait delays the response until one attempt was made for every delegate")
     func waits() async throws {

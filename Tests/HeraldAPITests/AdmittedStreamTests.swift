@@ -6,7 +6,7 @@ import Testing
 
 @testable import HeraldAPI
 
-@Suite("Streams end with their authorization")
+@Suite("Streams end with what let them in", .timeLimit(.minutes(5)))
 struct AdmittedStreamTests {
     private final class Output: AdmittedStreams.Output, StreamThread {
         private let isOver = Atomic(false)

@@ -4,7 +4,7 @@ import Testing
 @testable import HeraldAPI
 @testable import HeraldCore
 
-@Suite("Backlogs")
+@Suite("Backlogs", .timeLimit(.minutes(5)))
 struct BacklogTests {
     private func delegate(
         _ key: DelegateKey, _ change: (inout WebhookSettings) -> Void = { _ in }

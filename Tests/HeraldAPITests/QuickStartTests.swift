@@ -9,7 +9,7 @@ import Testing
 /// What the words don't say: `script/server` and `script/receiver` run the binary of `HERALD_BINARY`, and where something else holds one of the
 /// ports 8080 and 9000, another one takes its place everywhere in the text. Ids, secrets and times are masked, and the
 /// lines of an output may come in another order, since callbacks do.
-@Suite("The quick start of README.md", .enabled(if: Shell.herald != nil))
+@Suite("The quick start of README.md", .timeLimit(.minutes(5)), .enabled(if: Shell.herald != nil))
 struct QuickStartTests {
     @Test("runs as written, and again with the steps of other pages", .timeLimit(.minutes(5)))
     func quickStart() async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("HTTP on a connection")
+@Suite("What HTTP promises on a connection", .timeLimit(.minutes(5)))
 struct ConversationTests {
     @Test("a connection is kept for the next request")
     func keepAlive() async throws {

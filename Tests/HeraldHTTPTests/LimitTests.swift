@@ -3,7 +3,7 @@ import Testing
 
 @testable import HeraldHTTP
 
-@Suite("Limits")
+@Suite("What is bounded", .timeLimit(.minutes(5)))
 struct LimitTests {
     @Test("a body that is declared too large gets 413 before it is sent, and the connection closes")
     func announcedTooLarge() async throws {

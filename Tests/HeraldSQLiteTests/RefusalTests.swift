@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldSQLite
 
-@Suite("The SQLite store leaves unusable folders unchanged")
+@Suite("What the SQLite store refuses stays as it was", .timeLimit(.minutes(5)))
 struct RefusalTests {
     private let folder = TemporaryFolder()
     private var path: String { folder.path + "/data" }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import HeraldSQLite
 
-@Suite("The SQLite store")
+@Suite("The SQLite store", .timeLimit(.minutes(5)))
 struct SQLiteStoreTests {
     private let folder = TemporaryFolder()
     private var path: String { folder.path + "/data" }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HeraldCore
 
-@Suite("The intake")
+@Suite("The intake", .timeLimit(.minutes(5)))
 struct IntakeTests {
     private let intake: Intake
 
