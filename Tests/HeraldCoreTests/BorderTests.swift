@@ -77,6 +77,9 @@ struct BorderTests {
         for data in ["", "{", #"{"a":1},"type":"forged""#, "1 2", "nul"] {
             #expect(await refused(Event("a.b", id: "e", data: data)) == ["/1/data"], "\(data)")
         }
+        for time in [Timestamp.earliest.milliseconds - 1, Timestamp.latest.milliseconds + 1] {
+            #expect(await refused(Event("a.b", id: "e", time: time)) == ["/1/time"])
+        }
         #expect(await refused(Event("auth.logged_in", id: "e")) == ["/1/data/user"])
         #expect(await refused(Event("a.b", id: "e", app: AppKey(rawValue: 7))) == ["/1"])
         #expect(await refused(event(KeyValue("herald.erased", "true"))) == ["/1/herald.erased"])

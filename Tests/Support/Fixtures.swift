@@ -47,6 +47,11 @@ extension SigningSecret {
 extension CallbackOutcome {
     package static let success = CallbackOutcome.answered(200)
     package static let failure = CallbackOutcome.answered(500)
+
+    /// No answer came.
+    package static func failed(_ failure: CallbackFailure) -> CallbackOutcome {
+        CallbackOutcome(verdict: .failed(failure, detail: ""), duration: 0)
+    }
 }
 
 extension Hub {

@@ -296,7 +296,7 @@ struct EngineTests {
         bench.turn()
         // Alone, it stops the lane when there is no connection.
         for _ in 0..<5 {
-            bench.finish(event: 1, with: CallbackOutcome(verdict: .failed(.connect, detail: ""), duration: 0))
+            bench.finish(event: 1, with: .failed(.connect))
             bench.clock.advance(seconds: 2)
             bench.turn()
         }

@@ -5,40 +5,6 @@ import Testing
 
 @Suite("Components of the delivery")
 struct PartsTests {
-    // MARK: Retry schedule
-
-    private func delay(_ schedule: [Double], attempts: Int, after outcome: CallbackOutcome, random: Double) -> Double? {
-        switch RetrySchedule.next(schedule, attempts: attempts, excused: 0, after: outcome, random: random) {
-        case .retry(let delay), .excused(let delay): delay
-        case .exhausted: nil
-        }
-    }
-
-    @Test("a delay is within 20 % of the schedule", arguments: [0, 0.25, 0.5, 0.999_999])
-    func jitter(random: Double) throws {
-        for attempts in 1...3 {
-            let planned = [5.0, 300, 1800][attempts - 1]
-            let delay = try #require(
-                self.delay([5, 300, 1800], attempts: attempts, after: .failure, random: random))
-            #expect(delay >= planned * 0.8 && delay <= planned * 1.2)
-        }
-    }
-
-    @Test("when the schedule is used up there is no delay")
-    func exhausted() {
-        #expect(delay([5], attempts: 2, after: .failure, random: 0) == nil)
-        #expect(delay([], attempts: 1, after: .failure, random: 0) == nil)
-        #expect(delay([5], attempts: 2, after: .answered(500, retryAfter: 9), random: 0) == nil)
-    }
-
-    @Test("Retry-After of a 429 or 503 is honored when it is later; other statuses have none")
-    func retryAfter() {
-        #expect(delay([5], attempts: 1, after: .answered(429, retryAfter: 60), random: 0.5) == 60)
-        #expect(delay([5], attempts: 1, after: .answered(503, retryAfter: 60), random: 0.5) == 60)
-        #expect(delay([5], attempts: 1, after: .answered(503, retryAfter: 1), random: 0.5) == 5)
-        #expect(delay([5], attempts: 1, after: .answered(500, retryAfter: 60), random: 0.5) == 5)
-    }
-
     // MARK: Router
 
     @Test("a lane is returned once, however many of its patterns match")

@@ -180,7 +180,7 @@ struct ReceiverControlTests {
     @Test("after a timeout or a gateway error the next attempt waits at least a minute, whatever the schedule")
     func rest() throws {
         for outcome in [
-            CallbackOutcome(verdict: .failed(.timeout, detail: ""), duration: 0), .answered(502), .answered(504),
+            CallbackOutcome.failed(.timeout), .answered(502), .answered(504),
         ] {
             let world = try World()
             let key = world.register { $0.retrySchedule = [1] }

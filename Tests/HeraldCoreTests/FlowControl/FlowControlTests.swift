@@ -40,13 +40,11 @@ struct FlowControlTests {
         (.answered(200), .success), (.answered(299), .success), (.answered(429), .rejection),
         (.answered(503), .rejection), (.answered(301), .failure), (.answered(400), .failure),
         (.answered(410), .failure), (.answered(500), .failure), (.answered(502), .failure),
-        (.answered(504), .failure), (failed(.timeout), .hang), (failed(.connect), .unreachable),
-        (failed(.nameResolution), .unreachable), (failed(.addressBlocked), .unreachable), (failed(.tls), .unreachable),
-        (failed(.protocolError), .failure),
+        (.answered(504), .failure), (.failed(.timeout), .hang), (.failed(.connect), .unreachable),
+        (.failed(.nameResolution), .unreachable), (.failed(.addressBlocked), .unreachable),
+        (.failed(.tls), .unreachable),
+        (.failed(.protocolError), .failure),
     ]
-    private static func failed(_ failure: CallbackFailure) -> CallbackOutcome {
-        CallbackOutcome(verdict: .failed(failure, detail: ""), duration: 0)
-    }
 
     @Test("each outcome has one meaning", arguments: meanings)
     func meaning(outcome: CallbackOutcome, meaning: OutcomeMeaning) { #expect(outcome.meaning == meaning) }
@@ -119,8 +117,8 @@ struct FlowControlTests {
         for now: Int64 in 0...9 { succeed(&flow, limits(), at: now) }
         let old = flow.started(limits(), now: 5)
         let new = flow.started(limits(), now: 100)
-        let timeout = CallbackOutcome(verdict: .failed(.timeout, detail: ""), duration: 0)
-        fail(&flow, limits(), old, timeout, at: 200)
+        let timeout = CallbackOutcome.failed(.timeout)
+        fail(&flow, old, timeout, at: 200)
         #expect(flow.mayStart(open: 31, limits(), now: 200))
         fail(&flow, limits(), new, timeout, at: 200)
         #expect(!flow.mayStart(open: 1, limits(), now: 200))
@@ -178,36 +176,5 @@ struct FlowControlTests {
         #expect(open.limitedBy == .circuitOpen && open.circuit == .open)
         #expect(open.nextProbeAt == 4_000)
         #expect(flow.status(open: 0, limits(), hasWork: false, isParked: false, now: 0, wallOffset: 0).limitedBy == nil)
-    }
-
-    // MARK: Retries
-
-    @Test("timeouts and gateway errors delay the retry by a minute, unless it is later anyway")
-    func gatewayDelay() {
-        let timeout = Self.failed(.timeout)
-        func next(_ attempts: Int, _ outcome: CallbackOutcome) -> RetrySchedule.Next {
-            RetrySchedule.next([5, 300], attempts: attempts, excused: 0, after: outcome, random: 0.5)
-        }
-        for outcome in [timeout, .answered(502), .answered(504)] {
-            #expect(next(1, outcome) == .retry(after: 60))
-            #expect(next(2, outcome) == .retry(after: 300))
-        }
-        for outcome in [Self.failed(.connect), .answered(500), .answered(400), .answered(413), .answered(301)] {
-            #expect(next(1, outcome) == .retry(after: 5))
-        }
-        #expect(next(3, .answered(500)) == .exhausted)
-    }
-
-    @Test("a rejection with Retry-After uses up no retry, twenty times")
-    func excused() {
-        func next(_ schedule: [Double], excused: Int, _ seconds: Int) -> RetrySchedule.Next {
-            RetrySchedule.next(
-                schedule, attempts: 2, excused: excused, after: .answered(429, retryAfter: seconds), random: 0.5)
-        }
-        #expect(next([5, 300], excused: 0, 1) == .excused(after: 5))
-        #expect(next([5, 300], excused: 19, 77) == .excused(after: 77))
-        #expect(next([5, 300], excused: 20, 77) == .retry(after: 300))
-        #expect(next([5, 300], excused: 20, 400) == .retry(after: 400))
-        #expect(next([], excused: 0, 1) == .exhausted)
     }
 }

@@ -272,8 +272,8 @@ final class Simulation: @unchecked Sendable {
         case 0: outcome.control = .disable
         case 1: outcome.control = .abortMessage
         // It could not be made.
-        case 2: return CallbackOutcome(verdict: .failed(.stopped, detail: ""), duration: 0)
-        case 3: return CallbackOutcome(verdict: .failed(.timeout, detail: ""), duration: 0)
+        case 2: return .failed(.stopped)
+        case 3: return .failed(.timeout)
         default: break
         }
         return outcome

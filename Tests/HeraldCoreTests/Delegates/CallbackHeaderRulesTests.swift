@@ -1,0 +1,48 @@
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Headers that a delegate may ask for")
+struct CallbackHeaderRulesTests {
+    private func isAllowed(_ name: String, _ value: String = "x") -> Bool {
+        CallbackHeaderRules.problem(name: name, value: value) == nil
+    }
+
+    @Test("a name is a token of 1 to 64 characters")
+    func names() {
+        #expect(isAllowed("X") && isAllowed("Authorization") && isAllowed(String(repeating: "x", count: 64)))
+        #expect(isAllowed("!#$%&'*+-.^_`|~09azAZ"))
+        #expect(!isAllowed("") && !isAllowed(String(repeating: "x", count: 65)))
+        for byte in (0...0x7f as ClosedRange<UInt8>) {
+            let character = Character(Unicode.Scalar(byte))
+            let isToken = character.isLetter || character.isNumber || "!#$%&'*+-.^_`|~".contains(character)
+            #expect(isAllowed("X\(character)") == isToken, "\(byte)")
+        }
+        #expect(!isAllowed("Ü") && !isAllowed("X-\u{212A}"))
+    }
+
+    @Test("what the service or HTTP sets is taken, in any case")
+    func reserved() {
+        for name in CallbackHeaderRules.reserved {
+            #expect(!isAllowed(name) && !isAllowed(name.uppercased()), "\(name)")
+            #expect(isAllowed("x-" + name) && isAllowed(name + "x"), "\(name)")
+        }
+        for prefix in CallbackHeaderRules.reservedPrefixes {
+            #expect(
+                !isAllowed(prefix) && !isAllowed(prefix.uppercased() + "Any") && isAllowed("x-" + prefix), "\(prefix)")
+            #expect(isAllowed(String(prefix.dropLast())), "\(prefix)")
+        }
+    }
+
+    @Test("a value is at most 500 visible ASCII characters, spaces and tabs")
+    func values() {
+        #expect(isAllowed("X", "") && isAllowed("X", String(repeating: "x", count: 500)))
+        #expect(!isAllowed("X", String(repeating: "x", count: 501)))
+        for byte in (0...0x7f as ClosedRange<UInt8>) {
+            let isText = (0x20...0x7e).contains(byte) || byte == 9
+            #expect(isAllowed("X", "a\(Character(Unicode.Scalar(byte)))b") == isText, "\(byte)")
+        }
+        #expect(!isAllowed("X", "a\r\nX-Evil: b") && !isAllowed("X", "ü"))
+    }
+}
