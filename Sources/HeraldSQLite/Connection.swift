@@ -7,7 +7,11 @@ import HeraldRuntime
 /// Confined to one thread at a time, so SQLite's own mutexes are off. Closing it never checkpoints, unless
 /// `checkpointOnClose` was called: a connection that only looked at a file leaves its bytes as they were.
 final class Connection {
-    enum Access { case readWrite, readOnly }
+    enum Access {
+        case readWrite, readOnly
+        /// For a file that nobody writes: no file is made beside it.
+        case immutable
+    }
 
     /// How long one call of a reader may take.
     static let readSeconds: Int64 = 30
@@ -31,7 +35,12 @@ final class Connection {
         let flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE
         var opened: OpaquePointer?
         let code = sqlite3_open_v2(
-            path, &opened, flags | (access == .readWrite ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY), nil)
+            access == .immutable ? Self.immutable(path) : path, &opened,
+            flags
+                | (access == .readWrite
+                    ? SQLITE_OPEN_READWRITE
+                    : access == .immutable ? SQLITE_OPEN_READONLY | SQLITE_OPEN_URI : SQLITE_OPEN_READONLY),
+            nil)
         guard let opened else { throw .failed(reason: "no memory for a connection") }
         guard code == SQLITE_OK else {
             let error = StoreError(
@@ -64,6 +73,14 @@ final class Connection {
         sqlite3_close(handle)
         logPagesCell.deallocate()
         deadlineCell.deallocate()
+    }
+
+    private static func immutable(_ path: String) -> String {
+        let hex = Array("0123456789ABCDEF")
+        let escaped = path.utf8.map { byte in
+            "%?#".utf8.contains(byte) ? "%\(hex[Int(byte >> 4)])\(hex[Int(byte & 15)])" : String(UnicodeScalar(byte))
+        }
+        return "file:\(escaped.joined())?immutable=1"
     }
 
     private func configure(_ option: Int32, _ on: Bool) throws(StoreError) {

@@ -85,7 +85,7 @@ struct EventReading {
 
     /// The event of a row of a list; `nil` when it is damaged, since nobody knows whose it is.
     func listed(_ row: Statement) throws(StoreError) -> LoggedEvent? {
-        if let event = try intact(row) { return event }
+        if let event = try intact(row) { return event.event.isDamaged ? nil : event }
         damaged.note(row.integer(0))
         return nil
     }
@@ -97,12 +97,14 @@ struct EventReading {
         defer { statement.reset() }
         var start: LogPosition?
         var isCertain = false
+        var found: [Int] = []
         var events: [Event] = []
         var bytes = 0
         while bytes <= maxBytes, try statement.step() {
             let sequence = statement.integer(0)
             guard let logged = try intact(statement) else {
                 if start == nil { start = sequence }
+                found.append(events.count)
                 events.append(.damaged())
                 continue
             }
@@ -117,7 +119,7 @@ struct EventReading {
             bytes += logged.event.data.count
         }
         let begin = start ?? first
-        for (offset, event) in events.enumerated() where event.isDamaged { damaged.note(begin + LogPosition(offset)) }
+        for offset in found { damaged.note(begin + LogPosition(offset)) }
         return EventBatch(first: begin, events: events)
     }
 }

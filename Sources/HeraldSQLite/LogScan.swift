@@ -1,4 +1,3 @@
-import CHeraldSQLite
 import Glibc
 import HeraldCore
 
@@ -19,11 +18,6 @@ struct LogScan: Equatable {
     /// The first page that is not what was written, counted from 1, when acknowledged commits come after it. 0: the header.
     private(set) var damagedPage: Int?
 
-    /// The page size of our databases.
-    private static let pageSize = 4096
-    private static let headerSize = 32
-    private static let frameHeaderSize = 24
-
     /// The checksum of a log up to a place, and whether a transaction ends there.
     private struct Link {
         var sum: UInt64
@@ -38,34 +32,37 @@ struct LogScan: Equatable {
             throw .notWritable(path: path, reason: String(cString: strerror(errno)))
         }
         defer { close(descriptor) }
-        var header = [UInt8](repeating: 0, count: Self.headerSize)
+        var header = [UInt8](repeating: 0, count: LogFrame.logHeaderSize)
         guard pread(descriptor, &header, header.count, 0) == header.count else { return }
         let isBig = header[3] & 1 == 1
-        let size = Int(Self.number(header, 8))
-        let sum = Self.checksum(header[..<24], 0, isBig)
+        let size = Int(LogFrame.number(header, 8))
+        let sum = LogFrame.checksum(header[..<24], 0, isBig)
         hasHeader =
-            Self.number(header, 0) & ~1 == 0x377f_0682 && Self.number(header, 4) == 3_007_000 && size == Self.pageSize
-            && sum == Self.long(header, 24)
-        salts = Self.salts(header, 16)
+            LogFrame.number(header, 0) & ~1 == 0x377f_0682 && LogFrame.number(header, 4) == 3_007_000
+            && size == LogFrame.pageSize
+            && sum == LogFrame.long(header, 24)
+        salts = LogFrame.salts(header, 16)
         scan(descriptor, from: hasHeader ? sum : nil, isBig)
     }
 
     private mutating func scan(_ descriptor: Int32, from start: UInt64?, _ isBig: Bool) {
-        var frame = [UInt8](repeating: 0, count: Self.frameHeaderSize + Self.pageSize)
+        var frame = [UInt8](repeating: 0, count: LogFrame.headerSize + LogFrame.pageSize)
         var sum = start
         // Behind a damaged page: where the next one may continue.
         var links: [Link] = []
         var number = 0
         var firstDamaged = start == nil ? 0 : nil as Int?
-        while pread(descriptor, &frame, frame.count, off_t(Self.headerSize + number * frame.count)) == frame.count {
+        while pread(descriptor, &frame, frame.count, off_t(LogFrame.logHeaderSize + number * frame.count))
+            == frame.count
+        {
             number += 1
             // Nobody believes the salts of a damaged header.
-            if number == 1, start == nil { salts = Self.salts(frame, 8) }
-            let isOurs = Self.salts(frame, 8) == salts
-            let link = Link(sum: Self.long(frame, 16), isCommit: Self.number(frame, 4) != 0)
+            if number == 1, start == nil { salts = LogFrame.salts(frame, 8) }
+            let isOurs = LogFrame.salts(frame, 8) == salts
+            let link = Link(sum: LogFrame.long(frame, 16), isCommit: LogFrame.number(frame, 4) != 0)
             func continued(from sum: UInt64) -> UInt64 {
-                let head = Self.checksum(frame[..<8], sum, isBig)
-                return Self.checksum(frame[Self.frameHeaderSize...], head, isBig)
+                let head = LogFrame.checksum(frame[..<8], sum, isBig)
+                return LogFrame.checksum(frame[LogFrame.headerSize...], head, isBig)
             }
             if let before = sum {
                 let computed = continued(from: before)
@@ -99,27 +96,5 @@ struct LogScan: Equatable {
         if committed == 0, !hasHeader { return "\(known), and is missing, was cut, or has a damaged header" }
         if salts != bound.salts { return "\(known), and is another log now" }
         return committed < bound.pages ? "\(known), and has \(committed) that are intact" : nil
-    }
-
-    // MARK: Bytes
-
-    private static func number(_ bytes: [UInt8], _ place: Int) -> UInt32 {
-        bytes[place..<place + 4].reduce(0) { $0 << 8 | UInt32($1) }
-    }
-
-    private static func long(_ bytes: [UInt8], _ place: Int) -> UInt64 {
-        UInt64(number(bytes, place)) << 32 | UInt64(number(bytes, place + 4))
-    }
-
-    /// As `herald_sqlite_log_salts` reads them.
-    private static func salts(_ bytes: [UInt8], _ place: Int) -> UInt64 { long(bytes, place).byteSwapped }
-
-    private static func checksum(_ bytes: ArraySlice<UInt8>, _ before: UInt64, _ isBig: Bool) -> UInt64 {
-        var first = UInt32(before >> 32)
-        var second = UInt32(truncatingIfNeeded: before)
-        bytes.withUnsafeBufferPointer {
-            herald_sqlite_log_checksum($0.baseAddress, Int32($0.count), isBig ? 1 : 0, &first, &second)
-        }
-        return UInt64(first) << 32 | UInt64(second)
     }
 }

@@ -62,7 +62,7 @@ extension SQLiteStore {
     }
 
     /// A crash in here leaves no `herald.db`, and the next start begins anew.
-    private static func create(_ folder: StoreFolder) throws(StoreError) {
+    static func create(_ folder: StoreFolder) throws(StoreError) {
         for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(folder.newDatabase + suffix) }
         try folder.createPrivateFile(folder.newDatabase)
         try fill(folder.newDatabase)

@@ -36,8 +36,7 @@ struct DamagedLogTests {
             found = batch.events.count { !$0.isDamaged }
         }
         guard case .logDamaged? = error else {
-            if found == nil { Issue.record("\(String(describing: error))") }
-            return found
+            return Optional(try #require(found, "\(String(describing: error))"))
         }
         #expect(bytes(copy + "/herald.db") == before.0, sourceLocation: sourceLocation)
         #expect(bytes(log) == before.1, sourceLocation: sourceLocation)

@@ -36,7 +36,8 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
             "\(path) can't be written: \(reason). Check the owner and the permissions, "
                 + "or choose another data folder (`herald serve --data`)."
         case .corrupt(let path, let reason):
-            "\(path) is not a readable Herald database: \(reason). It was left untouched; restore it from a backup."
+            "\(path) is not a readable Herald database: \(reason). It was left untouched: `herald check` says "
+                + "what is damaged, `herald restore` puts back a backup, and `herald salvage` copies all that is intact."
         case .logDamaged(let path, let reason):
             "\(path) has lost acknowledged events: \(reason). Nothing was touched. Keep a copy of the folder; `herald check FOLDER` "
                 + "says what is damaged, and `herald salvage FOLDER NEW-FOLDER` copies all that is intact."

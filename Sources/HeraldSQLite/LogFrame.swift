@@ -1,0 +1,35 @@
+import CHeraldSQLite
+
+/// How the bytes of a write-ahead log are arranged (https://sqlite.org/fileformat2.html#the_write_ahead_log): a header, and for each page a
+/// frame, with a header of its own. Numbers are big-endian.
+enum LogFrame {
+    /// The page size of our databases.
+    static let pageSize = 4096
+    static let logHeaderSize = 32
+    static let headerSize = 24
+
+    static func number(_ bytes: [UInt8], _ place: Int) -> UInt32 {
+        bytes[place..<place + 4].reduce(0) { $0 << 8 | UInt32($1) }
+    }
+
+    static func long(_ bytes: [UInt8], _ place: Int) -> UInt64 {
+        UInt64(number(bytes, place)) << 32 | UInt64(number(bytes, place + 4))
+    }
+
+    /// As `Connection.logSalts` reads them.
+    static func salts(_ bytes: [UInt8], _ place: Int) -> UInt64 { long(bytes, place).byteSwapped }
+
+    static func bytes(_ number: UInt32) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
+    static func bytes(sum: UInt64) -> [UInt8] { withUnsafeBytes(of: sum.bigEndian) { Array($0) } }
+    static func bytes(saltsOf salts: UInt64) -> [UInt8] { withUnsafeBytes(of: salts.littleEndian) { Array($0) } }
+
+    /// - Parameter before: the checksum of all that comes before; 0 at the beginning.
+    static func checksum(_ bytes: ArraySlice<UInt8>, _ before: UInt64, _ isBig: Bool) -> UInt64 {
+        var first = UInt32(before >> 32)
+        var second = UInt32(truncatingIfNeeded: before)
+        bytes.withUnsafeBufferPointer {
+            herald_sqlite_log_checksum($0.baseAddress, Int32($0.count), isBig ? 1 : 0, &first, &second)
+        }
+        return UInt64(first) << 32 | UInt64(second)
+    }
+}

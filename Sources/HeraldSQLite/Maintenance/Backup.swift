@@ -1,0 +1,176 @@
+import CHeraldSQLite
+import CHeraldXXHash
+import Glibc
+import HeraldCore
+import HeraldRuntime
+
+/// A backup: one file, an SQLite database with 32 bytes behind it that say how long it is and what its hash is.
+///
+/// It has the events and all state of one moment. Secrets are in it as they are in the database: sealed, when there is a
+/// master key, which is not in it.
+package enum Backup {
+    private static let magic = Array("HRLDBKUP".utf8)
+    private static let sealSize = 32
+    /// Of the database, between two rests: 1 MiB.
+    private static let pagesPerStep: Int32 = 256
+
+    // MARK: Making one
+
+    /// Copies the database of a folder into a new file, while a server runs or not: the one place that does. On the calling
+    /// thread, which rests as long as it works: publishing goes on beside it. The write-ahead log grows meanwhile.
+    /// - Parameter progress: called before each mebibyte with the pages copied and all pages; `false` ends it.
+    /// - Returns: the bytes of the file.
+    package static func make(
+        of folder: String, to path: String, progress: (_ copied: Int, _ all: Int) -> Bool = { _, _ in true }
+    ) throws -> Int {
+        guard StoreFolder.holdsDatabase(folder) else {
+            throw MaintenanceError(kind: .input, description: "There is no Herald database in \(folder).")
+        }
+        if PlainFile.exists(path) {
+            throw MaintenanceError(kind: .output, description: "\(path) exists already. Choose another name.")
+        }
+        let source = try StoreFolder(folder)
+        if !source.isInUse,
+            let problem = try LogScan(path: source.log).problem(with: LogExtent.bound(path: source.extent))
+        {
+            throw StoreError.logDamaged(path: source.log, reason: problem)
+        }
+        let target = try place(path)
+        let partial = "\(target.folder)/\(target.name).partial"
+        unlink(partial)
+        do {
+            try source.createPrivateFile(partial)
+            try copy(source.database, to: partial, progress)
+            let size = try seal(partial)
+            guard rename(partial, "\(target.folder)/\(target.name)") == 0 else {
+                throw StoreError.notWritable(path: path, reason: String(cString: strerror(errno)))
+            }
+            try StoreFolder(target.folder).sync()
+            return size
+        } catch {
+            unlink(partial)
+            throw error
+        }
+    }
+
+    /// Without links on the way, which SQLite does not follow.
+    private static func place(_ path: String) throws -> (folder: String, name: String) {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: true)
+        let parent =
+            parts.count > 1 || path.hasPrefix("/")
+            ? (path.hasPrefix("/") ? "/" : "") + parts.dropLast().joined(separator: "/") : "."
+        guard let name = parts.last, !path.hasSuffix("/"), let real = realpath(parent, nil) else {
+            throw MaintenanceError(kind: .output, description: "The folder of \(path) does not exist.")
+        }
+        defer { free(real) }
+        return (String(cString: real), String(name))
+    }
+
+    private static func copy(_ database: String, to path: String, _ progress: (Int, Int) -> Bool) throws {
+        let source = try Connection(path: database, .readOnly)
+        let target = try Connection(path: path, .readWrite)
+        _ = try target.text("PRAGMA journal_mode = MEMORY")
+        try target.execute("PRAGMA synchronous = OFF")
+        // One moment of the database; what is committed meanwhile is not seen, and begins nothing anew.
+        try source.execute("BEGIN")
+        _ = try source.integer("SELECT count(*) FROM sqlite_schema")
+        guard let copying = sqlite3_backup_init(target.handle, "main", source.handle, "main") else {
+            throw target.error(sqlite3_errcode(target.handle))
+        }
+        defer { sqlite3_backup_finish(copying) }
+        var (copied, all) = (0, 1)
+        while true {
+            guard progress(copied, all) else {
+                throw MaintenanceError(kind: .cancelled, description: "The backup was ended.")
+            }
+            let started = Clock.system.monotonic()
+            let code = sqlite3_backup_step(copying, pagesPerStep)
+            if code == SQLITE_DONE { break }
+            guard code == SQLITE_OK else { throw target.error(code) }
+            all = Int(sqlite3_backup_pagecount(copying))
+            copied = all - Int(sqlite3_backup_remaining(copying))
+            usleep(UInt32(clamping: (Clock.system.monotonic() - started) / 1000))
+        }
+        _ = progress(all, all)
+    }
+
+    /// Adds the seal to a file.
+    private static func seal(_ path: String) throws -> Int {
+        let file = try PlainFile(changing: path)
+        let size = file.size
+        var bytes = magic
+        for number in [UInt64(size), try file.hash(size) ?? 0] {
+            withUnsafeBytes(of: number.littleEndian) { bytes += $0 }
+        }
+        withUnsafeBytes(of: hash(bytes).littleEndian) { bytes += $0 }
+        try file.write(bytes, at: size)
+        try file.sync()
+        return size + bytes.count
+    }
+
+    private static func hash(_ bytes: [UInt8]) -> UInt64 {
+        bytes.withUnsafeBytes { herald_hash($0.baseAddress, $0.count, 0) }
+    }
+
+    // MARK: Reading one
+
+    /// The bytes of the database in a backup, every one of which was compared with the hash.
+    /// - Throws: `MaintenanceError` when it is no backup, or damaged.
+    static func verified(_ path: String) throws -> (file: PlainFile, size: Int) {
+        guard PlainFile.exists(path) else {
+            throw MaintenanceError(kind: .input, description: "There is no file \(path).")
+        }
+        let file = try PlainFile(reading: path)
+        let size = file.size - sealSize
+        let found = size > 0 ? try file.read(sealSize, at: size) : []
+        guard found.count == sealSize, found.starts(with: magic) else {
+            throw MaintenanceError(
+                kind: .damage,
+                description: "\(path) is not a backup that `herald backup` has made, or its end is missing.")
+        }
+        func number(_ place: Int) -> UInt64 { found[place..<place + 8].reversed().reduce(0) { $0 << 8 | UInt64($1) } }
+        guard number(24) == hash(Array(found[..<24])), number(8) == UInt64(size), try file.hash(size) == number(16)
+        else {
+            throw MaintenanceError(
+                kind: .damage, description: "\(path) is damaged: its bytes are not those that `herald backup` wrote.")
+        }
+        return (file, size)
+    }
+
+    /// Puts the database of a backup into a folder, which a server can then be started with.
+    /// - Parameter folder: made when it is missing; must be empty.
+    package static func restore(_ path: String, to folder: String) throws {
+        let backup = try verified(path)
+        let check = try DatabaseCheck.run(path)
+        guard check.isGood else {
+            throw MaintenanceError(
+                kind: .damage, description: "\(path) is damaged: `herald check \(path)` shows where.")
+        }
+        guard PlainFile.isFree(folder) else {
+            throw MaintenanceError(
+                kind: .output,
+                description: "\(folder) is not empty. Choose a folder that does not exist yet, or an empty one.")
+        }
+        let target = try StoreFolder(folder)
+        do {
+            try backup.file.copy(backup.size, to: target.newDatabase)
+            try target.publishNewDatabase()
+        } catch {
+            target.remove(target.newDatabase)
+            throw error
+        }
+    }
+}
+
+extension StoreFolder {
+    /// Whether a process has the database open.
+    var isInUse: Bool {
+        do throws(StoreError) {
+            _ = try LockFile(path: lock)
+            return false
+        } catch {
+            if case .inUse = error { return true }
+            return false
+        }
+    }
+}

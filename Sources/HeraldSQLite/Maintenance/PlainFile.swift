@@ -1,0 +1,120 @@
+import CHeraldXXHash
+import Glibc
+import HeraldCore
+import HeraldRuntime
+
+/// A file as bytes, by their places. One thread.
+final class PlainFile {
+    let path: String
+    private let descriptor: Int32
+
+    static let partSize = 1 << 20
+
+    init(reading path: String) throws(StoreError) {
+        self.path = path
+        descriptor = try Self.open(path, O_RDONLY)
+    }
+
+    /// Opens what is there, to add to it.
+    init(changing path: String) throws(StoreError) {
+        self.path = path
+        descriptor = try Self.open(path, O_RDWR)
+    }
+
+    /// For the owner alone.
+    init(creating path: String) throws(StoreError) {
+        self.path = path
+        descriptor = try Self.open(path, O_RDWR | O_CREAT | O_EXCL)
+    }
+
+    deinit { close(descriptor) }
+
+    private static func open(_ path: String, _ flags: Int32) throws(StoreError) -> Int32 {
+        do {
+            return Int32(try systemCall("open") { Int(Glibc.open(path, flags | O_CLOEXEC | O_NOFOLLOW, 0o600)) })
+        } catch {
+            throw error.code == ENOSPC ? .full : .notWritable(path: path, reason: error.description)
+        }
+    }
+
+    var size: Int {
+        var status = stat()
+        return fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
+    }
+
+    /// Fewer bytes at the end of the file.
+    func read(_ count: Int, at place: Int) throws(StoreError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        do {
+            let found = try systemCall("pread") { pread(descriptor, &bytes, count, off_t(place)) }
+            bytes.removeLast(count - found)
+            return bytes
+        } catch {
+            throw .inputOutput(reason: "\(path): \(error.description)")
+        }
+    }
+
+    func write(_ bytes: [UInt8], at place: Int) throws(StoreError) {
+        var done = 0
+        while done < bytes.count {
+            do {
+                done += try systemCall("pwrite") {
+                    bytes.withUnsafeBytes { buffer in
+                        pwrite(
+                            descriptor, buffer.baseAddress.map { $0 + done }, bytes.count - done, off_t(place + done))
+                    }
+                }
+            } catch {
+                throw error.code == ENOSPC ? .full : .inputOutput(reason: "\(path): \(error.description)")
+            }
+        }
+    }
+
+    func sync() throws(StoreError) {
+        guard fsync(descriptor) == 0 else { throw .syncFailed(reason: "\(path): \(String(cString: strerror(errno)))") }
+    }
+
+    /// The hash of the first `count` bytes; `nil` when there are fewer.
+    func hash(_ count: Int) throws(StoreError) -> UInt64? {
+        var hash: UInt64 = 0
+        var place = 0
+        while place < count {
+            let part = try read(min(Self.partSize, count - place), at: place)
+            if part.isEmpty { return nil }
+            hash = part.withUnsafeBytes { herald_hash($0.baseAddress, $0.count, hash) }
+            place += part.count
+        }
+        return hash
+    }
+
+    /// Copies the first `count` bytes into a new file, durably.
+    func copy(_ count: Int, to path: String) throws(StoreError) {
+        let copy = try PlainFile(creating: path)
+        var place = 0
+        while place < count {
+            let part = try read(min(Self.partSize, count - place), at: place)
+            if part.isEmpty { break }
+            try copy.write(part, at: place)
+            place += part.count
+        }
+        try copy.sync()
+    }
+
+    static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+    static func isFolder(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    }
+
+    /// Whether there is nothing at the path but an empty folder.
+    static func isFree(_ path: String) -> Bool {
+        guard exists(path) else { return true }
+        guard let folder = opendir(path) else { return false }
+        defer { closedir(folder) }
+        var entries = 0
+        while readdir(folder) != nil { entries += 1 }
+        // `.` and `..`
+        return entries <= 2
+    }
+}

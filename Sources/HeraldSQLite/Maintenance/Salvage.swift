@@ -1,0 +1,199 @@
+import Glibc
+package import HeraldCore
+
+/// Copies all that is intact of a damaged database into a new one.
+package enum Salvage {
+    /// - Parameters:
+    ///   - from: a data folder that no server uses. It is left as it is.
+    ///   - folder: made when it is missing; must be empty.
+    /// - Returns: what was copied, and what was not.
+    package static func run(from: String, to folder: String) throws -> DatabaseCheck.Report {
+        guard StoreFolder.holdsDatabase(from) else {
+            throw MaintenanceError(kind: .input, description: "There is no Herald database in \(from).")
+        }
+        guard PlainFile.isFree(folder) else {
+            throw MaintenanceError(
+                kind: .output,
+                description: "\(folder) is not empty. Choose a folder that does not exist yet, or an empty one.")
+        }
+        let source = try StoreFolder(from)
+        let lock = try LockFile(path: source.lock)
+        defer { withExtendedLifetime(lock) {} }
+        let target = try StoreFolder(folder)
+        let copy = target.path + "/damaged.db"
+        func removeCopy() { for suffix in ["", "-wal", "-shm", "-journal"] { unlink(copy + suffix) } }
+        defer { removeCopy() }
+        do {
+            var report = DatabaseCheck.Report()
+            try copyFiles(source, to: copy, &report)
+            try SQLiteStore.create(target)
+            try copyRows(copy, to: target.database, &report)
+            try target.sync()
+            return report
+        } catch {
+            for suffix in ["", "-wal", "-shm"] { unlink(target.database + suffix) }
+            if case StoreError.corrupt(_, let reason) = error {
+                throw MaintenanceError(
+                    kind: .damage,
+                    description: "\(from) can't be salvaged: \(reason). Restore a backup with `herald restore`.")
+            }
+            throw error
+        }
+    }
+
+    private static func copyFiles(_ source: StoreFolder, to copy: String, _ report: inout DatabaseCheck.Report) throws {
+        let database = try PlainFile(reading: source.database)
+        try database.copy(database.size, to: copy)
+        guard let size = source.size(source.log), size > 0 else {
+            if LogExtent.bound(path: source.extent).pages > 0 {
+                report.bad("write-ahead log: it is missing; the last commits before the crash are lost")
+            }
+            return
+        }
+        try PlainFile(reading: source.log).copy(size, to: copy + "-wal")
+        let bound = LogExtent.bound(path: source.extent)
+        guard let problem = try LogScan(path: source.log).problem(with: bound) else { return }
+        report.bad("write-ahead log: \(problem)")
+        let pages = try LogMender.mend(copy + "-wal", bound)
+        report.good("write-ahead log: \(pages) pages were read past the damage")
+    }
+
+    private static func copyRows(_ damaged: String, to database: String, _ report: inout DatabaseCheck.Report) throws {
+        let from = try Connection(path: damaged, .readWrite)
+        try Pragmas.set(Pragmas.writer, on: from)
+        // Rows are read as long as they can be: what is wrong with a page is found there.
+        try from.execute("PRAGMA cell_size_check = 0; PRAGMA foreign_keys = 0")
+        try Schema.migrate(from)
+        let to = try Connection(path: database, .readWrite)
+        try Pragmas.set(Pragmas.writer, on: to)
+        try to.execute("PRAGMA foreign_keys = 0; BEGIN IMMEDIATE")
+        let tables = try Statement(
+            to, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"
+        )
+        .rows { $0.text(0) }
+        for table in tables.sorted() where table != "events" { try TableCopy(table, from, to).run(&report) }
+        try TableCopy("events", from, to).runEvents(&report)
+        // What belonged to a delegate that is lost. A lane that is lost begins at the common position.
+        for table in ["lanes", "waiting", "replays", "statistics"] {
+            try to.execute("DELETE FROM \(table) WHERE delegate NOT IN (SELECT key FROM delegates)")
+        }
+        try to.execute(
+            "INSERT INTO progress SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM progress);"
+                + "INSERT INTO unchecked SELECT 0 WHERE NOT EXISTS (SELECT 1 FROM unchecked);"
+                + "DELETE FROM waiting WHERE event > (SELECT ifnull(max(sequence), 0) FROM events);"
+                + "UPDATE lanes SET cursor = min(cursor, (SELECT ifnull(max(sequence), 0) FROM events)),"
+                + " position = min(position, (SELECT ifnull(max(sequence), 0) FROM events));"
+                + "UPDATE progress SET settled = min(settled, (SELECT ifnull(max(sequence), 0) FROM events));"
+                + "UPDATE replays SET cursor = min(cursor, (SELECT ifnull(max(sequence), 0) FROM events)),"
+                + " until = min(until, (SELECT ifnull(max(sequence), 0) FROM events)); COMMIT")
+        _ = try to.checkpoint(.truncate)
+        try to.checkpointOnClose()
+    }
+}
+
+/// Copies the rows of a table, as far as they can be read.
+private struct TableCopy {
+    private let table: String
+    private let from, to: Connection
+    private let columns: [String]
+
+    init(_ table: String, _ from: Connection, _ to: Connection) throws(StoreError) {
+        self.table = table
+        self.from = from
+        self.to = to
+        columns = try Statement(to, "SELECT name FROM pragma_table_info('\(table)') ORDER BY cid").rows { $0.text(0) }
+    }
+
+    private func insertion() throws(StoreError) -> Statement {
+        let parameters = columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")
+        return try Statement(
+            to, "INSERT OR IGNORE INTO \(table) (\(columns.joined(separator: ", "))) VALUES (\(parameters))")
+    }
+
+    /// - Returns: whether the row could be added.
+    private func add(_ row: Statement, _ insertion: Statement) -> Bool {
+        for index in columns.indices { insertion.bind(Int32(index) + 1, row.value(Int32(index))) }
+        return (try? insertion.run()) != nil && to.changes > 0
+    }
+
+    /// From the first row on until one can't be read, then from the last row back.
+    func run(_ report: inout DatabaseCheck.Report) throws(StoreError) {
+        try to.execute("DELETE FROM \(table)")
+        let insertion = try insertion()
+        var copied = 0
+        var problem: StoreError?
+        for order in try ["", order()] {
+            problem = nil
+            do throws(StoreError) {
+                let rows = try Statement(
+                    from, "SELECT \(columns.joined(separator: ", ")) FROM \(table) NOT INDEXED \(order)")
+                defer { rows.reset() }
+                while try rows.step() { if add(rows, insertion) { copied += 1 } }
+            } catch {
+                problem = error
+            }
+            if problem == nil { break }
+        }
+        if problem == nil { return report.good("\(table): \(copied) rows") }
+        report.bad("\(table): \(copied) rows; others could not be read")
+    }
+
+    /// From the last row back.
+    private func order() throws(StoreError) -> String {
+        let isByKey = try from.integer("SELECT wr FROM pragma_table_list WHERE name = '\(table)'") == 1
+        let key = try Statement(to, "SELECT name FROM pragma_table_info('\(table)') WHERE pk > 0 ORDER BY pk").rows {
+            $0.text(0)
+        }
+        return "ORDER BY " + (isByKey ? key.map { "\($0) DESC" }.joined(separator: ", ") : "rowid DESC")
+    }
+
+    /// By position. What is damaged or can't be read gets a row that says so, since the log has no gaps.
+    func runEvents(_ report: inout DatabaseCheck.Report) throws(StoreError) {
+        let reading = try EventReading(from, DamagedEvents())
+        let insertion = try insertion()
+        let appending = try EventTable(to, EventReading(to, DamagedEvents()))
+        let rows = try Statement(
+            from,
+            "SELECT \(columns.joined(separator: ", ")) FROM events NOT INDEXED WHERE sequence >= ?1 ORDER BY sequence")
+        let checked = try Statement(from, "SELECT \(LoggedEvent.columns) FROM events NOT INDEXED WHERE sequence = ?1")
+        let head = (try? from.integer("SELECT max(sequence) FROM events")) ?? 0
+        var next: LogPosition?
+        var copied = 0
+        var lost: [LogPosition] = []
+        func lose(_ position: LogPosition) throws(StoreError) {
+            lost.append(position)
+            try appending.append([.damaged(id: "damaged_\(position)")], from: position)
+        }
+        func copy() throws(StoreError) {
+            rows.bind(1, next ?? .min)
+            defer { rows.reset() }
+            while try rows.step() {
+                let sequence = rows.integer(0)
+                let expected = next ?? sequence
+                // Not in order: a damaged key. It is one of those that are missed.
+                guard sequence >= expected, sequence <= max(head, expected) else { continue }
+                for position in expected..<sequence { try lose(position) }
+                checked.bind(1, sequence)
+                let isIntact = (try? checked.row { reading.isIntact($0) }) == true
+                if isIntact, add(rows, insertion) { copied += 1 } else { try lose(sequence) }
+                next = sequence + 1
+            }
+        }
+        while true {
+            do throws(StoreError) {
+                try copy()
+                break
+            } catch {
+                // Past what can't be read, one position at a time.
+                guard case .corrupt = error, let position = next ?? firstKnown(), position < head else { break }
+                try lose(position)
+                next = position + 1
+            }
+        }
+        if lost.isEmpty { return report.good("events: \(copied) rows") }
+        report.bad("events: \(copied) rows; \(lost.count) were damaged, at \(DatabaseCheck.list(lost))")
+    }
+
+    /// When the first event can't be read.
+    private func firstKnown() -> LogPosition? { try? from.integer("SELECT min(sequence) FROM events") }
+}

@@ -1,0 +1,229 @@
+import Glibc
+import HeraldCore
+import HeraldRuntime
+import HeraldTestSupport
+import Synchronization
+import Testing
+
+@testable import HeraldSQLite
+
+@Suite("Backup, check and salvage")
+struct MaintenanceTests {
+    private let folder = TemporaryFolder()
+    private var path: String { folder.path + "/data" }
+    private var database: String { path + "/herald.db" }
+    private var backup: String { folder.path + "/a.backup" }
+
+    /// With a bit of everything that a database holds.
+    private func fill(_ store: SQLiteStore, _ ids: ClosedRange<Int>) throws {
+        try store.transaction { (transaction) throws(StoreError) in
+            for number in ids {
+                let data = "{\"text\": \"" + String(repeating: "x", count: number * 13 % 900) + "\"}"
+                _ = try transaction.append(
+                    event("e\(number)", subject: "s\(number % 3)", time: Int64(number), data: data))
+            }
+        }
+    }
+
+    private func makeDatabase(_ count: Int = 80) throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        try store.transaction { (transaction) throws(StoreError) in
+            for key: DelegateKey in 1...3 { try transaction.setDelegate(delegate(key)) }
+        }
+        try fill(store, 1...count)
+        try store.transaction { (transaction) throws(StoreError) in
+            var checkpoint = Checkpoint()
+            checkpoint.attempts = [attempt(1, 5, status: 500), attempt(2, 6)]
+            checkpoint.waiting = [
+                WaitingDelivery(
+                    delegate: 1, event: 5, attempts: 1, dueAt: 99, state: .retrying, isReplay: false, subject: "s2")
+            ]
+            checkpoint.lanes = [LanePosition(delegate: 3, cursor: 2, position: 4)]
+            checkpoint.settled = 7
+            try transaction.write(checkpoint)
+        }
+    }
+
+    private struct Content: Equatable {
+        var bodies: [String: [UInt8]] = [:]
+        var delegates: [DelegateKey] = []
+        var waiting: [LogPosition] = []
+        var lanes: [DelegateKey] = []
+        var settled: LogPosition = 0
+        var damaged: [LogPosition] = []
+    }
+
+    private func content(_ folder: String) throws -> Content {
+        let store = try SQLiteStore(folder: folder)
+        defer { store.close() }
+        let recovery = try store.recover()
+        var content = Content()
+        let batch = try store.makeReader().events(after: 0, limit: 9999, maxBytes: 1 << 30)
+        for (offset, event) in batch.events.enumerated() {
+            if event.isDamaged {
+                content.damaged.append(batch.first + LogPosition(offset))
+            } else {
+                content.bodies[event.id] = event.body
+            }
+        }
+        content.delegates = recovery.delegates.map(\.key)
+        content.waiting = recovery.waiting.map(\.event)
+        content.lanes = recovery.lanes.map(\.delegate)
+        content.settled = recovery.settled
+        return content
+    }
+
+    private func flip(_ path: String, _ place: Int, bit: UInt8 = 1) throws {
+        var all = try #require(bytes(path))
+        all[place] ^= bit
+        write(all, to: path)
+    }
+
+    private func kind(_ body: () throws -> Void) -> MaintenanceError.Kind? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return (error as? MaintenanceError)?.kind
+        }
+    }
+
+    @Test("what a backup restores is what the database held")
+    func roundTrip() throws {
+        try makeDatabase()
+        let expected = try content(path)
+        #expect(expected.bodies.count == 80 && expected.waiting == [5] && expected.settled == 7)
+        let size = try Backup.make(of: path, to: backup)
+        #expect(bytes(backup)?.count == size)
+        #expect(permissions(backup) == 0o600)
+        #expect(try DatabaseCheck.run(backup).isGood)
+        let restored = folder.path + "/restored"
+        try Backup.restore(backup, to: restored)
+        #expect(permissions(restored) == 0o700 && permissions(restored + "/herald.db") == 0o600)
+        #expect(try DatabaseCheck.run(restored).isGood)
+        #expect(try content(restored) == expected)
+        #expect(kind { try Backup.restore(backup, to: restored) } == .output)
+        #expect(kind { _ = try Backup.make(of: path, to: backup) } == .output)
+        #expect(kind { _ = try Backup.make(of: folder.path, to: backup + "2") } == .input)
+        #expect(!exists(backup + "2") && !exists(backup + ".partial"))
+    }
+
+    @Test("a backup that is made while events are written has one moment of them")
+    func whileWriting() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        try fill(store, 1...3000)
+        var next = 3001
+        var wasWritten = false
+        _ = try Backup.make(of: path, to: backup) { copied, all in
+            // Between two steps, as another thread would.
+            wasWritten = (try? fill(store, next...next + 400)) != nil
+            next += 401
+            return true
+        }
+        #expect(wasWritten)
+        let report = try DatabaseCheck.run(backup)
+        #expect(report.isGood, "\(report.lines)")
+        let restored = folder.path + "/restored"
+        try Backup.restore(backup, to: restored)
+        #expect(try content(restored).bodies.count == 3000)
+        #expect(try DatabaseCheck.run(path).isGood)
+    }
+
+    @Test("a backup that is ended leaves nothing")
+    func ended() throws {
+        try makeDatabase()
+        #expect(kind { _ = try Backup.make(of: path, to: backup) { _, _ in false } } == .cancelled)
+        #expect(!exists(backup) && !exists(backup + ".partial"))
+    }
+
+    @Test("50 flipped bits in a backup: each is found, and none is restored", arguments: 0..<50)
+    func flippedBackup(seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        try makeDatabase(20)
+        let size = try Backup.make(of: path, to: backup)
+        try flip(backup, random.number(0...size - 1), bit: 1 << UInt8(random.number(0...7)))
+        #expect(kind { _ = try DatabaseCheck.run(backup) } == .damage)
+        #expect(kind { try Backup.restore(backup, to: folder.path + "/restored") } == .damage)
+        #expect(!exists(folder.path + "/restored"))
+    }
+
+    @Test(
+        "50 flipped bits in a database: what the check calls good is whole, and the rest is salvaged", arguments: 0..<50
+    )
+    func flippedDatabase(seed: UInt64) throws {
+        var random = SeededRandom(seed: 1000 + seed)
+        try makeDatabase()
+        let expected = try content(path)
+        // Not the header and the schema on the first page.
+        let place = random.number(4096...(try #require(bytes(database)).count - 1))
+        try flip(database, place, bit: 1 << UInt8(random.number(0...7)))
+        let isGood = (try? DatabaseCheck.run(path).isGood) ?? false
+        let salvaged = folder.path + "/salvaged"
+        var report: DatabaseCheck.Report?
+        let problem = kind { report = try Salvage.run(from: path, to: salvaged) }
+        guard let report else {
+            // The bit was in the schema, without which no table can be found: that is said.
+            #expect(problem == .damage && !isGood && !exists(salvaged + "/herald.db"))
+            return
+        }
+        let checked = try DatabaseCheck.run(salvaged)
+        #expect(checked.isGood, "\(checked.lines)")
+        let found = try content(salvaged)
+        for (id, body) in found.bodies { #expect(expected.bodies[id] == body) }
+        // One bit is in one page.
+        #expect(found.bodies.count + found.damaged.count >= 60)
+        if isGood {
+            #expect(report.isGood)
+            #expect(found.bodies == expected.bodies)
+        }
+    }
+
+    @Test("a log that is damaged is salvaged past the damage", arguments: [1, 9, 20])
+    func damagedLog(page: Int) throws {
+        let store = try SQLiteStore(folder: path)
+        for number in 1...12 { try fill(store, number...number) }
+        let copy = folder.path + "/copy"
+        copyAsAfterKill(path, to: copy)
+        store.close()
+        try flip(copy + "/herald.db-wal", 32 + (page - 1) * 4120 + 24 + 3000)
+        #expect(try DatabaseCheck.run(copy).isGood == false)
+        let salvaged = folder.path + "/salvaged"
+        let report = try Salvage.run(from: copy, to: salvaged)
+        #expect(!report.isGood)
+        let found = try content(salvaged)
+        #expect(found.bodies.count + found.damaged.count == 12)
+        #expect(found.bodies.count >= 10)
+        #expect(try DatabaseCheck.run(salvaged).isGood)
+    }
+
+    @Test("the check finds what must not be between the tables")
+    func invariants() throws {
+        try makeDatabase()
+        do {
+            let connection = try Connection(path: database, .readWrite)
+            try connection.execute("UPDATE waiting SET event = 900; UPDATE progress SET settled = 901")
+            _ = try connection.checkpoint(.truncate)
+        }
+        let bad = try DatabaseCheck.run(path).lines.filter { !$0.isGood }.map(\.text)
+        #expect(
+            bad == [
+                "lanes and deliveries: 1 deliveries that wait for an event beyond the log",
+                "lanes and deliveries: 1 common positions beyond the log",
+            ])
+    }
+
+    @Test("a folder in use is not salvaged, and is checked")
+    func inUse() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        try fill(store, 1...5)
+        guard case .inUse? = failure({ _ = try Salvage.run(from: path, to: folder.path + "/new") }) else {
+            Issue.record("the files of a running server were copied")
+            return
+        }
+        let report = try DatabaseCheck.run(path)
+        #expect(report.lines.map(\.text).contains("events: 5, each as it was stored"))
+    }
+}
