@@ -1,0 +1,28 @@
+import HeraldSQLite
+
+extension Command {
+    static let check = Command(
+        name: "check", summary: "say whether a database or a backup is intact",
+        details: """
+            Reads all of it and changes nothing: the write-ahead log, the structure of the file, the checksum of each event, and
+            what must hold between the log, the lanes and the deliveries. The server may run.
+
+            \(MaintenanceCommand.exitCodes)
+            """,
+        arguments: [
+            Argument(
+                name: "PATH", help: "A data folder or a backup. Default: HERALD_DATA, or \(Settings().data).",
+                isOptional: true)
+        ],
+        examples: ["herald check herald-data", "herald check monday.backup"],
+        action: .run { call throws(CommandError) in
+            let path = call.arguments.first ?? MaintenanceCommand.folder(call)
+            let report = try MaintenanceCommand.run { try DatabaseCheck.run(path) }
+            try MaintenanceCommand.print(report)
+            if report.isGood { return }
+            throw CommandError(
+                description:
+                    "\(path) is damaged. `herald salvage` copies all that is intact, `herald restore` puts back a backup.",
+                exitCode: ExitCode.data)
+        })
+}
