@@ -48,7 +48,7 @@ struct ReadmeTests {
             #expect(inSections.count { $0.language == "sh" } == blocks, "\(page): each stands below a heading")
         }
         // What is not run is shown as `console`, with its prompts.
-        #expect(found == Set(ShellSection.quickStart + ShellSection.furtherSteps + [.signature]))
+        #expect(found == Set(ShellSection.quickStart + ShellSection.furtherSteps + ShellSection.backup + [.signature]))
     }
 
     @Test("every herald command that is shown exists, with its flags")
@@ -96,6 +96,10 @@ struct ShellSection: Hashable, CustomStringConvertible {
         ShellSection("Documentation/guide/senders.md", "Follow an event"),
         ShellSection("Documentation/reliability.md", "Try it: kill the server"),
     ]
+    /// Run by `BackupPageTests`, in this order.
+    static let backup = [
+        "Make a backup", "Restore", "Upgrade", "Go back", "A full disk", "A damaged file", "Move to another machine",
+    ].map { ShellSection("Documentation/guide/backup.md", $0) }
     static let signature = ShellSection("Documentation/guide/receivers.md", "Verify the signature")
 
     let page: String

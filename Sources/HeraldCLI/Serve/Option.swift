@@ -152,6 +152,24 @@ extension Option {
                 "Disk space above which the oldest events are removed: 512MiB, 10GiB, ..., at least 16MiB, or unlimited."
         ) { text, settings throws(Disallowed) in settings.retention.bytes = try size(text) },
         Option(
+            name: "backup-folder", placeholder: "FOLDER", defaultText: "none: no backups",
+            help: "Where backups are made while the server runs. It must exist; on another disk, it survives this one."
+        ) { text, settings throws(Disallowed) in
+            guard access(text, W_OK | X_OK) == 0 else { throw Disallowed(allowed: "a folder that can be written") }
+            settings.backups.folder = text
+        },
+        Option(
+            name: "backup-every", placeholder: "DURATION", defaultText: "1d",
+            help: "The time between two backups: 30m, 12h, 1d, ..., at least 1m."
+        ) { text, settings throws(Disallowed) in
+            guard let every = try duration(text) else { throw Disallowed(allowed: "at least 1m, such as 12h or 1d") }
+            settings.backups.every = every
+        },
+        Option(
+            name: "backup-keep", placeholder: "NUMBER", defaultText: "7",
+            help: "How many backups are kept, 1 to 1000; the oldest are removed."
+        ) { text, settings throws(Disallowed) in settings.backups.keep = try number(text, 1...1000) },
+        Option(
             name: "source", placeholder: "URI", defaultText: "/herald",
             help: "The CloudEvents source of events that have none."
         ) { text, settings throws(Disallowed) in

@@ -18,6 +18,7 @@ struct Server {
     private let service: HeraldService
     private let resolver: Resolver
     private let delegateLog: DelegateLog
+    private let backups: BackupSchedule?
     private let storageLog: StorageLog
     /// The admin key, if it was created at this start.
     private let bootstrapKey: BootstrapKey?
@@ -94,6 +95,8 @@ struct Server {
             hub.registry.delegates.addDelegate(delegateLog)
             storageLog = StorageLog(log, folder: settings.data)
             hub.storage.observers.addDelegate(storageLog)
+            backups = BackupSchedule(settings.backups, data: settings.data, hub: hub, log: log)
+            backups?.start()
             let needsKey = !settings.listen.isLoopback && !settings.allowAnonymous
             bootstrapKey =
                 needsKey && settings.adminKey == nil && hub.keys.isEmpty
@@ -173,6 +176,7 @@ struct Server {
 
     /// The order matters: see "Stopping" in Documentation/architecture.md.
     private func stop(graceSeconds: Int) {
+        backups?.stop()
         hub.refusePublications()
         http.stopAccepting()
         service.stop()
@@ -239,6 +243,7 @@ struct Server {
             case .full, .inputOutput, .syncFailed, .lost: (ExitCode.inputOutput, error.description)
             case .failed: (ExitCode.software, error.description)
             }
+        case let error as MaintenanceError: (ExitCode.software, error.description)
         case let error as CommandError: (error.exitCode, error.description)
         case let error as TLSFilesError: (ExitCode.noInput, error.description)
         case let error as HTTPServerError: (ExitCode.unavailable, error.description)

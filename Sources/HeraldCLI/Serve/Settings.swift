@@ -22,6 +22,7 @@ struct Settings {
     var maxBody = 262_144
     var graceSeconds = 30
     var retention = Hub.Retention()
+    var backups = BackupSchedule.Plan()
     var source = "/herald"
     var origin = "herald"
     var certificateAuthorities: String?

@@ -1,0 +1,69 @@
+import Glibc
+import HeraldSQLite
+
+extension Command {
+    static let backup = Command(
+        name: "backup", summary: "copy a database into one file, while the server runs",
+        details: """
+            The file has one moment of the database, and a checksum of its own, which `herald check` and `herald restore` compare.
+            Secrets are in it as they are in the database. The master key is not in it: keep that elsewhere.
+
+            \(MaintenanceCommand.exitCodes)
+            """,
+        arguments: [Argument(name: "FILE", help: "The file to make.")],
+        flags: [MaintenanceCommand.data],
+        examples: ["herald backup monday.backup --data herald-data"],
+        action: .run { call throws(CommandError) in
+            // The server, on the same machine, has precedence.
+            _ = nice(19)
+            var bar = BackupProgress()
+            let path = call.arguments[0]
+            let size = try MaintenanceCommand.run {
+                defer { bar.end() }
+                return try Backup.make(of: MaintenanceCommand.folder(call), to: path) { copied, all in
+                    bar.show(copied, of: all)
+                    return true
+                }
+            }
+            try Output.line("\(path): \(size) bytes")
+        })
+
+    static let restore = Command(
+        name: "restore", summary: "put the database of a backup into a folder",
+        details: """
+            The backup is checked first. The folder must be empty or missing, so nothing is overwritten. Start the server with
+            it, and with the master key that the backup was made under. Events that were delivered after the backup are not
+            in it; those before it that it knows as undelivered are delivered again.
+
+            \(MaintenanceCommand.exitCodes)
+            """,
+        arguments: [Argument(name: "FILE", help: "A backup.")],
+        flags: [MaintenanceCommand.data],
+        examples: ["herald restore monday.backup --data restored"],
+        action: .run { call throws(CommandError) in
+            let folder = MaintenanceCommand.folder(call)
+            try MaintenanceCommand.run { try Backup.restore(call.arguments[0], to: folder) }
+            try Output.line("\(folder): restored")
+        })
+}
+
+/// A bar on the terminal that says how much is copied.
+private struct BackupProgress {
+    private static let width = 40
+    private let isShown = isatty(2) == 1
+    private var shown = -1
+
+    mutating func show(_ copied: Int, of all: Int) {
+        let percent = all > 0 ? copied * 100 / all : 100
+        guard isShown, percent != shown else { return }
+        shown = percent
+        let full = percent * Self.width / 100
+        let bar = String(repeating: "#", count: full) + String(repeating: ".", count: Self.width - full)
+        Output.note("\r[\(bar)] \(percent) %\u{1b}[K")
+    }
+
+    /// Takes the line away.
+    func end() {
+        if isShown, shown >= 0 { Output.note("\r\u{1b}[K") }
+    }
+}

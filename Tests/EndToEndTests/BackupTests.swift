@@ -1,0 +1,71 @@
+import HeraldJSON
+import HeraldTestSupport
+import Testing
+
+@Suite("Backups and recovery", .serialized)
+struct BackupTests {
+    @Test("a backup of a server under load restores to a server that goes on", .timeLimit(.minutes(3)))
+    func backup() async throws {
+        let herald = try await HeraldProcess.start()
+        let folder = herald.folder.path
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let id = try await herald.register(receiver.url()).id
+        for _ in 0..<200 { try await herald.publish() }
+        async let made = Binary.run(["backup", folder + "/a.backup", "--data", folder + "/data"])
+        for _ in 0..<100 { try await herald.publish() }
+        let answer = try await made
+        #expect(answer.end == .exited(0), "\(answer.text)")
+        #expect(try await Binary.run(["check", folder + "/a.backup"]).end == .exited(0))
+        #expect(try await Binary.run(["backup", folder + "/a.backup", "--data", folder + "/data"]).end == .exited(73))
+        #expect(try await herald.stop() == .exited(0))
+
+        let restored = folder + "/restored"
+        #expect(try await Binary.run(["restore", folder + "/a.backup", "--data", restored]).end == .exited(0))
+        #expect(try await Binary.run(["restore", folder + "/a.backup", "--data", restored]).end == .exited(73))
+        let next = try await HeraldProcess.start(data: restored)
+        #expect(try await next.get("/v1/delegates/\(id)").status == 200)
+        let event = try await next.publish()
+        _ = try await next.deliveries(of: event, "delivered")
+        #expect(try await next.stop() == .exited(0))
+    }
+
+    @Test("the schedule makes a backup that is due at the start, and keeps as many as it should")
+    func schedule() async throws {
+        let backups = TemporaryFolder()
+        let old = ["herald-2020-01-01T000000.000Z.backup", "herald-2020-01-02T000000.000Z.backup"]
+        for name in old + ["notes.txt"] { try Files.write([1], to: backups.path + "/" + name) }
+        let herald = try await HeraldProcess.start(["--backup-folder", backups.path, "--backup-keep", "2"])
+        try await eventually("a backup is made") { herald.log("backup made").first }
+        let names = try Files.names(in: backups.path).sorted()
+        #expect(names.count == 3 && names.contains(old[1]) && names.contains("notes.txt"))
+        let made = try #require(names.first { $0 > old[1] && $0.hasPrefix("herald-") })
+        #expect(try await Binary.run(["check", backups.path + "/" + made]).end == .exited(0))
+        // The next one is due in a day.
+        #expect(try await herald.stop() == .exited(0))
+        let next = try await herald.restart(["--backup-folder", backups.path, "--backup-keep", "2"])
+        try await next.publish()
+        #expect(try await next.stop() == .exited(0))
+        #expect(next.log("backup made").isEmpty)
+    }
+
+    @Test("a log that was cut after a crash stops the start, and what is intact is salvaged")
+    func cutLog() async throws {
+        let herald = try await HeraldProcess.start()
+        let data = herald.folder.path + "/data"
+        for _ in 0..<20 { try await herald.publish() }
+        try await herald.kill()
+        try Files.write([], to: data + "/herald.db-wal")
+        let refused = try await Binary.run(["serve", "--listen", "127.0.0.1:0", "--data", data])
+        #expect(refused.end == .exited(65))
+        #expect(refused.text.contains("herald check") && refused.text.contains("herald salvage"))
+        #expect(try await Binary.run(["check", data]).end == .exited(65))
+        let salvaged = herald.folder.path + "/salvaged"
+        let answer = try await Binary.run(["salvage", data, salvaged])
+        #expect(answer.end == .exited(0))
+        #expect(answer.text.contains("BAD  write-ahead log"))
+        let next = try await HeraldProcess.start(data: salvaged)
+        try await next.publish()
+        #expect(try await next.stop() == .exited(0))
+    }
+}
