@@ -34,9 +34,9 @@ extension CallbackOutcome {
         return false
     }
 
-    /// The seconds of `Retry-After` in a rejection.
+    /// The seconds of `Retry-After` in a response that is no success.
     var retryAfter: Int? {
-        if meaning == .rejection, case .answered(_, let seconds) = verdict { return seconds }
+        if !isSuccess, case .answered(_, let seconds) = verdict { return seconds }
         return nil
     }
 

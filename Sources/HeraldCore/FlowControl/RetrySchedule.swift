@@ -24,7 +24,7 @@ enum RetrySchedule {
     ) -> Next {
         guard let first = schedule.first else { return .exhausted }
         let jitter = 0.8 + 0.4 * random
-        if let asked = outcome.retryAfter, excused < maxExcused {
+        if outcome.meaning == .rejection, let asked = outcome.retryAfter, excused < maxExcused {
             return .excused(after: max(first * jitter, Double(asked)))
         }
         guard attempts >= 1, attempts <= schedule.count else { return .exhausted }
