@@ -1,5 +1,5 @@
 import Glibc
-package import HeraldCore
+import HeraldCore
 
 /// What is right and wrong with a database: its structure, the checksums of its events, and what must hold between its
 /// tables. Changes nothing.

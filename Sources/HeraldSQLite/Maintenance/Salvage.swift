@@ -1,5 +1,5 @@
 import Glibc
-package import HeraldCore
+import HeraldCore
 
 /// Copies all that is intact of a damaged database into a new one.
 package enum Salvage {
