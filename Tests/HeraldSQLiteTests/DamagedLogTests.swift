@@ -18,7 +18,8 @@ struct DamagedLogTests {
         let store = try SQLiteStore(folder: path)
         for number in 1...count {
             try store.transaction { (transaction) throws(StoreError) in
-                _ = try transaction.append(Event(id: "e\(number)", data: "\"" + String(repeating: "x", count: 6000) + "\""))
+                _ = try transaction.append(
+                    Event(id: "e\(number)", data: "\"" + String(repeating: "x", count: 6000) + "\""))
             }
         }
         copyAsAfterKill(path, to: copy)
@@ -140,7 +141,8 @@ struct DamagedLogTests {
         for round in 1...24 {
             let size = round.isMultiple(of: 5) ? 2_000_000 : round.isMultiple(of: 3) ? 700_000 : 3000
             try store.transaction { (transaction) throws(StoreError) in
-                _ = try transaction.append(Event(id: "e\(round)", data: "\"" + String(repeating: "x", count: size) + "\""))
+                _ = try transaction.append(
+                    Event(id: "e\(round)", data: "\"" + String(repeating: "x", count: size) + "\""))
             }
             count += 1
             if round.isMultiple(of: 7) {

@@ -20,7 +20,7 @@ struct MaintenanceTests {
             for number in ids {
                 let data = "{\"text\": \"" + String(repeating: "x", count: number * 13 % 900) + "\"}"
                 _ = try transaction.append(
-                    event("e\(number)", subject: "s\(number % 3)", time: Int64(number), data: data))
+                    Event(id: "e\(number)", subject: "s\(number % 3)", time: Int64(number), data: data))
             }
         }
     }
@@ -29,7 +29,7 @@ struct MaintenanceTests {
         let store = try SQLiteStore(folder: path)
         defer { store.close() }
         try store.transaction { (transaction) throws(StoreError) in
-            for key: DelegateKey in 1...3 { try transaction.setDelegate(delegate(key)) }
+            for key: DelegateKey in 1...3 { try transaction.setDelegate(WebhookDelegate(key)) }
         }
         try fill(store, 1...count)
         try store.transaction { (transaction) throws(StoreError) in

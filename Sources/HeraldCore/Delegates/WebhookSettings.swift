@@ -64,10 +64,10 @@ public struct WebhookSettings: Equatable, Sendable {
     package var timeoutSeconds = 15
     /// Seconds before the second, third, … attempt; ≤ 20 entries.
     package var retrySchedule = defaultRetrySchedule
-    /// The delegate is removed when it is not renewed for this time, 10–31,536,000; `nil` for no lease.
-    package var leaseSeconds: Int?
     /// The delegate is disabled when it has failed without a break for so long, 60–31,536,000.
     package var disableAfterSeconds = 5 * 86_400
+    /// The delegate is removed when it is not renewed for this time, 10–31,536,000; `nil` for no lease.
+    package var leaseSeconds: Int?
     package var verification = Verification.none
     /// The HTTP version of callbacks.
     public var httpVersion = HTTPVersion.http1

@@ -166,7 +166,7 @@ extension StoreFolder {
     /// Whether a process has the database open.
     var isInUse: Bool {
         do throws(StoreError) {
-            _ = try LockFile(path: lock)
+            _ = try LockFile(self)
             return false
         } catch {
             if case .inUse = error { return true }

@@ -17,7 +17,7 @@ package enum Salvage {
                 description: "\(folder) is not empty. Choose a folder that does not exist yet, or an empty one.")
         }
         let source = try StoreFolder(from)
-        let lock = try LockFile(path: source.lock)
+        let lock = try LockFile(source)
         defer { withExtendedLifetime(lock) {} }
         let target = try StoreFolder(folder)
         let copy = target.path + "/damaged.db"

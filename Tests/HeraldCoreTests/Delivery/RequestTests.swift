@@ -195,7 +195,7 @@ struct RequestTests {
         bench.clock.advance(seconds: 10)
         bench.turn()
         #expect(bench.open(1) == [1])
-        bench.engine.drop(DeliveryKey(delegate: 1, event: 1))
+        bench.engine.receive(.drop(DeliveryKey(delegate: 1, event: 1)))
         bench.finish(with: .failed(.stopped))
         bench.turn()
         #expect(bench.open(1) == [2])

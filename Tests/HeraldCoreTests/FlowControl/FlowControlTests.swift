@@ -118,7 +118,7 @@ struct FlowControlTests {
         let old = flow.started(limits(), now: 5)
         let new = flow.started(limits(), now: 100)
         let timeout = CallbackOutcome.failed(.timeout)
-        fail(&flow, old, timeout, at: 200)
+        fail(&flow, limits(), old, timeout, at: 200)
         #expect(flow.mayStart(open: 31, limits(), now: 200))
         fail(&flow, limits(), new, timeout, at: 200)
         #expect(!flow.mayStart(open: 1, limits(), now: 200))
