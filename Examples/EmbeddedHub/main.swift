@@ -55,5 +55,5 @@ try await hub.publish("auth.logged_in", data: Login("bob", plan: "free"))
 
 await hub.stop(grace: .seconds(5))  // for callbacks that are on their way
 try FileManager.default.removeItem(at: folder)
-print("All \(hub.lastPosition) events were on disk before anybody was told.")
+print("All \(hub.lastPosition) events were on disk before delegates were notified.")
 _ = (concierged, signed)

@@ -10,7 +10,21 @@ public struct WorkBudget: Sendable {
     /// Zero or less if the budget is exhausted.
     public private(set) var left: Int
 
-    public init(steps: Int = stepsPerRequest) { left = steps }
+    /// How many steps pass between two questions whether to go on: less than half a millisecond.
+    private static let stepsBetweenLooks = 16_384
+
+    private let isInterrupted: (@Sendable () -> Bool)?
+    /// With fewer steps left, `isInterrupted` is asked again.
+    private var nextLook = Int.min
+
+    /// - Parameters:
+    ///   - steps: how many there are.
+    ///   - isInterrupted: asked now and then; when it returns `true`, no steps are left.
+    public init(steps: Int = stepsPerRequest, isInterrupted: (@Sendable () -> Bool)? = nil) {
+        left = steps
+        self.isInterrupted = isInterrupted
+        if isInterrupted != nil { nextLook = steps - Self.stepsBetweenLooks }
+    }
 
     /// For work that is bounded by other means.
     public static let unlimited = WorkBudget(steps: .max)
@@ -22,6 +36,12 @@ public struct WorkBudget: Sendable {
     @discardableResult
     public mutating func spend(_ steps: Int) -> Bool {
         left -= steps
+        if left < nextLook { look() }
         return left > 0
+    }
+
+    private mutating func look() {
+        nextLook = left - Self.stepsBetweenLooks
+        if isInterrupted?() == true { left = 0 }
     }
 }

@@ -36,7 +36,7 @@ struct BackupTests {
         let old = ["herald-2020-01-01T000000.000Z.backup", "herald-2020-01-02T000000.000Z.backup"]
         for name in old + ["notes.txt"] { try Files.write([1], to: backups.path + "/" + name) }
         let herald = try await HeraldProcess.start(["--backup-folder", backups.path, "--backup-keep", "2"])
-        try await eventually("a backup is made") { herald.log("backup made").first }
+        _ = try await eventually("a backup is made") { herald.log("backup made").first }
         let names = try Files.names(in: backups.path).sorted()
         #expect(names.count == 3 && names.contains(old[1]) && names.contains("notes.txt"))
         let made = try #require(names.first { $0 > old[1] && $0.hasPrefix("herald-") })

@@ -98,13 +98,17 @@ final class WorkLine: Sendable {
         while true {
             tickets.wait()
             guard let entry = next() else {
-                if state.withLock({ $0.isEnded }) { return }
+                if isEnded { return }
                 continue
             }
-            var budget = WorkBudget(steps: steps)
-            if !entry.attempt(&budget) { spent(entry) }
+            // A thread of the lowest priority can take long for a few steps while others want the processor.
+            var budget = WorkBudget(steps: steps) { [self] in isEnded }
+            if entry.attempt(&budget) { continue }
+            if isEnded { entry.refuse(Problem(.stopping)) } else { spent(entry) }
         }
     }
+
+    private var isEnded: Bool { state.withLock { $0.isEnded } }
 
     private func next() -> Entry? {
         state.withLock { state in

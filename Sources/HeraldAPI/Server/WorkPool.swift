@@ -45,7 +45,7 @@ final class WorkPool: Sendable {
         for line in lines?.all ?? [] { line.end() }
     }
 
-    /// Refuses queued work and returns when running work has ended, after at most about 50 ms. May be called again.
+    /// Refuses queued work and ends running work. Returns when its threads have ended. May be called again.
     func stop() {
         for line in lines?.all ?? [] { line.stop() }
     }

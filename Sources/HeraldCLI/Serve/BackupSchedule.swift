@@ -5,7 +5,7 @@ import HeraldRuntime
 import HeraldSQLite
 import Synchronization
 
-/// Backups that the server makes by itself, each on a thread of its own that runs when no other wants the processor.
+/// Backups that the server makes by itself, each on a thread of its own, with a low priority.
 ///
 /// The hub's timer wakes it; the lock guards the thread of the backup under way.
 final class BackupSchedule: Sendable {
@@ -69,7 +69,7 @@ final class BackupSchedule: Sendable {
             guard !state.isStopped else { return }
             // The one before has planned this one as its last act.
             state.thread?.detach()
-            state.thread = try? Thread(name: "backup", priority: .idle) { [self] in make() }
+            state.thread = try? Thread(name: "backup", priority: .low) { [self] in make() }
         }
     }
 
