@@ -1,9 +1,9 @@
 import HeraldCore
 
-/// Who is let in, and to what: `keys` and `apps`.
+/// API keys and apps: the tables `keys` and `apps`.
 struct AccessTables {
     private let setKey, removeKey, setApp, markAppDeleted: Statement
-    /// What an app leaves behind that nobody else removes.
+    /// Deletes the remaining rows of a deleted app.
     private let removeOfApp: [Statement]
 
     init(_ connection: Connection) throws(StoreError) {

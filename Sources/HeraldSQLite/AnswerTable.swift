@@ -1,12 +1,12 @@
 import HeraldCore
 
-/// What idempotency keys were answered, as the writer has it: `answers`. Bodies may hold a secret, so the column sealer
-/// has them.
+/// The remembered responses of idempotency keys, for the writer: the table `answers`. Bodies are sealed, since they may
+/// contain a secret.
 struct AnswerTable {
     private let columnSealer: ColumnSealer
     private let find, set, removeExpired, page, remove: Statement
 
-    /// Rows that are in memory at once when all are looked at.
+    /// The maximum number of rows in memory while all are visited.
     private static let pageSize = 256
 
     init(_ connection: Connection, _ columnSealer: ColumnSealer) throws(StoreError) {
@@ -51,7 +51,7 @@ struct AnswerTable {
         try removeExpired.run()
     }
 
-    /// - Returns: how many.
+    /// - Returns: the number of rows removed.
     func removeThose(of app: AppKey, naming subject: ErasedSubject) throws(StoreError) -> Int {
         var removed = 0
         try visit { answer throws(StoreError) in
@@ -64,7 +64,7 @@ struct AnswerTable {
         return removed
     }
 
-    /// An answer's body as it is stored.
+    /// The body of a response, as stored.
     struct StoredBody {
         let row: Int64
         let app: AppKey
@@ -72,7 +72,7 @@ struct AnswerTable {
         let body: [UInt8]
     }
 
-    /// Calls the closure, which may change the row, with each of them.
+    /// Calls the closure with each row; the closure may change the row.
     func visit(_ body: (StoredBody) throws(StoreError) -> Void) throws(StoreError) {
         var last: Int64 = .min
         while true {

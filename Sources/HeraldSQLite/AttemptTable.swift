@@ -1,10 +1,10 @@
 import HeraldCore
 
-/// The record of attempts, as the writer has it: `attempts`.
+/// The record of attempts, for the writer: the table `attempts`.
 struct AttemptTable {
     private let connection: Connection
     private let heads: AttemptHeads
-    /// What the open transaction changes of them.
+    /// The last attempts that the open transaction has changed; 0 for a deleted delegate.
     private var changed: [DelegateKey: Int64] = [:]
     private let add, keepHead, removeOld, wipeThoseOfEvent, recipients: Statement
 
@@ -31,8 +31,8 @@ struct AttemptTable {
             """)
     }
 
-    /// Of the ?2 rows with the smallest ids, those that began before ?1. Not by time: that would take an index. Rows are in
-    /// the order of their ends, so those that are old are at the front.
+    /// Deletes those of the ?2 rows with the smallest ids that began before ?1. A query by time would need an index.
+    /// Rows are in the order in which attempts ended, so old ones have small ids.
     static let removeOld = """
         DELETE FROM attempts WHERE started_at < ?1 AND id IN
         (SELECT id FROM attempts WHERE id < (SELECT max(id) FROM attempts) ORDER BY id LIMIT ?2)
@@ -49,7 +49,7 @@ struct AttemptTable {
         if round != AttemptHeads.start(of: connection.lastRow) { try keepHeads(since: round) }
     }
 
-    /// Binds only what is there, since most of most rows is NULL.
+    /// Binds only non-NULL values, since most columns of most rows are NULL.
     private mutating func add(_ record: AttemptRecord) throws(StoreError) {
         add.bind(1, record.delegate)
         add.bind(2, record.event)
@@ -66,7 +66,7 @@ struct AttemptTable {
         changed[record.delegate] = connection.lastRow
     }
 
-    /// Of those that are older the table has it.
+    /// Stores the last attempts from this id on; the table already has older ones.
     private func keepHeads(since attempt: Int64) throws(StoreError) {
         for (delegate, last) in heads.since(attempt).merging(changed, uniquingKeysWith: { $1 }) where last > 0 {
             keepHead.bind(1, delegate)
@@ -75,10 +75,10 @@ struct AttemptTable {
         }
     }
 
-    /// The delegate is gone, and nobody lists its attempts any more.
+    /// Removes the last attempt of a deleted delegate, whose attempts are no longer listed.
     mutating func forget(_ delegate: DelegateKey) { changed[delegate] = 0 }
 
-    /// The open transaction has ended.
+    /// Called when the open transaction has ended.
     mutating func ended(committed: Bool) {
         if changed.isEmpty { return }
         if committed { heads.take(changed) }
@@ -99,7 +99,7 @@ struct AttemptTable {
         bind(18, transport.bytesReceived)
     }
 
-    /// - Returns: how many.
+    /// - Returns: the number of rows removed.
     func remove(before time: Int64, limit: Int) throws(StoreError) -> Int {
         removeOld.bind(1, time)
         removeOld.bind(2, Int64(limit))
@@ -107,9 +107,9 @@ struct AttemptTable {
         return connection.changes
     }
 
-    /// They stay as nobody's, and say no more than when they were, and how they ended: by them the list of a delegate goes
-    /// on, and the numbers count on.
-    /// - Returns: how many.
+    /// Erases the attempts of an event, except when they were made and how they ended. The rows remain, without a
+    /// delegate: the lists of delegates are linked through them, and statistics still count them.
+    /// - Returns: the number of rows erased.
     func wipeThose(of event: LogPosition) throws(StoreError) -> Int {
         wipeThoseOfEvent.bind(1, event)
         try wipeThoseOfEvent.run()

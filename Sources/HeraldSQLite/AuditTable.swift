@@ -1,6 +1,6 @@
 import HeraldCore
 
-/// The audit log: `audit`.
+/// The audit log: the table `audit`.
 struct AuditTable {
     private let add, removeOld: Statement
 
@@ -17,7 +17,7 @@ struct AuditTable {
     }
 }
 
-/// All but `id`, which SQLite counts.
+/// All columns but `id`, which SQLite assigns.
 private enum AuditColumns {
     typealias Of<Value> = Column<AuditEntry, Value>
 

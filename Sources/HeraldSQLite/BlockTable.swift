@@ -1,16 +1,16 @@
 import HeraldCore
 
-/// What each app has in each block of the log: `app_blocks`.
+/// The events and bytes of each app in each block of the log: the table `app_blocks`.
 struct BlockTable {
     private let count, remove, removeOld, set: Statement
 
-    /// Of the places ?1 to ?2. Of long data no more than the length is read.
+    /// Counts positions ?1 to ?2. SQLite reads only the length of long data.
     static let count = """
         SELECT app, count(*), sum(length(data) + length(CAST(id AS BLOB)) + length(CAST(type AS BLOB))
             + ifnull(length(CAST(subject AS BLOB)), 0) + ifnull(length(CAST(attributes AS BLOB)), 0))
         FROM events WHERE sequence BETWEEN ?1 AND ?2 GROUP BY app
         """
-    /// Of blocks that the log has no more.
+    /// Deletes blocks that are no longer in the log.
     static let removeOld = "DELETE FROM app_blocks WHERE block < (SELECT min(sequence) FROM events) >> 10"
 
     init(_ connection: Connection) throws(StoreError) {
@@ -21,7 +21,7 @@ struct BlockTable {
             connection, "INSERT INTO app_blocks (\(AppBlock.columns)) VALUES (?1, ?2, ?3, ?4)")
     }
 
-    /// Counts a block and keeps that.
+    /// Counts a block and stores the result.
     func recount(_ block: Int64) throws(StoreError) -> [AppBlock] {
         try removeOld.run()
         let found = try found(in: block)
@@ -50,7 +50,7 @@ struct BlockTable {
         }
     }
 
-    /// Of the whole log, which ends at `head`.
+    /// The blocks of the whole log, which ends at `head`.
     static func all(_ connection: Connection, head: LogPosition) throws(StoreError) -> [AppBlock] {
         let last = AppBlock.number(of: head)
         let kept = try Statement(connection, "SELECT \(AppBlock.columns) FROM app_blocks WHERE block < ?1")

@@ -1,6 +1,6 @@
 import HeraldCore
 
-/// What SQLite holds in one column of one row.
+/// The value of one column of one row.
 enum ColumnValue: Sendable {
     case null
     case integer(Int64)
@@ -9,15 +9,15 @@ enum ColumnValue: Sendable {
     case blob([UInt8])
 }
 
-/// How a value is written into a column, and how it is read back.
+/// How a value is written into a column and read from it.
 struct ColumnType<Value>: Sendable {
     let write: @Sendable (Value) -> ColumnValue
-    /// Throws when the column holds what only another program can have written; `column` is for the message.
+    /// Throws if Herald cannot have written the value; `column` is used in the message.
     let read: @Sendable (_ value: ColumnValue, _ column: String) throws(StoreError) -> Value
 }
 
-/// One column of a table whose rows are values of the type `Row`: its name, its type, what it holds of a row, whether that is
-/// sealed, and what becomes of it.
+/// One column of a table whose rows are values of the type `Row`: its name and type, its value for a row, whether it is
+/// sealed, and what remains of it in a wiped row.
 struct Column<Row, Value>: TableColumn {
     let name: String
     private let type: ColumnType<Value>
@@ -27,9 +27,9 @@ struct Column<Row, Value>: TableColumn {
     let seal: Seal?
 
     /// - Parameters:
-    ///   - isFixed: written with a new row, and not changed afterwards.
-    ///   - wiped: what is left in a row that is wiped; `nil`: what is there.
-    ///   - seal: where the value lies that the column sealer has, by the first column of the row; `nil`: anybody may read it.
+    ///   - isFixed: the column is written with a new row and never updated.
+    ///   - wiped: the value in a wiped row; `nil` to keep the value.
+    ///   - seal: the associated data of a sealed value, by the first column of the row; `nil` if it is not sealed.
     init(
         _ name: String, _ type: ColumnType<Value>, isFixed: Bool = false, wiped: ColumnValue? = nil, seal: Seal? = nil,
         _ get: @escaping @Sendable (Row) -> Value
@@ -47,7 +47,7 @@ struct Column<Row, Value>: TableColumn {
     func read(_ value: ColumnValue) throws(StoreError) -> Value { try type.read(value, name) }
 }
 
-/// A column of whatever type, for the list of a table.
+/// A column of any type, for the column list of a table.
 protocol TableColumn<Row>: Sendable {
     associatedtype Row
     typealias Seal = @Sendable (Int64) -> ColumnSealer.AssociatedData
@@ -100,19 +100,19 @@ extension ColumnType<[UInt8]?> {
 }
 
 extension ColumnType<[[UInt8]]> {
-    /// As `TextList` writes it.
+    /// Encoded by `TextList`.
     static let blobs = ColumnType(
         write: { .blob(TextList.encode($0)) },
         read: { value, _ throws(StoreError) in try TextList.items(value.blob ?? []) })
 }
 
 extension ColumnType<[String]> {
-    /// As `TextList` writes it.
+    /// Encoded by `TextList`.
     static let texts = list({ $0 }, { $0 })
 }
 
 extension ColumnType<[KeyValue]> {
-    /// As `TextList` writes it.
+    /// Encoded by `TextList`.
     static let pairs = ColumnType(
         write: { .text(TextList.encode($0)) },
         read: { value, _ throws(StoreError) in try TextList.pairs(Array((value.text ?? "").utf8)) })
@@ -128,7 +128,7 @@ extension ColumnType<[KeyValue]?> {
 }
 
 extension ColumnType where Value: RawRepresentable<String> & Sendable {
-    /// One of a few texts.
+    /// One of a fixed set of texts.
     static var name: ColumnType {
         ColumnType(
             write: { .text($0.rawValue) },
@@ -139,7 +139,7 @@ extension ColumnType where Value: RawRepresentable<String> & Sendable {
 }
 
 extension ColumnType where Value: RawRepresentable<Int> & Sendable {
-    /// One of a few numbers.
+    /// One of a fixed set of numbers.
     static var number: ColumnType {
         ColumnType(
             write: { .integer(Int64($0.rawValue)) },
@@ -151,7 +151,7 @@ extension ColumnType where Value: RawRepresentable<Int> & Sendable {
 }
 
 extension ColumnType {
-    /// Texts that mean something, as `TextList` writes them.
+    /// Texts that represent values, encoded by `TextList`.
     static func list<Element>(
         _ write: @escaping @Sendable (Element) -> String, _ read: @escaping @Sendable (String) -> Element?
     ) -> ColumnType where Value == [Element] {
@@ -174,7 +174,7 @@ extension ColumnValue {
 }
 
 extension ColumnSealer {
-    /// Sealed, a text is written in base 64. There is nothing to seal of NULL.
+    /// Sealed text is stored in Base64. NULL is never sealed.
     func seal(_ value: ColumnValue, _ place: AssociatedData) throws(StoreError) -> ColumnValue {
         switch value {
         case .text(let text): .text(try seal(text: text, place))

@@ -1,12 +1,12 @@
 import HeraldCore
 import HeraldCrypto
 
-/// Seals what nobody shall read on the disk: secrets, extra headers and URLs of delegates, and remembered answers, which may
-/// hold a secret. Each value is bound to its place. Without a key everything passes as it is.
+/// Encrypts what must not be readable on disk: secrets, extra headers and URLs of delegates, and remembered responses,
+/// which may contain a secret. Each value is bound to its row and column. Without a key, values are stored unchanged.
 ///
-/// A database is sealed as a whole or not at all: the row of `sealing` says so.
+/// A database is sealed as a whole or not at all; the row of `sealing` records which.
 struct ColumnSealer {
-    /// Where a value lies: table, column, row.
+    /// The table, column and row of a value.
     struct AssociatedData {
         let context: String
 
@@ -27,7 +27,7 @@ struct ColumnSealer {
 
     let sealer: Sealer?
 
-    /// For tables in which nothing is sealed.
+    /// For tables without sealed columns.
     static let none = ColumnSealer(sealer: nil)
 
     func seal(_ bytes: [UInt8], _ place: AssociatedData) throws(StoreError) -> [UInt8] {
@@ -48,7 +48,7 @@ struct ColumnSealer {
         }
     }
 
-    /// For columns of text: sealed bytes are written in base 64.
+    /// For text columns: sealed bytes are stored in Base64.
     func seal(text: String, _ place: AssociatedData) throws(StoreError) -> String {
         sealer == nil ? text : Base64.encode(try seal(Array(text.utf8), place))
     }

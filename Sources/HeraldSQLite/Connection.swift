@@ -2,34 +2,34 @@ import CHeraldSQLite
 import HeraldCore
 import HeraldRuntime
 
-/// An open database: the one type that touches SQLite's connection handle (beside `Statement`, which prepares on it).
+/// An open database: the only type that uses SQLite's connection handle (except `Statement`, which prepares on it).
 ///
-/// Confined to one thread at a time, so SQLite's own mutexes are off. Closing it never checkpoints, unless
-/// `checkpointOnClose` was called: a connection that only looked at a file leaves its bytes as they were.
+/// Confined to one thread at a time, so SQLite's own mutexes are off. Closing never checkpoints unless
+/// `checkpointOnClose` was called: a connection that only reads leaves the files unchanged.
 final class Connection {
     enum Access {
         case readWrite, readOnly
-        /// For a file that nobody writes: no file is made beside it.
+        /// For a file that no process writes: SQLite creates no files beside it.
         case immutable
     }
 
-    /// How long one call of a reader may take.
+    /// The maximum duration of one call of a reader, in seconds.
     static let readSeconds: Int64 = 30
 
     let path: String
-    /// For `Statement` alone.
+    /// Used by `Statement` only.
     let handle: OpaquePointer
-    /// Written by SQLite after each commit.
+    /// SQLite writes it after each commit.
     private let logPagesCell: UnsafeMutablePointer<Int32>
-    /// Read by SQLite while a statement runs.
+    /// SQLite reads it while a statement runs.
     private let deadlineCell: UnsafeMutablePointer<Int64>
 
-    /// Before the first connection.
+    /// Must be initialized before the first connection is opened.
     private static let library: Void = herald_sqlite_count_no_memory()
 
-    /// Opens what is there: an empty file is an empty database, no file is an error.
+    /// Opens an existing file: an empty file is an empty database, a missing one is an error.
     /// - Parameter path: without symbolic links.
-    /// - Throws: `.notWritable` also when the file can only be read and `access` asks for more.
+    /// - Throws: `.notWritable`, also if the file is read-only and `access` requires more.
     init(path: String, _ access: Access) throws(StoreError) {
         _ = Self.library
         let flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE | SQLITE_OPEN_PRIVATECACHE
@@ -56,12 +56,12 @@ final class Connection {
         deadlineCell = .allocate(capacity: 1)
         deadlineCell.initialize(to: .max)
 
-        // From here on `deinit` cleans up.
+        // From here on `deinit` closes the handle.
         try configure(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
         try configure(SQLITE_DBCONFIG_DEFENSIVE, true)
         try configure(SQLITE_DBCONFIG_DQS_DML, false)
         try configure(SQLITE_DBCONFIG_DQS_DDL, false)
-        // SQLite falls back to reading when it may not write.
+        // SQLite opens the file read-only if it may not write.
         if access == .readWrite, sqlite3_db_readonly(handle, "main") != 0 {
             throw .notWritable(path: path, reason: "the file is read-only")
         }
@@ -69,7 +69,7 @@ final class Connection {
     }
 
     deinit {
-        // Statements hold on to their connection, so none is left and this can't be refused.
+        // Statements retain their connection, so none is open now and SQLite can't refuse to close.
         sqlite3_close(handle)
         logPagesCell.deallocate()
         deadlineCell.deallocate()
@@ -87,17 +87,17 @@ final class Connection {
         try check(herald_sqlite_configure(handle, option, on ? 1 : 0))
     }
 
-    /// The last connection to close then copies the log into the file and removes the log.
+    /// When the last connection closes, SQLite then copies the write-ahead log into the database and deletes the log.
     func checkpointOnClose() throws(StoreError) {
         try configure(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)
     }
 
-    /// Runs statements that return nothing.
+    /// Runs statements that return no rows.
     func execute(_ sql: String) throws(StoreError) {
         try check(sqlite3_exec(handle, sql, nil, nil, nil))
     }
 
-    /// One transaction, of which nothing is left when the body throws. (The writer's has prepared statements.)
+    /// Runs the body in a transaction, which is rolled back if the body throws. (The writer uses prepared statements.)
     func transaction(_ body: () throws(StoreError) -> Void) throws(StoreError) {
         do {
             try execute("BEGIN IMMEDIATE")
@@ -109,7 +109,7 @@ final class Connection {
         }
     }
 
-    /// The first column of the first row, `nil` when there is none.
+    /// The first column of the first row; `nil` without a row.
     func text(_ sql: String) throws(StoreError) -> String? {
         let statement = try Statement(self, sql)
         return try statement.step() ? statement.text(0) : nil
@@ -120,9 +120,9 @@ final class Connection {
         return try statement.step() ? statement.integer(0) : 0
     }
 
-    /// Sets a pragma and reads it back.
+    /// Sets a pragma and checks the value.
     func set(_ pragma: String, _ value: String) throws(StoreError) {
-        // Some answer with a row, so this is a statement to step and not to execute.
+        // Some pragmas return a row, which `execute` does not allow.
         _ = try text("PRAGMA \(pragma) = \(value)")
         let found = try text("PRAGMA \(pragma)") ?? "nothing"
         if found != value { throw .failed(reason: "SQLite keeps \(pragma) at \(found) instead of \(value)") }
@@ -130,38 +130,38 @@ final class Connection {
 
     var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
-    /// How many rows the last statement changed.
+    /// The number of rows that the last statement changed.
     var changes: Int { Int(sqlite3_changes(handle)) }
 
-    /// The rowid that the last insert gave.
+    /// The rowid of the last inserted row.
     var lastRow: Int64 { sqlite3_last_insert_rowid(handle) }
 
-    /// Keeps `logPages` up to date from now on. To be called after the pragmas: `wal_autocheckpoint` takes the hook away.
+    /// Updates `logPages` from now on. Call it after the pragmas, since `wal_autocheckpoint` removes the hook.
     func watchLog() {
         herald_sqlite_watch_log(handle, logPagesCell)
     }
 
-    /// Pages in the write-ahead log as of the last commit.
+    /// The number of pages in the write-ahead log after the last commit.
     var logPages: Int {
         get { Int(logPagesCell.pointee) }
         set { logPagesCell.pointee = Int32(clamping: newValue) }
     }
 
-    /// Which write-ahead log it is: another one has others. `nil`: they can't be read.
+    /// The salts that identify the current write-ahead log; `nil` if they can't be read.
     var logSalts: UInt64? {
         var salts: UInt64 = 0
         return herald_sqlite_log_salts(handle, &salts) == SQLITE_OK ? UInt64(littleEndian: salts) : nil
     }
 
-    /// Gives a reader's statements from now on so long, after which they fail.
+    /// Sets the time limit of a reader's statements, from now on. Statements fail after it.
     func startClock(seconds: Int64 = Connection.readSeconds) {
         deadlineCell.pointee = Clock.system.monotonic() + seconds * 1_000_000_000
     }
 
     enum CheckpointMode { case passive, truncate }
 
-    /// Copies the log into the file, as far as readers allow, and never waits for them.
-    /// - Returns: whether all of it was copied, so that the next commit starts the log over.
+    /// Copies the write-ahead log into the database as far as readers allow, without waiting for them.
+    /// - Returns: whether all of the log was copied, so that the next commit restarts it.
     func checkpoint(_ mode: CheckpointMode) throws(StoreError) -> Bool {
         var pages: Int32 = 0
         var copied: Int32 = 0

@@ -1,6 +1,6 @@
 import HeraldCore
 
-/// The columns of `delegates`. A deleted delegate stays as a tombstone, wiped of what its owner told us.
+/// The columns of `delegates`. A deleted delegate remains as a tombstone, without the data that its owner provided.
 enum DelegateColumns {
     typealias Of<Value> = Column<WebhookDelegate, Value>
 
@@ -19,12 +19,14 @@ enum DelegateColumns {
     static let secrets = Of("secrets", .blobs, wiped: .blob([]), seal: ColumnSealer.AssociatedData.secrets) {
         $0.state.secrets.map(\.secret.bytes)
     }
-    /// The scheme of each secret and when it expires, empty for never. NULL, before schema version 2: one scheme, and no end.
+    /// The scheme and expiry of each secret; an empty expiry is never. NULL before schema version 2: one scheme, no
+    /// expiry.
     static let secretTerms = Of("secret_terms", .optionalPairs, wiped: .null) {
         $0.state.secrets.map { KeyValue($0.secret.scheme.rawValue, $0.expiresAt.map(String.init) ?? "") }
     }
 
-    /// Sealed, the same text is another each time: that no two of an app have one URL only the registry knows then.
+    /// The same URL is sealed to different bytes each time, so only the registry can check that URLs are unique in an
+    /// app.
     static let url = Of("url", .text, wiped: .text(""), seal: ColumnSealer.AssociatedData.url) { $0.settings.url }
     static let events = Of("events", .list({ $0.text }, { EventPattern($0) }), wiped: .text("")) { $0.settings.events }
     static let subjects = Of("subjects", .texts, wiped: .text("")) { $0.settings.subjects }
@@ -109,7 +111,7 @@ extension ColumnType<ContentFilter?> {
 }
 
 extension TLSSettings {
-    /// `nil` when nothing is asked for.
+    /// `nil` if there are none.
     fileprivate var pairs: [KeyValue]? {
         if isEmpty { return nil }
         let all = [("ca", authorities), ("pin", pin), ("certificate", clientCertificate), ("key", clientKey)]

@@ -1,11 +1,11 @@
 import HeraldCore
 
-/// Webhooks, as the writer has them: `delegates`, and how what belongs to one goes with it.
+/// Webhooks, for the writer: the table `delegates`, and the removal of dependent rows.
 struct DelegateTable {
     private let connection: Connection
     private let columnSealer: ColumnSealer
     private let set, wipe: Statement
-    /// By delegate, from the tables that refer to it.
+    /// Delete the rows that refer to a delegate, one statement for each table.
     private let removals: [Statement]
 
     init(_ connection: Connection, _ columnSealer: ColumnSealer) throws(StoreError) {

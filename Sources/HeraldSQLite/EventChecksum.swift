@@ -1,21 +1,21 @@
 import CHeraldXXHash
 import HeraldCore
 
-/// The checksum of an event's row, over all that is served or sent of it and over its place: what is read is what was
-/// written, or is known not to be.
+/// The checksum of an event's row: it covers the position and everything that is served or sent, so damage is detected
+/// when the row is read.
 ///
-/// 32 bits of XXH3, which hashes faster than memory is read. It finds damage, not forgery: who can write the file can
-/// write the checksum, too.
+/// It is 32 bits of XXH3, which hashes faster than memory is read. It detects damage but not forgery: whoever can write
+/// the file can also write the checksum.
 struct EventChecksum {
     private var hash: UInt64
 
-    /// - Parameter absent: a bit for each column that is NULL: subject, attributes, audience.
+    /// - Parameter absent: one bit for each column that is NULL: subject, attributes, audience.
     init(sequence: Int64, app: Int64, time: Int64, audience: Int64, absent: Int64) {
         var numbers = (sequence, app, time, audience, absent)
         hash = withUnsafeBytes(of: &numbers) { herald_hash($0.baseAddress, $0.count, 0) }
     }
 
-    /// The hash of a part includes its length: no byte can move from one column into the next.
+    /// The hash of a part includes its length, so that bytes can't move from one column to the next undetected.
     mutating func add(_ bytes: UnsafeRawBufferPointer) {
         hash = herald_hash(bytes.baseAddress, bytes.count, hash)
     }
@@ -27,8 +27,8 @@ struct EventChecksum {
 
     var value: Int64 { Int64(Int32(truncatingIfNeeded: hash)) }
 
-    /// Of what is about to be written.
-    /// - Parameter attributes: as they are stored; `nil`: none.
+    /// The checksum of an event to be written.
+    /// - Parameter attributes: as stored; `nil` if there are none.
     static func of(_ event: Event, at sequence: LogPosition, attributes: String?) -> Int64 {
         var checksum = EventChecksum(
             sequence: sequence, app: event.app.rawValue, time: event.time, audience: event.audience ?? 0,
@@ -41,7 +41,7 @@ struct EventChecksum {
         return checksum.value
     }
 
-    /// Of a row of `LoggedEvent.columns`: of the bytes that the file has.
+    /// The checksum of a row of `LoggedEvent.columns`, over the bytes in the file.
     static func of(_ row: Statement) -> Int64 {
         var checksum = EventChecksum(
             sequence: row.integer(0), app: row.integer(1), time: row.integer(5), audience: row.integer(8),
@@ -55,9 +55,9 @@ struct EventChecksum {
     }
 }
 
-/// Reads events and compares each with its checksum: the one way from a row to an event.
+/// Reads events and verifies their checksums. All rows become events here.
 struct EventReading {
-    /// Events up to this one may have none: they were written before there were checksums.
+    /// Events up to this position may have no checksum: they were written before there were checksums.
     private let uncheckedThrough: LogPosition
     private let damaged: DamagedEvents
 
@@ -66,33 +66,33 @@ struct EventReading {
         self.damaged = damaged
     }
 
-    /// Whether a row of `LoggedEvent.columns` is what was written.
+    /// Whether a row of `LoggedEvent.columns` is unchanged since it was written.
     func isIntact(_ row: Statement) -> Bool {
         row.isNull(9) ? row.integer(0) <= uncheckedThrough : row.integer(9) == EventChecksum.of(row)
     }
 
-    /// The event, or `nil` when it is damaged.
+    /// The event, or `nil` if it is damaged.
     private func intact(_ row: Statement) throws(StoreError) -> LoggedEvent? {
         isIntact(row) ? try LoggedEvent(row) : nil
     }
 
-    /// The event of a row that was looked up by its app and id.
+    /// The event of a row that was found by its app and id.
     func event(_ row: Statement, app: AppKey, id: String) throws(StoreError) -> LoggedEvent {
         if let event = try intact(row) { return event }
         damaged.note(row.integer(0))
         return LoggedEvent(sequence: row.integer(0), event: .damaged(app: app, id: id))
     }
 
-    /// The event of a row of a list; `nil` when it is damaged, since nobody knows whose it is.
+    /// The event of a row in a list; `nil` if it is damaged, since its app is then unknown.
     func listed(_ row: Statement) throws(StoreError) -> LoggedEvent? {
         if let event = try intact(row) { return event.event.isDamaged ? nil : event }
         damaged.note(row.integer(0))
         return nil
     }
 
-    /// The events that a statement finds, ascending, until their data exceeds `maxBytes`. The log has no gaps: the intact
-    /// events say where the damaged ones are, whatever these say themselves.
-    /// - Parameter first: where the batch is said to begin when there is none.
+    /// Returns the events of a statement, ascending, until their data exceeds `maxBytes`. The log has no gaps, so the
+    /// positions of intact events determine those of damaged ones, whose own positions may be wrong.
+    /// - Parameter first: the start of the batch if it is empty.
     func batch(_ statement: Statement, else first: LogPosition, maxBytes: Int) throws(StoreError) -> EventBatch {
         defer { statement.reset() }
         var start: LogPosition?
@@ -113,7 +113,7 @@ struct EventReading {
                 start = sequence - LogPosition(events.count)
             }
             let place = (start ?? sequence) + LogPosition(events.count)
-            // The index of the table is damaged: this goes no further than it can be believed.
+            // The index of the table is damaged: stop at the last reliable row.
             guard sequence == place else { break }
             events.append(logged.event)
             bytes += logged.event.data.count

@@ -1,9 +1,9 @@
 import HeraldCore
 
-/// The log, as the writer has it: `events` and `marks`.
+/// The log, for the writer: the tables `events` and `marks`.
 struct EventTable {
     private let find, findBySequence, first, oldest, removeThrough, overwrite: Statement
-    /// By the number of rows that each adds, descending to 1.
+    /// By the number of rows that each statement adds, descending to 1.
     private let append: [(rows: Int, statement: Statement)]
     private let addMark, removeMarks: Statement
     private let reading: EventReading
@@ -23,8 +23,8 @@ struct EventTable {
         removeMarks = try prepare(EventTable.removeMarks)
     }
 
-    /// A statement that adds 16 rows opens the table and its indices once, and goes on where it has just been: a row takes
-    /// two thirds of what it does in a statement of its own.
+    /// A statement that adds 16 rows opens the table and its indexes once, and continues at its last position in them:
+    /// a row takes two thirds of the time of a statement of its own.
     private static let rows = [16, 4, 1]
 
     private static func append(_ rows: Int) -> String {
@@ -33,7 +33,7 @@ struct EventTable {
             + Array(repeating: row, count: rows).joined(separator: ", ")
     }
 
-    /// Of the marks below the first event, ?1, the last one still says something: when what follows arrived.
+    /// Keeps the last mark before the first event, ?1: it still bounds when the following events arrived.
     static let removeMarks =
         "DELETE FROM marks WHERE sequence < (SELECT max(sequence) FROM marks WHERE sequence < ?1)"
 
@@ -43,7 +43,7 @@ struct EventTable {
         return try find.row { row throws(StoreError) in try reading.event(row, app: app, id: id) }
     }
 
-    /// - Parameter first: the sequence of the first of them.
+    /// - Parameter first: the position of the first event.
     func append(_ events: [Event], from first: LogPosition) throws(StoreError) {
         var start = 0
         for (rows, statement) in append {
@@ -54,7 +54,7 @@ struct EventTable {
         }
     }
 
-    /// Binds the events one after the other, each lending its bytes until the statement has run.
+    /// Binds the events recursively, so that the bytes of each stay valid until the statement has run.
     /// - Parameter parameter: of the first column of the next row.
     private func add(
         _ events: ArraySlice<Event>, from sequence: LogPosition, _ statement: Statement, parameter: Int32
@@ -64,7 +64,7 @@ struct EventTable {
         statement.bind(parameter + 1, event.app.rawValue)
         statement.bind(parameter + 2, event.id)
         statement.bind(parameter + 3, event.type)
-        // Not bound is NULL.
+        // Unbound parameters are NULL.
         if let subject = event.subject { statement.bind(parameter + 4, subject) }
         statement.bind(parameter + 5, event.time)
         let attributes = event.attributes.isEmpty ? nil : TextList.encode(event.attributes)
@@ -94,11 +94,11 @@ struct EventTable {
         try removeMarks.run()
     }
 
-    /// - Returns: whether there was something to erase.
+    /// - Returns: whether there was an event to erase.
     func erase(_ sequence: LogPosition) throws(StoreError) -> Bool {
         findBySequence.bind(1, sequence)
         let found = try findBySequence.row { row throws(StoreError) in try reading.listed(row)?.event }
-        // One that is damaged can't be told from one of another subject, and is served to nobody.
+        // The subject of a damaged event is unknown; it is never served or sent.
         guard case let event?? = found, !event.isErased else { return false }
         let erased = event.erased()
         let attributes = TextList.encode(erased.attributes)

@@ -3,23 +3,25 @@ import HeraldCore
 import HeraldRuntime
 import Synchronization
 
-/// Keeps a second process out of a folder. What is locked is the folder itself, so that deleting files in it changes nothing.
+/// Keeps other processes out of a folder. The lock is on the folder itself, so deleting files in it does not release
+/// it.
 ///
-/// `herald.lock` in it names the holder. A second line there says that commits may live in the write-ahead log alone. When it
-/// is there after a crash but the log is not, someone has removed the log, and with it acknowledged events.
+/// `herald.lock` in the folder names the holder. Its second line says that commits may exist in the write-ahead log
+/// only. If that line remains after a crash but the log is missing, the log was deleted, and with it acknowledged
+/// events.
 final class LockFile {
     private static let logInUse = "log in use"
 
-    /// The folders that this process holds. The number in the file does not tell: in containers several processes are
-    /// number 1.
+    /// The folders that this process has locked. The process id in the file is not enough: in containers, several
+    /// processes have the id 1.
     private static let held = Mutex<Set<FileID>>([])
 
     let path: String
     private let folder: Int32
-    /// `herald.lock`, locked too: all that Herald 0.1 looks at.
+    /// `herald.lock`, which is locked too: Herald 0.1 checks only this lock.
     private let descriptor: Int32
 
-    /// - Throws: `.inUse` naming the holder.
+    /// - Throws: `.inUse`, naming the holder.
     init(_ folder: StoreFolder) throws(StoreError) {
         path = folder.lock
         self.folder = try LockFile.open(folder.path, O_RDONLY | O_DIRECTORY)
@@ -44,7 +46,7 @@ final class LockFile {
         try write(logInUse: logWasInUse)
     }
 
-    /// Whether it is ours, and not that of a holder that has kept us out.
+    /// Whether this process has the lock; `false` if another holder refused it.
     private var isHeld = false
 
     private static func open(_ path: String, _ flags: Int32) throws(StoreError) -> Int32 {
@@ -55,8 +57,8 @@ final class LockFile {
         }
     }
 
-    /// Lets go of the lock, also when a child that is just being started still has copies of the descriptors. The file
-    /// stays: it may be another holder's by now.
+    /// Releases the lock explicitly: a child process that is being started may still have copies of the descriptors.
+    /// The file is not deleted, because another process may have the lock by now.
     deinit {
         if isHeld, let id = FileID(folder) { _ = LockFile.held.withLock { $0.remove(id) } }
         for file in [descriptor, folder] {
@@ -65,10 +67,10 @@ final class LockFile {
         }
     }
 
-    /// Whether the last holder died while its commits were in the log.
+    /// Whether the last holder ended while commits were in the write-ahead log only.
     var logWasInUse: Bool { LockFile.lines(descriptor).dropFirst().first == LockFile.logInUse }
 
-    /// Durable when it returns: the log is removed only after that was noted.
+    /// Durable on return: the write-ahead log is deleted only after that.
     func write(logInUse: Bool) throws(StoreError) {
         let bytes = Array(("\(getpid())\n" + (logInUse ? LockFile.logInUse + "\n" : "")).utf8)
         do {

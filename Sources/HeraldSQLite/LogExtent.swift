@@ -3,18 +3,18 @@ import Glibc
 import HeraldCore
 import HeraldRuntime
 
-/// `herald.extent`: which write-ahead log holds acknowledged commits, and how many pages of it at least. A log that is
-/// missing, another one, or shorter was damaged, and is no torn end.
+/// `herald.extent`: identifies the write-ahead log that holds acknowledged commits, and its minimum length in pages. A
+/// log that is missing, different or shorter was damaged; it is not the torn end of a crash.
 ///
-/// It is a lower bound at any moment, also when the last writes are lost in a power cut: it is raised after each commit
-/// without a flush, and withdrawn with one before the log may begin anew. So it costs a small write for each commit, and a
-/// flush for each checkpoint. After the end of the process it is exact; after a power cut it may be older by as much as the
-/// kernel had not written.
+/// The length is always a lower bound, even if a power cut loses the last writes: it is raised after each commit
+/// without a flush, and reset with a flush before the log may restart. The cost is a small write for each commit and a
+/// flush for each checkpoint. After the end of the process it is exact; after a power cut it may lack what the kernel
+/// had not yet written.
 final class LogExtent {
     struct Bound: Equatable {
-        /// As they stand in the log.
+        /// As stored in the log.
         var salts: UInt64
-        /// Pages of the log; 0: nothing is known of it.
+        /// Pages of the log; 0 if unknown.
         var pages: Int
 
         static let none = Bound(salts: 0, pages: 0)
@@ -26,10 +26,10 @@ final class LogExtent {
     private let descriptor: Int32
     private let path: String
     private(set) var bound: Bound
-    /// The log may begin anew, and the file does not say so yet.
+    /// The log may restart, but the file does not say so yet.
     private var mustWithdraw = false
 
-    /// Opens the file, and makes it when there is none.
+    /// Opens the file, or creates it.
     init(path: String) throws(StoreError) {
         self.path = path
         do {
@@ -44,7 +44,7 @@ final class LogExtent {
 
     deinit { close(descriptor) }
 
-    /// What a file says, without making one. One that is missing, or is damaged itself, says nothing.
+    /// Reads the bound of a file without creating it; `.none` if the file is missing or damaged.
     static func bound(path: String) -> Bound {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return .none }
@@ -52,10 +52,10 @@ final class LogExtent {
         return read(descriptor)
     }
 
-    /// After a commit, once it is durable. A write that fails leaves a lower bound.
+    /// Call it after a commit, once that is durable. If the write fails, the file still has a lower bound.
     /// - Parameters:
-    ///   - pages: that the log has since; 0 when the commit wrote nothing.
-    ///   - salts: of the log; asked only when it may be another one than before.
+    ///   - pages: the length of the log; 0 if the commit wrote nothing.
+    ///   - salts: of the log; called only if the log may have restarted.
     func raise(toPages pages: Int, salts: () -> UInt64?) {
         guard pages > 0, !mustWithdraw else { return }
         if bound.pages == 0 {
@@ -66,7 +66,7 @@ final class LogExtent {
         _ = write()
     }
 
-    /// Before the log may begin anew or be cut. Durable when it returns.
+    /// Call it before the log may restart or be truncated. Durable on return.
     func withdraw() throws(StoreError) {
         guard bound.pages > 0 || mustWithdraw else { return }
         mustWithdraw = true
@@ -78,7 +78,7 @@ final class LogExtent {
         mustWithdraw = false
     }
 
-    /// Before a transaction: what could not be withdrawn before must be now.
+    /// Call it before a transaction: repeats a reset that failed.
     func withdrawIfDue() throws(StoreError) {
         if mustWithdraw { try withdraw() }
     }

@@ -1,9 +1,9 @@
 import CHeraldSQLite
 
-/// How the bytes of a write-ahead log are arranged (https://sqlite.org/fileformat2.html#the_write_ahead_log): a header, and for each page a
-/// frame, with a header of its own. Numbers are big-endian.
+/// The format of a write-ahead log (https://sqlite.org/fileformat2.html#the_write_ahead_log): a header, then a frame
+/// with a header of its own for each page. Numbers are big-endian.
 enum LogFrame {
-    /// The page size of our databases.
+    /// The page size of Herald's databases, in bytes.
     static let pageSize = 4096
     static let logHeaderSize = 32
     static let headerSize = 24
@@ -16,14 +16,14 @@ enum LogFrame {
         UInt64(number(bytes, place)) << 32 | UInt64(number(bytes, place + 4))
     }
 
-    /// As `Connection.logSalts` reads them.
+    /// In the byte order of `Connection.logSalts`.
     static func salts(_ bytes: [UInt8], _ place: Int) -> UInt64 { long(bytes, place).byteSwapped }
 
     static func bytes(_ number: UInt32) -> [UInt8] { withUnsafeBytes(of: number.bigEndian) { Array($0) } }
     static func bytes(sum: UInt64) -> [UInt8] { withUnsafeBytes(of: sum.bigEndian) { Array($0) } }
     static func bytes(saltsOf salts: UInt64) -> [UInt8] { withUnsafeBytes(of: salts.littleEndian) { Array($0) } }
 
-    /// - Parameter before: the checksum of all that comes before; 0 at the beginning.
+    /// - Parameter before: the checksum of all preceding bytes; 0 at the beginning.
     static func checksum(_ bytes: ArraySlice<UInt8>, _ before: UInt64, _ isBig: Bool) -> UInt64 {
         var first = UInt32(before >> 32)
         var second = UInt32(truncatingIfNeeded: before)

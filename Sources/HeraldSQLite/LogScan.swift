@@ -1,30 +1,30 @@
 import Glibc
 import HeraldCore
 
-/// A look through a write-ahead log before SQLite opens it: SQLite takes everything behind the first damaged page for the end
-/// that a crash has torn, and forgets it without a word.
+/// Scans a write-ahead log before SQLite opens it: SQLite treats everything after the first damaged page as the torn
+/// end of a crash, and silently ignores it.
 ///
-/// Each commit is flushed before the next one is written. So where a page continues a commit, that commit was
-/// durable, and everything before it was. A damaged page before such a place is damage; one with nothing
-/// but pages of its own transaction behind it is a torn end. Whether the last transaction of a log is torn or damaged only
-/// `LogExtent` knows.
+/// Each commit is flushed before the next one is written. If a page continues a commit, that commit and everything
+/// before it were therefore durable, and a damaged page before it is damage. A damaged page that is followed only by
+/// pages of its own transaction is a torn end. Whether the last transaction of a log is torn or damaged, only
+/// `LogExtent` can tell.
 struct LogScan: Equatable {
-    /// As they stand in the file.
+    /// As stored in the file.
     private(set) var salts: UInt64 = 0
-    /// The bytes of the header are there and fit its checksum.
+    /// The header is complete and matches its checksum.
     private(set) var hasHeader = false
-    /// Pages of intact transactions from the beginning on: what SQLite would read.
+    /// The pages of intact transactions at the beginning: what SQLite would read.
     private(set) var committed = 0
-    /// The first page that is not what was written, counted from 1, when acknowledged commits come after it. 0: the header.
+    /// The first damaged page before acknowledged commits, counted from 1; 0 for the header.
     private(set) var damagedPage: Int?
 
-    /// The checksum of a log up to a place, and whether a transaction ends there.
+    /// The checksum of a log up to a page, and whether a transaction ends there.
     private struct Link {
         var sum: UInt64
         var isCommit: Bool
     }
 
-    /// - Parameter path: of the log; one that is missing is empty.
+    /// - Parameter path: of the log; a missing log counts as empty.
     init(path: String) throws(StoreError) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         if descriptor < 0 {
@@ -48,7 +48,7 @@ struct LogScan: Equatable {
     private mutating func scan(_ descriptor: Int32, from start: UInt64?, _ isBig: Bool) {
         var frame = [UInt8](repeating: 0, count: LogFrame.headerSize + LogFrame.pageSize)
         var sum = start
-        // Behind a damaged page: where the next one may continue.
+        // After a damaged page: the checksums that the next page may continue.
         var links: [Link] = []
         var number = 0
         var firstDamaged = start == nil ? 0 : nil as Int?
@@ -56,7 +56,7 @@ struct LogScan: Equatable {
             == frame.count
         {
             number += 1
-            // Nobody believes the salts of a damaged header.
+            // The salts of a damaged header are unreliable.
             if number == 1, start == nil { salts = LogFrame.salts(frame, 8) }
             let isOurs = LogFrame.salts(frame, 8) == salts
             let link = Link(sum: LogFrame.long(frame, 16), isCommit: LogFrame.number(frame, 4) != 0)
@@ -73,7 +73,7 @@ struct LogScan: Equatable {
                 }
                 firstDamaged = number
                 sum = nil
-                // Either its content or its checksum is damaged, so what it should have been is one of these two.
+                // Either the content or the checksum of the page is damaged, so the right checksum is one of these two.
                 links = [link, Link(sum: computed, isCommit: link.isCommit)]
             } else {
                 if isOurs, links.contains(where: { $0.isCommit && continued(from: $0.sum) == link.sum }) {
@@ -85,7 +85,7 @@ struct LogScan: Equatable {
         }
     }
 
-    /// What is wrong with a log that must reach so far at least; `nil`: nothing, or nothing that can be known.
+    /// Describes the damage of a log with this minimum length; `nil` if none can be detected.
     func problem(with bound: LogExtent.Bound) -> String? {
         if let damagedPage {
             return (damagedPage == 0 ? "its header" : "page \(damagedPage)")

@@ -1,7 +1,7 @@
 import Glibc
 import HeraldCore
 
-/// A file, whatever it is called.
+/// Identifies a file independently of its path.
 struct FileID: Hashable {
     private let device: UInt64
     private let number: UInt64
@@ -17,14 +17,14 @@ struct FileID: Hashable {
         self.init(status)
     }
 
-    /// - Returns: `nil` when it can't be found out.
+    /// - Returns: `nil` if the file can't be identified.
     init?(path: String) {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         self.init(status)
     }
 
-    /// Whether another file has this path by now, or none. Not when that can't be found out.
+    /// Whether the path now refers to another file or to none; `false` if that can't be determined.
     func hasLeft(_ path: String) -> Bool {
         var status = stat()
         if stat(path, &status) == 0 { return FileID(status) != self }
@@ -32,13 +32,13 @@ struct FileID: Hashable {
     }
 }
 
-/// The files that SQLite has open, as they were when the store was opened. Whoever deletes or moves one of them takes it
-/// from the next start, or leaves us with a file that nobody finds.
+/// The files that SQLite has open, as they were when the store was opened. If one of them is deleted or moved, the next
+/// start won't have it, and the server would write to a file without a path.
 struct OpenFiles {
     private let folder: String
     private let files: [(name: String, id: FileID)]
 
-    /// To be made when all are open and there.
+    /// Create it once all files exist and are open.
     init(_ folder: StoreFolder) {
         self.folder = folder.path
         files = ["herald.db", "herald.db-wal", "herald.db-shm"].compactMap { name in
@@ -46,7 +46,7 @@ struct OpenFiles {
         }
     }
 
-    /// Three calls of the system, some microseconds.
+    /// Three system calls, some microseconds.
     func check() throws(StoreError) {
         for (name, id) in files where id.hasLeft(folder + "/" + name) { throw .lost(path: folder, file: name) }
     }

@@ -1,23 +1,23 @@
 import HeraldCore
 
-/// How connections are set up. Every value is read back, and a difference refuses the database.
+/// The settings of connections. Each value is read back; the database is refused if it differs.
 enum Pragmas {
     static let writer = [
         ("journal_mode", "wal"),
-        // FULL: COMMIT returns after the flush. It is what "accepted" means.
+        // FULL: COMMIT returns after the flush, so an accepted event is durable.
         ("synchronous", "2"),
-        // Checkpoints are ours, so that we see their errors.
+        // Herald checkpoints by itself, to see the errors.
         ("wal_autocheckpoint", "0"),
-        // 64 MiB: a log that grew longer is cut when it starts over.
+        // 64 MiB: a longer log is truncated when it restarts.
         ("journal_size_limit", "67108864"),
         ("busy_timeout", String(Connection.busyMilliseconds)),
         ("foreign_keys", "1"),
-        // What is deleted or erased is overwritten. (It is how Debian builds SQLite; here it is relied on.)
+        // Overwrites what is deleted or erased. (Debian builds SQLite this way, but Herald depends on it.)
         ("secure_delete", "1"),
-        // Of a file that someone prepared, nothing is believed.
+        // The schema of a prepared file must not run code.
         ("trusted_schema", "0"),
         ("cell_size_check", "1"),
-        // An I/O error in mapped memory would be a SIGBUS.
+        // Without mmap: an I/O error in mapped memory would raise SIGBUS.
         ("mmap_size", "0"),
         ("temp_store", "2"),
         // 64 MiB.

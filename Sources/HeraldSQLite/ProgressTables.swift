@@ -1,6 +1,6 @@
 import HeraldCore
 
-/// How far deliveries are, as the writer has it: `lanes`, `progress`, `replays` and `statistics`.
+/// The progress of deliveries, for the writer: the tables `lanes`, `progress`, `replays` and `statistics`.
 struct ProgressTables {
     private let connection: Connection
     private let setLane, removeLane, setSettled, behind: Statement
@@ -51,7 +51,7 @@ struct ProgressTables {
         try setSettled.run()
     }
 
-    /// Whether a lane has still to come to an event up to ?1, or a delivery of one waits.
+    /// Whether a lane has not yet processed an event up to ?1, or a delivery of one waits.
     static let behind = """
         SELECT (SELECT settled FROM progress) < ?1 OR EXISTS (SELECT 1 FROM lanes WHERE cursor < ?1)
         OR EXISTS (SELECT 1 FROM waiting INDEXED BY waiting_by_state WHERE state = 1 AND event <= ?1)
@@ -87,7 +87,7 @@ struct ProgressTables {
         try endReplay.run()
     }
 
-    /// - Returns: whether there was one.
+    /// - Returns: whether the replay existed.
     func removeReplay(_ id: Int64, of delegate: DelegateKey) throws(StoreError) -> Bool {
         removeReplay.bind(1, id)
         removeReplay.bind(2, delegate)

@@ -36,7 +36,7 @@ extension Reader {
             }
         statement.bind(1, query.delegate)
         statement.bind(2, query.before ?? .max)
-        // The statement of failures has no such parameter, and ignores it like any number that it skips.
+        // The statement of failures has no parameter 3; SQLite then ignores the bind, as for any unused number.
         statement.bind(3, query.succeeded.map { $0 ? 1 : 0 })
         statement.bind(4, Int64(query.limit))
         if statement !== deliveries.failuresOfDelegate {
@@ -69,13 +69,13 @@ extension Reader {
         return try deliveries.waitingOfEvent.rows { row throws(StoreError) in try WaitingDelivery(row) }
     }
 
-    /// One statement for each state.
+    /// Runs one statement for each state.
     func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery] {
         connection.startClock()
         return try deliveries.waitingList.page(query)
     }
 
-    /// One statement for each state.
+    /// Runs one statement for each state.
     func countDeliveries(_ query: DeliveryQuery) throws(StoreError) -> Int {
         connection.startClock()
         return try deliveries.waitingList.count(query)

@@ -2,9 +2,8 @@ import HeraldCore
 
 /// A read-only connection with its statements. One thread.
 ///
-/// Every call is one statement (or says otherwise), so it sees one moment of the database; it ends after
-/// `Connection.readSeconds` at the latest, and then lets go of its snapshot, since a reader that stays holds back the
-/// checkpoints.
+/// Unless documented otherwise, each call runs one statement, and so sees one snapshot of the database. It ends after
+/// `Connection.readSeconds` at the latest and releases its snapshot, since open snapshots hold back checkpoints.
 final class Reader: StoreReader {
     let connection: Connection
     let heads: AttemptHeads
@@ -36,10 +35,10 @@ final class Reader: StoreReader {
 
     // MARK: The log
 
-    /// From the newest back until enough are found: what is rare in a long log takes a scan of it. (The plus keeps SQLite
-    /// from sorting all events of the app.)
+    /// Scans from the newest event backwards until enough are found, which is slow for rare events in a long log. (The
+    /// unary plus keeps SQLite from sorting all events of the app.)
     static let eventsMatching = "SELECT \(LoggedEvent.columns) FROM events WHERE +app = ?2 AND \(isMeant)"
-    /// The same within the events of an app that has its part of an index: each but `default`.
+    /// The same within an app that is in the partial index: all apps but `default`.
     static let eventsOfAppMatching = """
         SELECT \(LoggedEvent.columns) FROM events INDEXED BY events_of_apps WHERE app = ?2 AND app <> 1 AND \(isMeant)
         """
@@ -78,7 +77,7 @@ final class Reader: StoreReader {
         let rows = try statement.rows { row throws(StoreError) in (row.integer(0), try reading.listed(row)) }
         let found = rows.compactMap { $0.1 }
         guard found.count < rows.count, let last = rows.last?.0 else { return found }
-        // Damaged ones were left out: those before them take their place.
+        // Damaged events were left out: continue with earlier events instead.
         var rest = query
         rest.before = last
         rest.limit = query.limit - found.count

@@ -3,10 +3,10 @@ import Glibc
 import HeraldCore
 
 extension StoreError {
-    /// What a result code of SQLite means to us.
+    /// The error for a result code of SQLite.
     /// - Parameters:
     ///   - code: the extended result code.
-    ///   - errno: of the system call that failed, 0 when there was none.
+    ///   - errno: of the failed system call; 0 if there was none.
     init(code: Int32, errno systemError: Int32, message: String, path: String) {
         let detail = systemError == 0 ? "SQLite code \(code)" : String(cString: strerror(systemError))
         let reason = "\(message) (\(detail))"

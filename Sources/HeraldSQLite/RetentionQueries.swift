@@ -1,6 +1,6 @@
 import HeraldCore
 
-/// What a reader tells of the log's age and size.
+/// The queries of a reader about the age and size of the log.
 struct RetentionQueries {
     let first, last, lastBefore, since, about, size: Statement
 
@@ -18,8 +18,8 @@ struct RetentionQueries {
             """)
     }
 
-    /// Of time ?1: what arrived before the mark before it is out of the question, and so is what arrived after the next
-    /// mark: between them, the events' own times decide.
+    /// The first event since time ?1. Marks bound the search: earlier events arrived up to the mark before ?1, later
+    /// ones after the mark that follows ?1. Between these marks, the times of the events decide.
     static let since = """
         WITH span (after, until) AS (SELECT
             max((SELECT ifnull(min(sequence), 1) - 1 FROM events),
@@ -33,13 +33,13 @@ struct RetentionQueries {
             (SELECT max(after, until) + 1 FROM span))
         """
 
-    /// There is no index by subject, which would cost each append: a part of the log, ?3 to ?4, is read through. (The plus
-    /// keeps SQLite from going through all ids of the app.)
+    /// Scans a part of the log, ?3 to ?4: an index by subject would make each append more expensive. (The unary plus
+    /// keeps SQLite from scanning all ids of the app.)
     static let about = """
         SELECT sequence FROM events WHERE sequence BETWEEN ?3 AND ?4 AND subject = ?1 AND +app = ?2
         ORDER BY sequence LIMIT ?5
         """
-    /// Events of such a part: some ten milliseconds.
+    /// The number of events in such a part, which takes about ten milliseconds.
     static let partLength: LogPosition = 50_000
 }
 
@@ -66,7 +66,8 @@ extension Reader {
         return try retention.since.row { $0.integer(0) } ?? 1
     }
 
-    /// One statement for each part of the log, with its own time limit: none holds a snapshot for long.
+    /// Runs one statement for each part of the log, each with its own time limit, so that none holds a snapshot for
+    /// long.
     func sequences(
         about subject: String, app: AppKey, after sequence: LogPosition, limit: Int
     ) throws(StoreError) -> [LogPosition] {
@@ -87,8 +88,8 @@ extension Reader {
         return found
     }
 
-    /// What SQLite's pages take, the free ones excepted: they are used again, and not given back to the file system.
-    /// Its log (at most some 64 MiB) comes on top.
+    /// The size of SQLite's pages in bytes, without free pages: these are reused, but not returned to the file system.
+    /// The write-ahead log, at most about 64 MiB, is not included.
     func size() throws(StoreError) -> Int64 {
         connection.startClock()
         return try retention.size.row { $0.integer(0) } ?? 0

@@ -1,12 +1,13 @@
 import HeraldCore
 
-/// A table with its columns, each declared once: the SQL that writes and reads rows, what is bound and what is read follow.
+/// A table with its columns, each declared once: the SQL that writes and reads rows, and the binding and reading of
+/// values, follow from the declarations.
 ///
-/// For tables that change now and then. Those that see each event (log, attempts, waiting deliveries, positions, values) bind
-/// by hand: a row here is bound value by value through existentials, copies its blobs, and binds each NULL.
+/// For tables that change rarely. The tables that change with each event (log, attempts, waiting deliveries, positions,
+/// values) bind by hand: here each value is bound through an existential, blobs are copied, and each NULL is bound.
 struct RowTable<Row>: Sendable {
     let name: String
-    /// The first one is the key where columns are sealed.
+    /// If columns are sealed, the first column is the key.
     let columns: [any TableColumn<Row>]
     private let indexes: [String: Int32]
 
@@ -18,24 +19,24 @@ struct RowTable<Row>: Sendable {
 
     // MARK: SQL
 
-    /// The names, in the order in which `bind` and `StoredRow` count them.
+    /// The column names, in the order of the indexes of `bind` and `StoredRow`.
     var list: String { columns.map(\.name).joined(separator: ", ") }
 
-    /// What follows `INSERT` to add a row, parameters from 1 on.
+    /// The text after `INSERT` that adds a row, with parameters from 1 on.
     var insert: String {
         "INTO \(name) (\(list)) VALUES (\(columns.indices.map { "?\($0 + 1)" }.joined(separator: ", ")))"
     }
 
-    /// Adds a row or takes the place of the one with its key.
+    /// Adds a row or replaces the one with the same key.
     var replace: String { "INSERT OR REPLACE \(insert)" }
 
-    /// Adds a row or changes the one with its key, but for what is fixed.
+    /// Adds a row or updates the one with the same key, except for fixed columns.
     func upsert(on key: String) -> String {
         let changes = columns.filter { !$0.isFixed }.map { "\($0.name) = excluded.\($0.name)" }
         return "INSERT \(insert) ON CONFLICT (\(key)) DO UPDATE SET \(changes.joined(separator: ", "))"
     }
 
-    /// What sets the columns that are wiped.
+    /// The assignments that wipe a row.
     var wiping: String {
         columns.compactMap { column in column.wiped.map { "\(column.name) = \($0.literal)" } }.joined(separator: ", ")
     }
@@ -57,13 +58,13 @@ struct RowTable<Row>: Sendable {
         }
     }
 
-    /// The statement's row, whose columns are those of `list`.
+    /// The current row of a statement that selects the columns of `list`.
     func row(_ statement: Statement, _ sealer: ColumnSealer = .none) -> StoredRow<Row> {
         StoredRow(statement: statement, sealer: sealer, indexes: indexes)
     }
 }
 
-/// A row that a statement has found.
+/// A row that a statement has returned.
 struct StoredRow<Row> {
     fileprivate let statement: Statement
     fileprivate let sealer: ColumnSealer
@@ -80,7 +81,7 @@ struct StoredRow<Row> {
 }
 
 extension ColumnValue {
-    /// In SQL, of what we leave in a wiped column: constants without quotes, and no bytes.
+    /// The SQL literal of a wiped value: only constants without quotes, and no bytes.
     fileprivate var literal: String {
         switch self {
         case .null: "NULL"

@@ -1,13 +1,13 @@
 import HeraldCore
 
-// How rows of the frequent tables become values. Each list of columns stands beside the function that reads it, in the same
-// order. The other tables are declared column by column (`RowTable`).
+// The conversion of the rows of frequent tables into values. Each list of columns is next to the function that reads
+// it, in the same order. Other tables declare each column (`RowTable`).
 
 extension LoggedEvent {
     static let columns = "sequence, app, id, type, subject, time, data, attributes, audience, checksum"
     static let columnCount = 10
 
-    /// For `EventReading` alone, which compares the row with its checksum before.
+    /// For `EventReading` only, which verifies the row's checksum first.
     init(_ row: Statement) throws(StoreError) {
         let attributes = row.isNull(7) ? [] : try row.pairs(7)
         let event = row.withBytes(6) { data in
@@ -40,7 +40,7 @@ extension StoredAttempt {
 }
 
 extension TransportRecord {
-    /// Of the columns of an attempt. NULL reads as 0.
+    /// For the columns of an attempt. NULL is read as 0.
     fileprivate init(_ row: Statement) {
         self.init()
         lookup = row.integer(11)
@@ -55,11 +55,11 @@ extension TransportRecord {
 }
 
 extension WaitingDelivery {
-    /// As they are stored.
+    /// As stored.
     static let columns = "delegate, event, attempts, due_at, state, is_replay"
     static let columnsWithSubject = columns + ", (SELECT subject FROM events WHERE sequence = waiting.event)"
 
-    /// - Parameter row: of `columnsWithSubject`.
+    /// - Parameter row: a row of `columnsWithSubject`.
     init(_ row: Statement) throws(StoreError) {
         let state = Int(row.integer(4))
         self.init(
@@ -144,7 +144,7 @@ extension LogMark {
     }
 }
 
-/// What a column may hold is known to us, unless the database was written by something else.
+/// Returns the value, or throws if it is `nil`: another program must have written the column.
 func known<Value>(_ value: Value?, _ what: String, _ found: String) throws(StoreError) -> Value {
     guard let value else { throw .failed(reason: "the database holds an unknown \(what), \(found)") }
     return value

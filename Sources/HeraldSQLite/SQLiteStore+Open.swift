@@ -1,9 +1,9 @@
 import Glibc
 import HeraldCore
 
-/// From a folder to a connection that may write. Whatever is refused is left as it was, to the byte.
+/// Opens a folder as a writable connection. A refused folder is left unchanged, to the byte.
 extension SQLiteStore {
-    /// Up to this size, 256 MiB, the whole file is checked at the start; above, that would take seconds.
+    /// Databases up to this size, 256 MiB, are checked as a whole at the start; larger ones would take seconds.
     static let checkedBytes = 256 << 20
 
     static func open(
@@ -11,7 +11,7 @@ extension SQLiteStore {
     ) throws(StoreError) -> Connection {
         let logSize = folder.size(folder.log)
         if folder.size(folder.database) == nil {
-            // Never a new database in the place of one that was lost.
+            // Never create a new database in place of a lost one.
             if let logSize, logSize > 0 {
                 throw .corrupt(path: folder.database, reason: "it is missing, but its log herald.db-wal is there")
             }
@@ -25,7 +25,7 @@ extension SQLiteStore {
                     + "herald.db from a backup into an empty folder")
         }
 
-        // Before SQLite looks at the log, which would forget what follows a damaged page.
+        // Before SQLite reads the log: it would ignore everything after a damaged page.
         if let problem = try LogScan(path: folder.log).problem(with: extent.bound) {
             throw .logDamaged(path: folder.log, reason: problem)
         }
@@ -35,7 +35,7 @@ extension SQLiteStore {
         guard version <= Schema.migrations.count else {
             throw .newer(path: folder.database, found: version, supported: Schema.migrations.count)
         }
-        // The first statements have found what a short file or a damaged schema tell; this finds most of the rest.
+        // The first statements detected a short file and a damaged schema; this detects most other damage.
         if (folder.size(folder.database) ?? 0) + (logSize ?? 0) < checkedBytes {
             let verdict = try connection.text("PRAGMA quick_check(1)") ?? "no answer"
             guard verdict == "ok" else { throw .corrupt(path: folder.database, reason: verdict) }
@@ -45,23 +45,24 @@ extension SQLiteStore {
 
         try Pragmas.set(Pragmas.writer, on: connection)
         try Schema.migrate(connection)
-        // After a crash the log may hold what was erased just before. If it can't be cut now, it is when it grows long.
+        // After a crash the log may contain recently erased data. If it can't be truncated now, it is when it grows
+        // long.
         try extent.withdraw()
         if logSize ?? 0 > 0 { _ = try? connection.checkpoint(.truncate) }
-        // Whoever has given a key wants no secret in the clear from now on.
+        // An operator who has provided a key wants no plaintext secrets from now on.
         if !isSealed, columnSealer.sealer != nil {
             try rewrap(connection, from: ColumnSealer(sealer: nil), to: columnSealer)
         }
         if isSealed { try sealURLs(connection, columnSealer) }
         try makeSecret(connection, columnSealer)
-        // A restored backup may be open to all.
+        // A restored backup may be readable by all users.
         chmod(folder.database, 0o600)
         try folder.sync()
         try lock.write(logInUse: true)
         return connection
     }
 
-    /// A crash in here leaves no `herald.db`, and the next start begins anew.
+    /// After a crash in here there is no `herald.db`, and the next start creates it again.
     static func create(_ folder: StoreFolder) throws(StoreError) {
         for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(folder.newDatabase + suffix) }
         try folder.createPrivateFile(folder.newDatabase)
@@ -74,7 +75,7 @@ extension SQLiteStore {
         try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
         try Pragmas.set(Pragmas.writer, on: connection)
         try Schema.migrate(connection)
-        // All of it into the one file that will be renamed.
+        // Move everything into the one file that will be renamed.
         guard try connection.checkpoint(.truncate) else { throw .failed(reason: "the new database is in use") }
         try connection.checkpointOnClose()
     }

@@ -1,8 +1,8 @@
 import HeraldCore
 
 extension SQLiteStore {
-    /// Reads by keys and indexes only, so that its time grows with the delegates and with what was going on, and not
-    /// with the length of the log.
+    /// Reads by keys and indexes only: the time grows with the number of delegates and unfinished deliveries, not with
+    /// the length of the log.
     static func recovery(
         _ connection: Connection, _ columnSealer: ColumnSealer, head: LogPosition
     ) throws(StoreError) -> Recovery {
@@ -44,8 +44,9 @@ extension SQLiteStore {
         return recovery
     }
 
-    /// What was asked for again counts like the rest: what a replay delivered the delegate has, and a replay that waits
-    /// has its row. Each stands at or before its lane's position, so the lane would only send it once more.
+    /// The deliveries that ended after the positions of their lanes. Redeliveries are included: the delegate has
+    /// received what a replay delivered, and a waiting replay has a row. All are at or before the position of their
+    /// lane, so without them the lane would only send them again.
     private static func decided(_ connection: Connection, _ recovery: Recovery) throws(StoreError) -> [DeliveryKey] {
         let common = try Statement(connection, decidedAtCommonPosition)
         common.bind(1, recovery.settled)
@@ -60,7 +61,7 @@ extension SQLiteStore {
         return decided
     }
 
-    /// Of lanes at the common position, ?1: whatever lies after it.
+    /// For lanes at the common position, ?1: everything after it.
     static let decidedAtCommonPosition = """
         SELECT delegate, event FROM attempts WHERE event > ?1 AND status BETWEEN 200 AND 299 AND \(hasNoLane)
         UNION SELECT delegate, event FROM waiting WHERE event > ?1 AND \(hasNoLane)
@@ -71,7 +72,7 @@ extension SQLiteStore {
         AND EXISTS (SELECT 1 FROM delegates WHERE key = delegate AND deleted_at IS NULL)
         """
 
-    /// Of the lane of ?1: what lies between cursor and position, ?2 and ?3, looked up one by one.
+    /// For the lane of delegate ?1: everything from its cursor to its position, ?2 to ?3, looked up one by one.
     static let decidedOfLane = """
         WITH RECURSIVE span (event) AS
         (SELECT ?2 + 1 WHERE ?2 < ?3 UNION ALL SELECT event + 1 FROM span WHERE event < ?3)

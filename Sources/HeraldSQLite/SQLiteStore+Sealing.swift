@@ -1,14 +1,14 @@
 package import HeraldCore
 package import HeraldCrypto
 
-/// Whether a database is sealed, and how its key changes.
+/// Whether a database is sealed, and changes of its key.
 extension SQLiteStore {
-    /// What is sealed as the proof of the key.
+    /// This text is sealed to verify the key.
     private static let proof = Array("herald".utf8)
 
-    /// Seals all that is sealed under another key, or opens it for good (`to`: `nil`), in one transaction. The store must
-    /// not be open.
-    /// - Throws: `.inUse` while a server runs; `.sealed` when `from` is not its key.
+    /// Seals all sealed values with another key, or decrypts them permanently if `to` is `nil`, in one transaction. The
+    /// store must not be open.
+    /// - Throws: `.inUse` while a server runs; `.sealed` if `from` is not the current key.
     package static func rewrap(folder path: String, from: Sealer?, to: Sealer?) throws(StoreError) {
         guard StoreFolder.holdsDatabase(path) else {
             throw .notWritable(path: path, reason: "there is no database in it")
@@ -22,14 +22,14 @@ extension SQLiteStore {
             try lock.write(logInUse: false)
             try connection.checkpointOnClose()
         }
-        // Let go of after the connection is closed.
+        // The lock is released after the connection is closed.
         withExtendedLifetime(lock) {}
     }
 
     /// Whether the database is sealed. Changes nothing.
-    /// - Throws: when it is, and not under the key of the column sealer.
+    /// - Throws: if it is sealed with another key than the column sealer's.
     static func sealing(_ connection: Connection, opens columnSealer: ColumnSealer) throws(StoreError) -> Bool {
-        // Before schema version 2 nothing was.
+        // Nothing was sealed before schema version 2.
         guard try connection.integer("PRAGMA user_version") > 1 else { return false }
         let found = try Statement(connection, "SELECT proof FROM sealing").row { $0.bytes(0) }
         guard let found else { return false }
@@ -46,7 +46,7 @@ extension SQLiteStore {
         return true
     }
 
-    /// One transaction. What was overwritten leaves the log as well.
+    /// One transaction. Overwritten values are removed from the write-ahead log, too.
     static func rewrap(_ connection: Connection, from old: ColumnSealer, to new: ColumnSealer) throws(StoreError) {
         try connection.transaction { () throws(StoreError) in
             try rewrapDelegates(connection, from: old, to: new)
@@ -80,8 +80,9 @@ extension SQLiteStore {
         }
     }
 
-    /// Seals the URLs of a sealed database in which they were not yet, before schema version 11. Base 64 has no colon. One
-    /// transaction; what was overwritten leaves the log as well.
+    /// Seals the URLs of a database that was sealed before schema version 11, when URLs were not. An unsealed URL
+    /// contains a colon, which Base64 does not. One transaction; overwritten values are removed from the write-ahead
+    /// log, too.
     static func sealURLs(_ connection: Connection, _ columnSealer: ColumnSealer) throws(StoreError) {
         let plain = try Statement(
             connection, "SELECT key, url FROM delegates WHERE deleted_at IS NULL AND instr(url, ':') > 0"

@@ -1,6 +1,6 @@
 import HeraldCore
 
-/// The server's own secret: one row, made when it is missing.
+/// The server's own secret: one row, created if it is missing.
 extension SQLiteStore {
     static func secret(_ connection: Connection, _ columnSealer: ColumnSealer) throws(StoreError) -> ServerSecret? {
         guard let found = try Statement(connection, "SELECT secret FROM server").row({ $0.bytes(0) }) else {
@@ -13,7 +13,7 @@ extension SQLiteStore {
         return ServerSecret(bytes: bytes)
     }
 
-    /// After the database was brought up to date, and sealed when it is to be.
+    /// Call it after the migration, and after sealing if the database is to be sealed.
     static func makeSecret(_ connection: Connection, _ columnSealer: ColumnSealer) throws(StoreError) {
         guard try secret(connection, columnSealer) == nil else { return }
         try Statement(connection, "INSERT INTO server (secret) VALUES (?1)")

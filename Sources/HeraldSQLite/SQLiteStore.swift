@@ -4,12 +4,12 @@ import Synchronization
 
 /// The event store in one folder, on SQLite.
 ///
-/// One connection does all writing and all checkpoints, in one process, behind a lock on the folder: with more than one, SQLite
-/// before 3.51.3 can lose commits (its "WAL-reset bug"). Readers are read-only connections of their own.
+/// One connection performs all writes and checkpoints, in one process, with a lock on the folder: with several, SQLite
+/// before 3.51.3 can lose commits (its "WAL-reset bug"). Readers have their own read-only connections.
 ///
-/// Files: `herald.db`, its log `herald.db-wal` and index `herald.db-shm` while it is open, and `herald.lock`, which names
-/// the process.
-// @unchecked: `writer` and `lock` belong to the writer's thread, as EventStore demands; all else is immutable or locked.
+/// Files: `herald.db`, its write-ahead log `herald.db-wal` and index `herald.db-shm` while it is open, and
+/// `herald.lock`, which names the process. @unchecked: `writer` and `lock` belong to the writer's thread, as EventStore
+/// requires; all else is immutable or locked.
 package final class SQLiteStore: EventStore, @unchecked Sendable {
     private let folder: StoreFolder
     private let reserve: UInt64
@@ -18,18 +18,19 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
     private let heads: AttemptHeads
     private let files: OpenFiles
     package let damagedEvents = DamagedEvents()
-    /// `nil` once closed. The lock is let go of after the connection is closed.
+    /// `nil` once closed. The lock is released after the connection is closed.
     private(set) var writer: Writer?
     private var lock: LockFile?
-    /// Set by a failure after which nothing can be believed.
+    /// Set by a failure after which the state of the files is unknown.
     private let failure = Mutex<StoreError?>(nil)
 
-    /// Opens the database in the folder, and makes both when there is none.
+    /// Opens the database in the folder; creates both if they are missing.
     /// - Parameters:
-    ///   - folder: its parent has to exist.
-    ///   - sealer: seals secrets, extra headers, URLs and remembered answers. Given for the first time, it seals what is there.
-    ///     A database that is sealed opens with the same key only: else `StoreError.sealed`.
-    ///   - reserve: with less room than this on the disk, `health` says full, while there still is some.
+    ///   - folder: its parent must exist.
+    ///   - sealer: seals secrets, extra headers, URLs and remembered responses. The first time it is provided, it seals
+    ///     the existing values. A sealed database opens with the same key only; otherwise `StoreError.sealed` is
+    ///     thrown.
+    ///   - reserve: `health` reports a full disk below this many free bytes, before the disk is actually full.
     package init(folder: String, sealer: Sealer? = nil, reserve: UInt64 = 64 << 20) throws(StoreError) {
         self.folder = try StoreFolder(folder)
         self.reserve = reserve
@@ -61,7 +62,7 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
             try writer.commit()
         } catch {
             writer.rollback()
-            // Giving the log's room back may be what the next transaction needs.
+            // The next transaction may need the space of the log.
             if error == .full { _ = try? writer.checkpoint(.truncate) }
             throw remembered(error)
         }
@@ -69,7 +70,7 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
             return try writer.checkpointIfDue()
         } catch {
             if case .syncFailed = remembered(error) { throw error }
-            // The commit is safe in the log; a later one tries again.
+            // The commit is safe in the log; a later checkpoint tries again.
             return .failed(error)
         }
     }
@@ -94,13 +95,13 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
 
     package func close() {
         guard writer != nil else { return }
-        // After a failed flush the file stays as it is, and so does one that is no longer in the folder.
+        // Leave the file unchanged after a failed flush, or if it is no longer in the folder.
         if failure.withLock({ $0 }) == nil { prepareToClose() }
         writer = nil
         lock = nil
     }
 
-    /// Closing copies the log into the file and removes the log, so nobody has to miss the log from now on.
+    /// Closing copies the log into the database and deletes the log, so a missing log is no longer an error.
     private func prepareToClose() {
         guard (try? extent.withdraw()) != nil else { return }
         try? lock?.write(logInUse: false)

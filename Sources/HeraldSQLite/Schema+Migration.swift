@@ -1,7 +1,8 @@
 import HeraldCore
 
 extension Schema {
-    /// Brings the file to the last version, one transaction for each step: a crash leaves one version or the next.
+    /// Migrates the database to the latest version, one transaction for each step, so that a crash leaves a complete
+    /// version.
     static func migrate(_ connection: Connection, _ migrations: [String] = Schema.migrations) throws(StoreError) {
         let found = Int(try connection.integer("PRAGMA user_version"))
         for version in migrations.indices.dropFirst(found) {

@@ -1,7 +1,7 @@
-/// What `herald.db` looks like, and how each version became the next.
+/// The schema of `herald.db`, and the migration from each version to the next.
 ///
-/// `application_id` says that a file is ours, `user_version` how many of `migrations` it has been through. A release
-/// adds to the end of the list and never changes what is in it.
+/// `application_id` marks the file as Herald's; `user_version` is the number of `migrations` applied. A release appends
+/// to the list and never changes existing entries.
 enum Schema {
     /// "HRLD".
     static let applicationID: Int64 = 0x4852_4c44

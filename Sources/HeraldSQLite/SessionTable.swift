@@ -1,6 +1,6 @@
 import HeraldCore
 
-/// Sessions and links: `passes`.
+/// Sessions and links: the table `passes`.
 struct SessionTable {
     private let set, remove: Statement
 

@@ -1,16 +1,16 @@
 import CHeraldSQLite
 import HeraldCore
 
-/// A prepared statement: the one type that touches SQLite's statement handle. Kept for its connection's life.
+/// A prepared statement: the only type that uses SQLite's statement handle. It lives as long as its connection.
 ///
 /// Parameters count from 1, columns from 0, as in SQL and in SQLite. A bind that fails is reported by the next `step`.
-/// A column read as another type than was stored gives what SQLite converts it to; the tables are STRICT.
+/// SQLite converts a column that is read as another type than was stored; the tables are STRICT.
 final class Statement {
     private let connection: Connection
     private let handle: OpaquePointer
     private var bindResult = SQLITE_OK
 
-    /// Holds bound texts until `reset`: SQLite need not allocate and copy them one by one. What doesn't fit, it copies.
+    /// Holds bound texts until `reset`, so that SQLite need not allocate and copy each. SQLite copies what doesn't fit.
     private let scratch: UnsafeMutableRawBufferPointer
     private var scratchUsed = 0
     private static let scratchSize = 2048
@@ -45,7 +45,7 @@ final class Statement {
     }
 
     func bind(_ index: Int32, _ text: String) {
-        // A text that is not Swift's own is made so first.
+        // Convert a text that is not a native Swift string.
         if text.utf8.withContiguousStorageIfAvailable({ bind(index, utf8: $0) }) == nil {
             bind(index, String(decoding: Array(text.utf8), as: UTF8.self))
         }
@@ -93,7 +93,7 @@ final class Statement {
 
     // MARK: Running
 
-    /// The next row; `false` at the end. After the last wanted row comes `reset`.
+    /// Moves to the next row; `false` at the end. Call `reset` after the last row that is needed.
     func step() throws(StoreError) -> Bool {
         if bindResult != SQLITE_OK { throw connection.error(bindResult) }
         let code = sqlite3_step(handle)
@@ -102,7 +102,7 @@ final class Statement {
         throw connection.error(code)
     }
 
-    /// Lets go of the rows, of the snapshot they come from, and of what is bound.
+    /// Releases the rows, their snapshot, and the bound values.
     func reset() {
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
@@ -110,7 +110,7 @@ final class Statement {
         bindResult = SQLITE_OK
     }
 
-    /// For statements whose rows, if any, don't matter.
+    /// For statements whose rows, if any, are not needed.
     func run() throws(StoreError) {
         defer { reset() }
         _ = try step()
@@ -123,8 +123,8 @@ final class Statement {
         try lend(index, bytes) { () throws(StoreError) in try run() }
     }
 
-    /// Binds bytes that are not copied: they belong to the statement while `body` runs, which has to run it, and so to let go
-    /// of them.
+    /// Binds bytes without copying them. The statement refers to them while `body` runs, so `body` has to run the
+    /// statement, which releases them.
     func lend(_ index: Int32, _ bytes: ArraySlice<UInt8>, _ body: () throws(StoreError) -> Void) throws(StoreError) {
         try bytes.withUnsafeBufferPointer { buffer throws(StoreError) in
             if let start = buffer.baseAddress, !buffer.isEmpty {
@@ -184,7 +184,7 @@ final class Statement {
         }
     }
 
-    /// Lends a blob or a text without copying it.
+    /// Provides a blob or a text without copying it.
     func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result {
         let start = sqlite3_column_blob(handle, column)
         return body(UnsafeRawBufferPointer(start: start, count: Int(sqlite3_column_bytes(handle, column))))

@@ -2,7 +2,7 @@ import Glibc
 import HeraldCore
 import HeraldRuntime
 
-/// The folder with `herald.db`, what stands beside it, and what can be said of them without SQLite.
+/// The folder with `herald.db` and its related files, and the checks that do not need SQLite.
 struct StoreFolder {
     let path: String
     var database: String { path + "/herald.db" }
@@ -10,13 +10,13 @@ struct StoreFolder {
     /// See `LogExtent`.
     var extent: String { path + "/herald.extent" }
     var lock: String { path + "/herald.lock" }
-    /// Where a new database is made before it gets its name.
+    /// A new database is created here before it is renamed.
     var newDatabase: String { path + "/herald.db.new" }
 
-    /// Makes the folder if it isn't there, for its owner alone.
+    /// Creates the folder if it is missing, accessible only by its owner.
     init(_ path: String) throws(StoreError) {
         if mkdir(path, 0o700) == 0 {
-            // Whatever the umask says.
+            // Independent of the umask.
             chmod(path, 0o700)
             try StoreFolder.sync(path + "/..")
         } else if errno != EEXIST {
@@ -25,8 +25,8 @@ struct StoreFolder {
         guard let found = StoreFolder.status(path), found.st_mode & S_IFMT == S_IFDIR else {
             throw .notWritable(path: path, reason: "it is not a folder")
         }
-        // SQLite is told to follow no links, and would not follow those on the way to the folder either. An absolute
-        // path also stays right when the process changes its folder.
+        // SQLite is configured to follow no links, and would not follow those on the path to the folder either. An
+        // absolute path also stays valid when the process changes its working directory.
         guard let real = realpath(path, nil) else {
             throw .notWritable(path: path, reason: String(cString: strerror(errno)))
         }
@@ -34,15 +34,15 @@ struct StoreFolder {
         free(real)
     }
 
-    /// Without making anything.
+    /// Creates nothing.
     static func holdsDatabase(_ path: String) -> Bool { status(path + "/herald.db") != nil }
 
-    /// A file's bytes; `nil` when there is none.
+    /// The size of a file in bytes; `nil` if it is missing.
     func size(_ file: String) -> Int? { StoreFolder.size(file) }
     static func size(_ file: String) -> Int? { status(file).map { Int($0.st_size) } }
 
-    /// Refuses, by its first bytes, what can't be our database; SQLite would take an empty file for a new one.
-    /// To be called under the lock only: closing a descriptor drops SQLite's own locks on the file.
+    /// Refuses, by its first bytes, a file that is not a Herald database; SQLite would treat an empty file as a new
+    /// one. Call it only under the lock: closing a descriptor releases SQLite's own locks on the file.
     func checkHeader() throws(StoreError) {
         let descriptor: Int32
         do {
@@ -66,7 +66,8 @@ struct StoreFolder {
         }
     }
 
-    /// Makes a file for its owner alone, whatever the umask says; the files that SQLite makes beside it are alike.
+    /// Creates a file that only its owner can access, independent of the umask; SQLite creates related files with the
+    /// same mode.
     func createPrivateFile(_ file: String) throws(StoreError) {
         do {
             let descriptor = try systemCall("open") {
@@ -81,7 +82,7 @@ struct StoreFolder {
 
     func remove(_ file: String) { unlink(file) }
 
-    /// Gives the new database its name, durably.
+    /// Renames the new database, durably.
     func publishNewDatabase() throws(StoreError) {
         do {
             _ = try systemCall("rename") { Int(rename(newDatabase, database)) }
@@ -91,7 +92,7 @@ struct StoreFolder {
         try sync()
     }
 
-    /// Makes durable which files there are.
+    /// Makes the entries of the folder durable.
     func sync() throws(StoreError) { try StoreFolder.sync(path) }
 
     private static func sync(_ path: String) throws(StoreError) {
@@ -104,7 +105,7 @@ struct StoreFolder {
         }
     }
 
-    /// Bytes that we may still use on the file system.
+    /// The free space on the file system that this process may use, in bytes.
     func freeBytes() throws(StoreError) -> UInt64 {
         var status = statvfs()
         do {

@@ -1,7 +1,7 @@
 import HeraldCore
 
-/// A list of texts as one text: each is written as the count of its UTF-8 bytes, a colon, and itself (`5:hello2:hi`).
-/// Nothing needs escaping, and a person can read it in the SQLite shell.
+/// Encodes a list of texts as one text: each as the count of its UTF-8 bytes, a colon, and the text (`5:hello2:hi`).
+/// Nothing needs escaping, and the result is readable in the SQLite shell.
 enum TextList {
     static func encode(_ texts: [String]) -> String {
         texts.map { "\($0.utf8.count):\($0)" }.joined()
@@ -15,7 +15,7 @@ enum TextList {
         lists.flatMap { Array("\($0.count):".utf8) + $0 }
     }
 
-    /// `nil` when the bytes are not such a list.
+    /// `nil` if the bytes are not such a list.
     static func decode(_ bytes: UnsafeRawBufferPointer) -> [Slice<UnsafeRawBufferPointer>]? {
         var items: [Slice<UnsafeRawBufferPointer>] = []
         var next = bytes.startIndex

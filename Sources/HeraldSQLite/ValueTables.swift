@@ -1,6 +1,6 @@
 import HeraldCore
 
-/// Current values, as the writer has them: `auth_status`, `app_states` and `event_types`.
+/// Current values, for the writer: the tables `auth_status`, `app_states` and `event_types`.
 struct ValueTables {
     private let findAuthStatus, setAuthStatus, removeAuthStatus: Statement
     private let setAppState, setEventType, removeEventType: Statement

@@ -1,8 +1,9 @@
 import HeraldCore
 
-/// Lists of deliveries with a row of their own, newest event first, for whoever has a connection.
+/// Lists of deliveries with a row of their own, newest event first.
 struct WaitingList {
-    /// Of one state each, since an index has them in the order of the list only so: of all delegates, and of one.
+    /// Statements for one state each, since only then an index has the rows in the order of the list: for all delegates
+    /// and for one.
     private let ofAll, ofDelegate, countOfAll, countOfDelegate: Statement
 
     init(_ connection: Connection) throws(StoreError) {
@@ -12,7 +13,7 @@ struct WaitingList {
         countOfDelegate = try Statement(connection, "SELECT count(*) \(WaitingList.ofDelegate)")
     }
 
-    // The primary key would do for one delegate as well, but goes through its rows of all states.
+    // For one delegate the primary key would do as well, but reads its rows of all states.
     static let ofAll = "FROM waiting INDEXED BY waiting_by_state WHERE \(isMeant)"
     static let ofDelegate = "FROM waiting INDEXED BY waiting_of_delegate WHERE delegate = ?5 AND \(isMeant)"
 

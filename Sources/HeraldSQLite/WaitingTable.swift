@@ -1,6 +1,6 @@
 import HeraldCore
 
-/// Deliveries with a row of their own, as the writer has them: `waiting`.
+/// Deliveries with a row of their own, for the writer: the table `waiting`.
 struct WaitingTable {
     private let connection: Connection
     private let list: WaitingList
@@ -22,7 +22,7 @@ struct WaitingTable {
         oldest = try prepare("SELECT min(event) FROM waiting")
     }
 
-    /// Of the rows of events up to ?1, at most ?2.
+    /// Deletes at most ?2 rows of events up to ?1.
     static let removeThrough = """
         DELETE FROM waiting WHERE (delegate, event) IN
         (SELECT delegate, event FROM waiting WHERE event <= ?1 ORDER BY event LIMIT ?2)
@@ -67,7 +67,7 @@ struct WaitingTable {
     }
 
     /// Removes at most `limit` rows of events up to this one.
-    /// - Returns: the last event that has none any more.
+    /// - Returns: the last event without remaining rows.
     func remove(through sequence: LogPosition, limit: Int) throws(StoreError) -> LogPosition {
         removeThrough.bind(1, sequence)
         removeThrough.bind(2, Int64(limit))
@@ -77,7 +77,7 @@ struct WaitingTable {
         return min(sequence, (next ?? .max) - 1)
     }
 
-    /// - Returns: how many.
+    /// - Returns: the number of rows removed.
     func removeThose(of event: LogPosition) throws(StoreError) -> Int {
         removeOfEvent.bind(1, event)
         try removeOfEvent.run()
@@ -85,5 +85,5 @@ struct WaitingTable {
     }
 }
 
-/// A loop may still report on a delegate, ?1, that is deleted by now: that must not bring its rows back.
+/// A loop may still report on delegate ?1 after it was deleted; this must not restore its rows.
 let delegateLives = "EXISTS (SELECT 1 FROM delegates WHERE key = ?1 AND deleted_at IS NULL)"

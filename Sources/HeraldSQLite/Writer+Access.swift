@@ -1,6 +1,6 @@
 import HeraldCore
 
-/// Changes apps, keys and sessions, and adds to the audit log.
+/// Changes apps, keys and sessions, and appends to the audit log.
 extension Writer {
     func setKey(_ key: APIKey) throws(StoreError) { try access.set(key) }
 

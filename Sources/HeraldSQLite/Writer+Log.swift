@@ -1,6 +1,6 @@
 import HeraldCore
 
-/// Adds to the log, cuts it and erases in it.
+/// Appends to the log, truncates it and erases events.
 extension Writer {
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent? { try events.event(app: app, id: id) }
 

@@ -1,19 +1,19 @@
 import HeraldCore
 import HeraldRuntime
 
-/// The one connection that writes, with its tables. What a transaction's body calls is in an extension for each port.
+/// The one connection that writes, with its tables. Extensions, one for each port, implement `StoreTransaction`.
 final class Writer: StoreTransaction {
     let connection: Connection
     private let extent: LogExtent
-    /// The last event of the log, those of the open transaction included.
+    /// The last event of the log, including those of the open transaction.
     var head: LogPosition
     private var committedHead: LogPosition
-    /// Pages of the log at which it is copied into the file.
+    /// The number of pages in the write-ahead log at which the next checkpoint is due.
     private var checkpointAt = Writer.checkpointPages
-    /// When a checkpoint that failed is tried again, in monotonic nanoseconds; `nil`: the last one did not fail.
+    /// When to retry a failed checkpoint, in monotonic nanoseconds; `nil` if the last one did not fail.
     private var retryCheckpointAt: Int64?
 
-    /// Somebody was erased: the log still has what was there, until it is cut.
+    /// The write-ahead log may still contain erased data, until it is truncated.
     var mustCutLog = false
 
     private let beginStatement, commitStatement, rollbackStatement: Statement
@@ -32,11 +32,11 @@ final class Writer: StoreTransaction {
     /// 16 MiB of log: a checkpoint costs milliseconds inside a commit, and at 4000 pages it is rare enough not to show
     /// in the 99th percentile (at 1000 it does).
     private static let checkpointPages = 1000
-    /// While a reader holds the log back, another try after this many more.
+    /// While a reader holds back the checkpoint, the next try is after this many more pages.
     private static let retryPages = 1000
     /// After a failure, the next commit after a second tries again.
     private static let retryNanoseconds: Int64 = 1_000_000_000
-    /// 64 MiB: longer than this, the log is cut as soon as no reader needs it.
+    /// 64 MiB: a longer log is truncated as soon as no reader needs it.
     private static let longPages = 16384
 
     init(
@@ -67,13 +67,13 @@ final class Writer: StoreTransaction {
     // MARK: The transaction itself
 
     func begin() throws(StoreError) {
-        // Only when an earlier rollback failed.
+        // Needed only if an earlier rollback failed.
         if connection.isInTransaction { try rollbackStatement.run() }
         try extent.withdrawIfDue()
         try beginStatement.run()
     }
 
-    /// Durable when it returns; when it throws, nothing was acknowledged and `rollback` comes next.
+    /// Durable on return. If it throws, nothing was acknowledged; call `rollback` next.
     func commit() throws(StoreError) {
         try commitStatement.run()
         extent.raise(toPages: connection.logPages) { connection.logSalts }
@@ -84,11 +84,11 @@ final class Writer: StoreTransaction {
     func rollback() {
         head = committedHead
         attempts.ended(committed: false)
-        // After some errors SQLite has rolled back already.
+        // After some errors SQLite has already rolled back.
         if connection.isInTransaction { try? rollbackStatement.run() }
     }
 
-    /// Copies the log into the file when it has grown long, or holds what was erased.
+    /// Runs a checkpoint when the write-ahead log is long or contains erased data.
     func checkpointIfDue() throws(StoreError) -> DatabaseCheckpoint {
         if let retryCheckpointAt {
             guard Clock.system.monotonic() >= retryCheckpointAt else { return .notDue }
@@ -96,7 +96,7 @@ final class Writer: StoreTransaction {
             guard mustCutLog || connection.logPages >= checkpointAt else { return .notDue }
         }
         let pages = connection.logPages
-        // Before the attempt, so that one that is held back is not made again with each commit.
+        // Before the try, so that a checkpoint that is held back is not repeated with each commit.
         checkpointAt = pages + Writer.retryPages
         do {
             let isComplete = try checkpoint(mustCutLog || pages > Writer.longPages ? .truncate : .passive)
@@ -112,7 +112,7 @@ final class Writer: StoreTransaction {
         return .done
     }
 
-    /// As `Connection.checkpoint`, which may let the log begin anew.
+    /// Like `Connection.checkpoint`; resets the extent, since the log may restart.
     func checkpoint(_ mode: Connection.CheckpointMode) throws(StoreError) -> Bool {
         if mode == .truncate { try extent.withdraw() }
         do {
@@ -120,7 +120,7 @@ final class Writer: StoreTransaction {
             if isComplete { try extent.withdraw() }
             return isComplete
         } catch {
-            // Nobody knows how far it came.
+            // It is unknown how far the checkpoint got.
             try extent.withdraw()
             throw error
         }

@@ -4,22 +4,25 @@ import Glibc
 import HeraldCore
 import HeraldRuntime
 
-/// A backup: one file, an SQLite database with 32 bytes behind it that say how long it is and what its hash is.
+/// A backup: one file, an SQLite database followed by 32 bytes that contain its length and its hash.
 ///
-/// It has the events and all state of one moment. Secrets are in it as they are in the database: sealed, when there is a
-/// master key, which is not in it.
+/// It contains the events and all state at one point in time. Secrets are stored as in the database: encrypted if there
+/// is a master key, which the backup does not contain.
 package enum Backup {
     private static let magic = Array("HRLDBKUP".utf8)
     private static let sealSize = 32
-    /// Of the database, between two rests: 1 MiB.
+    /// The number of database pages copied between two pauses: 1 MiB.
     private static let pagesPerStep: Int32 = 256
 
     // MARK: Making one
 
-    /// Copies the database of a folder into a new file, while a server runs or not: the one place that does. On the calling
-    /// thread, which rests as long as it works: publishing goes on beside it. The write-ahead log grows meanwhile.
-    /// - Parameter progress: called before each mebibyte with the pages copied and all pages; `false` ends it.
-    /// - Returns: the bytes of the file.
+    /// Copies the database of a folder into a new file, whether a server is running or not. All backups are made here.
+    ///
+    /// Runs on the calling thread, which pauses for as long as it works, so that publishing continues. The write-ahead
+    /// log grows during the backup.
+    /// - Parameter progress: called before each mebibyte with the pages copied and all pages; returns `false` to
+    ///   cancel.
+    /// - Returns: the size of the file in bytes.
     package static func make(
         of folder: String, to path: String, progress: (_ copied: Int, _ all: Int) -> Bool = { _, _ in true }
     ) throws -> Int {
@@ -53,7 +56,7 @@ package enum Backup {
         }
     }
 
-    /// Without links on the way, which SQLite does not follow.
+    /// Resolves symbolic links on the path to the folder, since SQLite follows none.
     private static func place(_ path: String) throws -> (folder: String, name: String) {
         let parts = path.split(separator: "/", omittingEmptySubsequences: true)
         let parent =
@@ -71,7 +74,7 @@ package enum Backup {
         let target = try Connection(path: path, .readWrite)
         _ = try target.text("PRAGMA journal_mode = MEMORY")
         try target.execute("PRAGMA synchronous = OFF")
-        // One moment of the database; what is committed meanwhile is not seen, and begins nothing anew.
+        // A snapshot: commits after this are not copied, and do not restart the copy.
         try source.execute("BEGIN")
         _ = try source.integer("SELECT count(*) FROM sqlite_schema")
         guard let copying = sqlite3_backup_init(target.handle, "main", source.handle, "main") else {
@@ -94,7 +97,7 @@ package enum Backup {
         _ = progress(all, all)
     }
 
-    /// Adds the seal to a file.
+    /// Appends the length and the hash to a file.
     private static func seal(_ path: String) throws -> Int {
         let file = try PlainFile(changing: path)
         let size = file.size
@@ -114,8 +117,8 @@ package enum Backup {
 
     // MARK: Reading one
 
-    /// The bytes of the database in a backup, every one of which was compared with the hash.
-    /// - Throws: `MaintenanceError` when it is no backup, or damaged.
+    /// Verifies the hash of a backup and returns the file, with the size of the database in bytes.
+    /// - Throws: `MaintenanceError` if the file is not a backup or is damaged.
     static func verified(_ path: String) throws -> (file: PlainFile, size: Int) {
         guard PlainFile.exists(path) else {
             throw MaintenanceError(kind: .input, description: "There is no file \(path).")
@@ -137,8 +140,8 @@ package enum Backup {
         return (file, size)
     }
 
-    /// Puts the database of a backup into a folder, which a server can then be started with.
-    /// - Parameter folder: made when it is missing; must be empty.
+    /// Copies the database of a backup into a folder, with which a server can then be started.
+    /// - Parameter folder: created if it is missing; must be empty.
     package static func restore(_ path: String, to folder: String) throws {
         let backup = try verified(path)
         let check = try DatabaseCheck.run(path)

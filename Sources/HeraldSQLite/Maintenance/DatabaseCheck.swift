@@ -1,8 +1,7 @@
 import Glibc
 import HeraldCore
 
-/// What is right and wrong with a database: its structure, the checksums of its events, and what must hold between its
-/// tables. Changes nothing.
+/// Checks a database: its structure, the checksums of its events, and the consistency of its tables. Changes nothing.
 package enum DatabaseCheck {
     package struct Report: Sendable {
         package struct Line: Sendable {
@@ -17,10 +16,10 @@ package enum DatabaseCheck {
         mutating func bad(_ text: String) { lines.append(Line(isGood: false, text: text)) }
     }
 
-    /// How many positions of damaged events are named.
+    /// The maximum number of positions of damaged events in a report.
     private static let named = 20
 
-    /// - Parameter path: a data folder, of a server that runs or not, or a backup.
+    /// - Parameter path: a data folder, whether a server is running or not, or a backup.
     package static func run(_ path: String) throws -> Report {
         var report = Report()
         if PlainFile.isFolder(path) {
@@ -36,7 +35,7 @@ package enum DatabaseCheck {
                     report.good("write-ahead log: complete")
                 }
             }
-            // A database that was closed cleanly is opened so that no file is made beside it.
+            // Opening a cleanly closed database this way creates no files beside it.
             try check(folder.database, (folder.size(folder.log) ?? 0) > 0 ? .readOnly : .immutable, &report)
         } else {
             let backup = try Backup.verified(path)
@@ -53,7 +52,7 @@ package enum DatabaseCheck {
     private static func check(_ database: String, _ access: Connection.Access, _ report: inout Report) throws {
         let connection = try Connection(path: database, access)
         do throws(StoreError) {
-            // One moment, also while a server writes.
+            // One snapshot, also while a server writes.
             try connection.execute("BEGIN")
             let version = Int(try connection.integer("PRAGMA user_version"))
             guard version <= Schema.migrations.count else {
@@ -78,7 +77,7 @@ package enum DatabaseCheck {
         for problem in problems { report.bad("structure: \(problem)") }
     }
 
-    /// - Returns: the last event.
+    /// - Returns: the position of the last event.
     private static func events(_ connection: Connection, _ report: inout Report) throws(StoreError) -> LogPosition {
         let reading = try EventReading(connection, DamagedEvents())
         let statement = try Statement(connection, "SELECT \(LoggedEvent.columns) FROM events ORDER BY sequence")
@@ -112,7 +111,7 @@ package enum DatabaseCheck {
         positions.prefix(named).map(String.init).joined(separator: ", ") + (positions.count > named ? ", …" : "")
     }
 
-    /// What no row may be, with ?1 for the last event of the log.
+    /// Rows that must not exist. ?1 is the position of the last event.
     private static let forbidden: [(what: String, sql: String)] = [
         ("deliveries that wait for an event beyond the log", "SELECT count(*) FROM waiting WHERE event > ?1"),
         ("deliveries in an unknown state", "SELECT count(*) FROM waiting WHERE state NOT BETWEEN 1 AND 5 AND ?1 >= 0"),

@@ -2,13 +2,14 @@ import CHeraldSQLite
 import Glibc
 import HeraldCore
 
-/// Makes SQLite read a write-ahead log past a damaged page: the checksums from there on are computed anew. What is wrong in the
-/// page itself stays, unless a later page of the log is a newer version of it; the checksums of the events tell.
+/// Repairs a write-ahead log so that SQLite reads past a damaged page: it recomputes the checksums from there on. The
+/// content of the damaged page remains wrong unless the log has a newer version of the page; the checksums of the
+/// events detect that.
 enum LogMender {
     /// - Parameters:
-    ///   - path: a copy of the log, which is changed.
-    ///   - bound: what is known of the log.
-    /// - Returns: the pages of intact and mended transactions.
+    ///   - path: of a copy of the log, which is changed.
+    ///   - bound: the minimum length of the log.
+    /// - Returns: the number of pages of intact and repaired transactions.
     static func mend(_ path: String, _ bound: LogExtent.Bound) throws -> Int {
         let file = try PlainFile(changing: path)
         let frameSize = LogFrame.headerSize + LogFrame.pageSize

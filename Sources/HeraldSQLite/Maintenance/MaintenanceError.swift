@@ -1,13 +1,13 @@
-/// Why a backup, a restoration, a check or a salvage can't be made. The text is for operators.
+/// Why a backup, a restore, a check or a salvage failed. The text is for operators.
 package struct MaintenanceError: Error, Equatable, CustomStringConvertible {
     package enum Kind: Sendable {
-        /// What is to be read is not there, or not what it should be.
+        /// The input is missing or of the wrong kind.
         case input
-        /// What is to be made is there already, or can't be made.
+        /// The output exists already or can't be created.
         case output
-        /// It is damaged.
+        /// The input is damaged.
         case damage
-        /// Whoever asked does not want it any more.
+        /// The caller cancelled the operation.
         case cancelled
     }
 

@@ -3,7 +3,7 @@ import Glibc
 import HeraldCore
 import HeraldRuntime
 
-/// A file as bytes, by their places. One thread.
+/// A file that is read and written at byte offsets. One thread.
 final class PlainFile {
     let path: String
     private let descriptor: Int32
@@ -15,13 +15,13 @@ final class PlainFile {
         descriptor = try Self.open(path, O_RDONLY)
     }
 
-    /// Opens what is there, to add to it.
+    /// Opens an existing file to append to it.
     init(changing path: String) throws(StoreError) {
         self.path = path
         descriptor = try Self.open(path, O_RDWR)
     }
 
-    /// For the owner alone.
+    /// Creates a file that only its owner can access.
     init(creating path: String) throws(StoreError) {
         self.path = path
         descriptor = try Self.open(path, O_RDWR | O_CREAT | O_EXCL)
@@ -42,7 +42,7 @@ final class PlainFile {
         return fstat(descriptor, &status) == 0 ? Int(status.st_size) : 0
     }
 
-    /// Fewer bytes at the end of the file.
+    /// Returns fewer bytes at the end of the file.
     func read(_ count: Int, at place: Int) throws(StoreError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         do {
@@ -74,7 +74,7 @@ final class PlainFile {
         guard fsync(descriptor) == 0 else { throw .syncFailed(reason: "\(path): \(String(cString: strerror(errno)))") }
     }
 
-    /// The hash of the first `count` bytes; `nil` when there are fewer.
+    /// The hash of the first `count` bytes; `nil` if the file is shorter.
     func hash(_ count: Int) throws(StoreError) -> UInt64? {
         var hash: UInt64 = 0
         var place = 0
@@ -107,7 +107,7 @@ final class PlainFile {
         return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// Whether there is nothing at the path but an empty folder.
+    /// Whether the path does not exist or is an empty folder.
     static func isFree(_ path: String) -> Bool {
         guard exists(path) else { return true }
         guard let folder = opendir(path) else { return false }

@@ -1,12 +1,12 @@
 import Glibc
 import HeraldCore
 
-/// Copies all that is intact of a damaged database into a new one.
+/// Copies everything intact of a damaged database into a new one.
 package enum Salvage {
     /// - Parameters:
-    ///   - from: a data folder that no server uses. It is left as it is.
-    ///   - folder: made when it is missing; must be empty.
-    /// - Returns: what was copied, and what was not.
+    ///   - from: a data folder that no server uses. It is not changed.
+    ///   - folder: created if it is missing; must be empty.
+    /// - Returns: what was copied and what was lost.
     package static func run(from: String, to folder: String) throws -> DatabaseCheck.Report {
         guard StoreFolder.holdsDatabase(from) else {
             throw MaintenanceError(kind: .input, description: "There is no Herald database in \(from).")
@@ -61,7 +61,7 @@ package enum Salvage {
     private static func copyRows(_ damaged: String, to database: String, _ report: inout DatabaseCheck.Report) throws {
         let from = try Connection(path: damaged, .readWrite)
         try Pragmas.set(Pragmas.writer, on: from)
-        // Rows are read as long as they can be: what is wrong with a page is found there.
+        // Read rows as far as possible: damage in a page is detected there.
         try from.execute("PRAGMA cell_size_check = 0; PRAGMA foreign_keys = 0")
         try Schema.migrate(from)
         let to = try Connection(path: database, .readWrite)
@@ -73,7 +73,7 @@ package enum Salvage {
         .rows { $0.text(0) }
         for table in tables.sorted() where table != "events" { try TableCopy(table, from, to).run(&report) }
         try TableCopy("events", from, to).runEvents(&report)
-        // What belonged to a delegate that is lost. A lane that is lost begins at the common position.
+        // Remove the rows of lost delegates. A lost lane starts at the common position.
         for table in ["lanes", "waiting", "replays", "statistics"] {
             try to.execute("DELETE FROM \(table) WHERE delegate NOT IN (SELECT key FROM delegates)")
         }
@@ -91,7 +91,7 @@ package enum Salvage {
     }
 }
 
-/// Copies the rows of a table, as far as they can be read.
+/// Copies the readable rows of a table.
 private struct TableCopy {
     private let table: String
     private let from, to: Connection
@@ -116,7 +116,7 @@ private struct TableCopy {
         return (try? insertion.run()) != nil && to.changes > 0
     }
 
-    /// From the first row on until one can't be read, then from the last row back.
+    /// Reads from the first row until one can't be read, then from the last row backwards.
     func run(_ report: inout DatabaseCheck.Report) throws(StoreError) {
         try to.execute("DELETE FROM \(table)")
         let insertion = try insertion()
@@ -138,7 +138,7 @@ private struct TableCopy {
         report.bad("\(table): \(copied) rows; others could not be read")
     }
 
-    /// From the last row back.
+    /// The order for reading from the last row backwards.
     private func order() throws(StoreError) -> String {
         let isByKey = try from.integer("SELECT wr FROM pragma_table_list WHERE name = '\(table)'") == 1
         let key = try Statement(to, "SELECT name FROM pragma_table_info('\(table)') WHERE pk > 0 ORDER BY pk").rows {
@@ -147,7 +147,8 @@ private struct TableCopy {
         return "ORDER BY " + (isByKey ? key.map { "\($0) DESC" }.joined(separator: ", ") : "rowid DESC")
     }
 
-    /// By position. What is damaged or can't be read gets a row that says so, since the log has no gaps.
+    /// Copies events by position. Damaged and unreadable events are replaced by a row marked as damaged, since the log
+    /// has no gaps.
     func runEvents(_ report: inout DatabaseCheck.Report) throws(StoreError) {
         let reading = try EventReading(from, DamagedEvents())
         let insertion = try insertion()
@@ -170,7 +171,7 @@ private struct TableCopy {
             while try rows.step() {
                 let sequence = rows.integer(0)
                 let expected = next ?? sequence
-                // Not in order: a damaged key. It is one of those that are missed.
+                // A row out of order has a damaged key. Its position is then among the missing ones.
                 guard sequence >= expected, sequence <= max(head, expected) else { continue }
                 for position in expected..<sequence { try lose(position) }
                 checked.bind(1, sequence)
@@ -184,7 +185,7 @@ private struct TableCopy {
                 try copy()
                 break
             } catch {
-                // Past what can't be read, one position at a time.
+                // Skip the unreadable part, one position at a time.
                 guard case .corrupt = error, let position = next ?? firstKnown(), position < head else { break }
                 try lose(position)
                 next = position + 1
@@ -194,6 +195,6 @@ private struct TableCopy {
         report.bad("events: \(copied) rows; \(lost.count) were damaged, at \(DatabaseCheck.list(lost))")
     }
 
-    /// When the first event can't be read.
+    /// The first position, for when the first event can't be read.
     private func firstKnown() -> LogPosition? { try? from.integer("SELECT min(sequence) FROM events") }
 }
