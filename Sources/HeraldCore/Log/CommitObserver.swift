@@ -1,4 +1,4 @@
-/// Whoever holds a part of the store's contents in memory, and is told of each committed change. The writer's thread.
+/// Updates the components that keep a part of the store's contents in memory, after each commit. The writer's thread.
 struct CommitObserver: Sendable {
     let registry: Registry
     let catalogue: EventTypeCatalogue
@@ -9,7 +9,7 @@ struct CommitObserver: Sendable {
     let recentEvents: RecentEvents
     let usage: LogUsage
     let loops: Int
-    /// Tells one of the delivery loops, by its number.
+    /// Sends a message to one of the delivery loops, by its number.
     let tell: @Sendable (_ loop: Int, LoopMessage) -> Void
 
     @Sendable
@@ -48,7 +48,7 @@ struct CommitObserver: Sendable {
         }
     }
 
-    /// The loop that owns the delegate's lane.
+    /// Sends a message to the loop that owns the delegate's lane.
     private func tell(_ key: DelegateKey, _ message: LoopMessage) {
         tell(Recovery.loop(of: key, among: loops), message)
     }

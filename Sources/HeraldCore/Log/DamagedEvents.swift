@@ -1,13 +1,13 @@
 import Synchronization
 
-/// The events that a store found to be damaged when it read them: each is counted and reported once.
+/// The events that a store found to be damaged when it read them. Each is counted and reported once.
 ///
 /// Any thread; the lock guards the set for a few instructions.
 package final class DamagedEvents: Sendable {
     package typealias Observer = @Sendable (LogPosition) -> Void
 
     private struct State {
-        /// Bounded: events beyond that are counted again when they are read again.
+        /// Bounded: events beyond the limit are counted again each time they are read.
         var positions: Set<LogPosition> = []
         var count: UInt64 = 0
         var observer: Observer?
@@ -19,11 +19,11 @@ package final class DamagedEvents: Sendable {
 
     package init() {}
 
-    /// How many were found since the start.
+    /// The number of damaged events found since the start.
     package var count: UInt64 { state.withLock { $0.count } }
 
-    /// Reports each event from now on, and at once those that were found before.
-    /// - Parameter observer: called on the thread that reads; it must not wait.
+    /// Reports each event from now on, and immediately those found before.
+    /// - Parameter observer: called on the thread that reads; must not wait.
     package func observe(_ observer: @escaping Observer) {
         let found = state.withLock { state in
             state.observer = observer
@@ -32,7 +32,7 @@ package final class DamagedEvents: Sendable {
         for position in found.sorted() { observer(position) }
     }
 
-    /// Notes that the event at this position is not what was written.
+    /// Records that the event at this position is not what was written.
     package func note(_ position: LogPosition) {
         let observer = state.withLock { state -> Observer? in
             guard state.positions.count >= Self.limit || state.positions.insert(position).inserted else { return nil }

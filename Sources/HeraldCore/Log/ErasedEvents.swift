@@ -1,4 +1,4 @@
-/// The events that were erased last, for whoever may get to see a copy from before: a page that was read earlier, or the
+/// The most recently erased events, to remove them from earlier copies: a page that was read before the erasure, or the
 /// outcome of an attempt that was under way. A value; bounded.
 struct ErasedEvents {
     static let limit = 20_000
@@ -17,7 +17,7 @@ struct ErasedEvents {
         order.removeFirst(order.count - Self.limit)
     }
 
-    /// The batch without what the erased events said.
+    /// The batch without the contents of erased events.
     func applied(to batch: EventBatch) -> EventBatch {
         guard !isEmpty, !batch.events.isEmpty else { return batch }
         var events = batch.events
@@ -27,7 +27,7 @@ struct ErasedEvents {
         return EventBatch(first: batch.first, events: events)
     }
 
-    /// The checkpoint without what concerns erased events: it would bring back what the erasure removed.
+    /// The checkpoint without erased events: it would restore what the erasure removed.
     func applied(to checkpoint: Checkpoint) -> Checkpoint {
         guard !isEmpty else { return checkpoint }
         var checkpoint = checkpoint

@@ -1,14 +1,14 @@
 import HeraldRuntime
 
-/// The end of the log in memory: a bounded queue of consecutive events that drops the oldest. A value; whoever holds it
-/// guards it.
+/// The most recent events of the log in memory: a bounded queue of consecutive events that drops the oldest. A value;
+/// the owner synchronizes access.
 struct EventWindow {
-    /// What was dropped is released in bulk, a quarter at a time.
+    /// Dropped events are released in bulk, a quarter at a time.
     private var events = FIFO<Event>()
     private var bytes = 0
-    /// Of those that are not released yet.
+    /// The bytes of dropped events that are not yet released.
     private var droppedBytes = 0
-    /// The sequence of the oldest event here, or of the next one to come.
+    /// The position of the oldest event in the window, or of the next event if the window is empty.
     private(set) var first: LogPosition
     private let maxEvents: Int
     private let maxBytes: Int
@@ -38,7 +38,7 @@ struct EventWindow {
     /// - Precondition: `first <= sequence <= last`
     subscript(sequence: LogPosition) -> Event { events[Int(sequence - first)] }
 
-    /// Takes what the events say out of them.
+    /// Removes the contents of the events.
     mutating func erase(_ sequences: Set<LogPosition>) {
         for sequence in sequences where sequence >= first && sequence <= last {
             let place = Int(sequence - first)
@@ -48,7 +48,7 @@ struct EventWindow {
         }
     }
 
-    /// Forgets everything: the log goes on after `head`.
+    /// Removes all events: the log continues after `head`.
     mutating func reset(after head: LogPosition) {
         events.removeAll()
         bytes = 0

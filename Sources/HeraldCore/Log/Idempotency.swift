@@ -1,9 +1,9 @@
 /// A client's promise that requests with this key are the same request.
 package struct IdempotencyKey: Sendable {
     package let key: String
-    /// Of the whole request; two requests with the same fingerprint are the same.
+    /// Of the whole request; requests with the same fingerprint are the same.
     package let fingerprint: [UInt8]
-    /// How long an answer is remembered, in milliseconds.
+    /// How long a response is remembered, in milliseconds.
     static let lifetime: Int64 = 86_400_000
 
     package init(key: String, fingerprint: [UInt8]) {
@@ -12,10 +12,11 @@ package struct IdempotencyKey: Sendable {
     }
 }
 
-/// Makes a write happen once for an idempotency key: the answer is stored in the same transaction.
+/// Makes a write happen once for an idempotency key: the response is stored in the same transaction.
 package struct Idempotency<Outcome>: Sendable {
     package let key: IdempotencyKey
-    /// The answer to remember for an outcome; `nil`: none, the request may be repeated. The writer's thread.
+    /// The response to remember for an outcome; `nil` to remember none, so that the request may be repeated. Called on
+    /// the writer's thread.
     package let answer: @Sendable (Outcome) -> StoredAnswer?
 
     package init(key: IdempotencyKey, answer: @escaping @Sendable (Outcome) -> StoredAnswer?) {

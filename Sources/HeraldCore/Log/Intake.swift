@@ -1,16 +1,17 @@
 import HeraldRuntime
 import Synchronization
 
-/// What waits for the writer. Bounded: past the bound publishers are told to come back.
+/// The queue of writes for the writer. Bounded: when it is full, publications are refused, to be repeated later.
 final class Intake: Sendable {
-    /// The rare ones lie elsewhere, so that a publication, of which there are many, takes one word, copied like a reference.
+    /// Rare cases are indirect, so that a publication, the most frequent case, takes one word and is copied like a
+    /// reference.
     enum Submission: Sendable {
         case publish(Publication)
-        /// One with notices may change the registry, and is the last of its transaction.
+        /// A checkpoint with notices may change the registry, and is the last submission of its transaction.
         indirect case checkpoint(Checkpoint, loop: Int, answer: @Sendable (Bool) -> Void)
         indirect case command(any StoreCommand)
 
-        /// Whether somebody is told what became of it.
+        /// Whether a caller waits for the result.
         var isRequest: Bool {
             switch self {
             case .publish: true
@@ -20,11 +21,11 @@ final class Intake: Sendable {
         }
     }
 
-    /// Events, and bytes of events, that one transaction takes at most (and at least one submission).
+    /// The maximum number of events, and of their bytes, in one transaction (which takes at least one submission).
     static let batchEvents = 1024
     static let batchBytes = 4 << 20
 
-    /// So much is worth a transaction while more is being gathered.
+    /// The minimum for a transaction while more submissions are being enqueued.
     static let minBatchEvents = 32
     private static let minBatchBytes = 256 << 10
 
@@ -33,16 +34,16 @@ final class Intake: Sendable {
         var events = 0
         var bytes = 0
         var refusals = 0
-        /// Types of commands that wait, of those of which one will do.
+        /// The types of waiting commands of which one at a time is enough.
         var singles: Set<ObjectIdentifier> = []
         var acceptsPublications = true
         var isEnded = false
-        /// The writer sleeps, or is about to: who adds something wakes it.
+        /// The writer sleeps or is about to: a submission must wake it.
         var writerSleeps = false
-        /// All that waits came by `enqueue`: more is about to come, and then `flush`.
+        /// All submissions came by `enqueue`: more follow, and then `flush`.
         var isFilling = false
 
-        /// Whether the writer is to take what waits.
+        /// Whether the writer is to take the submissions.
         var isReady: Bool { !isFilling || events >= Intake.minBatchEvents || bytes >= Intake.minBatchBytes }
     }
 
@@ -52,25 +53,25 @@ final class Intake: Sendable {
     private let maxBytes: Int
 
     /// - Parameters:
-    ///   - maxEvents, maxBytes: what may wait for the disk.
+    ///   - maxEvents, maxBytes: the limits of what may wait.
     init(maxEvents: Int = 20_000, maxBytes: Int = 64 << 20) throws(SystemError) {
         wakeup = try Wakeup()
         self.maxEvents = maxEvents
         self.maxBytes = maxBytes
     }
 
-    /// Any thread. Returns why it was not taken.
+    /// Any thread. Returns why the publication was refused.
     func submit(_ publication: Publication) -> WriteRefusal? {
         add(.publish(publication), events: publication.drafts.count, bytes: publication.bytes)
     }
 
-    /// The same for one of several: the writer may wait for the others until `flush`, which the caller owes. A transaction
-    /// costs as much as ten events do, beside them.
+    /// The same for one of several publications: the writer may wait for the others until `flush`, which the caller
+    /// must call. A transaction by itself costs as much as ten events.
     func enqueue(_ publication: Publication) -> WriteRefusal? {
         add(.publish(publication), events: publication.drafts.count, bytes: publication.bytes, isFilling: true)
     }
 
-    /// Any thread. Nothing more is about to come.
+    /// Any thread. Call it after the last `enqueue`.
     func flush() {
         let mustWake = queue.withLock { queue in
             queue.isFilling = false
@@ -79,7 +80,7 @@ final class Intake: Sendable {
         if mustWake { wakeup.signal() }
     }
 
-    /// Any thread. Returns why it was not taken.
+    /// Any thread. Returns why the command was refused.
     func submit<Command: StoreCommand>(_ command: Command) -> WriteRefusal? {
         switch Command.admission {
         case .bounded: return add(.command(command), events: 1, bytes: 0)
@@ -111,12 +112,12 @@ final class Intake: Sendable {
         return refusal
     }
 
-    /// A delivery loop's checkpoint: always taken, since each loop has one on its way at most.
+    /// The checkpoint of a delivery loop. It is always accepted, since each loop has at most one waiting.
     func submit(_ checkpoint: Checkpoint, loop: Int, answer: @escaping @Sendable (Bool) -> Void) {
         append(.checkpoint(checkpoint, loop: loop, answer: answer))
     }
 
-    /// Returns `false` when the writer takes nothing more.
+    /// Returns `false` if the writer accepts no more submissions.
     @discardableResult
     private func append(_ submission: Submission) -> Bool {
         let (taken, mustWake) = queue.withLock { queue in
@@ -129,17 +130,17 @@ final class Intake: Sendable {
         return taken
     }
 
-    /// Whether the writer is to be woken; one wake is enough. While it writes, it needs none.
+    /// Whether the writer must be woken, which is needed only once, and not while it writes.
     private static func wakes(_ queue: inout Queue) -> Bool {
         guard queue.isReady else { return false }
         defer { queue.writerSleeps = false }
         return queue.writerSleeps
     }
 
-    /// Takes nothing more but checkpoints and commands that are always taken.
+    /// Refuses everything but checkpoints and commands that are always accepted.
     func refusePublications() { queue.withLock { $0.acceptsPublications = false } }
 
-    /// Lets `take` return `nil` once everything is taken.
+    /// Lets `take` return `nil` once all submissions are taken.
     func end() {
         queue.withLock { queue in
             queue.isEnded = true
@@ -148,8 +149,8 @@ final class Intake: Sendable {
         wakeup.signal()
     }
 
-    /// What is to be committed together next, in order; waits until there is something, or for `milliseconds` (negative:
-    /// without limit), and then returns nothing. `nil`: it has ended. The writer's thread.
+    /// The submissions to commit together next, in order. Waits for submissions for up to `milliseconds` (negative:
+    /// without limit), and returns an empty array if there are none; `nil` after the end. The writer's thread.
     func take(milliseconds: Int32 = -1) -> [Submission]? {
         var hasWaited = false
         while true {
@@ -204,13 +205,13 @@ final class Intake: Sendable {
     }
 }
 
-/// What waits for the writer, and what may.
+/// The length and the limits of the writer's queue.
 package struct IntakeDepth: Sendable {
     package let events: Int
     package let bytes: Int
     package let maxEvents: Int
     package let maxBytes: Int
-    /// Requests that were refused because too much waited, since the process started.
+    /// The number of requests that were refused because the queue was full, since the process started.
     package let refusals: Int
 }
 

@@ -1,15 +1,15 @@
-/// A stretch of a log, oldest first, as it was read.
+/// A page of a log, oldest entry first.
 package protocol LogPage: Sendable {
     associatedtype Entry: Sendable
-    /// It has everything that the log has after this place …
+    /// The page has all entries of the log after this position …
     var after: LogPosition { get }
-    /// … up to this one; the same place when there was nothing.
+    /// … up to this one. Both are the same if the page is empty.
     var last: LogPosition { get }
     var entries: [Entry] { get }
-    /// Where in the log an entry is.
+    /// The position of an entry in the log.
     /// - Parameter index: in `entries`.
     func place(_ index: Int) -> LogPosition
-    /// What of it comes after a place within it.
+    /// The part of the page after a position within it.
     func rest(after place: LogPosition) -> Self
 }
 

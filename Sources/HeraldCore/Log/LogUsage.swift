@@ -1,18 +1,18 @@
 import Synchronization
 
-/// How much of the log each app has, and roughly where: so that an app can be told how far it is behind, how much it
-/// stores, and where to look for its events, by its own alone.
+/// The number of events and bytes of each app in the log, by block. It answers how far an app is behind, how much it
+/// stores, and where to search for its events, without reading the events of other apps.
 ///
-/// The writer's thread changes it, after the commit; any thread reads. The lock is held for as long as it takes to pass over
-/// the blocks between a place and the end of the log.
+/// The writer's thread changes it after the commit; any thread reads it. The lock is held while the blocks between a
+/// position and the end of the log are visited.
 package final class LogUsage: Sendable {
     private struct Usage {
         var events: Int64 = 0
         var bytes: Int64 = 0
-        /// Ascending; those in which the app has something.
+        /// The blocks in which the app has events, ascending.
         var blocks: [AppBlock] = []
 
-        /// - Parameter found: what the block holds from now on; `nil`: nothing.
+        /// - Parameter found: the new contents of the block; `nil` for none.
         mutating func set(_ block: Int64, _ found: AppBlock?) {
             let index = (blocks.lastIndex { $0.block < block } ?? -1) + 1
             if index < blocks.count, blocks[index].block == block {
@@ -81,7 +81,7 @@ package final class LogUsage: Sendable {
         }
     }
 
-    /// What a block holds once events are added that are not yet.
+    /// The contents of a block including events that are not yet added.
     func parts(of block: Int64, with batch: EventBatch) -> [AppBlock] {
         var parts = contents.withLock { contents in
             contents.usages.compactMapValues { usage in usage.blocks.last.flatMap { $0.block == block ? $0 : nil } }
@@ -94,7 +94,7 @@ package final class LogUsage: Sendable {
         return Array(parts.values)
     }
 
-    /// A block was counted: it holds this, and nothing else.
+    /// Replaces the counts of a block.
     func set(_ block: Int64, _ found: [AppBlock]) {
         contents.withLock { contents in
             for app in Array(contents.usages.keys) where !found.contains(where: { $0.app == app }) {
@@ -104,7 +104,7 @@ package final class LogUsage: Sendable {
         }
     }
 
-    /// The log begins here now.
+    /// Removes everything before the first position of the log.
     func trim(first: LogPosition) {
         contents.withLock { contents in
             for app in Array(contents.usages.keys) {
@@ -116,15 +116,15 @@ package final class LogUsage: Sendable {
 
     // MARK: Any thread
 
-    /// What an app has in the log.
+    /// The events and bytes of an app in the log.
     package func total(of app: AppKey) -> (events: Int64, bytes: Int64) {
         contents.withLock { contents in contents.usages[app].map { ($0.events, $0.bytes) } ?? (0, 0) }
     }
 
-    /// How many events an app has after a place.
+    /// The number of events of an app after a position.
     ///
-    /// Exact where the app is alone in the block of the place, or memory still has it; elsewhere the block counts as a
-    /// whole, up to 1,023 too many.
+    /// Exact if the app is alone in the block of the position, or the block is still in memory. Otherwise the block
+    /// counts as a whole: up to 1,023 too many.
     package func events(of app: AppKey, after place: LogPosition) -> Int64 {
         let (later, part) = contents.withLock { contents -> (Int64, Part?) in
             let place = max(place, contents.first - 1)
@@ -145,7 +145,7 @@ package final class LogUsage: Sendable {
         return later + (part?.count(in: recentEvents) ?? 0)
     }
 
-    /// Where in the log an app has events: places before one, the last first. In between it has none.
+    /// The ranges of positions before `place` with events of an app, last range first. There are none in between.
     package func stretches(of app: AppKey, before place: LogPosition) -> [ClosedRange<LogPosition>] {
         contents.withLock { contents in
             var stretches: [ClosedRange<LogPosition>] = []
@@ -163,10 +163,10 @@ package final class LogUsage: Sendable {
         }
     }
 
-    /// Where in the log to search for events of an app: places before one, the last first, as far as some work allows.
-    /// - Parameter work: rows that may be looked at; a block more is possible. Of `default` all events of a place count, of other
-    ///   apps, which have an index, their own.
-    /// - Returns: the parts, and the place before which the search has to go on; `nil`: there is nothing more.
+    /// The ranges of positions before `place` to search for events of an app, last range first, limited by `work`.
+    /// - Parameter work: the maximum number of rows to read; one block more is possible. For `default`, all events of a
+    ///   range count; for other apps, which have an index, only their own.
+    /// - Returns: the ranges, and the position before which the search continues; `nil` if it is complete.
     package func searchParts(
         of app: AppKey, before place: LogPosition, work: Int64
     ) -> (parts: [ClosedRange<LogPosition>], rest: LogPosition?) {
@@ -189,14 +189,14 @@ package final class LogUsage: Sendable {
         }
     }
 
-    /// A block of which only what comes after a place is to be counted.
+    /// A block of which only the part after a position is counted.
     private struct Part {
         let block: AppBlock
         let place: LogPosition
         let end: LogPosition
         let isAlone: Bool
 
-        /// - Parameter log: what there is of it.
+        /// - Parameter log: the positions that are in the log.
         init(_ block: AppBlock, after place: LogPosition, _ log: ClosedRange<LogPosition>) {
             let places = AppBlock.places(block.block).clamped(to: log)
             self.block = block

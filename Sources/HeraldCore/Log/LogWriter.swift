@@ -2,10 +2,11 @@ import Delegation
 import HeraldRuntime
 import Synchronization
 
-/// The one thread that writes: it takes whatever waits, commits it as one transaction with one flush, tells the
-/// delegates, and answers everybody who waited. The time of a commit is what gathers the next batch: there is no linger.
+/// The one thread that writes: it takes all waiting submissions, commits them as one transaction with one flush,
+/// notifies the delegates, and completes the requests. The next batch accumulates during the commit, so no linger time
+/// is needed.
 package final class LogWriter: Sendable {
-    /// What the writer needs to know from the start.
+    /// The state of the store that the writer needs at the start.
     struct Start {
         let settledByLoop: [LogPosition]
         let nextDelegateKey: DelegateKey
@@ -13,11 +14,11 @@ package final class LogWriter: Sendable {
         let lastMark: LogMark?
     }
 
-    /// Told on the writer's thread.
+    /// Called on the writer's thread.
     struct Hooks: Sendable {
-        /// After something was changed durably.
+        /// Called after each durable change.
         let changed: @Sendable (WriteEffect) -> Void
-        /// The store can't say what is on disk: the process has to end.
+        /// Called if the store can't determine what is on disk: the process has to end.
         let onDurabilityLost: @Sendable (StoreError) -> Void
     }
 
@@ -69,16 +70,16 @@ package final class LogWriter: Sendable {
         thread.withLock { $0 = started }
     }
 
-    /// Whether the caller is called by the writer.
+    /// Whether the caller runs on the writer's thread.
     var isCaller: Bool { thread.withLock { $0?.isCurrent ?? false } }
 
-    /// Waits until everything that the intake took is committed and answered; after `Intake.end`.
+    /// Waits until all accepted submissions are committed and completed. Call it after `Intake.end`.
     func join() { thread.withLock { $0.take() }?.join() }
 
     // MARK: The writer's thread
 
-    /// Commits what waits next; waits until there is something.
-    /// - Returns: `false` when the intake has ended.
+    /// Commits the next submissions; waits until there are some.
+    /// - Returns: `false` after the end of the intake.
     func writeNext(_ state: inout State) -> Bool {
         guard let batch = intake.take(milliseconds: Self.lookMilliseconds) else { return false }
         look(&state)
@@ -86,10 +87,10 @@ package final class LogWriter: Sendable {
         return true
     }
 
-    /// How often it looks after the storage.
+    /// Milliseconds between two checks of the storage.
     private static let lookMilliseconds: Int32 = 500
 
-    /// Looks whether the files are still there, and finds out by itself whether a storage that failed works again.
+    /// Checks that the files are still in the folder, and probes whether a failed storage works again.
     private func look(_ state: inout State) {
         let now = clock.monotonic()
         guard now >= state.nextLook else { return }
@@ -120,26 +121,26 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// What a transaction did, to be carried out once it is durable.
+    /// The effects of a transaction, to be carried out once it is durable.
     package struct Plan {
         var events: [Event] = []
-        /// How many of them the store has already.
+        /// How many of the events are appended to the store already.
         var appended = 0
         var first: LogPosition?
         var families: FamilyState
         var effects: [WriteEffect] = []
         var posted: [(publication: Publication, events: [PublishedEvent])] = []
-        /// To all others, in the order of their submissions.
+        /// The responses to all other submissions, in their order.
         var answers: [() -> Void] = []
         var settledByLoop: [LogPosition]
         var erased: ErasedEvents
         var mark: LogMark?
-        /// What this transaction adds for apps that may store only so much, in bytes.
+        /// The bytes that this transaction adds for apps with a storage limit.
         var added: [AppKey: Int64] = [:]
-        /// Blocks of the log in which something was taken away.
+        /// The blocks of the log from which something was removed.
         var changedBlocks: Set<Int64> = []
         var hasAttempts = false
-        /// The start of a new delegate.
+        /// The key of the next new delegate.
         let nextDelegateKey: DelegateKey
         private let headBefore: LogPosition
 
@@ -151,12 +152,12 @@ package final class LogWriter: Sendable {
             headBefore = state.head
         }
 
-        /// The last event of the log, those that this transaction has appended included.
+        /// The last event of the log, including those appended by this transaction.
         var head: LogPosition { first.map { $0 + LogPosition(appended) - 1 } ?? headBefore }
     }
 
     private func write(_ batch: [Intake.Submission], _ state: inout State) {
-        // Of what may change, a call would get a copy for each submission.
+        // A constant: passing the mutable `state` would copy it for each submission.
         let before = state
         var plan = Plan(families: FamilyState(auth, appState), before)
         let started = clock.monotonic()
@@ -200,7 +201,7 @@ package final class LogWriter: Sendable {
         _ submission: Intake.Submission, _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) {
         if case .publish(let publication) = submission { return try publish(publication, transaction, &plan) }
-        // Whatever else is asked may look at the log, or cut it.
+        // Other commands may read the log or truncate it.
         try append(transaction, &plan)
         switch submission {
         case .publish: break
@@ -220,7 +221,7 @@ package final class LogWriter: Sendable {
 
     private func fail(_ batch: [Intake.Submission], _ error: StoreError) {
         counters.failed()
-        // Before anyone is answered: an answer would say more than is known.
+        // Before any response, which would claim more than is known.
         if case .syncFailed = error { hooks.onDurabilityLost(error) }
         health.failed(error, refused: batch.count { $0.isRequest }, at: clock.monotonic())
         for submission in batch {

@@ -1,7 +1,7 @@
 import HeraldRuntime
 import Synchronization
 
-/// A few threads with a read connection each: what reads the store waits here and not on a loop's thread.
+/// A few threads with a read connection each, so that reads of the store do not block a loop's thread.
 final class ReaderPool: Sendable {
     typealias Job = @Sendable (Result<any StoreReader, StoreError>) -> Void
 
@@ -10,7 +10,7 @@ final class ReaderPool: Sendable {
         var isEnded = false
     }
 
-    /// Reads that wait; past it more are refused.
+    /// The maximum number of waiting reads; more are refused.
     static let maxWaiting = 1_000
 
     private let store: any EventStore
@@ -27,7 +27,7 @@ final class ReaderPool: Sendable {
         }
     }
 
-    /// Runs a job on one of the threads; any thread. Returns `false` when too many wait.
+    /// Runs a job on one of the threads. Any thread. Returns `false` if too many jobs wait.
     func submit(_ job: @escaping Job) -> Bool {
         let taken = queue.withLock { queue in
             !queue.isEnded && queue.jobs.append(job)
@@ -36,13 +36,13 @@ final class ReaderPool: Sendable {
         return taken
     }
 
-    /// Reads that wait for a thread.
+    /// The number of reads that wait for a thread.
     var waiting: Int { queue.withLock { $0.jobs.count } }
 
-    /// Whether the caller is called by one of the threads.
+    /// Whether the caller runs on one of the threads.
     var isCaller: Bool { threads.withLock { $0.contains(where: \.isCurrent) } }
 
-    /// Finishes what waits, closes the connections, and returns when that is done.
+    /// Runs the waiting jobs and closes the connections. Returns when that is done.
     func stop() {
         queue.withLock { $0.isEnded = true }
         let all = threads.withLock { threads in

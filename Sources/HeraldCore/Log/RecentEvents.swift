@@ -1,15 +1,15 @@
 import Synchronization
 
-/// The most recent events, from which the delivery loops take what is new. The first delegate of the multicast, so that
-/// whoever is told after it finds the events here.
+/// The most recent events, from which the delivery loops read new ones. It is the first delegate of the multicast, so
+/// that the following delegates find the events here.
 ///
 /// The writer's thread appends, any thread reads; the lock is held while references are copied.
 package final class RecentEvents: EventDelegate {
     private let recent: Mutex<EventWindow>
 
     /// - Parameters:
-    ///   - head: the last event of the log so far; the tail starts after it.
-    ///   - maxEvents, maxBytes: what is kept at most.
+    ///   - head: the last event of the log so far; the recent events start after it.
+    ///   - maxEvents, maxBytes: the limits of what is kept.
     package init(head: LogPosition, maxEvents: Int = 16_384, maxBytes: Int = 32 << 20) {
         recent = Mutex(EventWindow(after: head, maxEvents: maxEvents, maxBytes: maxBytes))
     }
@@ -26,15 +26,16 @@ package final class RecentEvents: EventDelegate {
         erasures.add(1, ordering: .releasing)
     }
 
-    /// Counts erasures, so that whoever keeps what he read from the store knows when to forget it.
+    /// Counts erasures, so that copies of what was read from the store can be discarded after one.
     let erasures = Atomic(0)
 
-    /// What the tail can say of the log after a position.
+    /// What memory has of the log after a position.
     enum Slice {
         case events(EventBatch)
         /// The position is the end of the log.
         case end
-        /// They have been dropped: the store has them. `first`: what the tail begins with.
+        /// The events were dropped from memory and must be read from the store. `first` is the oldest position in
+        /// memory.
         case gone(first: LogPosition)
     }
 

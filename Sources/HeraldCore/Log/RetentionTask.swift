@@ -1,12 +1,12 @@
 import HeraldRuntime
 import Synchronization
 
-/// Finds out from time to time what the log need not keep any longer, on a reader's thread, and has the writer cut it.
+/// Periodically determines on a reader's thread which events exceed the retention, and has the writer remove them.
 final class RetentionTask: Sendable {
-    /// Nanoseconds between two looks.
+    /// Nanoseconds between two runs.
     static let interval: Int64 = 10_000_000_000
-    /// A cut for space takes at least so many events, so that it is worth a look, but no more than a tenth of the log beyond what
-    /// is too much: of large events, a few hundred are all that there are.
+    /// The minimum number of events removed to reduce the size, so that a run is worthwhile, but beyond the excess no
+    /// more than a tenth of the log: if events are large, the log may have only a few hundred.
     private static let leastEvents: Int64 = 500
 
     private let retention: Hub.Retention
@@ -21,7 +21,7 @@ final class RetentionTask: Sendable {
         self.clock = clock
     }
 
-    /// Any thread. When too much is read already, the next look does it.
+    /// Any thread. If too many reads wait, the next run does the work.
     @Sendable
     func look() {
         _ = readers.submit { [self] reader in

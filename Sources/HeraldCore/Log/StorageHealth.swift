@@ -1,10 +1,11 @@
 package import Delegation
 import Synchronization
 
-/// Whether the storage works, by what commits and database checkpoints did: for readiness, the log and the metrics. The one
-/// place that knows.
+/// Whether the storage works, by the results of commits and database checkpoints. Readiness, the log and the metrics
+/// all use this state.
 ///
-/// The writer's thread changes it and calls the observers; any thread reads. The lock is held for a few instructions.
+/// The writer's thread changes it and calls the observers; any thread reads it. The lock is held for a few
+/// instructions.
 package final class StorageHealth: Sendable {
     /// What can fail.
     package enum Part: Sendable {
@@ -15,13 +16,13 @@ package final class StorageHealth: Sendable {
     }
 
     package enum Change: Sendable {
-        /// Told once for each part until the storage works again.
+        /// Reported once for each part until the storage works again.
         case failed(Part, StoreError)
         /// - Parameters:
         ///   - milliseconds: since the first failure.
-        ///   - refused: requests that were not carried out.
+        ///   - refused: the number of requests that were not carried out.
         case recovered(milliseconds: Int64, refused: Int)
-        /// The open files are no longer those of the folder. Nothing is written any more; the last change.
+        /// The open files are no longer in the folder. Nothing more is written; this is the last change.
         case lost(StoreError)
     }
 
@@ -36,7 +37,7 @@ package final class StorageHealth: Sendable {
     private struct State {
         var commitFailure, checkpointFailure, loss: StoreError?
         var outage: Outage?
-        /// The last transaction, however it ended; monotonic nanoseconds.
+        /// The time of the last transaction, successful or not, in monotonic nanoseconds.
         var lastAttempt: Int64 = 0
         var lastCommit: Int64 = 0
         var failedCheckpoints = 0
@@ -44,29 +45,29 @@ package final class StorageHealth: Sendable {
 
     private let state = Mutex(State())
     package let observers = MulticastDelegate<any StorageObserver>()
-    /// Nanoseconds between two attempts to write while the storage fails and nobody writes.
+    /// Nanoseconds between two probes while the storage fails and no request writes.
     static let probeInterval: Int64 = 1_000_000_000
 
     // MARK: Any thread
 
-    /// - Throws: why the storage doesn't work.
+    /// - Throws: why the storage does not work.
     package func check() throws(StoreError) {
         let failure = state.withLock { $0.loss ?? $0.commitFailure ?? $0.checkpointFailure }
         if let failure { throw failure }
     }
 
-    /// When a transaction was last committed, in milliseconds since 1970 UTC; 0: none was since the start.
+    /// The time of the last commit, in milliseconds since 1970 UTC; 0 if there was none since the start.
     package var lastCommit: Int64 { state.withLock { $0.lastCommit } }
 
-    /// How often the write-ahead log could not be copied into the database, since the start.
+    /// The number of failed checkpoints of the write-ahead log since the start.
     package var failedCheckpoints: Int { state.withLock { $0.failedCheckpoints } }
 
     // MARK: The writer's thread
 
-    /// A transaction was committed.
+    /// Call it after a transaction was committed.
     /// - Parameters:
     ///   - now: monotonic nanoseconds.
-    ///   - hasRoom: asked before the storage is said to work again. On a full disk small commits still succeed now and then.
+    ///   - hasRoom: called before a recovery is reported, since small commits occasionally succeed on a full disk.
     func committed(_ checkpoint: DatabaseCheckpoint, at now: Int64, wall: Int64, hasRoom: () -> Bool) {
         let (failure, mayRecover) = state.withLock { state -> (StoreError?, Bool) in
             state.lastAttempt = now
@@ -92,9 +93,9 @@ package final class StorageHealth: Sendable {
         observers.invokeDelegates { $0.storageChanged(.recovered(milliseconds: duration, refused: outage.refused)) }
     }
 
-    /// A transaction failed.
+    /// Call it after a transaction failed.
     /// - Parameters:
-    ///   - refused: requests that were in it.
+    ///   - refused: the number of requests in it.
     ///   - now: monotonic nanoseconds.
     func failed(_ error: StoreError, refused: Int, at now: Int64) {
         let isNew = state.withLock { state in
@@ -110,7 +111,7 @@ package final class StorageHealth: Sendable {
         if isNew { observers.invokeDelegates { $0.storageChanged(.failed(.commits, error)) } }
     }
 
-    /// The open files are no longer those of the folder.
+    /// Call it when the open files are no longer in the folder.
     func lost(_ error: StoreError) {
         let isNew = state.withLock { state in
             defer { state.loss = state.loss ?? error }
@@ -119,13 +120,13 @@ package final class StorageHealth: Sendable {
         if isNew { observers.invokeDelegates { $0.storageChanged(.lost(error)) } }
     }
 
-    /// Whether an attempt to write is due that finds out whether the storage works again.
+    /// Whether a probe of the storage is due.
     func needsProbe(at now: Int64) -> Bool {
         state.withLock { $0.outage != nil && $0.loss == nil && now - $0.lastAttempt >= Self.probeInterval }
     }
 }
 
-/// Is called when the storage begins to fail, and when it works again.
+/// Called when the storage begins to fail, and when it works again.
 package protocol StorageObserver: AnyObject, Sendable {
     /// The writer's thread; must not wait.
     func storageChanged(_ change: StorageHealth.Change)

@@ -1,21 +1,21 @@
-/// What a committed transaction means for whoever holds a part of its contents in memory. In the order of the changes.
+/// A change of a committed transaction, for the components that keep a part of the store in memory. In order.
 enum WriteEffect: Sendable {
     case set(WebhookDelegate)
     case remove([WebhookDelegate])
-    /// Deliveries are to be made again.
+    /// Deliveries are to be repeated.
     case redelivered([WaitingDelivery])
-    /// Deliveries have ended by request.
+    /// Deliveries were ended by request.
     case dropped([DeliveryKey])
     case replay(Replay)
-    /// A replay has ended by request.
+    /// A replay was ended by request.
     case endReplay(Int64, DelegateKey)
-    /// The contents of these events are gone.
+    /// The contents of these events were removed.
     case erased(Set<LogPosition>)
-    /// What is remembered of a subject is to be forgotten.
+    /// Remembered data of this subject must be discarded.
     case erasedSubject(String, AppKey)
-    /// The log begins here now. `gone`: what was cut off, as far as a lane had still to come to it.
+    /// The new first position of the log. `gone` has the removed events that a lane had not yet processed.
     case trimmed(first: LogPosition, gone: EventBatch)
-    /// This is what a block of the log holds now.
+    /// The new counts of a block of the log.
     case counted(block: Int64, [AppBlock])
     case setEventType(EventTypeRecord)
     case removeEventType(String, AppKey)

@@ -1,23 +1,23 @@
-/// Why a request that writes was not carried out. Nothing of it was.
+/// Why a request that writes was refused. None of it was carried out.
 public enum WriteRefusal: Error, Sendable {
-    /// Too much waits for the disk already; worth another try after a second.
+    /// Too many writes wait for the disk; retry after a second.
     case busy
-    /// The hub stops or has stopped.
+    /// The hub is stopping or has stopped.
     case stopping
     /// The store failed.
     case store(StoreError)
-    /// The app publishes more events than it may in a second (`limit`); worth another try after `retryAfter` seconds.
+    /// The app has published more than `limit` events in a second; retry after `retryAfter` seconds.
     case rateLimited(limit: Int, retryAfter: Int)
-    /// The app's events take as many bytes as they may (`limit`), or would.
+    /// With this request, the app's events would take more than `limit` bytes, or they already do.
     case quotaExceeded(limit: Int64)
     /// The idempotency key was used for another request.
     case keyReused
-    /// What was handed in is not allowed: everything that is wrong, by the names of the HTTP API.
+    /// The input is invalid. Contains all errors, with the field names of the HTTP API.
     case invalid([FieldError])
 }
 
 extension WriteRefusal: CustomStringConvertible {
-    /// What to do about it, in words.
+    /// The reason and how to resolve it, for humans.
     public var description: String {
         switch self {
         case .busy: "Too many events wait for the disk. Try again after a second."
@@ -32,10 +32,10 @@ extension WriteRefusal: CustomStringConvertible {
     }
 }
 
-/// How a write ended.
+/// The result of a write.
 package enum WriteResult<Outcome: Sendable>: Sendable {
     case done(Outcome)
-    /// The same request was carried out before: this was its answer.
+    /// The same request was carried out before, with this response.
     case replayed(StoredAnswer)
     case refused(WriteRefusal)
 }

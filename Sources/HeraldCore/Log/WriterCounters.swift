@@ -1,13 +1,13 @@
 package import Synchronization
 
-/// What the writer has done since the process started. Written by its thread, read by any.
+/// Counts the writer's work since the process started. Written by its thread, read by any.
 package final class WriterCounters: Sendable {
     package let failures = Atomic<Int>(0)
-    /// Transactions that were committed, by how long they took, in seconds.
+    /// Committed transactions by duration, in seconds.
     package let durations = Histogram(bounds: [
         0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
     ])
-    /// The same, by the events in them. One takes `Intake.batchEvents` and what a last post brings on top.
+    /// Committed transactions by number of events: up to `Intake.batchEvents`, plus the rest of the last request.
     package let batches = Histogram(bounds: [0, 1, 2, 5, 10, 25, 50, 100, 250, 500, 1000])
 
     init() {}
