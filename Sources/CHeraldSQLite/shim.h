@@ -1,4 +1,4 @@
-// What Swift can't call of SQLite: variadic functions, and callbacks that run inside a statement.
+// The parts of SQLite that Swift can't call: variadic functions, and callbacks that run inside a statement.
 #ifndef HERALD_CSQLITE_H
 #define HERALD_CSQLITE_H
 
@@ -6,18 +6,18 @@
 #include <string.h>
 #include <time.h>
 
-// No count of all the memory that SQLite uses, which nobody asks for: it takes a lock at each allocation. Before anything
-// else is asked of SQLite; refused, and without harm, after it.
+// Disables the memory statistics of SQLite, which Herald does not use: they take a lock at each allocation. Call it
+// before any other function of SQLite; afterwards it has no effect.
 static inline void herald_sqlite_count_no_memory(void) { (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0); }
 
-// sqlite3_db_config is variadic. Fails also when the switch did not move.
+// sqlite3_db_config is variadic. This also fails if the setting did not change.
 static inline int herald_sqlite_configure(sqlite3 *db, int option, int on) {
     int now = -1;
     int result = sqlite3_db_config(db, option, on, &now);
     return result != SQLITE_OK ? result : now == on ? SQLITE_OK : SQLITE_ERROR;
 }
 
-// Macros of several terms.
+// Macros that are expressions, which Swift does not import.
 static inline int herald_sqlite_ioerr_fsync(void) { return SQLITE_IOERR_FSYNC; }
 static inline int herald_sqlite_ioerr_dir_fsync(void) { return SQLITE_IOERR_DIR_FSYNC; }
 static inline int herald_sqlite_cantopen_symlink(void) { return SQLITE_CANTOPEN_SYMLINK; }
@@ -29,7 +29,7 @@ static inline int herald_sqlite_bind_blob_copy(sqlite3_stmt *s, int index, const
     return count == 0 ? sqlite3_bind_zeroblob(s, index, 0) : sqlite3_bind_blob(s, index, bytes, count, SQLITE_TRANSIENT);
 }
 
-// The salts of the write-ahead log, which tell it from the one before it. 8 bytes.
+// The salts of the write-ahead log, 8 bytes. They change when the log restarts.
 static inline int herald_sqlite_log_salts(sqlite3 *db, void *salts) {
     sqlite3_file *log = NULL;
     int result = sqlite3_file_control(db, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
@@ -49,7 +49,7 @@ static inline void herald_sqlite_log_checksum(const unsigned char *bytes, int co
     }
 }
 
-// Tells after each commit how many pages the write-ahead log holds.
+// Stores the number of pages in the write-ahead log after each commit.
 static inline int herald_sqlite_count_pages(void *pages, sqlite3 *db, const char *name, int count) {
     (void)db; (void)name;
     *(int *)pages = count;
