@@ -14,7 +14,7 @@ extension Command {
         flags: [MaintenanceCommand.data],
         examples: ["herald backup monday.backup --data herald-data"],
         action: .run { call throws(CommandError) in
-            // The server, on the same machine, has precedence.
+            // A server on the same machine has priority.
             _ = nice(19)
             var bar = BackupProgress()
             let path = call.arguments[0]
@@ -47,7 +47,7 @@ extension Command {
         })
 }
 
-/// A bar on the terminal that says how much is copied.
+/// A progress bar on the terminal.
 private struct BackupProgress {
     private static let width = 40
     private let isShown = isatty(2) == 1
@@ -62,7 +62,7 @@ private struct BackupProgress {
         Output.note("\r[\(bar)] \(percent) %\u{1b}[K")
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     func end() {
         if isShown, shown >= 0 { Output.note("\r\u{1b}[K") }
     }

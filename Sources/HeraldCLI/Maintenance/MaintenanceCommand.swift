@@ -2,7 +2,7 @@ import Glibc
 import HeraldCore
 import HeraldSQLite
 
-/// What the commands about the files of a database share.
+/// Shared by the commands for database files.
 enum MaintenanceCommand {
     static let data = Command.Flag(
         name: "data", placeholder: "FOLDER",
@@ -12,7 +12,7 @@ enum MaintenanceCommand {
         call[data.name] ?? Environment.current[Option.variable(data.name)] ?? Settings().data
     }
 
-    /// Runs `body`, and says what went wrong as commands do.
+    /// Runs `body` and converts its errors to `CommandError`.
     static func run<Result>(_ body: () throws -> Result) throws(CommandError) -> Result {
         do {
             return try body()
@@ -35,7 +35,7 @@ enum MaintenanceCommand {
         }
     }
 
-    /// A line for each thing that was looked at.
+    /// Prints a line for each check.
     static func print(_ report: DatabaseCheck.Report) throws(CommandError) {
         for line in report.lines { try Output.line((line.isGood ? "ok   " : "BAD  ") + line.text) }
     }

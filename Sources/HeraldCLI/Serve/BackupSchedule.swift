@@ -5,20 +5,20 @@ import HeraldRuntime
 import HeraldSQLite
 import Synchronization
 
-/// Backups that the server makes by itself, each on a thread of its own, with a low priority.
+/// Scheduled backups of the server, each on a thread of its own with a low priority.
 ///
 /// The hub's timer wakes it; the lock guards the thread of the backup under way.
 final class BackupSchedule: Sendable {
     struct Plan: Sendable {
-        /// `nil`: none are made.
+        /// `nil` to make no backups.
         var folder: String?
-        /// Milliseconds between two.
+        /// Milliseconds between two backups.
         var every: Int64 = 86_400_000
-        /// How many are kept.
+        /// The number of backups to keep.
         var keep = 7
     }
 
-    /// After one that failed.
+    /// The delay after a failed backup.
     private static let retryMilliseconds: Int64 = 300_000
     private static let (prefix, suffix) = ("herald-", ".backup")
 
@@ -44,13 +44,13 @@ final class BackupSchedule: Sendable {
         self.log = log
     }
 
-    /// Waits until the next backup is due: also that of a server that was down when it was.
+    /// Waits until the next backup is due. A backup that was due while the server was down is made immediately.
     func start() {
         let last = Self.times(names).last.map { $0 + plan.every } ?? 0
         wait(until: last)
     }
 
-    /// Ends the backup under way, and returns when it has ended.
+    /// Cancels the backup under way, and returns when it has ended.
     func stop() {
         let thread = state.withLock { state in
             state.isStopped = true
@@ -67,7 +67,7 @@ final class BackupSchedule: Sendable {
     private func begin() {
         state.withLock { state in
             guard !state.isStopped else { return }
-            // The one before has planned this one as its last act.
+            // The previous thread scheduled this backup as its last action.
             state.thread?.detach()
             state.thread = try? Thread(name: "backup", priority: .low) { [self] in make() }
         }
@@ -96,7 +96,7 @@ final class BackupSchedule: Sendable {
 
     // MARK: Names
 
-    /// Of the backups in the folder, the oldest first: the names have their times.
+    /// The names of the backups in the folder, oldest first: they contain their times.
     private var names: [String] {
         guard let stream = opendir(folder) else { return [] }
         defer { closedir(stream) }
@@ -115,7 +115,7 @@ final class BackupSchedule: Sendable {
         prefix + Timestamp(milliseconds: time).description.filter { $0 != ":" } + suffix
     }
 
-    /// Milliseconds since 1970 UTC; `nil`: it is no backup of a schedule.
+    /// Milliseconds since 1970 UTC; `nil` if the name is not that of a scheduled backup.
     private static func time(_ name: String) -> Int64? {
         guard name.hasPrefix(prefix), name.hasSuffix(suffix) else { return nil }
         var text = Array(name.dropFirst(prefix.count).dropLast(suffix.count))

@@ -2,7 +2,7 @@ import Glibc
 import HeraldCore
 import Synchronization
 
-/// A line when the storage begins to fail, and one when it works again. Ends the server when its folder is gone.
+/// Logs a line when the storage begins to fail and when it works again. Stops the server if its folder is lost.
 final class StorageLog: StorageObserver {
     private let log: Log
     private let folder: String
@@ -31,12 +31,12 @@ final class StorageLog: StorageObserver {
         case .lost(let error):
             log.error("stopping: the data folder is no longer the one that is open", ["reason": error.description])
             hasLostFolder.store(true, ordering: .releasing)
-            // The main thread waits for signals, and stops everything in order. What is posted until then is refused.
+            // The main thread waits for signals and stops everything in order. Until then, publications are refused.
             kill(getpid(), SIGTERM)
         }
     }
 
-    /// Whether that is why the server was sent TERM.
+    /// Whether the server was sent SIGTERM for this reason.
     var isLost: Bool { hasLostFolder.load(ordering: .acquiring) }
 
     private static func advice(_ error: StoreError) -> String {
