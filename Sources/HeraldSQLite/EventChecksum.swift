@@ -4,8 +4,8 @@ import HeraldCore
 /// The checksum of an event's row: it covers the position and everything that is served or sent, so damage is detected
 /// when the row is read.
 ///
-/// It is 32 bits of XXH3, which hashes faster than memory is read. It detects damage but not forgery: whoever can write
-/// the file can also write the checksum.
+/// It is 32 bits of XXH3, which hashes faster than memory is read. It detects damage but not forgery: a program that
+/// can write the file can also write the checksum.
 struct EventChecksum {
     private var hash: UInt64
 

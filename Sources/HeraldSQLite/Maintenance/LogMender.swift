@@ -8,7 +8,7 @@ import HeraldCore
 enum LogMender {
     /// - Parameters:
     ///   - path: of a copy of the log, which is changed.
-    ///   - bound: the minimum length of the log.
+    ///   - bound: the salts and the minimum length of the log.
     /// - Returns: the number of pages of intact and repaired transactions.
     static func mend(_ path: String, _ bound: LogExtent.Bound) throws -> Int {
         let file = try PlainFile(changing: path)
