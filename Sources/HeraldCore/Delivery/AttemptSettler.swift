@@ -1,5 +1,5 @@
-/// Settles the attempts of a delivery loop that have ended: what becomes of the delivery, and what the outcome says of the
-/// delegate as a whole. One thread.
+/// Settles the finished attempts of a delivery loop: decides what happens to the delivery, and updates what Herald
+/// knows about the receiver. Confined to one thread.
 final class AttemptSettler {
     typealias OpenCallback = AttemptStarter.OpenCallback
 
@@ -9,7 +9,7 @@ final class AttemptSettler {
     private let timers: LoopTimers
     private let awaited: AwaitedAttempts
     private let counters: DeliveryCounters
-    /// Within 0..<1.
+    /// In the range 0..<1.
     private let random: () -> Double
 
     init(
@@ -47,10 +47,10 @@ final class AttemptSettler {
         starter.enqueue(lane)
     }
 
-    /// What became of the delivery goes into the checkpoint.
+    /// Adds the settlement of the delivery to the checkpoint.
     private func write(_ settlement: Lane.Settlement, _ callback: OpenCallback, _ origin: Lane.Origin) {
         let key = callback.key
-        // It may have been asked for again since it began.
+        // The delivery may have been requested again while the attempt was open.
         let row = callback.lane.rows[key.event]
         let (isReplay, isNamed) = (row?.isReplay ?? callback.isReplay, row?.isNamed ?? false)
         switch settlement {
@@ -65,7 +65,7 @@ final class AttemptSettler {
         case .exhausted(let attempts):
             counters.exhausted()
             ledger.giveUp(key, attempts: attempts, .exhausted, at: timers.wall, isReplay: callback.isReplay)
-            // What the service says of itself is not followed up by more of it.
+            // Failures of service events publish no further service events.
             guard !ServiceFamily.isOne(callback.event.type) else { return }
             ledger.note(
                 key.delegate,
@@ -81,7 +81,7 @@ final class AttemptSettler {
         }
     }
 
-    /// What an attempt says of its delegate as a whole.
+    /// Updates the delegate's status after an attempt changed its breaker.
     private func react(to change: Breaker.Change, _ outcome: CallbackOutcome, _ lane: Lane) {
         if outcome.isGone, !lane.isGone {
             keeper.receiverIsGone(lane)
@@ -108,8 +108,9 @@ final class AttemptSettler {
         }
     }
 
-    /// It was no attempt: nothing was sent. When the loop stops, the restart delivers; else the sender lacked memory or
-    /// descriptors, and the delivery waits a moment with the attempts it had.
+    /// Handles a request that was never sent, which does not count as an attempt. If the loop is stopping, the delivery
+    /// is made after the restart. Otherwise the sender lacked memory or descriptors: the delivery waits for a short
+    /// pause and keeps its attempt count.
     private func comeBack(to callback: OpenCallback, _ origin: Lane.Origin, _ start: FlowControl.Start) {
         let lane = callback.lane
         guard !starter.isStopping, !lane.isRemoved else { return }
@@ -128,7 +129,7 @@ final class AttemptSettler {
 }
 
 extension CallbackOutcome {
-    /// Why it was no success, in words.
+    /// The reason for the failure, in words.
     var reason: String {
         switch verdict {
         case .answered(let status, _): "status \(status)"

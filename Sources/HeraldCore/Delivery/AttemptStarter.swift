@@ -1,38 +1,39 @@
 import HeraldRuntime
 
-/// Lets the lanes of a delivery loop start attempts, each in its turn, and knows the requests that are open. One thread.
+/// Starts the attempts of a delivery loop's lanes, each lane in its turn, and keeps the open requests. Confined to one
+/// thread.
 final class AttemptStarter {
     /// An open request.
     struct OpenCallback {
         enum Purpose {
             case delivery(Lane.Origin)
-            /// Somebody tries the delegate out, and waits for the outcome.
+            /// A test call; the closure receives the outcome.
             case test((CallbackOutcome?) -> Void)
-            /// Its owner is asked for consent; the challenge, when there is one, has to come back.
-            /// Consent holds for the address that gave it.
+            /// A call that asks the receiver for consent. A response must repeat the challenge if there is one. Consent
+            /// holds only for the URL that gave it.
             case verification(challenge: String?, url: String)
         }
 
         let lane: Lane
-        /// 0: the event is in no log.
+        /// 0 if the event is in no log.
         let sequence: LogPosition
         let event: Event
-        /// Made before this one.
+        /// Number of attempts before this one.
         let attempts: Int
         let purpose: Purpose
         let isReplay: Bool
         let startedAt: Int64
-        /// `nil`: outside the lanes.
+        /// `nil` for calls outside the lanes.
         var start: FlowControl.Start?
 
         var key: DeliveryKey { DeliveryKey(delegate: lane.key, event: sequence) }
     }
 
-    /// Lanes visited before the engine lets the sender work again.
+    /// Number of lanes visited before the engine lets the sender work again.
     private static let maxVisits = 256
-    /// Attempts that one lane starts at most before it is the next one's turn.
+    /// Maximum number of attempts that one lane starts per turn.
     static let maxStarts = 16
-    /// Events that one lane reads over in its turn, when it wants few of them.
+    /// Maximum number of events that one lane reads per turn, for lanes that want few of them.
     private static let maxReads = 512
 
     private let sender: any CallbackSender
@@ -41,13 +42,13 @@ final class AttemptStarter {
     private let ledger: DeliveryLedger
     private let timers: LoopTimers
     private let awaited: AwaitedAttempts
-    /// By their tokens.
+    /// By token.
     private var callbacks: [OpenCallback?] = []
     private var freeTokens: [Int] = []
     private var slots: Slots
-    /// Lanes that wait until fewer slots are held, in the order in which they came.
+    /// Lanes that wait until fewer slots are held, in order of arrival.
     private var parked = RoundRobin()
-    /// Nothing is started any more.
+    /// No further attempts or calls start.
     private(set) var isStopping = false
 
     init(
@@ -67,7 +68,7 @@ final class AttemptStarter {
 
     // MARK: Slots
 
-    /// Requests that have not ended.
+    /// Number of open requests.
     var open: Int { slots.open }
     /// Whether a call outside the lanes may be made.
     var mayCall: Bool { !isStopping && !slots.isFull }
@@ -78,30 +79,31 @@ final class AttemptStarter {
 
     private var hasRoom: Bool { !isStopping && !slots.isFull && !slots.isBusy && !ledger.isFull }
 
-    /// There is room for one more when each lane in line has got its turn: who keeps up doesn't push in.
+    /// There is room for one more attempt after every queued lane has had its turn. A lane that is caught up does not
+    /// overtake queued lanes.
     private var hasRoomBesidesLine: Bool {
         hasRoom && slots.open + line.count < slots.capacity && slots.young + line.count < Slots.maxYoung
     }
 
-    /// When there will be room for lanes that are in line, should the loop sleep from now on.
+    /// When queued lanes will have room, if the loop sleeps from now on. Monotonic nanoseconds.
     var roomDue: Int64? {
         guard slots.isBusy || slots.isBusyWithUnproven, !line.isEmpty else { return nil }
         return slots.nextGrown.map { now + max(0, $0 - slept) }
     }
 
-    /// Whether its receiver has answered, and has not failed since.
+    /// Whether the receiver has responded, and has not failed since.
     private func isProven(_ lane: Lane) -> Bool { lane.flow.breaker.isProven }
 
     private func mayHaveSlot(_ lane: Lane) -> Bool { slots.roomForAny > 0 || lane.flow.mayTakeReserve }
 
-    /// Notes which requests have come to be held.
+    /// Marks the requests that have become held.
     func ageSlots() {
         slots.age(now: now, slept: slept) { token in callbacks[token]?.lane.flow.held += 1 }
     }
 
-    // MARK: Lines
+    // MARK: Queues
 
-    /// Puts a lane in line when it has something that it may start, or sets the timer that does so.
+    /// Queues a lane that may start something now, or sets the timer that queues it.
     func enqueue(_ lane: Lane) {
         guard lane.hasWork else { return }
         if lane.mayStart(now: now) {
@@ -113,14 +115,14 @@ final class AttemptStarter {
 
     private func standInLine(_ lane: Lane) { line.append(lane.index, lane.share, isProven: isProven(lane)) }
 
-    /// The lane waits until fewer slots are held.
+    /// Makes the lane wait until fewer slots are held.
     private func park(_ lane: Lane) {
         if parked.append(lane.index) { ledger.touched(lane) }
     }
 
     func isParked(_ lane: Lane) -> Bool { parked.contains(lane.index) }
 
-    /// Puts lanes in line that waited for slots, as many as there are now.
+    /// Queues as many parked lanes as there are free slots.
     private func leaveParking() {
         var room = slots.roomForAny
         while room > 0, let lane = parked.next().flatMap(lanes.at) {
@@ -130,18 +132,18 @@ final class AttemptStarter {
         }
     }
 
-    /// What keeps the lane is only time.
+    /// Sets a timer for a lane that must only wait for time to pass.
     private func wakeLater(_ lane: Lane) {
         guard let time = lane.startTime(now: now), lane.wake(at: time) else { return }
         timers.insert(.wake(lane.key), due: time)
     }
 
-    /// The lane has been removed.
+    /// Called when the lane has been removed.
     func forget(_ lane: Lane) { parked.remove(lane.index) }
 
     // MARK: Starting
 
-    /// Offers a new event to a lane that the router has found.
+    /// Offers a new event to a lane that the router found.
     func offer(_ event: Event, _ sequence: LogPosition, to lane: Lane) {
         guard lane.next == nil, !lane.isGone,
             lane.wants(event, sequence, isRouted: event.audience == nil, { log.view(of: event) })
@@ -157,7 +159,7 @@ final class AttemptStarter {
         }
     }
 
-    /// Lets the lanes in line start attempts, each in its turn. Returns whether nothing is left that could start now.
+    /// Lets the queued lanes start attempts, each in its turn. Returns whether nothing is left that could start now.
     func startPending() -> Bool {
         var visits = Self.maxVisits
         while hasRoom {
@@ -170,12 +172,12 @@ final class AttemptStarter {
         return true
     }
 
-    /// The fewer, the more lanes stand in line: so all of them have something open, rather than some of them many requests,
-    /// each of which wants a connection of its own. Connections are dear to open, and the more there are, the dearer is each
-    /// request.
+    /// Number of attempts per turn: the more lanes are queued, the fewer. So every lane gets an open request, instead
+    /// of some lanes opening many requests, each on its own connection. Connections are expensive to open, and each
+    /// further connection makes every request slower.
     private var quantum: Int { min(Self.maxStarts, max(1, Slots.maxYoung / (line.count + 1))) }
 
-    /// Returns whether the lane could go on when its turn comes again.
+    /// Returns whether the lane could continue in its next turn.
     private func startPending(_ lane: Lane) -> Bool {
         var starts = quantum
         var reads = Self.maxReads
@@ -191,7 +193,7 @@ final class AttemptStarter {
                 continue
             }
             guard let event = log.event(at: source.sequence) else {
-                // The lane is put in line again when the page is there.
+                // The lane is queued again when the page arrives.
                 log.read(source.sequence, for: lane.key)
                 return false
             }
@@ -218,7 +220,7 @@ final class AttemptStarter {
     private func startRetry(_ retry: Retry, _ event: Event, _ lane: Lane) {
         guard let row = lane.rows[retry.event] else { return }
         let key = DeliveryKey(delegate: retry.delegate, event: retry.event)
-        // Nothing is left to tell, or the delegate has been changed since the last attempt.
+        // The payload is gone, or the delegate's settings have changed since the last attempt.
         if event.isErased || event.isDamaged || !stillWants(event, retry.event, lane) {
             _ = lane.drop(retry.event)
             if event.isErased {
@@ -234,7 +236,7 @@ final class AttemptStarter {
         begin(event, retry.event, lane, attempts: row.attempts, .retry, isReplay: row.isReplay)
     }
 
-    /// Whether a delivery with a row of its own is to be made by the settings of the moment.
+    /// Whether the delegate's current settings still call for a delivery that has its own row.
     func stillWants(_ event: Event, _ sequence: LogPosition, _ lane: Lane) -> Bool {
         lane.rows[sequence]?.isNamed == true || selects(event, lane)
     }
@@ -255,14 +257,14 @@ final class AttemptStarter {
         guard let id = lane.withReplays({ $0.pass(sequence) }) else { return false }
         ledger.touched(lane)
         defer { endReplays(lane) }
-        // One with a row of its own will be made anyway.
+        // A delivery with its own row is made anyway.
         guard lane.rows[sequence] == nil, selects(event, lane), !mustWait(event, sequence, lane, isReplay: true)
         else { return false }
         begin(event, sequence, lane, attempts: 0, .replay(id), isReplay: true)
         return true
     }
 
-    /// Replays of a lane that are over make room for the next one.
+    /// Removes the finished replays of a lane, so that the next one starts.
     func endReplays(_ lane: Lane) {
         while !lane.replays.isEmpty, let replay = lane.withReplays({ $0.popOver() }) {
             ledger.endReplay(replay.id)
@@ -295,7 +297,7 @@ final class AttemptStarter {
         if token == callbacks.count { callbacks.append(callback) } else { callbacks[token] = callback }
         let lane = callback.lane
         line.began(lane.share)
-        // A call outside the lanes says nothing of a receiver that it doesn't know: it holds its slot.
+        // A call outside the lanes gives no evidence about the receiver, so it counts as unproven.
         let isProven = callback.start != nil && isProven(lane)
         if !isProven { lane.flow.held += 1 }
         slots.start(token, isProven: isProven, now: now, slept: slept)
@@ -305,8 +307,8 @@ final class AttemptStarter {
                 purpose: purpose))
     }
 
-    /// A request has ended.
-    /// - Returns: `nil`: there was none.
+    /// Called when a request has ended.
+    /// - Returns: `nil` if the token has no open request.
     func close(_ token: Int) -> OpenCallback? {
         guard callbacks.indices.contains(token), let callback = callbacks[token] else { return nil }
         callbacks[token] = nil

@@ -1,21 +1,22 @@
-/// Gathers what has to be written: attempts, waiting deliveries, and the positions of the lanes that were touched.
-/// One checkpoint is on its way at a time; the next one gathers meanwhile.
+/// Collects what must be written: attempts, waiting deliveries, and the positions of changed lanes. One checkpoint is
+/// written at a time; changes during the write go into the next one.
 struct CheckpointBuilder {
-    /// Where a lane stands.
+    /// The position of a lane.
     enum Place {
         /// At the common position.
         case settled
         case at(_ cursor: LogPosition, _ position: LogPosition)
     }
 
-    /// Activity is gathered for this long, in nanoseconds: it bounds what is delivered twice after a crash.
+    /// How long changes are collected before they are written, in nanoseconds. Bounds what is delivered twice after a
+    /// crash.
     static let interval: Int64 = 100_000_000
-    /// After a failed write.
+    /// Delay after a failed write, in nanoseconds.
     static let retryInterval: Int64 = 1_000_000_000
-    /// Attempts gathered; past it no new ones are started until the writer has taken them.
+    /// Maximum number of unwritten attempts. Above it no new attempts start until the writer has taken them.
     static let maxAttempts = 50_000
-    /// Attempts that go to the writer at once, unless there are far more of them: what is published meanwhile waits for its
-    /// transaction, and a thousand attempts take it several milliseconds.
+    /// Number of attempts per partial checkpoint, unless there are far more of them. Publish requests wait for the
+    /// transaction that writes them, and a thousand attempts take the writer several milliseconds.
     static let partSize = 256
     private static let maxParts = 64
 
@@ -27,15 +28,15 @@ struct CheckpointBuilder {
     private var statistics: [DeliveryStatistics] = []
     private var notices: [DeliveryNotice] = []
     private var lanesChanged = false
-    /// The rows that the store has.
+    /// The rows in the store.
     private var rows: [DelegateKey: LanePosition] = [:]
     private var settled: LogPosition
     private var routed: LogPosition
     private var writing: Checkpoint?
     private var failed: Checkpoint?
-    /// Of what is being handed over, since the last whole checkpoint.
+    /// Number of partial checkpoints since the last whole one.
     private var parts = 0
-    /// When the next one is to be handed over; `nil`: nothing has changed, or one is on its way.
+    /// When the next checkpoint is due; `nil` if nothing has changed or one is being written.
     private(set) var due: Int64?
 
     init(settled: LogPosition) {
@@ -45,7 +46,7 @@ struct CheckpointBuilder {
 
     var isFull: Bool { attempts.count >= Self.maxAttempts }
     var isWriting: Bool { writing != nil }
-    /// Statistics are gathered that no checkpoint has taken yet.
+    /// Statistics are collected that no checkpoint contains yet.
     var hasStatistics: Bool { !statistics.isEmpty }
     var hasChanges: Bool {
         !attempts.isEmpty || !waiting.isEmpty || !ended.isEmpty || lanesChanged || routed != settled || failed != nil
@@ -76,7 +77,7 @@ struct CheckpointBuilder {
         changed(now: now)
     }
 
-    /// - Parameter state: one of those that have ended.
+    /// - Parameter state: a final state.
     mutating func giveUp(
         _ key: DeliveryKey, attempts: Int, _ state: WaitingDelivery.State, at time: Int64, isReplay: Bool, now: Int64
     ) {
@@ -114,18 +115,18 @@ struct CheckpointBuilder {
         changed(now: now)
     }
 
-    /// Something changed that `take` will be told of.
+    /// Records that the next checkpoint has changed lanes to write.
     mutating func touch(now: Int64) {
         lanesChanged = true
         changed(now: now)
     }
 
-    /// The store has a row for this lane from before the start.
+    /// Records that the store has had a row for this lane since before the start.
     mutating func hasRow(_ key: DelegateKey) {
         rows[key] = LanePosition(delegate: key, cursor: -1, position: -1)
     }
 
-    /// The lane is gone, and with it its rows in the store.
+    /// Forgets a removed lane, whose rows in the store are removed with it.
     mutating func forget(_ key: DelegateKey) {
         rows[key] = nil
         waiting = waiting.filter { $0.key.delegate != key }
@@ -133,10 +134,12 @@ struct CheckpointBuilder {
         notices.removeAll { $0.delegate == key }
     }
 
-    /// Makes a checkpoint of the oldest attempts alone, when there are too many to be written at once. They may be on disk
-    /// before the positions that they lead to: a restart looks for successes behind those. `nil`: the rest is to be taken.
+    /// Makes a partial checkpoint of the oldest attempts if there are too many to write at once. They may be on disk
+    /// before the lane positions that include them, so a restart looks for successes beyond those positions. Returns
+    /// `nil` if `take` must make the checkpoint.
     mutating func takePart() -> Checkpoint? {
-        // Nothing was published since the last checkpoint: nobody waits, and one commit is cheaper than many.
+        // If nothing was published since the last checkpoint, no publisher waits for the writer, and one commit is
+        // cheaper than several.
         let somebodyWaits = parts > 0 || routed != settled
         guard somebodyWaits, attempts.count > Self.partSize, parts < Self.maxParts else {
             parts = 0
@@ -152,10 +155,10 @@ struct CheckpointBuilder {
         return checkpoint
     }
 
-    /// Makes the checkpoint of what was gathered.
+    /// Makes the checkpoint of everything that was collected.
     /// - Parameters:
     ///   - settled: the position of all lanes that have no row.
-    ///   - lanes: those that were touched, and where they stand.
+    ///   - lanes: the changed lanes with their positions.
     mutating func take(settled: LogPosition, lanes: [(DelegateKey, Place)]) -> Checkpoint {
         var checkpoint = Checkpoint()
         checkpoint.settled = settled
@@ -193,7 +196,7 @@ struct CheckpointBuilder {
         return checkpoint
     }
 
-    /// The one that the writer could not write, to be handed over again before any other.
+    /// Returns the checkpoint whose write failed. It must be written before any other.
     mutating func takeFailed() -> Checkpoint? {
         guard let checkpoint = failed else { return nil }
         failed = nil
@@ -202,8 +205,8 @@ struct CheckpointBuilder {
         return checkpoint
     }
 
-    /// The writer has answered.
-    /// - Returns: up to where everything is written now, when that has moved.
+    /// Called when a write has ended.
+    /// - Returns: the position up to which everything is written, if it has advanced.
     mutating func ended(succeeded: Bool, now: Int64) -> LogPosition? {
         guard let checkpoint = writing else { return nil }
         writing = nil

@@ -1,25 +1,25 @@
 import HeraldJSON
 
-/// Calls outside the lanes: somebody tries a delegate out, or its owner is asked for consent. One thread.
+/// Makes the calls outside the lanes: test calls, and calls that ask for consent. Confined to one thread.
 final class DelegateCalls {
-    /// Between two calls that ask for consent: the first pause, doubled up to the last; nanoseconds.
+    /// Pause between two calls that ask for consent: starts at `firstPause` and doubles up to the longest; nanoseconds.
     private static let firstPause: Int64 = 5_000_000_000
     private static let longestPause: Int64 = 300_000_000_000
-    /// Then somebody has to resume the delegate.
+    /// Number of calls after which the delegate must be resumed by hand.
     private static let maxVerifications = 20
 
-    /// Where the question to an owner stands.
+    /// The state of asking for consent.
     private struct Verification {
-        /// When they are to be asked again, in monotonic nanoseconds; `nil`: they are being asked.
+        /// When the next call is due, in monotonic nanoseconds; `nil` while a call is open.
         var due: Int64?
-        /// Calls without success.
+        /// Number of calls without success.
         var tries = 0
     }
 
     private let starter: AttemptStarter
     private let ledger: DeliveryLedger
     private let timers: LoopTimers
-    /// A new id for an event.
+    /// Makes a new event id.
     private let makeID: () -> String
     private var verifications: [DelegateKey: Verification] = [:]
 
@@ -30,7 +30,7 @@ final class DelegateCalls {
         self.makeID = makeID
     }
 
-    /// - Parameter answer: called once; `nil`: the delegate is gone, or too much is open.
+    /// - Parameter answer: called once; with `nil` if the delegate does not exist or too many requests are open.
     func test(_ lane: Lane?, _ answer: @escaping (CallbackOutcome?) -> Void) {
         guard let lane, starter.mayCall else { return answer(nil) }
         var json = JSONWriter()
@@ -52,7 +52,7 @@ final class DelegateCalls {
 
     // MARK: Consent
 
-    /// The delegate is new, or has been changed.
+    /// Called when a delegate was registered or changed.
     func changed(_ lane: Lane, from old: WebhookDelegate?) {
         guard lane.delegate.status == .pendingVerification else {
             verifications[lane.key] = nil
@@ -65,8 +65,8 @@ final class DelegateCalls {
         verify(lane)
     }
 
-    /// Whether its owner is to be asked now: it has come to need consent, for another address or in another way, or
-    /// somebody has resumed it.
+    /// Whether consent must be asked for now: the delegate has come to need it, for another address or in another way,
+    /// or it was resumed.
     private static func asksAnew(_ delegate: WebhookDelegate, _ old: WebhookDelegate) -> Bool {
         old.status != .pendingVerification || old.settings.url != delegate.settings.url
             || old.settings.verification != delegate.settings.verification
@@ -75,13 +75,13 @@ final class DelegateCalls {
 
     func forget(_ key: DelegateKey) { verifications[key] = nil }
 
-    /// A timer says that it is time to ask, unless it is one of an earlier plan.
+    /// Called when the timer of a verification fires. A timer of an earlier plan is ignored.
     func verifyIsDue(_ lane: Lane) {
         guard let due = verifications[lane.key]?.due, due <= timers.now else { return }
         verify(lane)
     }
 
-    /// Asks the owner of an address whether they want the callbacks.
+    /// Asks the receiver at the delegate's URL whether it accepts callbacks.
     private func verify(_ lane: Lane) {
         let delegate = lane.delegate
         guard delegate.status == .pendingVerification else { return }
@@ -109,7 +109,7 @@ final class DelegateCalls {
         timers.insert(.verify(lane.key), due: time)
     }
 
-    /// A call that asked for consent has ended.
+    /// Called when a call that asked for consent has ended.
     func verified(_ lane: Lane, _ challenge: String?, _ url: String, _ outcome: CallbackOutcome) {
         guard !lane.isRemoved, lane.delegate.status == .pendingVerification, lane.delegate.settings.url == url
         else { return }
@@ -129,14 +129,14 @@ final class DelegateCalls {
         ledger.note(lane.key, .notVerified(reason: reason))
     }
 
-    /// Why an answer is no consent; `nil`: it is.
+    /// Why a response is no consent; `nil` if it is.
     static func refusal(_ challenge: String?, _ outcome: CallbackOutcome) -> String? {
         guard outcome.isSuccess else { return outcome.reason }
         guard let challenge else {
             return outcome.permission == nil
                 ? "the answer to OPTIONS has no WebHook-Allowed-Origin that is * or names this service" : nil
         }
-        // The body as it was sent, or nothing but the challenge.
+        // The response must repeat the body that was sent, or contain only the challenge.
         let answer = String(decoding: outcome.excerpt, as: UTF8.self)
         return answer.contains(challenge) ? nil : "the challenge did not come back in the answer's body"
     }

@@ -1,6 +1,6 @@
 package import Synchronization
 
-/// What a delivery loop has done since the process started. Written by its thread, read by any.
+/// Counts what a delivery loop has done since the process started. Written by the loop's thread, read by any.
 package final class DeliveryCounters: Sendable {
     package let succeeded = Atomic<Int>(0)
     package let gaveUp = Atomic<Int>(0)
@@ -8,16 +8,16 @@ package final class DeliveryCounters: Sendable {
     private let failures = Atomic<Int>(0)
     private let unreachable = Atomic<Int>(0)
     private let hangs = Atomic<Int>(0)
-    /// Events that fell off the end of the log before a delegate was told of them: at most so many.
+    /// Upper bound of the events that were removed from the log before they were delivered to a delegate.
     package let missed = Atomic<Int>(0)
-    /// Attempts by how long they took, in seconds.
+    /// Attempts by duration, in seconds.
     package let durations = Histogram(bounds: [
         0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60,
     ])
 
     package init() {}
 
-    /// Attempts whose outcome had this meaning.
+    /// Number of attempts with this outcome.
     package func attempts(_ meaning: OutcomeMeaning) -> Int {
         switch meaning {
         case .success: succeeded.load(ordering: .relaxed)

@@ -1,33 +1,33 @@
 import HeraldRuntime
 
-/// What a delivery loop does between two polls: routes new events to lanes, starts attempts, settles what has ended, and
-/// gathers checkpoints. Everything here runs on the loop's thread, nothing waits.
+/// Does the work of a delivery loop between two polls: routes new events to lanes, starts and settles attempts, and
+/// makes checkpoints. Confined to the loop's thread; never blocks.
 ///
-/// It acts through what it is given: a `CallbackSender`, and closures that ask for a page of the log and hand over a
-/// checkpoint. So a test drives it step by step, with a clock of its own.
+/// It acts through its dependencies: a `CallbackSender`, and closures that request a page of the log and submit a
+/// checkpoint. So a test can drive it step by step, with its own clock.
 ///
-/// It puts together the stations of a delivery, each of which keeps its own state: `EventDistributor` brings an event to the
-/// lanes, `AttemptStarter` lets them start attempts, `AttemptSettler` ends these, `LaneKeeper` lets lanes come and go,
-/// `DelegateCalls` makes calls outside them. They share the `LaneTable`, the `LoopLog`, the `DeliveryLedger` with what goes to
-/// the store, and the `LoopTimers`.
+/// It connects the parts that process a delivery, each of which keeps its own state: `EventDistributor` brings events
+/// to the lanes, `AttemptStarter` starts attempts, `AttemptSettler` settles them, `LaneKeeper` adds, changes and
+/// removes lanes, `DelegateCalls` makes calls outside the lanes. They share the `LaneTable`, the `LoopLog`, the
+/// `DeliveryLedger`, which collects what goes to the store, and the `LoopTimers`.
 final class DeliveryEngine {
     struct Ports {
         let sender: any CallbackSender
         let recentEvents: RecentEvents
         let clock: Clock
-        /// Asks for the page after a position; the answer comes as `LoopMessage.page`.
+        /// Requests the page after a position, which arrives as `LoopMessage.page`.
         let readPage: (LogPosition) -> Void
-        /// Hands a checkpoint to the writer; the answer comes as `LoopMessage.checkpointEnded`.
+        /// Submits a checkpoint to the writer, which replies with `LoopMessage.checkpointEnded`.
         let submit: (Checkpoint) -> Void
-        /// Within 0..<1.
+        /// In the range 0..<1.
         let random: () -> Double
-        /// A new id for an event.
+        /// Makes a new event id.
         let makeID: () -> String
-        /// Called every ten seconds; `nil`: another loop does it.
+        /// Called every ten seconds; `nil` if another loop runs the maintenance.
         let runMaintenance: (() -> Void)?
     }
 
-    /// Events routed before the engine lets the sender work again.
+    /// Number of events routed before the engine lets the sender work again.
     static let turnBudget = 256
 
     let counters: DeliveryCounters
@@ -45,7 +45,7 @@ final class DeliveryEngine {
 
     /// - Parameters:
     ///   - settled: the common position of lanes without a row.
-    ///   - windowEvents: how many of the last events lanes find here.
+    ///   - windowEvents: how many recent events are kept for the lanes.
     init(
         ports: Ports, settled: LogPosition, counters: DeliveryCounters = DeliveryCounters(),
         board: LaneSnapshots = LaneSnapshots(), windowEvents: Int = 8192
@@ -71,17 +71,17 @@ final class DeliveryEngine {
         if runMaintenance != nil { timers.insert(.runMaintenance, due: timers.now + RetentionTask.interval) }
     }
 
-    // MARK: What is seen
+    // MARK: State
 
     var board: LaneSnapshots { ledger.board }
-    /// Delegates that are told of what is posted.
+    /// Number of active delegates.
     var activeDelegates: Int { lanes.activeDelegates }
-    /// Requests that have not ended.
+    /// Number of open requests.
     var open: Int { starter.open }
-    /// Something has not been handed over to the store yet.
+    /// There are changes that have not been submitted to the store.
     var hasChanges: Bool { ledger.hasChanges }
     var waitingTimers: Int { timers.count }
-    /// Somebody waits for the outcome of a delivery.
+    /// A publisher waits for the outcome of a delivery.
     var isAwaited: Bool { !awaited.isEmpty }
 
     func lane(_ key: DelegateKey) -> Lane? { lanes[key] }
@@ -89,8 +89,8 @@ final class DeliveryEngine {
     // MARK: A turn
 
     /// Does what can be done now.
-    /// - Returns: when there is something to do next, in monotonic nanoseconds; `nil`: not before the sender reports
-    ///   something or wakes.
+    /// - Returns: when there is more to do, in monotonic nanoseconds; `nil` if nothing is due before the sender reports
+    ///   an outcome or is woken.
     func turn() -> Int64? {
         timers.beginTurn()
         starter.ageSlots()
@@ -126,7 +126,7 @@ final class DeliveryEngine {
         }
     }
 
-    /// A request has ended.
+    /// Called when a request has ended.
     func finished(_ token: Int, _ outcome: CallbackOutcome) {
         guard let callback = starter.close(token) else { return }
         timers.readClock()
@@ -137,14 +137,14 @@ final class DeliveryEngine {
         }
     }
 
-    /// Hands over what has not been checkpointed. Called until nothing is left.
+    /// Submits what has not been checkpointed. Called until everything is written.
     /// - Returns: whether everything has been written.
     func flush() -> Bool { ledger.flush(routed: log.routed) { starter.isParked($0) } }
 
-    // MARK: What others say
+    // MARK: Messages
 
-    /// Adds a delegate, or gives it its new settings.
-    /// - Parameter restored: of a delegate from before the start; `nil`: it has just been registered.
+    /// Adds a delegate, or changes its settings.
+    /// - Parameter restored: the state of a delegate from before the start; `nil` if it has just been registered.
     func set(_ delegate: WebhookDelegate, restored: LaneKeeper.Restored? = nil) {
         timers.readClock()
         keeper.set(delegate, restored: restored)
@@ -171,25 +171,25 @@ final class DeliveryEngine {
         }
     }
 
-    /// A delivery is to be made again now; the store has a row for it.
+    /// Makes a delivery again now; the store has a row for it.
     private func redeliver(_ delivery: WaitingDelivery) {
         let key = DeliveryKey(delegate: delivery.delegate, event: delivery.event)
         guard let lane = lanes[delivery.delegate], !lane.isGone else {
-            // A delegate that is gone gets nothing more.
+            // A delegate that is gone receives no further deliveries.
             return ledger.giveUp(key, attempts: 0, .dropped, at: timers.exactWall, isReplay: true)
         }
         if let retry = lane.take(delivery) { lane.hold(retry) }
-        // Once more: a checkpoint that was made before the news came may have ended the row.
+        // Writes the row again: a checkpoint made before this message arrived may have ended it.
         ledger.wait(
             key, attempts: delivery.attempts, dueAt: delivery.dueAt, isReplay: delivery.isReplay,
             isNamed: delivery.isNamed)
         changed(lane)
     }
 
-    /// A delivery is not to be tried again; the store's row says so.
+    /// Drops a delivery, as the store's row already says.
     private func drop(_ key: DeliveryKey) {
         guard let lane = lanes[key.delegate], let row = lane.drop(key.event) else { return }
-        // Once more: a checkpoint that was made before the news came may have set the row back.
+        // Writes the row again: a checkpoint made before this message arrived may have reset it.
         ledger.giveUp(key, attempts: row.attempts, .dropped, at: timers.exactWall, isReplay: row.isReplay)
         if !row.isOpen { awaited.withdraw(key) }
         changed(lane)
@@ -207,13 +207,13 @@ final class DeliveryEngine {
         changed(lane)
     }
 
-    /// A replay is to start nothing more; the store has no row for it any longer.
+    /// Ends a replay, whose row in the store has been removed.
     private func endReplay(_ id: Int64, of key: DelegateKey) {
         guard let lane = lanes[key], lane.withReplays({ $0.end(id) }) else { return }
         changed(lane)
     }
 
-    /// What these events say is to be told to nobody any more. One that is on its way arrives.
+    /// Stops deliveries of erased events. Open requests are not cancelled.
     private func erase(_ events: Set<LogPosition>) {
         log.erase(events)
         for lane in lanes.all where !lane.rows.isEmpty {
@@ -227,18 +227,18 @@ final class DeliveryEngine {
         }
     }
 
-    /// Nobody waits longer than this for the outcome of deliveries.
+    /// Sets the time after which a publisher no longer waits for the outcome of deliveries.
     private func expire(_ watch: DeliveryWatch, at time: Int64) {
         if starter.isStopping { return watch.expire() }
         timers.insert(.expire(watch), due: time)
     }
 
-    /// Starts nothing from here on.
+    /// Starts no further attempts or calls.
     private func stopStarting() {
         starter.stop()
         distributor.announceMissed()
         awaited.expireAll()
-        // Watches without an open delivery wait in the timers.
+        // Watches without an open delivery have only a timer, which would keep them waiting.
         timers.removeAll { timer in
             if case .expire(let watch) = timer {
                 watch.expire()

@@ -1,19 +1,19 @@
-/// What a delivery loop has to tell others: what has changed goes to the store with the next checkpoint, and what people see
-/// of the lanes to the board. One thread.
+/// Collects what a delivery loop reports: changes go to the store with the next checkpoint, the state of lanes goes to
+/// the board. Confined to one thread.
 final class DeliveryLedger {
-    /// Statistics are gathered for this long, in nanoseconds: a crash loses no more of them.
+    /// How long statistics are collected, in nanoseconds. A crash loses no more than this.
     static let statisticsInterval: Int64 = 60_000_000_000
 
     let board: LaneSnapshots
     private let timers: LoopTimers
-    /// Hands a checkpoint to the writer.
+    /// Submits a checkpoint to the writer.
     private let submit: (Checkpoint) -> Void
     private var checkpoints: CheckpointBuilder
     private var touchedLanes: [Lane] = []
-    /// What the board will say once the checkpoint is written: before that, the store doesn't know what became of events
+    /// Changes that the board shows once the checkpoint is written. Before that, the store lacks the outcome of events
     /// that a lane has passed.
     private var boardChanges: [(lane: Lane, entry: LaneSnapshots.Entry?)] = []
-    /// When what was counted is to be written; `nil`: nothing was.
+    /// When the statistics are due to be written; `nil` if there are none.
     private var statisticsDue: Int64?
     private var statisticsAreLeaving = false
 
@@ -25,16 +25,16 @@ final class DeliveryLedger {
         board.settled = settled
     }
 
-    /// No new attempt may start until the writer has taken what is here.
+    /// No new attempt may start until the writer has taken what is collected.
     var isFull: Bool { checkpoints.isFull }
     var hasChanges: Bool { checkpoints.hasChanges }
     private var now: Int64 { timers.now }
 
-    // MARK: What has happened
+    // MARK: Changes
 
     func routed(to sequence: LogPosition) { checkpoints.routed(to: sequence, now: now) }
 
-    /// The store has a row for this lane.
+    /// Records that the store has a row for this lane.
     func hasRow(_ key: DelegateKey) { checkpoints.hasRow(key) }
 
     func touched(_ lane: Lane) {
@@ -43,7 +43,7 @@ final class DeliveryLedger {
         checkpoints.touch(now: now)
     }
 
-    /// An attempt has ended.
+    /// Records an attempt that has ended.
     func add(_ attempt: AttemptRecord, succeeded: Bool) {
         checkpoints.add(attempt, now: now)
         if statisticsDue == nil { statisticsDue = now + Self.statisticsInterval }
@@ -56,13 +56,13 @@ final class DeliveryLedger {
     }
 
     /// - Parameters:
-    ///   - state: one of those that have ended.
+    ///   - state: a final state.
     ///   - time: milliseconds since 1970 UTC.
     func giveUp(_ key: DeliveryKey, attempts: Int, _ state: WaitingDelivery.State, at time: Int64, isReplay: Bool) {
         checkpoints.giveUp(key, attempts: attempts, state, at: time, isReplay: isReplay, now: now)
     }
 
-    /// A row is no longer needed.
+    /// Records that a row is no longer needed.
     func end(_ key: DeliveryKey) { checkpoints.end(key, now: now) }
 
     func endReplay(_ id: Int64) { checkpoints.endReplay(id, now: now) }
@@ -71,15 +71,15 @@ final class DeliveryLedger {
         checkpoints.note(DeliveryNotice(key, kind), now: now)
     }
 
-    /// The lane is gone.
+    /// Forgets a removed lane.
     func forget(_ key: DelegateKey) {
         checkpoints.forget(key)
         board.remove(key)
     }
 
-    // MARK: What people see
+    // MARK: Board
 
-    /// A lane from before the start.
+    /// Shows a lane from before the start.
     func show(_ lane: Lane, isParked: Bool) {
         board.update([(lane.key, entry(lane, isParked))])
     }
@@ -90,13 +90,13 @@ final class DeliveryLedger {
 
     // MARK: Checkpoints
 
-    /// When there is something to write; monotonic nanoseconds.
+    /// When the next write is due, in monotonic nanoseconds.
     var due: Int64? {
         LoopTimers.earliest(checkpoints.due, statisticsAreLeaving ? nil : statisticsDue)
     }
 
-    /// What was counted goes with the next checkpoint, when it is time.
-    /// - Parameter isLast: it is time.
+    /// Adds the statistics to the next checkpoint if they are due.
+    /// - Parameter isLast: adds them even if they are not due.
     func gatherStatistics(isLast: Bool) {
         guard let due = statisticsDue, now >= due || isLast, !statisticsAreLeaving else { return }
         statisticsDue = nil
@@ -104,7 +104,7 @@ final class DeliveryLedger {
         checkpoints.add(board.takeStatistics(), now: now)
     }
 
-    /// Hands over a checkpoint, when one is due.
+    /// Submits a checkpoint if one is due.
     /// - Parameters:
     ///   - routed: the position of lanes that have no row.
     ///   - isParked: whether a lane waits for a slot.
@@ -126,7 +126,7 @@ final class DeliveryLedger {
         submit(checkpoints.take(settled: routed, lanes: places))
     }
 
-    /// The writer has answered.
+    /// Called when the writer has finished a checkpoint.
     func ended(succeeded: Bool) {
         guard let settled = checkpoints.ended(succeeded: succeeded, now: now) else { return }
         if statisticsAreLeaving && !checkpoints.hasStatistics {
@@ -138,7 +138,7 @@ final class DeliveryLedger {
         board.settled = settled
     }
 
-    /// Hands over what has not been checkpointed. Called until nothing is left.
+    /// Submits what has not been checkpointed. Called until everything is written.
     /// - Returns: whether everything has been written.
     func flush(routed: LogPosition, isParked: (Lane) -> Bool) -> Bool {
         if checkpoints.isWriting { return false }

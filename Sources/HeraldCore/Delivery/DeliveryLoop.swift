@@ -1,8 +1,8 @@
 import HeraldRuntime
 import Synchronization
 
-/// A thread that delivers: it owns a sender and the lanes hashed to it, and shares nothing with the other loops. As a
-/// delegate of the multicast it is told that something happened, and takes the events from the tail by itself.
+/// A thread that delivers. It owns a sender and the lanes hashed to it, and shares no state with the other loops. As a
+/// delegate of the multicast it is notified of new events, which it reads from the recent events itself.
 final class DeliveryLoop: EventDelegate {
     let board = LaneSnapshots()
     let counters = DeliveryCounters()
@@ -11,10 +11,10 @@ final class DeliveryLoop: EventDelegate {
     private let clock: Clock
     private let mailbox: Mailbox<LoopMessage>
     private let wakeup: CoalescingWakeup
-    /// Whether the loop has delegates that are active. Stored before it takes events from the tail: who appended one that
-    /// it did not find there sees it.
+    /// Whether the loop has active delegates. Stored before the loop reads the recent events: a publisher whose event
+    /// the loop did not read sees the new value.
     private let hasListeners = Atomic<Bool>(false)
-    /// Events since the last wake. The writer's thread.
+    /// Number of events since the last wake. Used by the writer's thread only.
     private let unseen = Atomic<Int>(0)
     private let thread = Mutex<Thread?>(nil)
     private let hasFlushed: Semaphore
@@ -31,17 +31,17 @@ final class DeliveryLoop: EventDelegate {
         mailbox = Mailbox(wake: { wakeup.wake() })
     }
 
-    /// Where a loop gets pages from and hands checkpoints to. Called on the loop's thread, must not wait; the answer may
-    /// come on any thread.
+    /// Where a loop requests pages and submits checkpoints. The closures are called on the loop's thread and must not
+    /// block; the results may arrive on any thread.
     struct Services: Sendable {
         let readPage: @Sendable (_ after: LogPosition, _ answer: @escaping @Sendable (EventBatch?) -> Void) -> Void
         let submit: @Sendable (Checkpoint, _ answer: @escaping @Sendable (Bool) -> Void) -> Void
         let makeID: @Sendable () -> String
-        /// Called from time to time; `nil`: another loop does it.
+        /// Called periodically; `nil` if another loop runs the maintenance.
         let runMaintenance: (@Sendable () -> Void)?
     }
 
-    /// A lane as it was before the process started.
+    /// The state of a lane before the process started.
     struct RestoredLane: Sendable {
         let delegate: WebhookDelegate
         var position: LanePosition?
@@ -58,8 +58,8 @@ final class DeliveryLoop: EventDelegate {
 
     // MARK: Any thread
 
-    /// A loop without active delegates only keeps up with the log: it is woken once for many events, unless somebody waits
-    /// for what becomes of one.
+    /// A loop without active delegates only follows the log. It is woken once for many events, unless a publisher waits
+    /// for the outcome of one.
     func published(_ batch: EventBatch) {
         if !hasListeners.load(ordering: .relaxed), !batch.events.contains(where: { $0.watch != nil }) {
             unseen.wrappingAdd(batch.events.count, ordering: .relaxed)
@@ -69,22 +69,22 @@ final class DeliveryLoop: EventDelegate {
         wakeup.wake()
     }
 
-    /// Whether the caller is called by the loop.
+    /// Whether the caller runs on the loop's thread.
     var isCaller: Bool { thread.withLock { $0?.isCurrent ?? false } }
 
     func post(_ message: LoopMessage) { mailbox.post(message) }
 
-    /// Ends the loop once what is in flight is finished, or the deadline (monotonic nanoseconds) has come, and its last
-    /// checkpoint is written. Returns at once; `waitUntilFlushed` waits.
+    /// Stops the loop when its open requests have ended or the deadline (monotonic nanoseconds) has passed, and its
+    /// last checkpoint is written. Returns at once; `waitUntilFlushed` waits.
     func stop(deadline: Int64) { mailbox.post(.stop(deadline: deadline)) }
 
-    /// Waits for the last checkpoint. After `stop`; once.
+    /// Waits for the last checkpoint. Call it once, after `stop`.
     func waitUntilFlushed() {
-        // One that was never started has nothing to write.
+        // A loop that was never started has nothing to write.
         if thread.withLock({ $0 != nil }) { hasFlushed.wait() }
     }
 
-    /// Lets the loop close its sender, and waits for its end. To be called when nobody is left who could wake it.
+    /// Lets the loop close its sender, and waits for its end. Call it when no thread can wake the loop any more.
     func close() {
         mayClose.signal()
         thread.withLock { $0.take() }?.join()
@@ -111,7 +111,7 @@ final class DeliveryLoop: EventDelegate {
         }
         var state = RunState()
         while true {
-            // Before looking at what has come, so that whatever comes later ends the poll.
+            // Before the messages are read, so that any later message ends the poll.
             wakeup.rearm()
             for message in mailbox.takeAll() { handle(message, engine, &state) }
             hasListeners.store(engine.activeDelegates > 0, ordering: .relaxed)
@@ -123,14 +123,14 @@ final class DeliveryLoop: EventDelegate {
         flush(engine, &state)
         hasFlushed.signal()
         mayClose.wait()
-        // Who waits for the outcome of a call is answered.
+        // Closing reports an outcome to the callers that wait for one.
         sender.close { engine.finished($0, $1) }
     }
 
-    /// Writes the last checkpoint. When the store refuses it, the restart delivers again.
+    /// Writes the last checkpoint. If the store rejects it, its deliveries are made again after the restart.
     private func flush(_ engine: DeliveryEngine, _ state: inout RunState) {
         while true {
-            // First of all: the answer must wake the poll, also when an earlier wake has been used up.
+            // Before the submit: the reply must wake the poll even if an earlier wake has been consumed.
             wakeup.rearm()
             for message in mailbox.takeAll() { handle(message, engine, &state) }
             if engine.flush() || state.refusals >= 2 { return }
@@ -139,9 +139,9 @@ final class DeliveryLoop: EventDelegate {
     }
 
     private struct RunState {
-        /// When to end with attempts still open; `nil`: not asked to stop.
+        /// When to end with attempts still open; `nil` until the loop is stopped.
         var deadline: Int64?
-        /// Checkpoints that the store refused since the stop.
+        /// Number of checkpoints that the store has rejected since the stop.
         var refusals = 0
 
         func isOver(open: Int, now: Int64) -> Bool {
@@ -160,7 +160,7 @@ final class DeliveryLoop: EventDelegate {
     }
 }
 
-/// Wakes a sender at most once for each turn of its loop: a wake is a system call, and many come while the loop is busy.
+/// Wakes a sender at most once per turn of its loop: a wake is a system call, and many arrive while the loop is busy.
 private final class CoalescingWakeup: Sendable {
     private let sender: any CallbackSender
     private let isAwake = Atomic<Bool>(false)
@@ -172,9 +172,9 @@ private final class CoalescingWakeup: Sendable {
         if !isAwake.exchange(true, ordering: .acquiringAndReleasing) { sender.wake() }
     }
 
-    /// The loop's thread, before it looks at what has come: a wake after this ends its next sleep.
+    /// Called on the loop's thread before it reads its messages: a later wake ends the next sleep.
     func rearm() {
-        // An exchange, not a store: it must also see what was posted before a wake that it overwrites.
+        // An exchange, not a store: it must also observe what was posted before a wake that it overwrites.
         _ = isAwake.exchange(false, ordering: .acquiringAndReleasing)
     }
 }
@@ -182,7 +182,7 @@ private final class CoalescingWakeup: Sendable {
 extension Recovery {
     static func loop(of key: DelegateKey, among count: Int) -> Int { Int(key % Int64(count)) }
 
-    /// The lanes that one of the loops owns, as they were.
+    /// The lanes that one of the loops owns, in their state before the start.
     func lanes(of loop: Int, among count: Int) -> [DeliveryLoop.RestoredLane] {
         var lanes: [DelegateKey: DeliveryLoop.RestoredLane] = [:]
         var order: [DelegateKey] = []

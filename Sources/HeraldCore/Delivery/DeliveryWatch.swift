@@ -1,9 +1,9 @@
 import Synchronization
 
-/// Who waits until every delegate of some events has been told once: `Prefer: wait`.
+/// Waits until the first attempt of every delivery of some events has ended: `Prefer: wait`.
 ///
-/// Events carry it from the publisher to the delivery loops. Each loop says which delegates it tells of an event when it
-/// routes it, and how each first attempt ended. The lock guards the count of what is missing.
+/// The events carry it from the publisher to the delivery loops. Each loop reports the number of its deliveries when it
+/// routes an event, and the outcome of each first attempt. The lock guards the number of missing reports.
 package final class DeliveryWatch: Sendable {
     /// The first attempt of one delivery.
     package struct Report: Sendable {
@@ -13,7 +13,7 @@ package final class DeliveryWatch: Sendable {
     }
 
     private struct State {
-        /// Routings that loops have still to make, and deliveries whose first attempt has not ended.
+        /// Number of routings and first attempts that have not ended.
         var missing: Int
         var reports: [Report] = []
         var completion: (@Sendable ([Report]?) -> Void)?
@@ -22,14 +22,14 @@ package final class DeliveryWatch: Sendable {
     private let state: Mutex<State>
 
     /// - Parameters:
-    ///   - events: the number of events that will carry it, ≥ 1.
-    ///   - loops: how many loops route each.
-    ///   - completion: called once, on a loop's thread: with all outcomes, or with `nil` when the time is up.
+    ///   - events: the number of events that will carry the watch, ≥ 1.
+    ///   - loops: the number of loops that route each event.
+    ///   - completion: called once on a loop's thread, with all outcomes, or with `nil` when the time has expired.
     init(events: Int, loops: Int, completion: @escaping @Sendable ([Report]?) -> Void) {
         state = Mutex(State(missing: events * loops, completion: completion))
     }
 
-    /// A loop has routed one of the events to so many lanes that will be told.
+    /// Reports that a loop has routed one of the events to this number of receiving lanes.
     func routed(to lanes: Int) { settle { $0.missing += lanes - 1 } }
 
     func report(_ report: Report) {
@@ -39,10 +39,10 @@ package final class DeliveryWatch: Sendable {
         }
     }
 
-    /// A delivery that was expected ends without an attempt.
+    /// Reports that an expected delivery ended without an attempt.
     func withdraw() { settle { $0.missing -= 1 } }
 
-    /// Nobody waits any longer.
+    /// Ends the wait.
     func expire() {
         let completion = state.withLock { state in
             defer { state.completion = nil }
@@ -62,7 +62,7 @@ package final class DeliveryWatch: Sendable {
     }
 }
 
-/// The first attempts that somebody waits for, of one delivery loop. One thread.
+/// The first attempts of one delivery loop that publishers wait for. Confined to one thread.
 final class AwaitedAttempts {
     private var watches: [DeliveryKey: DeliveryWatch] = [:]
 
@@ -75,7 +75,7 @@ final class AwaitedAttempts {
         watch.report(.init(delegate: delegate, event: event, outcome: outcome))
     }
 
-    /// A delivery ends without an attempt.
+    /// Reports that a delivery ended without an attempt.
     func withdraw(_ key: DeliveryKey) { watches.removeValue(forKey: key)?.withdraw() }
 
     func withdraw(where isOver: (DeliveryKey) -> Bool) {
@@ -83,13 +83,13 @@ final class AwaitedAttempts {
         for key in watches.keys where isOver(key) { withdraw(key) }
     }
 
-    /// Nothing is told for now: who waits for a delivery that is not under way waits no longer.
+    /// Withdraws the deliveries of a lane that makes none for now, except those with an open attempt.
     func withdrawUnopened(_ lane: Lane) {
         let key = lane.key
         withdraw { $0.delegate == key && !lane.hasOpen($0.event) }
     }
 
-    /// Nobody waits any longer.
+    /// Ends the wait of a publisher.
     func expire(_ watch: DeliveryWatch) {
         watches = watches.filter { $0.value !== watch }
         watch.expire()

@@ -1,5 +1,5 @@
-/// Brings new events to the lanes of a delivery loop, pages of the log to those that wait for them, and tells them what has
-/// fallen off the end of the log. One thread.
+/// Brings new events to the lanes of a delivery loop and pages of the log to the lanes that wait for them, and handles
+/// events that were removed from the log. Confined to one thread.
 final class EventDistributor {
     private static let hour: Int64 = 3_600_000_000_000
 
@@ -10,7 +10,7 @@ final class EventDistributor {
     private let timers: LoopTimers
     private let awaited: AwaitedAttempts
     private let counters: DeliveryCounters
-    /// Delegates whose missed deliveries were announced within the last hour, and how many more there were since.
+    /// Delegates whose missed deliveries were announced within the last hour, with the number missed since.
     private var missed: [DelegateKey: Int] = [:]
 
     init(
@@ -28,8 +28,8 @@ final class EventDistributor {
 
     // MARK: New events
 
-    /// - Parameter limit: so many at most.
-    /// - Returns: whether the end of the log was reached, or only a page from the store can bring the next events.
+    /// - Parameter limit: the maximum number of events.
+    /// - Returns: whether the end of the log was reached, or the next events must come from a page of the store.
     func routeNewEvents(limit: Int) -> Bool {
         guard let batch = log.news(limit: limit) else { return true }
         route(batch)
@@ -55,7 +55,7 @@ final class EventDistributor {
         if let lane = lanes.at(place) { starter.offer(event, sequence, to: lane) }
     }
 
-    /// Somebody waits until the active delegates that this event concerns have been told.
+    /// Adds the deliveries of this event to active delegates to the watch of a publisher.
     private func expect(_ event: Event, _ sequence: LogPosition, _ matching: [Int], _ watch: DeliveryWatch) {
         var count = 0
         for place in matching {
@@ -70,12 +70,12 @@ final class EventDistributor {
 
     // MARK: Pages
 
-    /// The page after a position was read; `nil` when it could not be.
+    /// Called with the page after a position; `nil` if it could not be read.
     func pageArrived(after: LogPosition, _ page: EventBatch?) {
         guard let page = log.accept(page, after: after) else { return }
         if let first = log.firstToRoute(in: page, after: after) {
             if first > log.routed + 1 {
-                // Lanes that are caught up have missed what retention has removed like the others.
+                // Retention affects caught-up lanes like the others.
                 for lane in lanes.all {
                     if !lane.isGone { lane.fallBehind(from: log.routed + 1) }
                     trim(lane, first: first)
@@ -86,23 +86,24 @@ final class EventDistributor {
         }
         for key in log.keep(page, after: after) {
             guard let lane = lanes[key] else { continue }
-            // Events that are no longer in the log are passed over. What came since the page was read is in memory.
+            // Skips events that are no longer in the log. Events newer than the page are in memory.
             let first = page.events.isEmpty ? log.firstRecent : page.first
             if first > after + 1 { trim(lane, first: first) }
             starter.enqueue(lane)
         }
     }
 
-    // MARK: What falls off the end of the log
+    // MARK: Trimming
 
-    /// The log begins here now.
-    /// - Parameter gone: what was cut off, as far as a lane had still to come to it.
+    /// Called when the log was trimmed.
+    /// - Parameter gone: the removed events that some lane had not reached.
     func trim(first: LogPosition, gone: EventBatch) {
         let counts = missedEvents(gone)
         for lane in lanes.all { trim(lane, first: first, gone: gone, missed: counts[lane.index] ?? 0) }
     }
 
-    /// How many of these each lane wanted and had still to come to. As with new events, the cost follows those that match.
+    /// Number of these events that each lane wanted and had not reached. The cost depends on the number of matching
+    /// lanes, as with new events.
     private func missedEvents(_ gone: EventBatch) -> [Int: Int] {
         var counts: [Int: Int] = [:]
         for (offset, event) in gone.events.enumerated() {
@@ -117,14 +118,15 @@ final class EventDistributor {
         return counts
     }
 
-    /// - Parameter missed: of `gone`, how many the lane had still to come to.
+    /// - Parameter missed: the number of events in `gone` that the lane wanted and had not reached.
     private func trim(
         _ lane: Lane, first: LogPosition, gone: EventBatch = EventBatch(first: 0, events: []), missed: Int = 0
     ) {
         var missed = missed
         if let start = lane.trim(first: first) {
-            // What nobody has seen any more, as after a crash: of `default` each place counts as an event, to other apps
-            // their number would tell of what is not theirs.
+            // Removed events that are no longer in memory, as after a crash, cannot be matched. In the app `default`
+            // each position counts as an event. For other apps the number would disclose how many events belong to
+            // others.
             let end = gone.events.isEmpty ? first : min(first, gone.first)
             if lane.delegate.app == .default, start < end { missed += Int(end - start) }
             ledger.touched(lane)
@@ -142,14 +144,14 @@ final class EventDistributor {
         starter.enqueue(lane)
     }
 
-    /// Whether a delivery that waited would have been made.
+    /// Whether a waiting delivery would have been made.
     private func stillWants(_ sequence: LogPosition, _ gone: EventBatch, _ lane: Lane) -> Bool {
         guard gone.first <= sequence, sequence <= gone.last else { return true }
         return starter.stillWants(gone.events[Int(sequence - gone.first)], sequence, lane)
     }
 
-    /// Counts deliveries that were missed. At most one announcement an hour for each delegate: with a full log, each new
-    /// event pushes one out.
+    /// Counts missed deliveries. Announces them at most once an hour per delegate: when the log is full, each new event
+    /// removes another.
     private func note(missed count: Int, of key: DelegateKey) {
         guard count > 0 else { return }
         counters.missed(count)
@@ -171,11 +173,11 @@ final class EventDistributor {
         announce(missed: pending, of: key)
     }
 
-    /// Announces what would wait for its hour, so that all that was counted is announced.
+    /// Announces the counts that still wait for their hour, so that every missed delivery is announced.
     func announceMissed() {
         for (key, pending) in missed where pending > 0 { announce(missed: pending, of: key) }
     }
 
-    /// The lane has been removed.
+    /// Called when the lane has been removed.
     func forget(_ key: DelegateKey) { missed[key] = nil }
 }

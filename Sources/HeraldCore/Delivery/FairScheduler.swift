@@ -1,23 +1,24 @@
 /// The apps of one delivery loop, and the lanes of each.
 ///
-/// Every app has a router of its own, so that its events cost nothing for the delegates of others, and a line of its own: of
-/// the apps that wait, the one with the fewest open requests comes next. So an app with many delegates, or with receivers
-/// that never answer, takes from the others no more than their equal share. Choosing costs the number of apps.
+/// Every app has its own router, so that its events cost nothing for the delegates of other apps, and its own queue.
+/// Among the apps with queued lanes, the one with the fewest open requests is next. So an app with many delegates, or
+/// with receivers that never respond, takes no more than its equal share. Choosing costs time linear in the number of
+/// apps.
 ///
-/// In each app, lanes whose receivers work get three of four turns while there are both: a thousand that have to be tried
-/// don't hold up the one that answers.
+/// Within an app, proven lanes get three of four turns while lanes of both kinds are queued: a thousand unproven
+/// receivers do not delay the one that responds.
 ///
-/// One thread.
+/// Confined to one thread.
 final class FairScheduler {
     private struct Share {
         let app: AppKey
         var router = Router()
-        /// Lanes that have work and may start some of it, in the order of their turns.
+        /// Lanes that may start some of their work, in the order of their turns.
         var proven = RoundRobin()
         var unproven = RoundRobin()
         var turnsOfProven = 0
         var lanes = 0
-        /// Requests, those of lanes that are gone included.
+        /// Number of open requests, including those of removed lanes.
         var open = 0
         var lastTurn = 0
 
@@ -34,35 +35,35 @@ final class FairScheduler {
         }
     }
 
-    /// Whose turn it may be.
+    /// Which lanes may get the turn.
     enum Eligible {
         case all
         case proven
     }
 
-    /// Turns of proven lanes in a row, while unproven ones wait.
+    /// Number of consecutive turns of proven lanes while unproven ones are queued.
     private static let provenInARow = 3
 
     private var shares: [Share?] = []
     private var indices: [AppKey: Int] = [:]
     private var free: [Int] = []
     private var turns = 0
-    /// Lanes that stand in line.
+    /// Number of queued lanes.
     private(set) var count = 0
 
     var isEmpty: Bool { count == 0 }
 
-    // MARK: Lanes come and go
+    // MARK: Adding and removing lanes
 
-    /// A lane of the app comes.
-    /// - Returns: the app's place here, which the lane keeps.
+    /// Adds a lane to an app.
+    /// - Returns: the index of the app, which the lane keeps.
     func join(_ app: AppKey) -> Int {
         let index = indices[app] ?? add(Share(app: app))
         shares[index]?.lanes += 1
         return index
     }
 
-    /// A lane of the app at this place goes.
+    /// Removes a lane from the app at this index.
     func leave(_ lane: Int, _ index: Int) {
         if shares[index]?.proven.remove(lane) == true { count -= 1 }
         if shares[index]?.unproven.remove(lane) == true { count -= 1 }
@@ -90,7 +91,7 @@ final class FairScheduler {
         shares[index]?.router.insert(lane, patterns)
     }
 
-    /// - Parameter patterns: those that the lane was inserted with.
+    /// - Parameter patterns: the patterns that the lane was inserted with.
     func remove(_ lane: Int, _ patterns: [EventPattern], _ index: Int) {
         shares[index]?.router.remove(lane, patterns)
     }
@@ -103,7 +104,7 @@ final class FairScheduler {
 
     // MARK: Turns
 
-    /// - Parameter isProven: its receiver has answered, and has not failed since.
+    /// - Parameter isProven: the receiver has responded, and has not failed since.
     func append(_ lane: Int, _ index: Int, isProven: Bool) {
         if shares[index]?.proven.contains(lane) == true { return }
         if isProven {
@@ -114,7 +115,7 @@ final class FairScheduler {
         }
     }
 
-    /// The lane whose turn it is.
+    /// Removes and returns the lane whose turn it is.
     func next(_ eligible: Eligible = .all) -> Int? {
         guard count > 0 else { return nil }
         var chosen: (index: Int, open: Int, lastTurn: Int)?
@@ -130,10 +131,10 @@ final class FairScheduler {
         return shares[chosen.index]?.nextLane(eligible)
     }
 
-    /// A request of the app begins.
+    /// Counts a request of the app as open.
     func began(_ index: Int) { shares[index]?.open += 1 }
 
-    /// A request of the app has ended.
+    /// Called when a request of the app has ended.
     func ended(_ index: Int) {
         shares[index]?.open -= 1
         forgetIfUnused(index)

@@ -1,11 +1,12 @@
 import Synchronization
 
-/// Counts values by their size, since the process started. Any thread; the lock is held for a few instructions.
+/// Counts values by size since the process started. Any thread; the lock is held for a few instructions.
 package final class Histogram: Sendable {
     package struct Snapshot: Sendable {
         /// Upper bounds, ascending.
         package let bounds: [Double]
-        /// How many values fell between the bound before and this one, not cumulative; the last has no bound.
+        /// Number of values between the previous bound and this one, not cumulative; the last bucket has no upper
+        /// bound.
         package fileprivate(set) var buckets: [Int]
         package fileprivate(set) var sum = 0.0
 
@@ -14,7 +15,7 @@ package final class Histogram: Sendable {
 
     private let counted: Mutex<Snapshot>
 
-    /// - Parameter bounds: ascending.
+    /// - Parameter bounds: in ascending order.
     init(bounds: [Double]) {
         counted = Mutex(Snapshot(bounds: bounds, buckets: Array(repeating: 0, count: bounds.count + 1)))
     }
@@ -32,8 +33,8 @@ package final class Histogram: Sendable {
 }
 
 extension [Histogram.Snapshot] {
-    /// All in one; `nil` when there is none.
-    /// - Precondition: they have the same bounds.
+    /// The sum of all snapshots; `nil` if there are none.
+    /// - Precondition: all snapshots have the same bounds.
     package var merged: Histogram.Snapshot? {
         guard var merged = first else { return nil }
         for other in dropFirst() {

@@ -1,11 +1,11 @@
-/// What a lane says of its next attempt, what it is told of its end, and what becomes of the delivery.
+/// Choosing the next attempt of a lane, and settling it.
 extension Lane {
-    /// What a lane starts next.
+    /// What a lane attempts next.
     enum Source: Equatable {
         case retry(Retry)
         /// The next event of the log.
         case log(LogPosition)
-        /// The next event of its replay.
+        /// The next event of its current replay.
         case replay(LogPosition)
 
         var sequence: LogPosition {
@@ -16,34 +16,34 @@ extension Lane {
         }
     }
 
-    /// Where an attempt came from.
+    /// The source of an attempt.
     enum Origin: Equatable {
         case log
         case retry
-        /// Of the replay with this id.
+        /// From the replay with this id.
         case replay(Int64)
     }
 
-    /// What becomes of a delivery after an attempt.
+    /// What happens to a delivery after an attempt.
     enum Settlement: Equatable {
         case delivered
-        /// Try again after so many nanoseconds; it counts as `attempts`.
+        /// Retry after this many nanoseconds; the row records `attempts`.
         case retry(after: Int64, attempts: Int, turn: UInt32)
         case exhausted(attempts: Int)
-        /// The delegate as a whole is failing: the delivery waits for a later probe with the attempts it had.
+        /// The receiver as a whole is failing: the delivery waits for a later probe and keeps its attempt count.
         case held
-        /// It was ended by request, its receiver's or an operator's.
+        /// The receiver or an operator has ended the delivery.
         case dropped(attempts: Int)
-        /// It was asked for again while the attempt was under way: its row goes on by its own plan.
+        /// The delivery was requested again during the attempt: its row keeps its own plan.
         case superseded
     }
 
-    /// What is known of the end of an attempt.
+    /// The facts about a finished attempt.
     struct End {
         let sequence: LogPosition
         let origin: Origin
         let subject: String?
-        /// How many were made before it.
+        /// Number of attempts before it.
         let attempts: Int
         let outcome: CallbackOutcome
         let start: FlowControl.Start
@@ -51,9 +51,9 @@ extension Lane {
         let now: Int64
         /// Milliseconds since 1970 UTC.
         let wall: Int64
-        /// Within 0..<1, for the jitter.
+        /// In the range 0..<1, for the jitter.
         let random: Double
-        /// Finds a time for a probe; see `ProbeCalendar`.
+        /// Reserves a time for a probe; see `ProbeCalendar`.
         var reserve: (Int64) -> Int64 = { $0 }
     }
 }

@@ -1,52 +1,53 @@
 import HeraldRuntime
 
-/// The position of one delegate in the event log, with what is in flight and what waits for a retry.
+/// The position of one delegate in the event log, with its open attempts and waiting deliveries.
 ///
-/// It does no I/O: the delivery engine asks it, acts, and reports back. It belongs to one thread, that of the delivery loop
-/// whose engine made it, and is not `Sendable`: others see it as the engine describes it in `LaneSnapshots`.
+/// It does no I/O: the delivery engine queries it, acts, and reports the results. It is confined to the thread of its
+/// delivery loop and is not `Sendable`; other threads see its state in `LaneSnapshots`.
 ///
-/// `next` says how far it is:
+/// `next` says how far it has read:
 ///
 /// - `nil`: the lane is *caught up*. The router offers it each new event; nothing is queued for it.
-/// - a sequence: the lane is *behind*. It reads the log by itself from there when it may start something, until it is
-///   caught up. A slow, paused or failing delegate costs this number, whatever has been published since.
+/// - a position: the lane is *behind*. It reads the log from there whenever it may start an attempt, until it is caught
+///   up. A slow, paused or failing delegate costs only this number, however many events have been published since.
 final class Lane {
     let key: DelegateKey
     private(set) var delegate: WebhookDelegate
     private(set) var next: LogPosition?
-    /// First tries that are open, ascending.
+    /// Open first attempts, ascending.
     private var inFlight: [LogPosition] = []
     private var retriesInFlight = 0
-    /// What is known of the receiver. A value that guards its own state; the engine counts in it which slots are held.
+    /// What is known about the receiver. A value that maintains its own state, except that the engine counts the held
+    /// slots in it.
     var flow = FlowControl()
     private var waiting: WaitingDeliveries
     private(set) var replays = ReplayQueue()
-    /// The last event that was started or passed over by reading.
+    /// The last event that was started or skipped by reading.
     private(set) var position: LogPosition
-    /// Its place in the engine, and that of its app in the scheduler.
+    /// The index of the lane in the engine; `share` is that of its app in the scheduler.
     private(set) var index = 0
     private(set) var share = 0
-    /// The engine has forgotten it. Attempts that are open still know it.
+    /// The engine has removed the lane. Open attempts still refer to it.
     private(set) var isRemoved = false
-    /// It has changed since the last checkpoint.
+    /// Changed since the last checkpoint.
     private var isTouched = false
-    /// Nothing is sent until the registry says what became of the delegate: it has been found lost.
+    /// The receiver was found lost: nothing is sent until the registry reports the delegate's new status.
     private(set) var isHalted = false
-    /// Its deliveries have ended.
+    /// The delegate is gone and its deliveries have ended.
     private(set) var isGone: Bool
-    /// When a timer is to wake it, in monotonic nanoseconds.
+    /// When the earliest timer of the lane fires, in monotonic nanoseconds.
     private var wakeTimer: Int64?
     private var turns = SourceTurns()
-    /// Up to here everything is settled, also when the router's position is behind it after a restart.
+    /// Every event up to here is settled, even if the router is at an earlier position after a restart.
     private let floor: LogPosition
     /// After a restart: events beyond the cursor that were settled before it.
     private var decided: Set<LogPosition>
 
     /// - Parameters:
-    ///   - next: where to read from, `nil` when the router's position is the lane's.
-    ///   - position: the last event that was looked at; those of `decided` were as well.
+    ///   - next: the position to read from; `nil` if the lane's position is the router's.
+    ///   - position: the last event that was read; the events in `decided` were read as well.
     ///   - now: monotonic nanoseconds.
-    ///   - nextProbe: when to try a delegate that was failing before the restart, in monotonic nanoseconds.
+    ///   - nextProbe: when to probe a receiver that was failing before the restart, in monotonic nanoseconds.
     init(
         _ delegate: WebhookDelegate, next: LogPosition?, position: LogPosition, decided: Set<LogPosition> = [],
         now: Int64 = 0, nextProbe: Int64 = 0
@@ -64,12 +65,12 @@ final class Lane {
         }
     }
 
-    /// The engine has taken it up.
+    /// Called when the engine has added the lane.
     func join(_ index: Int, share: Int) { (self.index, self.share) = (index, share) }
 
     func leave() { isRemoved = true }
 
-    /// - Returns: whether it had not changed since the last checkpoint before.
+    /// - Returns: whether this is the first change since the last checkpoint.
     func touch() -> Bool {
         defer { isTouched = true }
         return !isTouched
@@ -85,7 +86,8 @@ final class Lane {
     func change(to delegate: WebhookDelegate) {
         let old = self.delegate
         self.delegate = delegate
-        // What the lane has found out holds until the registry has heard of it: a change may have crossed the news.
+        // A status that the lane found out holds until the registry has recorded it: the change may have been made
+        // before.
         if old.status == .gone || delegate.status == .gone { isGone = delegate.status == .gone }
         if old.status != .active || delegate.status != .active { isHalted = false }
         expectRecovery(old)
@@ -96,10 +98,11 @@ final class Lane {
         }
     }
 
-    /// An operator who gives it another address, or resumes it, says that it works: it need not wait for a probe.
+    /// Setting another URL, or resuming the delegate, implies that the receiver works again: no probe has to precede
+    /// attempts.
     private func expectRecovery(_ old: WebhookDelegate) {
         let isElsewhere = delegate.settings.url != old.settings.url
-        // With the same version it is an echo of what the lane itself has told.
+        // With the same version, the change is the lane's own report coming back.
         let isForgiven =
             delegate.version != old.version && old.state.failingSince != nil && delegate.state.failingSince == nil
         let isResumed = old.status != .active && delegate.status == .active
@@ -114,37 +117,37 @@ final class Lane {
     var isActive: Bool { delegate.status == .active && !isHalted && !isGone }
     private var ordering: WebhookSettings.Ordering { delegate.settings.ordering }
     var open: Int { inFlight.count + retriesInFlight + replays.open }
-    /// There is something to send, if it may.
+    /// There is something to send, if the limits allow it.
     var hasWork: Bool { next != nil || waiting.dueCount > 0 || replays.hasWork }
     var hasDueRetry: Bool { waiting.dueCount > 0 }
-    /// Neither behind nor with anything open: at the common position.
+    /// Caught up and without open first attempts: the lane is at the common position.
     var isSettled: Bool { next == nil && inFlight.isEmpty }
 
-    /// Everything up to here is settled, or has a row of its own.
-    /// - Precondition: not `isSettled`: then it is the common position.
+    /// Every event up to here is settled, or has its own row.
+    /// - Precondition: not `isSettled`; a settled lane is at the common position.
     var cursor: LogPosition { min(inFlight.first ?? .max, next ?? .max) - 1 }
 
-    /// Events that it has not come to, and starts nothing for when it does: settled before a restart, or with a row.
+    /// Events that the lane has not read and will not start when it does: settled before a restart, or with a row.
     var ahead: Set<LogPosition> {
         guard let next, !(decided.isEmpty && rows.isEmpty) else { return [] }
         return decided.filter { $0 >= next }.union(rows.keys.filter { $0 >= next })
     }
 
-    // MARK: Deciding
+    // MARK: Selecting events
 
-    /// Whether this delegate is to be told of this event, by its settings of the moment.
-    /// - Parameter isRouted: the router has found the lane by the event's type.
+    /// Whether the delegate's current settings call for a delivery of this event.
+    /// - Parameter isRouted: the router found the lane by the event's type.
     func wants(_ event: Event, _ sequence: LogPosition, isRouted: Bool, _ view: () -> EventView) -> Bool {
         guard isWanted(event, sequence, isRouted: isRouted, view) else { return false }
         return decided.isEmpty || decided.remove(sequence) == nil
     }
 
-    /// The same, without noting that a settled event was seen.
+    /// The same, without recording that a settled event was read.
     func isWanted(_ event: Event, _ sequence: LogPosition, isRouted: Bool, _ view: () -> EventView) -> Bool {
         sequence > floor && delegate.selection.matches(event, isRouted: isRouted, view)
     }
 
-    /// Whether the lane would have started this event, had it not left the log before.
+    /// Whether the lane would have started this event if it were still in the log.
     func misses(_ event: Event, _ sequence: LogPosition, isRouted: Bool, _ view: () -> EventView) -> Bool {
         guard let next, next <= sequence, rows[sequence] == nil, !decided.contains(sequence) else { return false }
         return isWanted(event, sequence, isRouted: isRouted, view)
@@ -156,7 +159,7 @@ final class Lane {
         return flow.mayStart(open: open, limits, now: now)
     }
 
-    /// When an attempt may start that only time keeps from starting; monotonic nanoseconds.
+    /// When an attempt may start, if only time prevents it now; monotonic nanoseconds.
     func startTime(now: Int64) -> Int64? {
         guard isActive, !waiting.isReordering, hasWork else { return nil }
         return flow.startTime(open: open, limits, now: now)
@@ -169,10 +172,11 @@ final class Lane {
             patience: Int64(delegate.settings.disableAfterSeconds) * 1_000)
     }
 
-    /// Nothing is sent but probes.
+    /// Only probes are sent.
     var isFailing: Bool { flow.breaker.isOpen }
 
-    /// What to start next, when it may. Retries and first tries take turns, and so do the log and a replay.
+    /// What to start next, if the limits allow it. Retries and first attempts alternate, and so do the log and a
+    /// replay.
     func nextSource() -> Source? {
         let retry = waiting.firstDue()
         if let retry, turns.isRetrys(isFailing: isFailing) { return .retry(retry) }
@@ -188,27 +192,27 @@ final class Lane {
 
     // MARK: Reading
 
-    /// The lane can't take this event now: it goes on from there by itself.
+    /// The lane cannot take this event now: it reads the log itself from there.
     func fallBehind(from sequence: LogPosition) {
         if next == nil { next = sequence }
     }
 
-    /// The lane has looked at this event, and at all before it.
+    /// Records that the lane has read this event and all before it.
     func pass(_ sequence: LogPosition) {
         next = sequence + 1
-        // After a restart it comes by events again that it had looked at.
+        // After a restart the lane may read events again.
         position = max(position, sequence)
     }
 
-    /// The end of the log is reached: from here on the router offers.
+    /// Records that the lane has reached the end of the log. The router offers it the next events.
     func catchUp() {
-        // After a restart the router may be behind the lane: what was settled beyond it stays so.
+        // After a restart the router may be behind the lane: events settled beyond it remain settled.
         if !decided.isEmpty, let next { decided = decided.filter { $0 >= next } }
         next = nil
     }
 
-    /// The log begins here now.
-    /// - Returns: the first event that the lane has missed by that, if any.
+    /// Called when the log has been trimmed to begin at `first`.
+    /// - Returns: the first event that the lane has missed as a result, if any.
     func trim(first: LogPosition) -> LogPosition? {
         replays.trim(first: first)
         guard let next, next < first else { return nil }
@@ -216,13 +220,13 @@ final class Lane {
         return next
     }
 
-    // MARK: The engine's requests
+    // MARK: Changes by the engine
 
-    /// Nothing is sent until the registry says what became of the delegate.
+    /// Sends nothing until the registry reports the delegate's new status.
     func halt() { isHalted = true }
 
-    /// Its deliveries have ended.
-    /// - Returns: those that waited, by their events, and the replays that were under way.
+    /// Ends all deliveries of the lane.
+    /// - Returns: the deliveries that waited, by event, and the replays that had not ended.
     func end() -> (waiting: [(LogPosition, WaitingDeliveries.Row)], replays: [Int64]) {
         defer {
             replays = ReplayQueue()
@@ -232,7 +236,7 @@ final class Lane {
         return (waiting.removeAll(), replays.all.map(\.id))
     }
 
-    /// - Returns: whether a timer is to wake it then; `false`: an earlier one will.
+    /// - Returns: whether to set a timer for this time; `false` if an earlier one is set.
     func wake(at time: Int64) -> Bool {
         if let wakeTimer, wakeTimer <= time { return false }
         wakeTimer = time
@@ -243,39 +247,39 @@ final class Lane {
 
     func withReplays<Answer>(_ change: (inout ReplayQueue) -> Answer) -> Answer { change(&replays) }
 
-    // MARK: Deliveries with a row of their own
+    // MARK: Deliveries with their own row
 
     var rows: [LogPosition: WaitingDeliveries.Row] { waiting.rows }
 
-    /// Takes up a row; see `WaitingDeliveries`.
+    /// Adds a row; see `WaitingDeliveries`.
     func take(_ delivery: WaitingDelivery) -> Retry? { waiting.take(delivery) }
 
-    /// A retry is due; it starts as soon as it may.
+    /// Queues a due retry, which starts as soon as the limits allow it.
     func hold(_ retry: Retry) { waiting.hold(retry) }
 
-    /// The lane comes by an event that has a row already.
-    /// - Returns: whether it has one.
+    /// Called when the lane reads an event.
+    /// - Returns: whether the event already has a row.
     func adopt(_ sequence: LogPosition) -> Bool {
         guard waiting.adopt(sequence) else { return false }
         position = max(position, sequence)
         return true
     }
 
-    /// An event about a subject whose turn it is not.
-    /// - Returns: whether the delivery got a row and stands in line; else it may start.
+    /// Makes a delivery wait if another one about its subject is unfinished.
+    /// - Returns: whether the delivery was given a row and queued; otherwise it may start.
     func mustWait(_ event: Event, _ sequence: LogPosition, isReplay: Bool) -> Bool {
         guard waiting.mustWait(sequence, event.subject, isReplay: isReplay) else { return false }
         if !isReplay { position = max(position, sequence) }
         return true
     }
 
-    /// Ends a delivery by request.
-    /// - Returns: the row that it had, if any.
+    /// Ends a delivery on request.
+    /// - Returns: its row, if it had one.
     func drop(_ sequence: LogPosition) -> WaitingDeliveries.Row? { waiting.drop(sequence) }
 
     // MARK: Attempts
 
-    /// An attempt starts.
+    /// Records that an attempt starts.
     @discardableResult
     func started(_ sequence: LogPosition, _ origin: Origin, now: Int64) -> FlowControl.Start {
         switch origin {
@@ -291,8 +295,8 @@ final class Lane {
         return flow.started(limits, now: now)
     }
 
-    /// An attempt was not made after all; its delivery waits.
-    /// - Returns: the turn of its row; `nil`: it has none any more, or one with a plan of its own.
+    /// Undoes the start of an attempt that was not made; its delivery waits.
+    /// - Returns: the turn of its row; `nil` if it has no row any more, or one with its own plan.
     func returned(_ sequence: LogPosition, _ origin: Origin, subject: String?, start: FlowControl.Start) -> UInt32? {
         close(sequence, origin)
         flow.returned(start)
@@ -309,13 +313,13 @@ final class Lane {
         return waiting.replan(sequence)
     }
 
-    /// An attempt has ended.
+    /// Records that an attempt has ended, and settles its delivery.
     func finished(_ end: End) -> (settlement: Settlement, breaker: Breaker.Change) {
         close(end.sequence, end.origin)
         defer { reorderWhenIdle() }
         if end.outcome.isSuccess {
             let change = flow.succeeded(end.start, limits, now: end.now)
-            // A row that was made meanwhile asks for another delivery.
+            // A row that was made during the attempt requests another delivery.
             if end.origin == .retry { waiting.remove(end.sequence) }
             waiting.release(end.subject)
             return (.delivered, change)
@@ -329,7 +333,7 @@ final class Lane {
     }
 
     private func settlement(ofFailure end: End, _ change: Breaker.Change) -> Settlement {
-        // A retry without a row was ended by request while it was under way.
+        // A retry without a row was ended on request during its attempt.
         let isDropped = end.origin == .retry && rows[end.sequence] == nil
         if isDropped || isGone || end.outcome.control == .abortMessage {
             return giveUp(end, .dropped(attempts: end.attempts + 1))
@@ -338,7 +342,7 @@ final class Lane {
         if end.origin != .retry, waiting.goesOn(end.sequence, isFirst: isFirst, subject: end.subject) {
             return .superseded
         }
-        // One that was asked for again meanwhile has begun anew.
+        // If the delivery was requested again during the attempt, its attempt count has restarted.
         let attempts = min(end.attempts, rows[end.sequence]?.attempts ?? end.attempts)
         if change == .stayedOpen || change == .lost {
             if isPoison(end) { return giveUp(end, .exhausted(attempts: attempts + 1)) }
@@ -369,7 +373,8 @@ final class Lane {
         return .retry(after: Int64(delay * 1_000_000_000), attempts: attempts, turn: waiting.replan(end.sequence) ?? 0)
     }
 
-    /// A delivery that is the only one that fails, for longer than its schedule lasts: it doesn't bar the others for good.
+    /// Whether a delivery is the only one that fails, for longer than its retry schedule lasts. It must not block the
+    /// others for ever.
     private func isPoison(_ end: End) -> Bool {
         guard flow.breaker.isOneDelivery, end.outcome.meaning != .unreachable, let outage = flow.breaker.outage else {
             return false
@@ -393,7 +398,7 @@ final class Lane {
         if waiting.isReordering, open == 0 { waiting.becameIdle() }
     }
 
-    /// Whether an attempt to tell of this event is under way.
+    /// Whether an attempt for this event is open.
     func hasOpen(_ sequence: LogPosition) -> Bool {
         inFlight.contains(sequence) || rows[sequence]?.isOpen == true
     }

@@ -1,6 +1,6 @@
-/// Lets the lanes of a delivery loop come, change and end with their delegates. One thread.
+/// Adds, changes and removes the lanes of a delivery loop as their delegates change. Confined to one thread.
 final class LaneKeeper {
-    /// What is known of a lane from before a restart.
+    /// The state of a lane from before a restart.
     struct Restored {
         var position: LanePosition?
         var waiting: [WaitingDelivery] = []
@@ -8,7 +8,7 @@ final class LaneKeeper {
         var replays: [Replay] = []
     }
 
-    /// Nanoseconds until a lease that has ended is looked at once more.
+    /// Nanoseconds until a lease that has ended is checked once more.
     private static let leaseLook: Int64 = 60_000_000_000
 
     private let lanes: LaneTable
@@ -19,7 +19,7 @@ final class LaneKeeper {
     private let timers: LoopTimers
     private let awaited: AwaitedAttempts
     private var probes = ProbeCalendar()
-    /// When a timer is to end a lease, in monotonic nanoseconds.
+    /// When the timer of a lease fires, in monotonic nanoseconds.
     private var leaseTimers: [DelegateKey: Int64] = [:]
 
     init(
@@ -35,10 +35,10 @@ final class LaneKeeper {
         self.awaited = awaited
     }
 
-    // MARK: Lanes come, change and go
+    // MARK: Adding, changing and removing lanes
 
-    /// Adds a lane, or gives it the delegate's new settings.
-    /// - Parameter restored: of a delegate from before the start; `nil`: it has just been registered.
+    /// Adds a lane, or changes its delegate's settings.
+    /// - Parameter restored: the state of a delegate from before the start; `nil` if it has just been registered.
     func set(_ delegate: WebhookDelegate, restored: Restored?) {
         if let lane = lanes[delegate.key] {
             let old = lane.delegate
@@ -60,7 +60,7 @@ final class LaneKeeper {
         calls.changed(lane, from: nil)
     }
 
-    /// Makes a lane's delegate and its settings known to the scheduler and the timers.
+    /// Adds a lane's delegate to the scheduler and the timers.
     private func introduce(_ lane: Lane) {
         if let end = lane.delegate.state.expiresAt {
             let due = timers.now + max(0, end - timers.exactWall) * 1_000_000
@@ -71,8 +71,8 @@ final class LaneKeeper {
         pauseOrResume(lane)
     }
 
-    /// Deliveries that stood in line when the process ended, while others were in flight: the lane comes by their events
-    /// again, and must not let them go before those.
+    /// Forgets the deliveries that were queued for their subject when the process ended, while others were open. The
+    /// lane reads their events again, and must not start them before those others.
     private func forgetLine(of delegate: WebhookDelegate, _ restored: Restored) -> Restored {
         guard delegate.settings.ordering == .subject else { return restored }
         let cursor = restored.position?.cursor ?? log.routed
@@ -96,21 +96,21 @@ final class LaneKeeper {
     }
 
     private func newLane(_ delegate: WebhookDelegate) -> Lane {
-        // The writer gave it a row, in the transaction of its registration.
+        // The writer made its row in the transaction that registered the delegate.
         ledger.hasRow(delegate.key)
-        // Events that came after the registration may have been routed before the news of it arrived here.
+        // Events published after the registration may have been routed before its message arrived here.
         return Lane(delegate, next: delegate.start < log.routed ? delegate.start + 1 : nil, position: delegate.start)
     }
 
-    /// A row of the store gets its timer, unless it stands behind another one.
+    /// Sets the timer of a row, unless the row is queued behind another one.
     private func schedule(_ waiting: WaitingDelivery, _ lane: Lane) {
         guard let retry = lane.take(waiting) else { return }
-        // A stored time is the wall clock's: a clock that jumped must not postpone a retry beyond a day.
+        // Stored times are wall-clock times. If the clock has jumped, a retry must not be postponed beyond two days.
         let delay = min(max(0, waiting.dueAt - timers.exactWall), 86_400_000 * 2)
         timers.insert(.retry(retry), due: timers.now + delay * 1_000_000)
     }
 
-    /// Ends a lane. What is open ends by itself; what waits is gone.
+    /// Removes a lane. Open attempts end by themselves; waiting deliveries are dropped.
     func remove(_ key: DelegateKey) {
         guard let lane = lanes.remove(key) else { return }
         if lane.isFailing { probes.openLanes -= 1 }
@@ -124,7 +124,7 @@ final class LaneKeeper {
 
     private func pauseOrResume(_ lane: Lane) {
         if !lane.isActive {
-            // A lane that stands still needs a position of its own: the common one goes on without it.
+            // A lane that does not advance needs its own position: the common position advances without it.
             lane.fallBehind(from: max(log.routed, lane.delegate.start) + 1)
             awaited.withdrawUnopened(lane)
         }
@@ -132,9 +132,9 @@ final class LaneKeeper {
         starter.enqueue(lane)
     }
 
-    // MARK: What attempts have shown
+    // MARK: Results of attempts
 
-    /// A delegate is gone: its deliveries end.
+    /// Ends the deliveries of a delegate that is gone.
     private func end(_ lane: Lane) {
         awaited.withdrawUnopened(lane)
         let (waiting, replays) = lane.end()
@@ -147,22 +147,22 @@ final class LaneKeeper {
         ledger.touched(lane)
     }
 
-    /// The receiver has said that the delegate is gone.
+    /// Called when the receiver has responded that it is gone.
     func receiverIsGone(_ lane: Lane) {
         lanes.ignore(lane)
         end(lane)
     }
 
-    /// Nothing is sent until the registry says what became of the delegate.
+    /// Sends nothing until the registry reports the delegate's new status.
     func halt(_ lane: Lane) {
         lane.halt()
         pauseOrResume(lane)
     }
 
-    /// The first time from then on at which another lane may be probed.
+    /// Reserves the first time from `time` on at which another lane may be probed.
     func reserveProbe(_ time: Int64) -> Int64 { probes.reserve(time, now: timers.now) }
 
-    /// The breaker of a lane has changed.
+    /// Counts the open breakers.
     func count(_ change: Breaker.Change) {
         switch change {
         case .opened: probes.openLanes += 1
@@ -178,7 +178,7 @@ final class LaneKeeper {
         leaseTimers[key] = nil
         guard let end = lane.delegate.state.expiresAt else { return }
         let left = end - timers.exactWall
-        // The writer looks again: a renewal may be on its way. So does this lane, should it still be there then.
+        // The writer checks again, because a renewal may be under way. So does this lane if it still exists then.
         if left <= 0 { ledger.note(key, .leaseEnded) }
         look(at: key, timers.now + (left > 0 ? left * 1_000_000 : Self.leaseLook))
     }

@@ -1,23 +1,23 @@
 import Synchronization
 
-/// Where lanes stand that have something to tell, for whoever lists delegates. Written by a delivery loop at its
+/// The state of all lanes that are not up to date, for listings of delegates. Written by a delivery loop at its
 /// checkpoints, read by any thread.
 package final class LaneSnapshots: Sendable {
     package struct Entry: Equatable, Sendable {
-        /// Everything up to here is settled; `nil`: the lane is up to date.
+        /// Every event up to here is settled; `nil` if the lane is up to date.
         package let cursor: LogPosition?
         package let inFlight: Int
-        /// Deliveries that wait for a retry.
+        /// Number of deliveries that wait for a retry.
         package let retrying: Int
-        /// Replays that have not ended.
+        /// Number of replays that have not ended.
         package let replays: Int
         package let flow: FlowStatus
-        /// The first event that it has not come to; `nil`: it has come to all.
+        /// The first event that the lane has not read; `nil` if it has read all.
         package internal(set) var next: LogPosition? = nil
-        /// Events from there on that it starts nothing for: they are settled, or have a row of their own.
+        /// Events from `next` on that the lane will not start: they are settled, or have their own row.
         package internal(set) var ahead: Set<LogPosition> = []
 
-        /// The delegate fails as a whole: nothing is sent but probes.
+        /// The receiver as a whole is failing: only probes are sent.
         package var isFailing: Bool { flow.circuit == .open }
     }
 
@@ -25,12 +25,12 @@ package final class LaneSnapshots: Sendable {
     private let written = Atomic<LogPosition>(0)
     private let counted = Mutex(Counted())
 
-    /// What was counted of attempts, and is not in the store.
+    /// Statistics of attempts that are not in the store.
     private struct Counted {
         var current: [DelegateKey: DeliveryStatistics] = [:]
-        /// Of slots that are over.
+        /// Of finished time slots.
         var closed: [DeliveryStatistics] = []
-        /// On its way to the store.
+        /// Being written to the store.
         var leaving: [DeliveryStatistics] = []
     }
 
@@ -42,13 +42,13 @@ package final class LaneSnapshots: Sendable {
         }
     }
 
-    /// Up to here the store knows what became of each event: what came later may still be on its way.
+    /// The store has the outcome of every event up to here. Later outcomes may still be unwritten.
     package internal(set) var settled: LogPosition {
         get { written.load(ordering: .relaxed) }
         set { written.store(newValue, ordering: .relaxed) }
     }
 
-    /// An attempt has ended.
+    /// Counts an attempt that has ended.
     /// - Parameters:
     ///   - time: milliseconds since 1970 UTC.
     ///   - duration: microseconds.
@@ -60,14 +60,14 @@ package final class LaneSnapshots: Sendable {
                 counted.closed.append(entry)
                 entry = DeliveryStatistics(delegate: key, start: slot)
             }
-            // Not in place while two hold it: the histogram would be copied.
+            // Removed first: with a second reference, the histogram would be copied by the change.
             counted.current[key] = nil
             entry.count(succeeded: succeeded, duration: duration)
             counted.current[key] = entry
         }
     }
 
-    /// Takes what was counted, for the store; `written` says when it is there.
+    /// Takes the statistics for the store. `written` is called when they have been stored.
     func takeStatistics() -> [DeliveryStatistics] {
         counted.withLock { counted in
             counted.leaving = counted.closed + counted.current.values
@@ -79,7 +79,7 @@ package final class LaneSnapshots: Sendable {
 
     func statisticsWritten() { counted.withLock { $0.leaving = [] } }
 
-    /// What was counted of a delegate and is not in the store yet. Any thread.
+    /// Statistics of a delegate that are not in the store yet. Any thread.
     package func statistics(_ key: DelegateKey) -> [DeliveryStatistics] {
         counted.withLock { counted in
             (counted.current[key].map { [$0] } ?? []) + (counted.closed + counted.leaving).filter { $0.delegate == key }
@@ -88,16 +88,16 @@ package final class LaneSnapshots: Sendable {
 
     func remove(_ key: DelegateKey) { entries.withLock { $0[key] = nil } }
 
-    /// `nil` when there is nothing to tell: up to date, nothing waits.
+    /// `nil` if the lane is up to date and nothing waits.
     package func entry(_ key: DelegateKey) -> Entry? { entries.withLock { $0[key] } }
 
-    /// All lanes that have something to tell.
+    /// The entries of all lanes that are not up to date.
     package var allEntries: [DelegateKey: Entry] { entries.withLock { $0 } }
 }
 
 extension LaneSnapshots.Entry {
-    /// `nil` when the lane has nothing to tell.
-    /// - Parameters: as of `FlowControl.status`.
+    /// `nil` if the lane is up to date and nothing waits.
+    /// - Parameters: see `FlowControl.status`.
     init?(_ lane: Lane, isParked: Bool, now: Int64, wallOffset: Int64) {
         if lane.isSettled && lane.rows.isEmpty && lane.flow.isFree && lane.open == 0 && lane.replays.isEmpty {
             return nil

@@ -1,12 +1,12 @@
-/// The lanes of one delivery loop, by the keys of their delegates and by their places, which the scheduler knows them by.
-/// One thread.
+/// The lanes of one delivery loop, by the keys of their delegates and by the indices that the scheduler uses. Confined
+/// to one thread.
 final class LaneTable {
-    /// Which of them an event concerns, and whose turn it is.
+    /// Finds the lanes for an event, and the lane whose turn it is.
     let scheduler = FairScheduler()
     private var lanes: [Lane?] = []
     private var places: [DelegateKey: Int] = [:]
     private var freePlaces: [Int] = []
-    /// Delegates of these that are told of what is posted. The others wait behind the end of the log, or are gone.
+    /// Number of active delegates. The lanes of the others do not advance, or have ended.
     private(set) var activeDelegates = 0
 
     subscript(key: DelegateKey) -> Lane? { places[key].flatMap { lanes[$0] } }
@@ -18,12 +18,12 @@ final class LaneTable {
     /// The lane whose turn it is.
     func next(_ eligible: FairScheduler.Eligible) -> Lane? { scheduler.next(eligible).flatMap { lanes[$0] } }
 
-    /// All of them.
+    /// All lanes.
     var all: [Lane] { lanes.compactMap { $0 } }
 
-    // MARK: Lanes come, change and go
+    // MARK: Adding, changing and removing lanes
 
-    /// The lane is offered nothing before `listen`.
+    /// Adds a lane. The scheduler offers it no events before `listen`.
     func insert(_ lane: Lane) {
         let place = freePlaces.popLast() ?? lanes.count
         if place == lanes.count { lanes.append(lane) } else { lanes[place] = lane }
@@ -32,7 +32,7 @@ final class LaneTable {
         count(lane.delegate, 1)
     }
 
-    /// - Returns: the lane that was there.
+    /// - Returns: the removed lane.
     func remove(_ key: DelegateKey) -> Lane? {
         guard let place = places.removeValue(forKey: key), let lane = lanes[place] else { return nil }
         ignore(lane)
@@ -44,15 +44,15 @@ final class LaneTable {
         return lane
     }
 
-    /// The lane is offered the events that it wants from now on.
+    /// Offers the lane the events that it selects from now on.
     func listen(_ lane: Lane) { scheduler.insert(lane.index, lane.delegate.settings.events, lane.share) }
 
-    /// The lane is offered no event any more. Before it ends.
+    /// Offers the lane no further events. Call it before the lane ends.
     func ignore(_ lane: Lane) {
         if !lane.isGone { scheduler.remove(lane.index, lane.delegate.settings.events, lane.share) }
     }
 
-    /// Gives a lane the delegate's new settings. It is offered nothing before `listen`.
+    /// Changes the settings of a lane's delegate. The scheduler offers it no events before `listen`.
     func change(_ lane: Lane, to delegate: WebhookDelegate) {
         ignore(lane)
         count(lane.delegate, -1)

@@ -1,21 +1,21 @@
-/// The log as one delivery loop reads it: what it has routed, the end of it in memory without a lock, and pages of the store
-/// for lanes that lag behind. One thread.
+/// The log as one delivery loop reads it: the position up to which it has routed, the recent events in memory without a
+/// lock, and pages of the store for lanes that are behind. Confined to one thread.
 final class LoopLog {
     private let recentEvents: RecentEvents
-    /// Asks for the page after a position; the answer comes to `arrived`.
+    /// Requests the page after a position, which is passed to `accept`.
     private let readPage: (LogPosition) -> Void
     private let timers: LoopTimers
-    /// Every lane that is caught up has been offered everything up to here.
+    /// Every caught-up lane has been offered every event up to here.
     private(set) var routed: LogPosition
     private var recent: EventWindow
     private var pages = PageCache()
     private var routingWaitsForPage = false
-    /// Where the tail began when it had no longer what this loop was to route next.
+    /// The first recent event at the time when the next event to route was no longer in memory.
     private var tailBegins: LogPosition = 0
-    /// Pages that were read before an erasure may come after it.
+    /// Erased events. A page that was read before an erasure may arrive after it.
     private var erased = ErasedEvents()
     private let parser = EventDataParser()
-    /// The event that was looked at last, as filters see it.
+    /// The last event that was read, as filters see it.
     private var view: EventView?
 
     init(
@@ -29,12 +29,12 @@ final class LoopLog {
         recent = EventWindow(after: settled, maxEvents: windowEvents, maxBytes: 16 << 20)
     }
 
-    /// The first event that is in memory.
+    /// The first event in memory.
     var firstRecent: LogPosition { recent.first }
 
     // MARK: Routing
 
-    /// New events, at most so many; `nil`: there are none, or only a page from the store can bring them.
+    /// Up to `limit` new events; `nil` if there are none, or if they must come from a page of the store.
     func news(limit: Int) -> EventBatch? {
         switch recentEvents.slice(after: routed, limit: limit) {
         case .end: return nil
@@ -42,14 +42,14 @@ final class LoopLog {
         case .gone(let first):
             tailBegins = first
             if routingWaitsForPage { return nil }
-            // After a restart, or when this loop was slower than the tail is long: the store has them.
+            // After a restart, or if this loop was slower than the recent events are long: the events are in the store.
             routingWaitsForPage = true
             readPage(routed)
             return nil
         }
     }
 
-    /// The next event is being routed.
+    /// Advances to the next event.
     /// - Returns: its position.
     func route(_ event: Event) -> LogPosition {
         recent.append(event)
@@ -57,7 +57,7 @@ final class LoopLog {
         return routed
     }
 
-    /// Nothing up to here is in the log any more.
+    /// Skips positions that are no longer in the log.
     func skip(to sequence: LogPosition) {
         recent.reset(after: sequence)
         routed = sequence
@@ -70,7 +70,7 @@ final class LoopLog {
         return pages.event(sequence)
     }
 
-    /// The event as filters see it, parsed once for all lanes.
+    /// The event as filters see it. Parsed once for all lanes.
     func view(of event: Event) -> EventView {
         if let view, view.event === event { return view }
         let made = EventView(event, parser)
@@ -78,15 +78,15 @@ final class LoopLog {
         return made
     }
 
-    /// Asks for the page with an event, for a lane that is told when it is there.
+    /// Requests the page that contains an event for a lane, which `keep` returns when the page has arrived.
     func read(_ sequence: LogPosition, for key: DelegateKey) {
         if let after = pages.want(sequence, for: key) { readPage(after) }
     }
 
     func readAgain(after: LogPosition) { readPage(after) }
 
-    /// The page after a position was read; `nil` when it could not be.
-    /// - Returns: the page without what was erased since; `nil`: it is asked for once more.
+    /// Called with the page after a position; `nil` if it could not be read.
+    /// - Returns: the page without events erased since it was read; `nil` if it is requested again.
     func accept(_ page: EventBatch?, after: LogPosition) -> EventBatch? {
         if let page { return erased.applied(to: page) }
         timers.insert(.readAgain(after: after), due: timers.now + LoopTimers.pause)
@@ -94,14 +94,15 @@ final class LoopLog {
     }
 
     /// Whether routing waited for this page.
-    /// - Returns: the first event to route; retention may have removed what lay before it. `nil`: it did not wait for it.
+    /// - Returns: the first event to route, which may follow events removed by retention; `nil` if routing did not wait
+    ///   for it.
     func firstToRoute(in page: EventBatch, after: LogPosition) -> LogPosition? {
         guard routingWaitsForPage, after == routed else { return nil }
         routingWaitsForPage = false
         return page.events.isEmpty ? tailBegins : page.first
     }
 
-    /// Keeps a page.
+    /// Caches a page.
     /// - Returns: the delegates whose lanes waited for it.
     func keep(_ page: EventBatch, after: LogPosition) -> [DelegateKey] {
         let (delegates, readNext) = pages.arrived(after: after, page)
@@ -109,7 +110,7 @@ final class LoopLog {
         return delegates
     }
 
-    /// What these events say is to be told to nobody any more.
+    /// Removes erased events from the cached pages and from pages that arrive later.
     func erase(_ events: Set<LogPosition>) {
         erased.insert(events)
         recent.erase(events)

@@ -1,25 +1,25 @@
-/// What a delivery loop is told by others.
+/// A message to a delivery loop.
 enum LoopMessage: Sendable {
     case set(WebhookDelegate)
     case remove(DelegateKey)
-    /// A delivery is to be made again now.
+    /// Make a delivery again now.
     case redeliver(WaitingDelivery)
-    /// A delivery is not to be tried again.
+    /// Drop a delivery.
     case drop(DeliveryKey)
     case replay(Replay)
-    /// A replay is to start nothing more.
+    /// Start nothing further of a replay.
     case endReplay(Int64, DelegateKey)
-    /// What these events say is to be told to nobody any more.
+    /// Stop deliveries of these erased events.
     case erase(Set<LogPosition>)
-    /// The log begins here now. `gone`: what was cut off, as far as a lane had still to come to it.
+    /// The log now begins at `first`. `gone`: the removed events that some lane had not reached.
     case trim(first: LogPosition, gone: EventBatch)
-    /// A page that was asked for; `nil`: it could not be read.
+    /// A requested page; `nil` if it could not be read.
     case page(after: LogPosition, EventBatch?)
     case checkpointEnded(Bool)
-    /// `nil`: the delegate is gone, or too much is open.
+    /// The outcome is `nil` if the delegate does not exist or too many requests are open.
     case test(DelegateKey, answer: @Sendable (CallbackOutcome?) -> Void)
-    /// Nobody waits for these deliveries after that (monotonic nanoseconds).
+    /// Stop waiting for these deliveries at this time (monotonic nanoseconds).
     case expire(DeliveryWatch, at: Int64)
-    /// Nothing new is to be started; what is in flight has until then (monotonic nanoseconds).
+    /// Start nothing further. Open requests may run until the deadline (monotonic nanoseconds).
     case stop(deadline: Int64)
 }

@@ -1,20 +1,20 @@
 import HeraldRuntime
 
-/// What time it is in a turn of a delivery loop, and what the loop has to do later. One thread.
+/// The current time of a turn of a delivery loop, and the loop's timers. Confined to one thread.
 final class LoopTimers {
     enum Timer {
         case retry(Retry)
-        /// The lane may start something.
+        /// The lane may start an attempt.
         case wake(DelegateKey)
         case verify(DelegateKey)
         case leaseEnds(DelegateKey)
-        /// What a delegate has missed may be told again.
+        /// Missed deliveries of a delegate may be announced again.
         case tellMissed(DelegateKey)
         case readAgain(after: LogPosition)
         case expire(DeliveryWatch)
         case runMaintenance
 
-        /// The delegate whose lane it belongs to.
+        /// The delegate that the timer belongs to.
         fileprivate var delegate: DelegateKey? {
             switch self {
             case .retry(let retry): retry.delegate
@@ -24,16 +24,16 @@ final class LoopTimers {
         }
     }
 
-    /// After a read of the store that failed, and after an attempt that could not be made, in nanoseconds.
+    /// Delay after a failed read of the store, and after an attempt that could not be made, in nanoseconds.
     static let pause: Int64 = 1_000_000_000
 
     private let clock: Clock
     private var queue = TimerQueue<Timer>()
-    /// About so many timers belong to lanes that are gone.
+    /// Approximate number of timers that belong to removed lanes.
     private var dead = 0
-    /// Monotonic nanoseconds, read once for each turn and each outcome.
+    /// Monotonic nanoseconds, read once per turn and per outcome.
     private(set) var now: Int64
-    /// What the wall clock was ahead of it in this turn, in milliseconds.
+    /// Offset of the wall clock from `now` in this turn, in milliseconds.
     private(set) var wallOffset: Int64
 
     init(_ clock: Clock) {
@@ -44,7 +44,7 @@ final class LoopTimers {
 
     /// Milliseconds since 1970 UTC, at `now`.
     var wall: Int64 { now / 1_000_000 + wallOffset }
-    /// The same, as the clock says it at this moment.
+    /// The current time of the wall clock, in milliseconds since 1970 UTC.
     var exactWall: Int64 { clock.wall() }
     var count: Int { queue.count }
     var nextDue: Int64? { queue.nextDue }
@@ -67,9 +67,9 @@ final class LoopTimers {
 
     func removeAll(where isRemoved: (Timer) -> Bool) { queue.removeAll(where: isRemoved) }
 
-    /// Timers of a lane mean nothing any more.
+    /// Invalidates the timers of a removed lane.
     /// - Parameters:
-    ///   - count: about how many.
+    ///   - count: their approximate number.
     ///   - isThere: whether a delegate still has a lane.
     func forget(_ count: Int, isThere: (DelegateKey) -> Bool) {
         dead += count

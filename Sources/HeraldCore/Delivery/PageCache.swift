@@ -1,26 +1,28 @@
 import HeraldRuntime
 
-/// Pages of the log for lanes that lag behind the tail: shared by all lanes of a loop, asked for once, bounded.
+/// Pages of the log for lanes that are behind the recent events. Shared by all lanes of a loop, requested once,
+/// bounded.
 ///
-/// Owned by one delivery loop; the reading itself happens on a reader's thread.
+/// Confined to one delivery loop; the reads themselves run on a reader's thread.
 typealias PageCache = LogPageCache<EventBatch>
 
-/// Pages of a log. Live streams have some as well, in place of lanes. Owned by one thread.
+/// Pages of a log. Live streams use one too, in place of lanes. Confined to one thread.
 struct LogPageCache<Page: LogPage> {
     static var eventsPerPage: Int { 256 }
     static var bytesPerPage: Int { 1 << 20 }
-    /// Pages kept, and reads asked for at once.
+    /// Maximum number of cached pages, and of concurrent reads.
     static var maxPages: Int { 32 }
     static var maxReads: Int { 4 }
 
     /// Oldest first.
     private var pages: [Page] = []
-    /// Who waits for the events after a position. The positions are being read, or wait for a read to end.
+    /// The delegates that wait for the events after a position. The positions are being read, or wait for a read to
+    /// end.
     private var waiters: [LogPosition: Waiters] = [:]
     private var reading: Set<LogPosition> = []
     private var queued = FIFO<LogPosition>()
 
-    /// In the order in which they came, each once.
+    /// In order of arrival, without duplicates.
     private struct Waiters {
         private(set) var delegates: [DelegateKey] = []
         private var known: Set<DelegateKey> = []
@@ -30,9 +32,9 @@ struct LogPageCache<Page: LogPage> {
         }
     }
 
-    /// The page with what comes next after a place, when it is here.
+    /// The cached page with the events after a position.
     mutating func page(after place: LogPosition) -> Page? {
-        // The page used last is searched first.
+        // The most recently used page is searched first.
         var index = pages.count - 1
         while index >= 0 {
             let page = pages[index]
@@ -45,16 +47,16 @@ struct LogPageCache<Page: LogPage> {
         return nil
     }
 
-    /// Forgets the pages that hold one of these events.
+    /// Removes the pages that contain one of these events.
     mutating func forget(_ sequences: Set<LogPosition>) {
         pages.removeAll { page in sequences.contains { page.after < $0 && $0 <= page.last } }
     }
 
-    /// Forgets all pages; what is being read stays asked for.
+    /// Removes all pages; open reads continue.
     mutating func forgetPages() { pages.removeAll() }
 
-    /// Notes that a lane needs the event at `sequence`.
-    /// - Returns: the position after which to read now, when a read is to be started.
+    /// Records that a lane needs the event at `sequence`.
+    /// - Returns: the position after which to read now, if a read must start.
     mutating func want(_ sequence: LogPosition, for delegate: DelegateKey) -> LogPosition? {
         let after = sequence - 1
         waiters[after, default: Waiters()].append(delegate)
@@ -67,9 +69,9 @@ struct LogPageCache<Page: LogPage> {
         return after
     }
 
-    /// A read has ended.
-    /// - Parameter page: `nil`: it failed.
-    /// - Returns: who waited for it, and the position after which to read next, if any.
+    /// Called when a read has ended.
+    /// - Parameter page: `nil` if the read failed.
+    /// - Returns: the delegates that waited for it, and the position after which to read next, if any.
     mutating func arrived(after: LogPosition, _ page: Page?) -> (delegates: [DelegateKey], readNext: LogPosition?) {
         reading.remove(after)
         if let page, page.last > page.after {
@@ -84,7 +86,7 @@ struct LogPageCache<Page: LogPage> {
 }
 
 extension LogPageCache<EventBatch> {
-    /// The event, when its page is here.
+    /// The event, if its page is cached.
     mutating func event(_ sequence: LogPosition) -> Event? {
         guard let page = page(after: sequence - 1) else { return nil }
         return page.events[Int(sequence - page.first)]

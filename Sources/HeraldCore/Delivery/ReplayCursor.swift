@@ -1,9 +1,9 @@
-/// How far a replay has come: a second, bounded position of a lane in the log.
+/// The progress of a replay: a second, bounded position of a lane in the log.
 struct ReplayCursor: Equatable {
     let id: Int64
     private(set) var next: LogPosition
     let until: LogPosition
-    /// Attempts that are open, ascending.
+    /// Open attempts, ascending.
     private(set) var inFlight: [LogPosition] = []
 
     init(_ replay: Replay) {
@@ -15,13 +15,13 @@ struct ReplayCursor: Equatable {
     /// There is something to start.
     var hasWork: Bool { next <= until }
     var isOver: Bool { !hasWork && inFlight.isEmpty }
-    /// Everything up to here is settled, or has a row of its own.
+    /// Every event up to here is settled, or has its own row.
     var cursor: LogPosition { min(inFlight.first ?? .max, next) - 1 }
 
-    /// It has looked at this event, and at all before it.
+    /// Records that the replay has read this event and all before it.
     mutating func pass(_ sequence: LogPosition) { next = max(next, sequence + 1) }
 
-    /// It is to start nothing more.
+    /// Starts nothing further.
     mutating func end() { pass(until) }
 
     mutating func started(_ sequence: LogPosition) { inFlight.append(sequence) }
@@ -31,17 +31,17 @@ struct ReplayCursor: Equatable {
     }
 }
 
-/// The replays of a lane. The oldest is under way, the others wait for its end.
+/// The replays of a lane. The oldest one runs, the others wait for its end.
 struct ReplayQueue {
     private(set) var all: [ReplayCursor] = []
 
     var isEmpty: Bool { all.isEmpty }
-    /// Attempts that are open.
+    /// Number of open attempts.
     var open: Int { all.first?.inFlight.count ?? 0 }
     var hasWork: Bool { all.first?.hasWork == true }
 
-    /// The event to look at next; `nil`: there is none, or it has to wait.
-    /// - Parameter oneByOne: an attempt that is open has to end first.
+    /// The event to read next; `nil` if there is none, or if it must wait.
+    /// - Parameter oneByOne: an open attempt must end first.
     func next(oneByOne: Bool) -> LogPosition? {
         guard let replay = all.first, replay.hasWork, !oneByOne || replay.inFlight.isEmpty else { return nil }
         return replay.next
@@ -49,15 +49,15 @@ struct ReplayQueue {
 
     mutating func append(_ replay: Replay) { all.append(ReplayCursor(replay)) }
 
-    /// The one under way has looked at this event.
-    /// - Returns: its id; `nil`: there is none.
+    /// Records that the running replay has read this event.
+    /// - Returns: the id of the replay; `nil` if there is none.
     mutating func pass(_ sequence: LogPosition) -> Int64? {
         guard !all.isEmpty else { return nil }
         all[0].pass(sequence)
         return all[0].id
     }
 
-    /// The log begins here now.
+    /// Called when the log has been trimmed to begin at `first`.
     mutating func trim(first: LogPosition) {
         if let replay = all.first, replay.next < first { all[0].pass(first - 1) }
     }
@@ -68,17 +68,17 @@ struct ReplayQueue {
         if let place = all.firstIndex(where: { $0.id == id }) { all[place].ended(sequence) }
     }
 
-    /// One is to start nothing more.
-    /// - Returns: whether it was there.
+    /// Starts nothing further of a replay.
+    /// - Returns: whether the replay exists.
     mutating func end(_ id: Int64) -> Bool {
         guard let place = all.firstIndex(where: { $0.id == id }) else { return false }
         all[place].end()
-        // Only the first has anything open; that one goes when it has ended.
+        // Only the first replay has open attempts; it is removed when they have ended.
         if place > 0 { all.remove(at: place) }
         return true
     }
 
-    /// Takes the one under way when it is over, so that the next one begins.
+    /// Removes the running replay if it has finished, so that the next one starts.
     mutating func popOver() -> ReplayCursor? {
         guard let replay = all.first, replay.isOver else { return nil }
         return all.removeFirst()

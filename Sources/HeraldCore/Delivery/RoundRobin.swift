@@ -1,18 +1,18 @@
 import HeraldRuntime
 
-/// A queue of lanes in which each stands at most once.
+/// A queue of lanes that contains each lane at most once.
 struct RoundRobin {
     private var queue = FIFO<Int>()
     private var queued: Set<Int> = []
 
-    /// How many stand in it.
+    /// Number of queued lanes.
     var count: Int { queued.count }
 
     var isEmpty: Bool { queued.isEmpty }
 
     func contains(_ lane: Int) -> Bool { queued.contains(lane) }
 
-    /// - Returns: whether it stood there not yet.
+    /// - Returns: whether the lane was not queued yet.
     @discardableResult
     mutating func append(_ lane: Int) -> Bool {
         guard queued.insert(lane).inserted else { return false }
@@ -27,8 +27,8 @@ struct RoundRobin {
         return nil
     }
 
-    /// Its place in the queue stays and is passed over, or serves the lane that takes the number next.
-    /// - Returns: whether it stood there.
+    /// Removes a lane. Its entry in the queue remains: it is skipped, or serves the next lane with the same index.
+    /// - Returns: whether the lane was queued.
     @discardableResult
     mutating func remove(_ lane: Int) -> Bool { queued.remove(lane) != nil }
 }

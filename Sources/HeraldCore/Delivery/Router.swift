@@ -1,11 +1,11 @@
-/// Finds the lanes that an event's type concerns. Its cost depends on how many match, not on how many are registered.
+/// Finds the lanes for an event by its type. The cost depends on the number of matching lanes, not of registered ones.
 ///
-/// Owned by one delivery loop. Lanes are named by their index there.
+/// Confined to one delivery loop. Lanes are identified by their index there.
 package struct Router {
     private var any: [Int] = []
     private var exact: [String: [Int]] = [:]
     private var prefixes: [String: [Int]] = [:]
-    /// What `exact` and `prefixes` say of a type, so that a prefix is not looked up for each event. Bounded.
+    /// Cached results of `exact` and `prefixes` per type, so that prefixes are not looked up for each event. Bounded.
     private var resolved: [String: [Int]] = [:]
     private var resolvedEntries = 0
 
@@ -28,7 +28,7 @@ package struct Router {
         }
     }
 
-    /// - Parameter patterns: those that the lane was inserted with.
+    /// - Parameter patterns: the patterns that the lane was inserted with.
     mutating func remove(_ lane: Int, _ patterns: [EventPattern]) {
         forget()
         if patterns.contains(.any) {
@@ -44,9 +44,8 @@ package struct Router {
         }
     }
 
-    /// The lanes to offer an event of this type to: those that take everything (but the service's own events, which have
-    /// to be named), and those that named it. No lane is in
-    /// both, and none is named twice.
+    /// The lanes to offer an event of this type to: those that take all types (but not service events, which must be
+    /// named), and those that name the type. No lane is in both lists, and none is listed twice.
     package mutating func lanes(for type: String) -> (any: [Int], named: [Int]) {
         let any = ServiceFamily.isOne(type) ? [] : self.any
         if exact.isEmpty && prefixes.isEmpty { return (any, []) }

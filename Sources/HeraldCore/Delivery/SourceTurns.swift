@@ -1,20 +1,21 @@
-/// Which of a lane's sources may start next when several have something.
+/// Decides which of a lane's sources is next if several have something to start.
 struct SourceTurns {
-    /// First tries between two late retries, while there are both.
+    /// Number of first attempts between two late retries, while there are both.
     private static let firstTriesPerRetry = 3
 
-    /// First tries since the last retry.
+    /// Number of first attempts since the last retry.
     private var firstTries = 0
     private(set) var replayIsNext = false
-    /// While failing: so many probes go to deliveries that failed already before the next one is a new event. Each round
-    /// is longer than the one before, so that an outage costs few rows, and an event that always fails bars no other.
+    /// While the receiver is failing: the number of probes with deliveries that have already failed before the next
+    /// probe takes a new event. Each round is longer than the one before, so that an outage makes few rows, and an
+    /// event that always fails does not block the others.
     private var probesBeforeNew = 0
 
     func isRetrys(isFailing: Bool) -> Bool {
         isFailing ? probesBeforeNew > 0 : firstTries >= Self.firstTriesPerRetry
     }
 
-    /// - Parameter due: retries that could start.
+    /// - Parameter due: the number of retries that could start.
     mutating func started(_ origin: Lane.Origin, due: Int) {
         if origin == .retry {
             firstTries = 0
@@ -26,6 +27,6 @@ struct SourceTurns {
         }
     }
 
-    /// The lane begins to fail.
+    /// Called when the receiver begins to fail.
     mutating func opened() { probesBeforeNew = 1 }
 }

@@ -1,14 +1,14 @@
 import HeraldRuntime
 
-/// Deliveries about one subject go one at a time, in the order in which they came; different subjects don't wait for each
+/// Orders the deliveries about one subject: one at a time, in order of arrival. Different subjects do not wait for each
 /// other. Pure.
 struct SubjectQueues {
-    /// Who stands behind the one that goes. A subject without an entry is free.
+    /// The deliveries queued behind the current one. A subject without an entry is free.
     private var lines: [String: FIFO<LogPosition>] = [:]
 
     var isEmpty: Bool { lines.isEmpty }
 
-    /// Returns whether the delivery may go; else it stands in line.
+    /// Returns whether the delivery may start; otherwise it is queued.
     mutating func enter(_ subject: String, _ sequence: LogPosition) -> Bool {
         if lines[subject] == nil {
             lines[subject] = FIFO()
@@ -18,8 +18,8 @@ struct SubjectQueues {
         return false
     }
 
-    /// The delivery that went has ended.
-    /// - Returns: the next one to go.
+    /// Ends the current delivery about a subject.
+    /// - Returns: the next delivery to start.
     mutating func leave(_ subject: String) -> LogPosition? {
         guard let next = lines[subject]?.popFirst() else {
             lines[subject] = nil
@@ -28,7 +28,7 @@ struct SubjectQueues {
         return next
     }
 
-    /// Takes a delivery out of the line. Returns whether it stood in it; else it is the one that goes, or not here.
+    /// Removes a delivery from the queue. Returns whether it was queued; otherwise it is the current one, or unknown.
     mutating func remove(_ sequence: LogPosition, _ subject: String) -> Bool {
         guard contains(sequence, subject) else { return false }
         lines[subject]?.removeAll { $0 == sequence }
@@ -37,6 +37,6 @@ struct SubjectQueues {
 
     func contains(_ sequence: LogPosition, _ subject: String) -> Bool { lines[subject]?.contains(sequence) == true }
 
-    /// Everyone who stands in a line.
+    /// All queued deliveries.
     var standing: [LogPosition] { lines.values.flatMap { $0 }.sorted() }
 }

@@ -1,4 +1,4 @@
-/// Things to do by the time they are due: a binary min-heap. Times are monotonic nanoseconds.
+/// Timers ordered by due time: a binary min-heap. Times are monotonic nanoseconds.
 struct TimerQueue<Payload> {
     private var heap: [(due: Int64, payload: Payload)] = []
 
@@ -16,7 +16,7 @@ struct TimerQueue<Payload> {
         }
     }
 
-    /// The earliest one, when it is due by `now`.
+    /// Removes and returns the earliest timer if it is due at `now`.
     mutating func popDue(now: Int64) -> Payload? {
         guard let first = heap.first, first.due <= now else { return nil }
         let last = heap.removeLast()

@@ -1,38 +1,37 @@
 import HeraldRuntime
 
-/// The deliveries of one lane that have a row of their own in the store: those that wait for time, for room, for a probe,
-/// or for another one about their subject.
+/// The deliveries of one lane that have their own row in the store: those that wait for time, for capacity, for a
+/// probe, or for another delivery about their subject.
 ///
-/// A value that its lane owns. It knows who stands in which line, and which plan for a retry is the last; the lane knows
-/// what may start.
+/// A value owned by its lane. It knows the queues and the latest plan for each retry; the lane decides what may start.
 struct WaitingDeliveries {
     struct Row {
-        /// How many were made and counted.
+        /// Number of counted attempts.
         var attempts: Int
-        /// How many in a row were rejected with a time to come again, and not counted.
+        /// Number of consecutive attempts that were rejected with a `Retry-After` and are not counted.
         fileprivate(set) var excused = 0
-        /// Counts the plans that were made for it: a timer of an earlier plan means nothing.
+        /// Number of plans made for the row: timers of earlier plans are ignored.
         fileprivate var turn: UInt32 = 0
-        /// It was asked for again: its callbacks say so.
+        /// The delivery was requested again: its callbacks are marked as replays.
         let isReplay: Bool
-        /// It is made whatever the delegate wants by now.
+        /// The delivery is made even if the delegate's settings no longer select the event.
         fileprivate(set) var isNamed = false
-        /// The lane itself has come by the event, and has not delivered it yet: strict order waits for it.
+        /// The lane itself has read the event and has not delivered it yet: strict order waits for it.
         fileprivate(set) var isFirst: Bool
-        /// An attempt is under way.
+        /// An attempt is open.
         fileprivate(set) var isOpen = false
         fileprivate let subject: String?
     }
 
-    /// A lane with so many takes no new event until one is settled, so that memory stays bounded.
+    /// A lane with this many rows takes no new event until one is settled. Bounds memory.
     static let limit = 10_000
 
     private let delegate: DelegateKey
     private var ordering: WebhookSettings.Ordering
-    /// The ordering has changed: nothing starts until what is open has ended.
+    /// The ordering has changed: nothing starts until the open attempts have ended.
     private(set) var isReordering = false
     private(set) var rows: [LogPosition: Row] = [:]
-    /// Retries that are due but could not start yet.
+    /// Retries that are due and have not started yet.
     private var due = FIFO<Retry>()
     private var lines = SubjectQueues()
 
@@ -46,7 +45,7 @@ struct WaitingDeliveries {
 
     // MARK: Retries
 
-    /// A retry is due; it starts as soon as it may.
+    /// Queues a due retry, which starts as soon as the limits allow it.
     mutating func hold(_ retry: Retry) {
         if isCurrent(retry) { due.append(retry) }
     }
@@ -56,13 +55,13 @@ struct WaitingDeliveries {
         if let retry = retry(event) { due.append(retry) }
     }
 
-    /// The retry that starts next.
+    /// The next retry to start.
     mutating func firstDue() -> Retry? {
         while let retry = due.first, !isCurrent(retry) { due.removeFirst() }
         return due.first
     }
 
-    /// An attempt of the retry that starts next begins.
+    /// Records that the next retry starts.
     mutating func started(_ event: LogPosition) {
         rows[event]?.isOpen = true
         due.removeFirst()
@@ -70,8 +69,8 @@ struct WaitingDeliveries {
 
     mutating func ended(_ event: LogPosition) { rows[event]?.isOpen = false }
 
-    /// What was planned for a row no longer holds.
-    /// - Returns: its new turn; `nil`: it has no row.
+    /// Invalidates the current plan of a row.
+    /// - Returns: the new turn; `nil` if there is no row.
     mutating func replan(_ event: LogPosition) -> UInt32? {
         rows[event]?.turn &+= 1
         return rows[event]?.turn
@@ -88,8 +87,9 @@ struct WaitingDeliveries {
 
     // MARK: Rows
 
-    /// Takes up a row: from before a restart, or one that was made by request.
-    /// - Returns: the plan for its next attempt; `nil`: it stands behind another one of its subject, or is under way.
+    /// Adds a row from before a restart, or one made on request.
+    /// - Returns: the plan for its next attempt; `nil` if it is queued behind another one about its subject, or is
+    ///   under way.
     mutating func take(_ delivery: WaitingDelivery) -> Retry? {
         let event = delivery.event
         let known = rows[event]
@@ -109,15 +109,15 @@ struct WaitingDeliveries {
         return retry(event)
     }
 
-    /// The lane comes by an event that has a row already: a replay was faster.
-    /// - Returns: whether it has one.
+    /// Called when the lane reads an event. A replay may have given it a row before.
+    /// - Returns: whether it has a row.
     mutating func adopt(_ event: LogPosition) -> Bool {
         guard rows[event] != nil else { return false }
         rows[event]?.isFirst = true
         return true
     }
 
-    /// A delivery gets a row: it could not be made. One that it has keeps its plan.
+    /// Gives a row to a delivery that could not be made. An existing row keeps its plan.
     mutating func keep(_ event: LogPosition, attempts: Int, excused: Int? = nil, isFirst: Bool, subject: String?) {
         if rows[event] == nil {
             rows[event] = Row(attempts: attempts, isReplay: !isFirst, isFirst: isFirst, subject: subject)
@@ -127,11 +127,11 @@ struct WaitingDeliveries {
         if let excused { rows[event]?.excused = excused }
     }
 
-    /// A delivery has ended. The lane releases its subject.
+    /// Removes the row of a delivery that has ended. The lane releases its subject.
     mutating func remove(_ event: LogPosition) { rows[event] = nil }
 
-    /// Ends a delivery by request.
-    /// - Returns: the row that it had, if any.
+    /// Ends a delivery on request.
+    /// - Returns: its row, if it had one.
     mutating func drop(_ event: LogPosition) -> Row? {
         guard let row = rows.removeValue(forKey: event) else { return nil }
         if !row.isOpen, let subject = row.subject, ordering == .subject, !lines.remove(event, subject) {
@@ -140,7 +140,7 @@ struct WaitingDeliveries {
         return row
     }
 
-    /// - Returns: those that were there, in the order of their events.
+    /// - Returns: the removed rows in the order of their events.
     mutating func removeAll() -> [(LogPosition, Row)] {
         let removed = rows.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
         rows = [:]
@@ -151,8 +151,8 @@ struct WaitingDeliveries {
 
     // MARK: Order
 
-    /// An event about a subject whose turn it is not.
-    /// - Returns: whether the delivery got a row and stands in line; else it may start.
+    /// Makes a delivery wait if another one about its subject is unfinished.
+    /// - Returns: whether the delivery was given a row and queued; otherwise it may start.
     mutating func mustWait(_ event: LogPosition, _ subject: String?, isReplay: Bool) -> Bool {
         guard ordering == .subject, let subject else { return false }
         if lines.enter(subject, event) { return false }
@@ -160,7 +160,7 @@ struct WaitingDeliveries {
         return true
     }
 
-    /// The next delivery about a subject may go.
+    /// Lets the next delivery about a subject start.
     mutating func release(_ subject: String?) {
         guard ordering == .subject, let subject else { return }
         while let next = lines.leave(subject) {
@@ -170,8 +170,8 @@ struct WaitingDeliveries {
         }
     }
 
-    /// Whether a failed delivery goes on by a row that was made while it was under way. In a line of its subject it is the
-    /// first again.
+    /// Whether a failed delivery continues with a row that was made during the attempt. In the queue of its subject it
+    /// is first again.
     mutating func goesOn(_ event: LogPosition, isFirst: Bool, subject: String?) -> Bool {
         guard rows[event] != nil else { return false }
         if isFirst { rows[event]?.isFirst = true }
@@ -179,8 +179,8 @@ struct WaitingDeliveries {
         return true
     }
 
-    /// The delegate's ordering has changed: who stands in line may go, or the others get in line once nothing is open. What
-    /// was started without an order would break it.
+    /// Called when the delegate's ordering has changed. Queued deliveries may start, or the others are queued once no
+    /// attempt is open: attempts started without an order would violate the new one.
     mutating func reorder(_ new: WebhookSettings.Ordering) {
         if ordering == .subject {
             for event in lines.standing { hold(event) }
@@ -190,7 +190,7 @@ struct WaitingDeliveries {
         isReordering = true
     }
 
-    /// Nothing of a lane that is reordering is open any more.
+    /// Called when a reordering lane has no open attempt left.
     mutating func becameIdle() {
         isReordering = false
         guard ordering == .subject else { return }
@@ -200,10 +200,10 @@ struct WaitingDeliveries {
     }
 }
 
-/// A delivery with a row of its own whose next attempt is due.
+/// A retry of a delivery that has its own row.
 struct Retry: Equatable, Sendable {
     let delegate: DelegateKey
     let event: LogPosition
-    /// Of the row when this was made: another one there means that this is outdated.
+    /// The turn of the row when this retry was planned. If the row has another turn, the retry is outdated.
     let turn: UInt32
 }
