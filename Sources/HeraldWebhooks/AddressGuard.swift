@@ -1,11 +1,11 @@
-/// Decides which addresses callbacks may reach. A value without I/O; the rules are those of the safety contract.
+/// Decides which addresses callbacks may reach. A value without I/O; the safety contract lists its rules.
 ///
-/// Who asks, with the address that is about to be dialled: the sender when a name was resolved, when a socket opens,
-/// and before a request goes out on a connection that was open already.
+/// The sender checks each address before it connects: when a name was resolved, when a socket opens, and before a
+/// request is sent on an open connection.
 package struct AddressGuard: Sendable {
     package enum Verdict: Equatable, Sendable {
         case allowed
-        /// `rule` says in words which rule said no: the detail of the attempt.
+        /// `rule` describes the rule that refused the address; it becomes the detail of the attempt.
         case refused(rule: String)
     }
 
@@ -18,11 +18,13 @@ package struct AddressGuard: Sendable {
     private let interfaces: Set<IPAddress>
 
     /// - Parameters:
-    ///   - allow: opened although a rule refuses them. A metadata address is opened only by an entry for it alone.
-    ///   - deny: closed whatever else holds.
-    ///   - allowHosts: whose addresses are open although a rule refuses them, but for metadata, `deny` and our own.
-    ///   - denyHosts: never called, whatever their addresses.
-    ///   - allowLoopback: whether 127.0.0.0/8 and ::1 are open.
+    ///   - allow: networks that are allowed although a rule refuses them. A metadata address is allowed only by an
+    ///     entry for that single address.
+    ///   - deny: networks that are always refused.
+    ///   - allowHosts: hosts whose addresses are allowed although a rule refuses them, except for metadata, `deny` and
+    ///     Herald's own addresses.
+    ///   - denyHosts: hosts that are never called, whatever their addresses.
+    ///   - allowLoopback: whether 127.0.0.0/8 and ::1 are allowed.
     ///   - ownAddresses: where this process listens; never reached. 0.0.0.0 and :: stand for every local address.
     ///   - interfaces: the addresses of this machine, see `IPAddress.ofInterfaces`.
     package init(
@@ -39,7 +41,7 @@ package struct AddressGuard: Sendable {
         self.interfaces = Set(interfaces)
     }
 
-    /// - Parameter host: of the URL, when that is a name.
+    /// - Parameter host: the host of the URL, if it is a name.
     package func authorize(address: IPAddress, port: UInt16, host: String? = nil) -> Verdict {
         let inner = address.translated ?? address.isatap ?? address.sixToFour
         for face in [address, inner].compactMap(\.self) {
@@ -57,7 +59,7 @@ package struct AddressGuard: Sendable {
         return judgeRange(address, port)
     }
 
-    /// What can be said of a URL before its name is resolved: at registration, a refused address is an error there.
+    /// Checks a URL before its name is resolved. At registration, a refused address is an error.
     package func authorize(_ url: CallbackURL) -> Verdict {
         if let rule = denyHosts.first(where: { $0.matches(url.host) }) { return .refused(rule: "denied host \(rule)") }
         guard let address = url.address else { return .allowed }
@@ -80,7 +82,7 @@ package struct AddressGuard: Sendable {
         own.contains { own in
             guard own.port == port else { return false }
             if own.address == address { return true }
-            // Dialling the unspecified address reaches loopback.
+            // A connection to the unspecified address reaches loopback.
             if address.isUnspecified { return own.address.isLoopback || own.address.isUnspecified }
             return own.address.isUnspecified && (address.isLoopback || interfaces.contains(address))
         }

@@ -1,14 +1,14 @@
 import HeraldCore
 
-/// What the headers of an answer ask of us. A value: fed with one header line after the other.
+/// The response headers that Herald evaluates. A value that receives one header line after the other.
 struct AnswerHeaders {
-    /// The text of the header: seconds or a date.
+    /// The value of the header: seconds or a date.
     private(set) var retryAfter: [UInt8]?
     private(set) var control: CallbackOutcome.Control?
     private(set) var allowedOrigin: String?
     private(set) var allowedRate: Int?
 
-    /// No value that we know is longer: the origin is a host name.
+    /// Maximum length of a value. The longest one that Herald knows is an origin, which is a host name.
     private static let maxValueCount = 256
 
     mutating func take(_ line: UnsafeRawBufferPointer) {
@@ -22,14 +22,14 @@ struct AnswerHeaders {
             } else if let value = Self.value(of: "webhook-allowed-origin:", in: line), !value.isEmpty {
                 allowedOrigin = String(decoding: value, as: UTF8.self)
             } else if let value = Self.value(of: "webhook-allowed-rate:", in: line) {
-                // An asterisk stands for no limit, like the want of the header.
+                // An asterisk means no limit, as does a missing header.
                 allowedRate = Int(decimal: String(decoding: value, as: UTF8.self)).flatMap { $0 > 0 ? $0 : nil }
             }
         default: break
         }
     }
 
-    /// What follows `name`, which is in lower case and has its colon, without the spaces around it.
+    /// The value of the header `name`, without the surrounding spaces. `name` is in lower case and ends with the colon.
     private static func value(of name: StaticString, in line: UnsafeRawBufferPointer) -> [UInt8]? {
         guard line.count >= name.utf8CodeUnitCount else { return nil }
         for index in 0..<name.utf8CodeUnitCount where line[index] | 0x20 != name.utf8Start[index] | 0x20 {
@@ -40,7 +40,7 @@ struct AnswerHeaders {
 }
 
 extension [UInt8] {
-    /// Without spaces and line ends around it.
+    /// Without the surrounding spaces and line ends.
     fileprivate var trimmed: [UInt8] {
         let isSpace = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
         guard let start = firstIndex(where: { !isSpace($0) }), let end = lastIndex(where: { !isSpace($0) }) else {

@@ -2,11 +2,11 @@ import CHeraldCurl
 import HeraldCore
 import HeraldCrypto
 
-/// The headers that differ from callback to callback: the first entries of libcurl's list. Those that a delegate's callbacks
-/// share follow them.
+/// The headers that differ between callbacks: the first entries of libcurl's list. The headers that all callbacks of a
+/// delegate share follow them.
 ///
-/// The values are rewritten in place, so that a callback allocates no list of its own. Belongs to one transfer, whose libcurl
-/// handle holds the address of the first entry.
+/// The values are rewritten in place, so that a callback allocates no list. Owned by one transfer, whose libcurl handle
+/// holds the address of the first entry.
 final class CallbackHeaders {
     private static let maxID = EventID.maxHeaderBytes
     private static let maxDigits = 20
@@ -16,7 +16,7 @@ final class CallbackHeaders {
     private let timestamp: Line
     private let attempt: Line
     private var signature: Line
-    /// `id.timestamp.`, what is signed in front of the body.
+    /// `id.timestamp.`, the signed prefix of the body.
     private let signed: UnsafeMutableRawBufferPointer
 
     init() {
@@ -40,13 +40,13 @@ final class CallbackHeaders {
 
     var first: UnsafeMutablePointer<curl_slist> { nodes }
 
-    /// What follows. The caller keeps `list` alive.
+    /// Sets the entries that follow. The caller keeps `list` alive.
     func setRest(_ list: HeaderList) {
         nodes[3].next = list.first
     }
 
     /// - Parameters:
-    ///   - body: what is sent, and therefore signed.
+    ///   - body: the body that is sent and signed.
     ///   - now: milliseconds since 1970 UTC.
     func write(
         _ callback: Callback, _ signers: [Signer], _ body: UnsafeRawBufferPointer, now: Int64
@@ -83,13 +83,13 @@ final class CallbackHeaders {
                 throw .signing(error)
             }
         }
-        // Never without a signature: a receiver could take it for a forgery, or worse, not.
+        // A callback is never sent without a signature: a receiver could reject it as a forgery, or, worse, accept it.
         if end == 0 { throw .noSecret }
         signature.value[end] = 0
     }
 }
 
-/// The text of an entry: a name that stays and a value that changes, with a 0 behind it.
+/// The text of an entry: a constant name and a variable value, terminated by 0.
 private struct Line {
     private let name: StaticString
     private var text: UnsafeMutableRawBufferPointer
@@ -111,7 +111,7 @@ private struct Line {
 
     var characters: UnsafeMutablePointer<CChar>? { text.baseAddress?.assumingMemoryBound(to: CChar.self) }
 
-    /// With one byte more than the capacity.
+    /// One byte longer than the capacity.
     var value: UnsafeMutableRawBufferPointer {
         UnsafeMutableRawBufferPointer(rebasing: text[name.utf8CodeUnitCount...])
     }
@@ -120,7 +120,7 @@ private struct Line {
         value[newValue.write(to: value, at: 0)] = 0
     }
 
-    /// Makes room for a value, which is lost when it has to move.
+    /// Makes room for a value. The current value is lost if the buffer moves.
     /// - Returns: whether it moved.
     mutating func reserve(_ capacity: Int) -> Bool {
         guard value.count <= capacity else { return false }
@@ -131,7 +131,7 @@ private struct Line {
 }
 
 extension String {
-    /// Copies its bytes, and returns how many.
+    /// Copies the bytes and returns their number.
     fileprivate func write(to buffer: UnsafeMutableRawBufferPointer, at start: Int) -> Int {
         var copy = self
         return copy.withUTF8 { bytes in

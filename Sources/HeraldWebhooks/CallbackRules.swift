@@ -1,18 +1,19 @@
 package import HeraldCore
 import HeraldCrypto
 
-/// What the sender of callbacks says of a webhook's settings: its URL and what it asks of TLS. Any thread.
+/// The sender's validation of a webhook's settings: its URL and its TLS requirements. Any thread.
 package struct CallbackRules: Sendable {
     private let addressGuard: AddressGuard
 
     package init(_ addressGuard: AddressGuard) { self.addressGuard = addressGuard }
 
-    /// Everything that is wrong, by the names of the HTTP API. Puts the URL into the form in which it is stored and compared.
+    /// All errors, with the field names of the HTTP API. Normalizes the URL to the form in which it is stored and
+    /// compared.
     package func problems(of settings: inout WebhookSettings) -> [FieldError] {
         problems(ofURL: &settings.url) + Self.tlsProblems(of: settings)
     }
 
-    /// Its form, and the address when it names one. Names are judged when they are dialled.
+    /// Checks the form of the URL, and its address if it contains one. Names are checked when they are resolved.
     private func problems(ofURL text: inout String) -> [FieldError] {
         do throws(CallbackURLError) {
             let url = try CallbackURL(text)
@@ -26,7 +27,7 @@ package struct CallbackRules: Sendable {
 
     // MARK: TLS
 
-    /// Of each text.
+    /// Maximum size of each text.
     private static let maxBytes = 65_536
 
     private static func tlsProblems(of settings: WebhookSettings) -> [FieldError] {
@@ -58,7 +59,7 @@ package struct CallbackRules: Sendable {
         case (nil, _): check(false, "/tls/client_certificate", "is required with client_key")
         case (_, nil): check(false, "/tls/client_key", "is required with client_certificate")
         case (let certificate?, let key?):
-            // What is no certificate was said above, and no key belongs to it.
+            // Text that is no certificate was reported above, and no key can match it.
             guard Certificates.count(in: certificate) > 0 else { break }
             switch isText(key) ? Certificates.check(key: key, of: certificate) : .unreadable {
             case .fits: break

@@ -1,30 +1,30 @@
 import CHeraldCurl
 
-/// A URL that callbacks can be sent to, in the form in which it is stored and compared: as libcurl prints it back, with
-/// the host in lower case and without its trailing dot.
+/// A URL that callbacks can be sent to, in the form in which it is stored and compared: as libcurl prints it, with the
+/// host in lower case and without its trailing dot.
 ///
-/// Parsed by libcurl alone, since it is libcurl that dials: no other parser reads all URLs the same way. Whether its
-/// address may be reached is the `AddressGuard`'s to say. Any thread.
+/// Only libcurl parses it, because libcurl connects to it, and no two parsers read all URLs the same way.
+/// `AddressGuard` decides whether its address may be reached. Any thread.
 package struct CallbackURL: Equatable, Sendable {
     package enum Scheme: String, Sendable { case http, https }
 
     package static let maxLength = 2048
 
-    /// `HTTP://EXAMPLE.com:80/a` is `http://example.com/a`.
+    /// `HTTP://EXAMPLE.com:80/a` becomes `http://example.com/a`.
     package let text: String
     package let scheme: Scheme
     /// Without the brackets of an IPv6 address.
     package let host: String
     package let port: UInt16
-    /// When the host is an address and no name.
+    /// Set if the host is an address and not a name.
     package let address: IPAddress?
 
     package init(_ text: String) throws(CallbackURLError) {
         try Self.checkText(text)
         let parsed = try Self.parse(text)
         try Self.checkHost(parsed.host)
-        // A new host may read as something else than the old one did (`127.0.0.1.` without its dot is an address), so
-        // that what was printed is parsed again.
+        // The changed host may parse differently (`127.0.0.1.` without its dot is an address), so the printed text is
+        // parsed again.
         let normal = try Self.parse(parsed.text)
         guard normal.text == parsed.text else { throw .malformed("it reads differently when it is written again") }
         try Self.checkHost(normal.host)
@@ -38,7 +38,7 @@ package struct CallbackURL: Equatable, Sendable {
         self.address = IPAddress(normal.host)
     }
 
-    /// What can be said of the characters alone. The host is looked at as written, because libcurl decodes it.
+    /// Checks the characters of the URL. The host is checked as written, because libcurl decodes it.
     private static func checkText(_ text: String) throws(CallbackURLError) {
         guard text.utf8.count <= maxLength else { throw .tooLong }
         for byte in text.utf8 {
@@ -75,7 +75,7 @@ package struct CallbackURL: Equatable, Sendable {
                 }
             }
         }
-        // A name that ends with a number is an address gone wrong, which a resolver may read in its own way.
+        // A name whose last label is a number is a malformed address, which resolvers interpret in different ways.
         if let last = labels.last, let first = last.first, (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(first),
             last.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) || last.starts(with: "0x".utf8)
         {
@@ -92,7 +92,7 @@ extension CallbackURL {
         var port: String
     }
 
-    /// What libcurl makes of `text`, after the host was put into lower case and lost one dot at its end.
+    /// Parses `text` with libcurl, and changes the host to lower case without one trailing dot.
     private static func parse(_ text: String) throws(CallbackURLError) -> Parts {
         guard let url = curl_url() else { throw .malformed("no memory") }
         defer { curl_url_cleanup(url) }
@@ -111,7 +111,7 @@ extension CallbackURL {
         return Parts(text: printed, scheme: scheme, host: host, port: port)
     }
 
-    /// The text, which is freed.
+    /// Copies the text and frees it.
     static func take(_ text: UnsafeMutablePointer<CChar>?) -> String? {
         guard let text else { return nil }
         defer { curl_free(text) }
@@ -119,7 +119,7 @@ extension CallbackURL {
     }
 }
 
-/// What is wrong with a URL, for the user who registers it.
+/// An error in a URL, for the user who registers it.
 package enum CallbackURLError: Error, Equatable, Sendable, CustomStringConvertible {
     case tooLong
     case character

@@ -1,15 +1,15 @@
 import CHeraldCurl
 import Glibc
 
-// What libcurl calls. File-scope functions, on the thread of the sender that called libcurl, which they never call back.
-// Each gets the address of an object that outlives the handle it was set on.
+// The functions that libcurl calls, on the thread of the sender that called libcurl. They must not call libcurl. Each
+// receives the address of an object that outlives the handle it was set on.
 
 private let maxBody = 16 * 1024
 private let maxHeaders = 64 * 1024
 private let maxExcerpt = 1024
 
-/// Takes a part of the answer's body, decompressed. Returning less than came ends the transfer; the status line is known
-/// by then.
+/// Receives a part of the decompressed response body. Returning less than its size ends the transfer; the status line
+/// is known by then.
 func onBody(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ transfer: UnsafeMutableRawPointer?
 ) -> Int {
@@ -24,7 +24,8 @@ func onBody(
     }
 }
 
-/// Bounds what is read for a body that is compressed to nothing. Anything but 0 ends the transfer.
+/// Bounds the compressed bytes that are read for a body that decompresses to nothing. A result other than 0 ends the
+/// transfer.
 func onProgress(
     _ transfer: UnsafeMutableRawPointer?, _ expected: curl_off_t, _ received: curl_off_t, _ toSend: curl_off_t,
     _ sent: curl_off_t
@@ -32,7 +33,7 @@ func onProgress(
     received > maxBody ? 1 : 0
 }
 
-/// Takes one header line, or the status line.
+/// Receives a header line or the status line.
 func onHeader(
     _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ transfer: UnsafeMutableRawPointer?
 ) -> Int {
@@ -42,7 +43,7 @@ func onHeader(
         if transfer.headerCount == 0 { transfer.answeredAt = CurlSender.now() }
         transfer.headerCount += count
         if line.first == UInt8(ascii: "H"), line.starts(with: "HTTP/".utf8) {
-            // What an interim answer asked for is forgotten.
+            // Discards the headers of an interim response.
             transfer.answer = AnswerHeaders()
             transfer.isHeadComplete = false
         } else if line.first == UInt8(ascii: "\r") || line.first == UInt8(ascii: "\n") {
@@ -54,7 +55,7 @@ func onHeader(
     }
 }
 
-/// The gate in front of each new connection.
+/// Checks the address of each new connection.
 func onOpenSocket(
     _ transfer: UnsafeMutableRawPointer?, _ purpose: UInt32, _ target: UnsafeMutablePointer<curl_sockaddr>?
 ) -> Int32 {
@@ -79,7 +80,7 @@ func onOpenSocket(
     }
 }
 
-/// The connection stands, and TLS begins: when it fails, libcurl says nothing of when that was.
+/// Called when the connection is open and TLS begins. If TLS fails, libcurl does not report this time.
 func onTLS(
     _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?, _ transfer: UnsafeMutableRawPointer?
 ) -> CURLcode {
@@ -89,14 +90,14 @@ func onTLS(
     return CURLE_OK
 }
 
-/// The gate in front of each request, the only one on a connection that was open already.
+/// Checks the address before each request: the only check on a connection that was already open.
 func onRequest(
     _ transfer: UnsafeMutableRawPointer?, _ peer: UnsafeMutablePointer<CChar>?, _ local: UnsafeMutablePointer<CChar>?,
     _ peerPort: Int32, _ localPort: Int32
 ) -> Int32 {
     guard let transfer, let peer else { return CURL_PREREQFUNC_ABORT }
     return Unmanaged<Transfer>.fromOpaque(transfer)._withUnsafeGuaranteedRef { transfer in
-        // The plain path: the peer is the address that was judged.
+        // Fast path: the peer is the address that was authorized.
         if let pin = transfer.pin, Int32(pin.port) == peerPort, strcmp(pin.text, peer) == 0 {
             transfer.peer = pin.peer
             return CURL_PREREQFUNC_OK
@@ -126,7 +127,7 @@ func onSocket(
     _ data: UnsafeMutableRawPointer?
 ) -> Int32 {
     if let multi { Unmanaged<Multi>.fromOpaque(multi)._withUnsafeGuaranteedRef { $0.want(descriptor, what) } }
-    // Anything but 0 would end all transfers of the sender.
+    // Any other result would end all transfers of the sender.
     return 0
 }
 

@@ -1,15 +1,16 @@
 import CHeraldCurl
 import HeraldCrypto
 
-/// libcurl, prepared once for the process.
+/// libcurl, initialized once per process.
 enum CurlLibrary {
-    /// Has to happen before the process starts threads that use libcurl or OpenSSL: making the first `CurlSender` on the
-    /// main thread does it. OpenSSL is prepared first, so that libcurl can't make it read a configuration file.
+    /// Initializes the library. Must run before the process starts threads that use libcurl or OpenSSL, so the first
+    /// `CurlSender` is made on the main thread. OpenSSL is initialized first, so that libcurl cannot make it read a
+    /// configuration file.
     static func prepare() throws(CurlSenderError) {
         guard isPrepared else { throw .library("curl_global_init failed") }
     }
 
-    /// The content codings that it decodes, for `accept-encoding`; empty: none.
+    /// The content codings that libcurl decodes, for `accept-encoding`; empty if there are none.
     static let contentCodings = [
         ("gzip, deflate", herald_curl_decodes_deflate()), ("br", herald_curl_decodes_brotli()),
         ("zstd", herald_curl_decodes_zstd()),

@@ -2,7 +2,7 @@ import CHeraldCurl
 import Glibc
 import HeraldCore
 
-/// How libcurl says that a transfer failed, in our words.
+/// Translates libcurl's result of a failed transfer into a verdict.
 enum CurlResult {
     static func verdict(_ code: Int32, status: Int, _ transfer: Transfer) -> CallbackOutcome.Verdict {
         if let rule = transfer.refusal { return .failed(.addressBlocked, detail: rule) }
@@ -31,7 +31,7 @@ enum CurlResult {
         }
     }
 
-    /// libcurl's own words about this transfer, which hold host and port, but neither path nor headers.
+    /// libcurl's message about this transfer, which contains host and port, but neither path nor headers.
     private static func message(_ code: Int32, _ transfer: Transfer) -> String {
         var text = String(cString: transfer.errorText)
         if text.isEmpty { text = String(cString: herald_curl_message(code)) }

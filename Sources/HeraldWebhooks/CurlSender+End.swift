@@ -3,7 +3,7 @@ package import HeraldCore
 import HeraldRuntime
 
 extension CurlSender {
-    /// Hands out what libcurl has finished.
+    /// Reports the transfers that libcurl has finished.
     func collect(_ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) -> Int {
         var count = collect(http1, finished)
         if let http2 { count += collect(http2, finished) }
@@ -15,7 +15,7 @@ extension CurlSender {
     ) -> Int {
         let ended = multi.takeEnded()
         if ended.isEmpty { return 0 }
-        // Of all of them: what came in one turn was seen at one time.
+        // The same time for all transfers that ended in one turn.
         let now = Self.now()
         var count = 0
         for (easy, code) in ended {
@@ -37,7 +37,8 @@ extension CurlSender {
         return count
     }
 
-    /// Hands out what ended without libcurl. What `finished` starts meanwhile waits for the next turn.
+    /// Reports the callbacks that ended without libcurl. Callbacks that `finished` starts are reported in the next
+    /// turn.
     func handOut(_ finished: (_ token: Int, _ outcome: CallbackOutcome) -> Void) -> Int {
         if ended.isEmpty { return 0 }
         var batch: [(token: Int, outcome: CallbackOutcome)] = []
@@ -46,8 +47,8 @@ extension CurlSender {
         return batch.count
     }
 
-    /// Tries again at once where that is no second attempt: at the next address of the host, when this one could not be
-    /// dialled, and over a new connection, when the old one turned out to be dead before a byte of the answer came.
+    /// Tries again at once if this is not a second attempt: at the host's next address if no connection could be made,
+    /// or over a new connection if the old one turned out to be dead before a byte of the response arrived.
     private func dialNext(
         _ transfer: Transfer, _ callback: Callback, _ target: Target, _ code: Int32, _ now: Int64
     ) -> Bool {
@@ -77,14 +78,14 @@ extension CurlSender {
             let verdict = CurlResult.verdict(code, status: status, transfer)
             return CallbackOutcome(verdict: verdict, duration: duration, transport: transport)
         }
-        // The status is the verdict, whatever became of the body.
+        // The status decides the verdict, even if the body is incomplete.
         let answer = transfer.answer
         let retryAfter = answer.retryAfter.flatMap { RetryAfter.parse($0, now: clock.wall() / 1000) }
         var outcome = CallbackOutcome(
             verdict: .answered(status: status, retryAfter: retryAfter), duration: duration, excerpt: transfer.excerpt,
             transport: transport)
         outcome.control = answer.control
-        // A permission for somebody else is none.
+        // A permission for another origin does not count.
         if callback.purpose == .handshake, let origin = answer.allowedOrigin,
             origin == "*" || origin.lowercased() == configuration.origin.lowercased()
         {
@@ -98,7 +99,7 @@ extension CurlSender {
         pool.put(transfer)
     }
 
-    /// Ends a callback that was counted as open.
+    /// Ends a callback that is counted as open.
     func endOpen(_ callback: Callback, _ target: Target, _ verdict: CallbackOutcome.Verdict, startedAt: Int64) {
         target.openCount -= 1
         openCount -= 1
@@ -108,7 +109,7 @@ extension CurlSender {
     func end(_ callback: Callback, _ verdict: CallbackOutcome.Verdict, startedAt: Int64) {
         let duration = (Self.now() - startedAt) / 1000
         var transport = TransportRecord()
-        // It took its time for nothing else.
+        // The whole duration was the lookup.
         if case .failed(.nameResolution, _) = verdict { transport.lookup = duration }
         ended.append((callback.token, CallbackOutcome(verdict: verdict, duration: duration, transport: transport)))
     }
@@ -133,7 +134,7 @@ extension CurlSender {
         ended = []
         lookups = [:]
         targets = [:]
-        // Handles first, then the connections that they left in the multi handles.
+        // Frees the handles first, then the connections that they leave in the multi handles.
         pool = TransferPool()
         http1.close()
         http2?.close()

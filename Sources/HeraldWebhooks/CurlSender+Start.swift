@@ -2,7 +2,7 @@ import CHeraldCurl
 package import HeraldCore
 import HeraldRuntime
 
-/// A callback whose host is being looked up.
+/// A callback that waits for the address of its host.
 struct WaitingCallback {
     let callback: Callback
     let target: Target
@@ -44,7 +44,7 @@ extension CurlSender {
         Int64(clamping: min(max(target.delegate.settings.timeoutSeconds, 1), 3600)) * 1_000_000_000
     }
 
-    // MARK: the delegate's prepared state
+    // MARK: Targets
 
     private func target(for delegate: WebhookDelegate) throws(TargetError) -> Target {
         if let target = targets[delegate.key], target.delegate === delegate { return target }
@@ -56,13 +56,13 @@ extension CurlSender {
         return target
     }
 
-    /// Forgets the half of the idle targets that was not used for the longest time.
+    /// Removes the least recently used half of the idle targets.
     private func dropIdleTargets() {
         let idle = targets.filter { $0.value.openCount == 0 }.sorted { $0.value.lastUsed < $1.value.lastUsed }
         for (key, _) in idle.prefix((idle.count + 1) / 2) { targets[key] = nil }
     }
 
-    // MARK: names
+    // MARK: Names
 
     private func lookUp(_ waiting: WaitingCallback) {
         let host = waiting.target.url.host
@@ -107,9 +107,9 @@ extension CurlSender {
         }
     }
 
-    // MARK: into libcurl
+    // MARK: Transfers
 
-    /// Dials, or ends the callback by what is known of its host.
+    /// Starts the transfer, or ends the callback if its host cannot be called.
     private func advance(_ callback: Callback, _ target: Target, startedAt: Int64, _ now: Int64) {
         switch target.reach {
         case .open(let pins):
@@ -129,12 +129,12 @@ extension CurlSender {
         }
     }
 
-    /// Sends a callback to one address, with what is left of its time.
+    /// Sends a callback to one address within the remaining time.
     func dial(
         _ transfer: Transfer, _ callback: Callback, _ target: Target, _ pin: Pin, _ now: Int64, isFresh: Bool = false
     ) {
         let time = Self.time(for: target)
-        // On the plain path nothing has passed, and the handle has its timeout already.
+        // Fast path: no time has passed, and the handle already has its timeout.
         let left = transfer.startedAt == now ? time : max(time - (now - transfer.startedAt), 1_000_000)
         transfer.dials += 1
         transfer.dialledAt = now
@@ -154,7 +154,7 @@ extension CurlSender {
         }
     }
 
-    /// The multi handle for a version of HTTP, made when it is first needed; `nil`: libcurl has no memory for it.
+    /// The multi handle for a version of HTTP, made on first use; `nil` if libcurl has no memory for it.
     private func ready(_ kind: Multi.Kind) -> Multi? {
         if kind == .http2, http2 == nil {
             http2 = try? Multi(.http2, descriptors)
@@ -173,8 +173,9 @@ extension CurlSender {
 
     private func keepConnections() { keepConnections(handles: pool.all.count) }
 
-    /// Few connections are kept for few handles, but one for each target, however many take turns with the handles. HTTP/2
-    /// needs a quarter of them: each carries many requests.
+    /// Sets how many connections are kept. The number grows with the handles and with the targets, so that each target
+    /// keeps a connection however many targets share the handles. HTTP/2 needs a quarter of them, because each
+    /// connection carries many requests.
     private func keepConnections(handles: Int) {
         let count = max(2 * handles + targets.count, 16)
         guard let http2 else {

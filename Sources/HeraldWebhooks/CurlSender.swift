@@ -2,31 +2,31 @@ import CHeraldCurl
 package import HeraldCore
 package import HeraldRuntime
 
-/// Sends callbacks by libcurl: a multi handle for each version of HTTP, one epoll, one thread.
+/// Sends callbacks with libcurl: a multi handle for each version of HTTP, one epoll, one thread.
 ///
-/// The thread is the delivery loop's: it makes all calls but `wake`. libcurl is called by this class alone, and never
-/// from inside its own callbacks, which only take notes (`Callbacks.swift`). Files: this one has the loop,
-/// `CurlSender+Start` the way of a callback into libcurl, `CurlSender+End` the way out, `Multi` and `TransferPool` the
-/// handles, `Payload` and `CallbackHeaders` what is sent.
+/// The thread is the delivery loop's, which makes all calls except `wake`. Only this class calls libcurl, and never
+/// from inside libcurl's callbacks, which only record what happened (`Callbacks.swift`). Files: this one contains the
+/// loop, `CurlSender+Start` starts callbacks, `CurlSender+End` ends them, `Multi` and `TransferPool` own the handles,
+/// `Payload` and `CallbackHeaders` make what is sent.
 ///
-/// `@unchecked Sendable`: one thread uses it at a time, which is the contract of `CallbackSender`; `wake`, the only
-/// call from elsewhere but `problems`, touches nothing but the `Wakeup`, which is `Sendable`; `problems` reads the
-/// configuration, which never changes.
+/// `@unchecked Sendable`: by the contract of `CallbackSender`, one thread uses it at a time. Other threads call only
+/// `wake`, which uses nothing but the `Sendable` `Wakeup`, and `problems`, which reads the immutable configuration.
 package final class CurlSender: CallbackSender, @unchecked Sendable {
     package struct Configuration: Sendable {
         /// For `user-agent: Herald/<version>`.
         package var version: String
         package var addressGuard: AddressGuard
-        /// The CloudEvents `source` of events that came without one: a URI reference.
+        /// The CloudEvents `source` of events that have none: a URI reference.
         package var source = "/herald"
-        /// Names this service in CloudEvents handshakes, and to the receivers that agreed: a host name.
+        /// Identifies this service in CloudEvents handshakes, and to receivers that have accepted one: a host name.
         package var origin = "herald"
-        /// The maximum number of open callbacks.
+        /// Maximum number of open callbacks.
         package var capacity = 4096
-        /// How many connections are kept, idle ones included: each is a descriptor. Twice as many as there are handles
-        /// where this allows it, since a new connection costs four times as much as a request on an old one.
+        /// Maximum number of connections, including idle ones; each uses a descriptor. If this allows it, twice as many
+        /// as there are handles are kept, because a new connection costs four times as much as a request on an open
+        /// one.
         package var maxConnections = 2048
-        /// A file of trusted certificates in place of the system's.
+        /// A file of trusted certificates that replaces the system's.
         package var certificateAuthorities: String?
 
         package init(version: String, addressGuard: AddressGuard) {
@@ -43,7 +43,7 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
 
     let descriptors: Descriptors
     let http1: Multi
-    /// Made when the first delegate wants it.
+    /// Made when the first delegate needs it.
     var http2: Multi?
     private let wakeup: Wakeup
     let replies: Mailbox<Resolver.Reply>
@@ -54,9 +54,9 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
     /// Callbacks that wait for the address of their host.
     var lookups: [String: [WaitingCallback]] = [:]
     var nextLookupDeadline = Int64.max
-    /// Outcomes that `poll` has still to hand out.
+    /// Outcomes that `poll` has not reported yet.
     var ended: [(token: Int, outcome: CallbackOutcome)] = []
-    /// Callbacks that were started and not handed out, those in `ended` excepted.
+    /// Number of callbacks that were started and not reported, except those in `ended`.
     var openCount = 0
     var isClosed = false
     private var wasWoken = false
@@ -64,7 +64,7 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
 
     /// - Parameters:
     ///   - resolver: shared by all senders of the process.
-    ///   - clock: its `wall` dates the signatures. Waiting goes by the machine's monotonic clock, as libcurl's does.
+    ///   - clock: its `wall` dates the signatures. Timeouts use the machine's monotonic clock, as libcurl's do.
     package init(_ configuration: Configuration, resolver: Resolver, clock: Clock = .system) throws(CurlSenderError) {
         try CurlLibrary.prepare()
         self.configuration = configuration
@@ -118,9 +118,9 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
 
     package func slept(asOf now: Int64) -> Int64 { sleptNanoseconds }
 
-    /// Sleeps until something is ready, for that many nanoseconds at most, and tells libcurl.
+    /// Sleeps for at most this many nanoseconds until a descriptor is ready, and then calls libcurl.
     private func wait(_ nanoseconds: Int64, since start: Int64) {
-        // A deadline of `max` is further away than any process lives.
+        // A deadline of `max` is later than the end of any process.
         let milliseconds: Int32 =
             nanoseconds <= 0 ? 0 : nanoseconds > .max / 2 ? -1 : Int32(clamping: (nanoseconds - 1) / 1_000_000 + 1)
         var isFirst = milliseconds != 0
@@ -136,7 +136,7 @@ package final class CurlSender: CallbackSender, @unchecked Sendable {
                     interest.isDisjoint(with: .error) ? 0 : 1)
             }
         }
-        // Nothing became ready.
+        // No descriptor became ready.
         if isFirst { sleptNanoseconds += Self.now() - start }
         if wasWoken { takeReplies() }
     }

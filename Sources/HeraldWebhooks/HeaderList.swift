@@ -1,6 +1,6 @@
 import CHeraldCurl
 
-/// Lines in the form in which libcurl takes them, in memory of our own: libcurl only reads them.
+/// Header lines in libcurl's format, in memory that Herald owns: libcurl only reads them.
 final class HeaderList {
     private let nodes: UnsafeMutablePointer<curl_slist>
     private let text: UnsafeMutablePointer<CChar>
@@ -8,7 +8,7 @@ final class HeaderList {
 
     /// - Parameters:
     ///   - lines: at least one.
-    ///   - rest: what follows them; may follow others too.
+    ///   - rest: the lines that follow; other lists may share them.
     init(_ lines: [String], before rest: HeaderList? = nil) {
         self.rest = rest
         nodes = .allocate(capacity: max(lines.count, 1))
@@ -32,11 +32,12 @@ final class HeaderList {
         text.deallocate()
     }
 
-    /// Valid as long as this object.
+    /// Valid for the lifetime of this object.
     var first: UnsafeMutablePointer<curl_slist> { nodes }
 }
 
-/// Which texts may stand in a header: the second gate behind `CallbackHeaderRules`, since libcurl lets line breaks through.
+/// Checks which texts may be sent in a header. A second check after `CallbackHeaderRules`, because libcurl accepts line
+/// breaks.
 enum HeaderText {
     static func isValue(_ text: String) -> Bool {
         text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == UInt8(ascii: "\t") }

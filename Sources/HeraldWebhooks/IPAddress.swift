@@ -22,7 +22,7 @@ package struct IPAddress: Hashable, Sendable {
         self.low = low
     }
 
-    /// - Parameter bytes: 4 or 16 bytes in network order; anything else is `nil`.
+    /// - Parameter bytes: 4 or 16 bytes in network order; `nil` for any other number.
     package init?(bytes: some Collection<UInt8>) {
         let numbers = bytes.reduce(into: (high: UInt64(0), low: UInt64(0))) { numbers, byte in
             numbers.high = numbers.high << 8 | numbers.low >> 56
@@ -35,7 +35,7 @@ package struct IPAddress: Hashable, Sendable {
         }
     }
 
-    /// Dotted decimal with four parts, or IPv6 without brackets and zone.
+    /// Parses dotted decimal with four parts, or IPv6 without brackets and zone.
     package init?(_ text: String) {
         var bytes = [UInt8](repeating: 0, count: 16)
         if inet_pton(AF_INET, text, &bytes) == 1 {
@@ -72,7 +72,7 @@ extension IPAddress {
 
     static let v6Loopback = IPAddress(high: 0, low: 1)
 
-    /// The IPv4 address that this IPv6 address stands for as a whole: mapped, compatible, SIIT and NAT64 forms.
+    /// The IPv4 address that this IPv6 address represents as a whole: mapped, compatible, SIIT and NAT64 forms.
     var translated: IPAddress? {
         guard family == .v6 else { return nil }
         let isForm =
@@ -81,13 +81,13 @@ extension IPAddress {
         return isForm ? IPAddress(v4: UInt32(truncatingIfNeeded: low)) : nil
     }
 
-    /// The IPv4 address in an ISATAP interface id, whatever the prefix.
+    /// The IPv4 address in an ISATAP interface id, with any prefix.
     var isatap: IPAddress? {
         guard family == .v6, low >> 32 == 0x0000_5EFE || low >> 32 == 0x0200_5EFE else { return nil }
         return IPAddress(v4: UInt32(truncatingIfNeeded: low))
     }
 
-    /// The IPv4 address behind a 6to4 prefix.
+    /// The IPv4 address in a 6to4 prefix.
     var sixToFour: IPAddress? {
         guard family == .v6, high >> 48 == 0x2002 else { return nil }
         return IPAddress(v4: UInt32(truncatingIfNeeded: high >> 16))

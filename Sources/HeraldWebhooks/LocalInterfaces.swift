@@ -1,9 +1,9 @@
-// CHeraldCurl, because the socket headers that it includes may count as its own.
+// CHeraldCurl, because the compiler may attribute the socket headers that it includes to it.
 import CHeraldCurl
 import Glibc
 
 extension IPAddress {
-    /// The addresses of this machine's network interfaces, now. Any thread.
+    /// The current addresses of this machine's network interfaces. Any thread.
     package static func ofInterfaces() -> [IPAddress] {
         var list: UnsafeMutablePointer<ifaddrs>?
         guard getifaddrs(&list) == 0 else { return [] }
@@ -19,7 +19,7 @@ extension IPAddress {
         return addresses
     }
 
-    /// `nil` when it is of another family.
+    /// `nil` for other address families.
     init?(socketAddress: UnsafePointer<sockaddr>) {
         let raw = UnsafeRawPointer(socketAddress)
         switch Int32(socketAddress.pointee.sa_family) {

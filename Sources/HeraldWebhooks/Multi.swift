@@ -3,9 +3,9 @@ import HeraldRuntime
 
 /// A libcurl multi handle: connections, and the transfers over them.
 ///
-/// A sender has one for HTTP/1.1, where a connection carries one request at a time, and one for HTTP/2, where it carries
-/// many: in one handle the two would disturb each other, because libcurl notes for a host as a whole which of them it
-/// speaks. Belongs to one sender and its thread; libcurl holds its address.
+/// A sender has one for HTTP/1.1, where a connection carries one request at a time, and one for HTTP/2, where it
+/// carries many. They do not share a handle, because libcurl records per host which version it speaks. Owned by one
+/// sender and confined to its thread; libcurl holds its address.
 final class Multi {
     enum Kind: Sendable {
         case http1, http2
@@ -14,10 +14,10 @@ final class Multi {
     let kind: Kind
     let handle: UnsafeMutableRawPointer
     private let descriptors: Descriptors
-    /// When libcurl wants to be called, in nanoseconds of the monotonic clock; `max`: never.
+    /// When libcurl must be called, in nanoseconds of the monotonic clock; `max` for never.
     private(set) var timerAt = Int64.max
     private var isClosed = false
-    /// Those that were taken last: its memory is used again.
+    /// The transfers that were taken last, kept to reuse the memory.
     private var ended: [(easy: UnsafeMutableRawPointer, code: Int32)] = []
 
     init(_ kind: Kind, _ descriptors: Descriptors) throws(CurlSenderError) {
@@ -33,22 +33,22 @@ final class Multi {
 
     deinit { close() }
 
-    /// Closes its connections, which its transfers have left before. Nothing else is called afterwards.
+    /// Closes the connections. The transfers must have been removed before, and nothing may be called afterwards.
     func close() {
         guard !isClosed else { return }
         isClosed = true
         curl_multi_cleanup(handle)
     }
 
-    /// Calls libcurl when the time has come that it asked for.
+    /// Calls libcurl if its timer has expired.
     func runTimer(_ now: Int64) {
         guard timerAt <= now else { return }
         timerAt = .max
         herald_multi_timeout(handle)
     }
 
-    /// The transfers that have ended, with libcurl's result. All are taken before the first is removed: for each removal
-    /// libcurl walks through all ends that nobody has taken.
+    /// The transfers that have ended, with libcurl's results. All are taken before the first is removed, because each
+    /// removal makes libcurl walk through all results that were not taken.
     func takeEnded() -> [(easy: UnsafeMutableRawPointer, code: Int32)] {
         ended.removeAll(keepingCapacity: true)
         var code: Int32 = 0
@@ -56,9 +56,9 @@ final class Multi {
         return ended
     }
 
-    // MARK: called by libcurl
+    // MARK: Called by libcurl
 
-    /// In how many milliseconds it wants to be called; -1: not at all.
+    /// Sets the time until libcurl must be called, in milliseconds; -1 for never.
     func setTimer(milliseconds: Int) {
         timerAt =
             milliseconds < 0

@@ -1,9 +1,9 @@
-/// A range of addresses, and a port when it is about that one alone: an entry of the lists that open and close networks.
+/// A range of addresses, optionally limited to one port: an entry of the lists that allow and refuse networks.
 ///
 /// Written `10.1.0.0/16`, `10.1.2.3`, `10.1.2.3/32:8080`, `fd00::/8` or `[fd00::/8]:8080`.
 package struct NetworkRule: Hashable, Sendable {
     package let base: IPAddress
-    /// How many of the first bits count.
+    /// Number of leading bits that are compared.
     package let prefixLength: Int
     package let port: UInt16?
 
@@ -29,7 +29,7 @@ package struct NetworkRule: Hashable, Sendable {
         self.init(base, length, port: port)
     }
 
-    /// Takes the port off: behind the last colon of an IPv4 range, behind the brackets of an IPv6 range.
+    /// Splits off the port, which follows the last colon of an IPv4 range, or the brackets of an IPv6 range.
     private static func split(_ text: String) throws(NetworkRuleError) -> (network: Substring, port: UInt16?) {
         var network = text[...]
         var digits: Substring?
@@ -52,7 +52,7 @@ package struct NetworkRule: Hashable, Sendable {
         address.family == base.family && address.masked(to: prefixLength) == base
     }
 
-    /// Whether it names this one address, and not a range that it lies in.
+    /// Whether the range consists of this address only.
     func names(_ address: IPAddress) -> Bool { prefixLength == base.bitCount && base == address }
 
     func covers(port other: UInt16) -> Bool { port == nil || port == other }
@@ -66,7 +66,7 @@ extension NetworkRule: CustomStringConvertible {
     }
 }
 
-/// What is wrong with an entry, for the operator who wrote it.
+/// An error in an entry, for the operator who wrote it.
 package enum NetworkRuleError: Error, Equatable, Sendable, CustomStringConvertible {
     case notAnAddress(String)
     case prefixLength(String, most: Int)
@@ -88,9 +88,9 @@ package enum NetworkRuleError: Error, Equatable, Sendable, CustomStringConvertib
 }
 
 extension IPAddress {
-    /// The same with all bits behind the first `length` cleared.
+    /// The address with all bits after the first `length` cleared.
     func masked(to length: Int) -> IPAddress {
-        // Shifting by the full width gives 0, as it should here.
+        // Shifting by the full width gives 0, which is correct here.
         if family == .v4 {
             return IPAddress(v4: UInt32(truncatingIfNeeded: low) & ~(UInt32.max >> UInt32(length)))
         }
@@ -100,7 +100,7 @@ extension IPAddress {
 }
 
 extension Int {
-    /// 1 to 5 decimal digits, and nothing else.
+    /// Accepts 1 to 5 decimal digits, and nothing else.
     init?(decimal text: some StringProtocol) {
         let digits = text.utf8
         guard (1...5).contains(digits.count) else { return nil }

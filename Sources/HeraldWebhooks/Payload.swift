@@ -1,11 +1,11 @@
 import HeraldCore
 
-/// What a callback sends, in the format of its delegate.
+/// The content of a callback, in the format of its delegate.
 struct Payload {
-    /// Those of `range` are the body: what is signed and sent.
+    /// The bytes in `range` are the body, which is signed and sent.
     let bytes: [UInt8]
     let range: Range<Int>
-    /// Headers that this event has in this format.
+    /// The headers of this event in this format.
     let headers: [KeyValue]
 
     init(_ bytes: [UInt8], _ range: Range<Int>? = nil, headers: [KeyValue] = []) {
@@ -14,7 +14,7 @@ struct Payload {
         self.headers = headers
     }
 
-    /// The `content-type` of all events in this format; `nil`: it is among the `headers` of each.
+    /// The `content-type` of all events in this format; `nil` if it varies and is in the `headers` of each event.
     static func contentType(_ format: WebhookSettings.Format) -> String? {
         switch format {
         case .standard: "application/json"
@@ -24,10 +24,10 @@ struct Payload {
     }
 }
 
-/// Makes payloads. Remembers the newest one of each CloudEvents mode, because an event often goes to several delegates
-/// in a row; the standard body is made with the event. Belongs to one sender and its thread.
+/// Encodes payloads. Caches the latest one of each CloudEvents mode, because an event often goes to several delegates
+/// in a row; the standard body is made with the event. Owned by one sender and confined to its thread.
 struct PayloadEncoder {
-    /// The CloudEvents `source` of events that came without one.
+    /// The CloudEvents `source` of events that have none.
     let source: String
     private var structured: (event: Event, payload: Payload)?
     private var binary: (event: Event, payload: Payload)?

@@ -2,26 +2,26 @@ import Glibc
 package import HeraldRuntime
 import Synchronization
 
-/// Turns host names into addresses, on threads of its own: libcurl's own resolver can hold up a whole delivery loop.
+/// Resolves host names on its own threads, because libcurl's resolver can block a whole delivery loop.
 ///
-/// One for the process, shared by all senders. At most four lookups run at once, one for each host; answers are kept
-/// for 30 s, failures for 5 s; names that wait for a thread are bounded. A lookup that hangs keeps its thread until
-/// the system gives up, which is why whoever waits has a deadline of its own.
+/// One per process, shared by all senders. At most four lookups run at once, one per host. Addresses are cached for 30
+/// s, failures for 5 s, and the number of names that wait for a thread is bounded. A lookup that hangs occupies its
+/// thread until the system gives up, so callers must have their own deadline.
 ///
-/// Its state is guarded by one lock, held for a few instructions.
+/// One lock guards its state and is held for a few instructions.
 package final class Resolver: Sendable {
-    /// What a lookup found.
+    /// The result of a lookup.
     package enum Answer: Equatable, Sendable {
-        /// At least one, in the order in which they should be tried.
+        /// At least one address, in the order in which to try them.
         case addresses([IPAddress])
-        /// Why there is none, for operators.
+        /// The reason for the failure, for operators.
         case failed(String)
     }
 
-    /// Blocks until there is an answer. Runs on the resolver's threads.
+    /// Blocks until the lookup ends. Runs on the resolver's threads.
     package typealias Lookup = @Sendable (_ host: String) -> Answer
 
-    /// An answer that comes later, in the mailbox of whoever asked.
+    /// The result of a lookup, posted to the mailbox of the caller.
     struct Reply: Sendable {
         let host: String
         let entry: Entry
@@ -35,11 +35,11 @@ package final class Resolver: Sendable {
 
     private struct State {
         var cache: [String: Entry] = [:]
-        /// Who waits for which host.
+        /// The mailboxes that wait for each host.
         var asked: [String: [Mailbox<Reply>]] = [:]
-        /// Hosts of `asked` that no thread works on yet, oldest first.
+        /// Hosts in `asked` that no thread is looking up yet, oldest first.
         var queue = FIFO<String>()
-        /// Threads that sleep.
+        /// Sleeping threads.
         var idle: [Wakeup] = []
         var threads = 0
         var isClosed = false
@@ -57,8 +57,8 @@ package final class Resolver: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - threads: how many lookups run at once. They start when they are first needed.
-    ///   - maxWaiting: how many hosts may wait for a thread; a lookup beyond that fails at once.
+    ///   - threads: maximum number of concurrent lookups. The threads start on demand.
+    ///   - maxWaiting: maximum number of hosts that wait for a thread; further lookups fail at once.
     package init(
         threads: Int = 4, maxWaiting: Int = 1024, clock: Clock = .system, lookup: @escaping Lookup = systemLookup
     ) {
@@ -68,7 +68,7 @@ package final class Resolver: Sendable {
         self.lookup = lookup
     }
 
-    /// Ends the threads that sleep, the others after their lookup. Answers may still arrive.
+    /// Ends the sleeping threads now, the others after their lookup. Results may still be posted.
     package func close() {
         let idle = state.withLock { state in
             state.isClosed = true
@@ -79,7 +79,7 @@ package final class Resolver: Sendable {
         for wakeup in idle { wakeup.signal() }
     }
 
-    /// The answer if it is known; else `nil`, and it will be posted to `mailbox`. Any thread.
+    /// The cached result; if there is none, `nil`, and the result will be posted to `mailbox`. Any thread.
     func resolve(_ host: String, replyTo mailbox: Mailbox<Reply>) -> Entry? {
         let now = clock.monotonic()
         enum Step {
@@ -113,7 +113,7 @@ package final class Resolver: Sendable {
         return nil
     }
 
-    /// `nil`, or the failure when the system has no thread for us.
+    /// Returns `nil`, or a failure if the system cannot start a thread.
     private func startThread(for host: String, _ now: Int64) -> Entry? {
         do {
             let wakeup = try Wakeup()
@@ -126,15 +126,15 @@ package final class Resolver: Sendable {
                 state.queue.removeAll { $0 == host }
                 return state.asked.removeValue(forKey: host) ?? []
             }
-            // Another loop may have asked since.
+            // Other loops may have requested the same host since.
             for waiter in waiters.dropFirst() { waiter.post(Reply(host: host, entry: entry)) }
             return entry
         }
     }
 
-    /// One thread: takes hosts while there are some, then sleeps on `wakeup`.
+    /// The body of a thread: looks up hosts while any are queued, then sleeps on `wakeup`.
     private func run(_ wakeup: Wakeup) {
-        // Nobody joins it: a lookup may hang for longer than the process wants to live.
+        // The thread is not joined: a lookup may hang for longer than the process should run.
         pthread_detach(pthread_self())
         while true {
             enum Step {

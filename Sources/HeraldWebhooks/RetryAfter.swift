@@ -2,19 +2,20 @@
 enum RetryAfter {
     static let most = 86_400
 
-    /// Seconds from `now` (seconds since 1970), capped at a day; `nil` when the text is neither a whole number nor an HTTP
-    /// date. A date that is past asks for 0.
+    /// Seconds from `now` (seconds since 1970), at most a day; `nil` if the text is neither a whole number nor an HTTP
+    /// date. 0 for a date in the past.
     static func parse(_ text: some Collection<UInt8>, now: Int64) -> Int? {
         let text = String(decoding: text, as: UTF8.self)
         if !text.isEmpty, text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) {
-            // More digits than a number has ask for more than a day.
+            // A number that overflows is more than a day.
             return min(Int(decimal: text) ?? most, most)
         }
         guard let time = date(text) else { return nil }
         return Int(min(max(time - now, 0), Int64(most)))
     }
 
-    /// Seconds since 1970 of an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`: the one form that HTTP still writes.
+    /// Seconds since 1970 of an IMF-fixdate, `Sun, 06 Nov 1994 08:49:37 GMT`: the only form that current HTTP senders
+    /// may generate.
     private static func date(_ text: String) -> Int64? {
         let bytes = Array(text.utf8)
         guard bytes.count == 29, bytes[3] == UInt8(ascii: ","), text.hasSuffix(" GMT") else { return nil }
@@ -32,7 +33,7 @@ enum RetryAfter {
         return days * 86_400 + Int64(hour * 3600 + minute * 60 + second)
     }
 
-    /// In the Gregorian calendar, whose years are taken to begin in March: the leap day is the last one then.
+    /// In the Gregorian calendar, with years that begin in March, so that the leap day is the last day.
     private static func daysSince1970(year: Int, month: Int, day: Int) -> Int64 {
         let year = month <= 2 ? year - 1 : year
         let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1

@@ -1,7 +1,7 @@
 import HeraldCore
 import HeraldCrypto
 
-/// A key of a delegate, ready to sign. Used by one thread at a time.
+/// A signing key of a delegate. Used by one thread at a time.
 struct Signer {
     private enum Key {
         case hmac(HMACSHA256)
@@ -30,10 +30,11 @@ struct Signer {
         }
     }
 
-    /// How long an entry of `webhook-signature` is at most, with the space before it and the 0 behind it.
+    /// Maximum length of an entry of `webhook-signature`, including the space before it and the terminating 0.
     static let maxEntryCount = 1 + "v1a,".utf8.count + Base64.encodedCount(Ed25519.signatureByteCount) + 1
 
-    /// Writes the entry for `prefix` and `body` to the start of `text`, which has room for it, and returns its length.
+    /// Writes the entry for `prefix` and `body` to the start of `text`, which must be large enough, and returns its
+    /// length.
     func write(
         _ prefix: UnsafeRawBufferPointer, _ body: UnsafeRawBufferPointer, to text: UnsafeMutableRawBufferPointer
     ) throws(CryptoError) -> Int {
@@ -47,7 +48,7 @@ struct Signer {
                 return Self.put("v1,", UnsafeRawBufferPointer(code), text)
             }
         case .ed25519(let key):
-            // In one piece, because Ed25519 reads the message twice.
+            // In one buffer, because Ed25519 reads the message twice.
             let signature = try key.sign([UInt8](prefix) + body)
             return signature.withUnsafeBytes { Self.put("v1a,", $0, text) }
         }
@@ -62,7 +63,7 @@ struct Signer {
     }
 }
 
-/// Why a key can't sign.
+/// Why a key cannot sign.
 enum SignerError: Error {
     case crypto(CryptoError)
     case key(Ed25519Error)

@@ -1,9 +1,10 @@
-/// Ranges that no callback has any business in (IANA's special-purpose registries, and what clouds put beside them).
+/// Networks that callbacks must not reach (IANA's special-purpose registries, and the additional addresses of clouds).
 enum SpecialNetworks {
-    /// All of IPv6 that is routed; the rest is refused as a block, since lists of the exceptions were never complete.
+    /// All routed IPv6 addresses. Everything else is refused as a whole, because lists of the exceptions have never
+    /// been complete.
     static let globalUnicast = NetworkRule(IPAddress(high: 0x2000 << 48, low: 0), 3)
 
-    /// The entry that refuses `address`, if there is one. Forms of IPv6 that stand for IPv4 are not in the table.
+    /// The entry that refuses `address`, if there is one. The table does not contain the IPv6 forms of IPv4 addresses.
     static func refused(_ address: IPAddress) -> (name: String, range: NetworkRule)? {
         switch address.family {
         case .v4: v4.first { $0.range.contains(address) }
@@ -11,7 +12,7 @@ enum SpecialNetworks {
         }
     }
 
-    /// Where clouds hand credentials to whoever asks from inside.
+    /// Where clouds give credentials to any client inside their network.
     static let metadata: Set<IPAddress> = [
         four(169, 254, 169, 254),
         // Containers on ECS, pods on EKS.

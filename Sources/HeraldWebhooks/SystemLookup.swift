@@ -1,8 +1,8 @@
-// CHeraldCurl, because the socket headers that it includes may count as its own.
+// CHeraldCurl, because the compiler may attribute the socket headers that it includes to it.
 import CHeraldCurl
 import Glibc
 
-/// Asks the system: the hosts file, DNS, whatever `nsswitch.conf` says. Blocks.
+/// Resolves with the system's resolver: the hosts file, DNS, and the other sources in `nsswitch.conf`. Blocks.
 package let systemLookup: Resolver.Lookup = { host in
     var hints = addrinfo()
     hints.ai_family = AF_UNSPEC
@@ -14,7 +14,7 @@ package let systemLookup: Resolver.Lookup = { host in
     var addresses: [IPAddress] = []
     var entry = list
     while let current = entry {
-        // A family that we don't know has no place here; it would be refused when its socket opens.
+        // Skips unknown address families, which would be refused when the socket opens.
         if let address = current.pointee.ai_addr.flatMap(IPAddress.init(socketAddress:)), !addresses.contains(address) {
             addresses.append(address)
         }

@@ -1,12 +1,12 @@
 import HeraldCore
 
-/// What a sender keeps of a delegate between callbacks: everything that is the same for all of them.
+/// The state of a delegate that a sender keeps between callbacks: everything that they share.
 ///
-/// Belongs to one sender and its thread. A changed delegate is another object and gets another target.
+/// Owned by one sender and confined to its thread. A changed delegate is a new object and gets a new target.
 final class Target {
-    /// Where its callbacks may go, until `reachExpiresAt`.
+    /// Whether and where the delegate's callbacks may go, until `reachExpiresAt`.
     enum Reach {
-        /// The name has to be looked up.
+        /// The name must be resolved.
         case unknown
         /// All addresses are allowed.
         case open([Pin])
@@ -16,26 +16,26 @@ final class Target {
     let delegate: WebhookDelegate
     let url: CallbackURL
     let parsedURL: ParsedURL
-    /// `nil`: nothing beyond what always holds.
+    /// `nil` if the delegate has no TLS requirements of its own.
     let tls: TargetTLS?
     /// One for each secret, newest first.
     let signers: [Signer]
-    /// The headers that all callbacks share, but for handshakes.
+    /// The headers that all callbacks share, except handshakes.
     let headers: HeaderList
     /// All headers of a handshake.
     let handshakeHeaders: HeaderList
     var reach = Reach.unknown
     /// Nanoseconds of the monotonic clock.
     var reachExpiresAt = Int64.min
-    /// The address in use, by index: the first one, until it could not be dialled.
+    /// Index of the address in use: the first one, until a connection to it fails.
     var preferred = 0
-    /// Transfers that are free and served this delegate last, by index.
+    /// Indices of the free transfers that last served this delegate.
     var idle: [Int] = []
     var openCount = 0
     /// Nanoseconds of the monotonic clock.
     var lastUsed: Int64 = 0
 
-    /// - Parameter origin: the name of this service, in handshakes and behind them.
+    /// - Parameter origin: the name of this service, in handshakes and in deliveries after them.
     init(
         _ delegate: WebhookDelegate, userAgent: String, origin: String = "", addressGuard: AddressGuard
     ) throws(TargetError) {
@@ -54,10 +54,10 @@ final class Target {
             throw .signing(error)
         }
         let shared = Self.sharedLines(delegate, userAgent: userAgent)
-        // Without a value libcurl leaves out what it would else add: this one to bodies of more than 1 MiB.
+        // An empty value stops libcurl from adding this header, which it would send with bodies of more than 1 MiB.
         var lines = ["Expect:"]
         if let type = Payload.contentType(delegate.settings.format) { lines.append("content-type: \(type)") }
-        // After the handshake the specification wants it on each delivery.
+        // The specification requires this header in each delivery after the handshake.
         if delegate.settings.verification == .cloudevents, HeaderText.isValue(origin) {
             lines.append("webhook-request-origin: \(origin)")
         }
@@ -71,7 +71,8 @@ final class Target {
         }
     }
 
-    /// Those of callbacks and handshakes: who calls, for whom, what can be decoded, and what the registration asks for.
+    /// The headers of callbacks and handshakes: user agent, delegate, accepted codings, and those from the
+    /// registration.
     private static func sharedLines(_ delegate: WebhookDelegate, userAgent: String) -> [String] {
         var lines: [String] = []
         if HeaderText.isValue(userAgent) { lines.append("user-agent: \(userAgent)") }
@@ -79,7 +80,7 @@ final class Target {
         if !CurlLibrary.contentCodings.isEmpty { lines.append("accept-encoding: \(CurlLibrary.contentCodings)") }
         for header in delegate.settings.headers
         where CallbackHeaderRules.problem(name: header.key, value: header.value) == nil {
-            // The form with a semicolon is libcurl's way to send an empty value.
+            // The form with a semicolon makes libcurl send an empty value.
             lines.append(header.value.allSatisfy { $0 == " " } ? "\(header.key);" : "\(header.key): \(header.value)")
         }
         return lines
@@ -89,21 +90,21 @@ final class Target {
         var lines: [String] = []
         if HeaderText.isValue(origin) { lines.append("webhook-request-origin: \(origin)") }
         if let rate = delegate.settings.rateLimit {
-            // In requests a minute, at least one.
+            // In requests per minute, at least one.
             lines.append("webhook-request-rate: \(Int(min(max(rate * 60, 1), 1_000_000)))")
         }
         return lines
     }
 
-    /// Whether a connection carries one request only.
+    /// Whether a connection carries only one request.
     var usesConnectionsOnce: Bool { multi == .http2 && url.scheme == .http && !CurlLibrary.keepsClearHTTP2 }
 
-    /// The host, when it is a name.
+    /// The host if it is a name.
     var name: String? { url.address == nil ? url.host : nil }
 
     var multi: Multi.Kind { delegate.settings.httpVersion == .http2 ? .http2 : .http1 }
 
-    /// Authorizes the addresses of the host. One that is refused closes them all.
+    /// Authorizes the addresses of the host. If one is refused, all are.
     func settle(_ addresses: [IPAddress], expiresAt: Int64, _ addressGuard: AddressGuard) {
         reachExpiresAt = expiresAt
         for address in addresses {
@@ -117,22 +118,22 @@ final class Target {
         reach = .open(addresses.map { Pin($0, of: url) })
     }
 
-    /// Takes the next address of the host for the callbacks that follow, when it is `failed` that they would use.
+    /// Selects the host's next address for the following callbacks, if `failed` is the selected one.
     func turnAway(from failed: Pin) {
         guard case .open(let pins) = reach, pins.indices.contains(preferred), pins[preferred] === failed else { return }
         preferred = (preferred + 1) % pins.count
     }
 }
 
-/// An address that is allowed, and how libcurl is told to dial it.
+/// An allowed address, and how libcurl is made to connect to it.
 final class Pin {
     let address: IPAddress
     let port: UInt16
-    /// As libcurl prints it.
+    /// In libcurl's notation.
     let text: [CChar]
-    /// `address:port`, as it is shown.
+    /// `address:port`, for display.
     let peer: String
-    /// `nil` when the URL has the address itself.
+    /// `nil` if the URL contains the address.
     let connectTo: HeaderList?
 
     init(_ address: IPAddress, of url: CallbackURL) {
@@ -145,7 +146,7 @@ final class Pin {
     }
 }
 
-/// Why nothing can be sent to a delegate at all.
+/// Why no callback can be sent to a delegate.
 enum TargetError: Error {
     case url(CallbackURLError)
     case signing(SignerError)

@@ -1,26 +1,26 @@
 import HeraldCore
 
-/// What a delegate asks of TLS, as libcurl takes it.
+/// The TLS requirements of a delegate, in libcurl's form.
 struct TargetTLS {
     let authorities: String?
     let pin: String?
     let certificate: String?
     let key: String?
 
-    /// `nil` when it asks for nothing.
+    /// `nil` if there are none.
     init?(_ delegate: WebhookDelegate) {
         let settings = delegate.settings.tls
         if settings.isEmpty { return nil }
         authorities = settings.authorities
         pin = settings.pin.map { "sha256//\($0)" }
-        // What stands before the first certificate is no part of it, but libcurl compares the whole text: so no two
-        // delegates ever share a connection or a session that was opened with a client certificate.
+        // Text before the first certificate is not part of it, but libcurl compares the whole text. So two delegates
+        // never share a connection or a session that was opened with a client certificate.
         certificate = settings.clientCertificate.map { "delegate \(delegate.key)\n\($0)" }
         key = settings.clientKey
     }
 }
 
-/// Texts as C strings that live as long as `body` runs.
+/// Passes texts as C strings that are valid until `body` returns.
 func withCStrings<Result>(_ texts: [String?], _ body: ([UnsafePointer<CChar>?]) -> Result) -> Result {
     let bytes = texts.map { $0.map { Array($0.utf8CString) } }
     func next(_ pointers: [UnsafePointer<CChar>?]) -> Result {

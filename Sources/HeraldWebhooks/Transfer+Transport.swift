@@ -2,9 +2,9 @@ import CHeraldCurl
 import HeraldCore
 
 extension Transfer {
-    /// Whether the connection had served an earlier request and turned out to be dead before a byte of the answer came.
-    /// libcurl tries again by itself where it notices while it reads; this is for the rest, as when a body doesn't fit
-    /// into the socket any more. Once for each callback.
+    /// Whether the connection had served an earlier request and turned out to be dead before a byte of the response
+    /// arrived. libcurl itself tries again if it notices while reading. This covers the other cases, such as a body
+    /// that no longer fits into the socket's buffer. At most once per callback.
     func foundDeadConnection(_ code: Int32) -> Bool {
         switch code {
         case HERALD_CURL_SEND, HERALD_CURL_RECEIVE, HERALD_CURL_NOTHING, HERALD_CURL_HTTP2: break
@@ -13,8 +13,7 @@ extension Transfer {
         return headerCount == 0 && !isFresh && herald_easy_connections(easy) == 0
     }
 
-    /// How the transfer that has ended went over the network.
-    /// A phase in which it failed took until then.
+    /// The network timings of the ended transfer. If it failed in a phase, that phase lasted until the end.
     /// - Parameters:
     ///   - isComplete: the whole request was sent.
     ///   - end: nanoseconds of the monotonic clock.
@@ -22,7 +21,7 @@ extension Transfer {
         var record = TransportRecord()
         record.peer = peer
         record.lookup = (lookedUpAt - startedAt) / 1000
-        // libcurl counts and times a connection when it is ready: none whose TLS fails.
+        // libcurl counts and times a connection only once it is ready, and so never one whose TLS handshake fails.
         if hasDialled || herald_easy_connections(easy) > 0 {
             let failed = (end - dialledAt) / 1000
             let began = tlsBeganAt > 0 ? (tlsBeganAt - dialledAt) / 1000 : failed

@@ -3,62 +3,63 @@ import Glibc
 import HeraldCore
 import HeraldCrypto
 
-/// A libcurl handle with all that it needs beside it, used for one callback after the other for ever.
+/// A libcurl handle with its associated state, reused for one callback after the other.
 ///
-/// Belongs to one sender and its thread. libcurl holds its address, and those of the memory it owns: the sender keeps
-/// it alive until the handle is gone.
+/// Owned by one sender and confined to its thread. libcurl holds its address and that of the memory it owns: the sender
+/// keeps it alive until the handle is freed.
 final class Transfer {
     let index: Int
     let easy: UnsafeMutableRawPointer
     let addressGuard: AddressGuard
 
-    // What it is doing.
+    // The current callback.
     private(set) var target: Target?
     private(set) var pin: Pin?
     private(set) var callback: Callback?
-    /// When the attempt began, when the address was known, and when libcurl got it last: nanoseconds of the monotonic
-    /// clock.
+    /// When the attempt began, when the address was known, and when the transfer was last passed to libcurl:
+    /// nanoseconds of the monotonic clock.
     var startedAt: Int64 = 0
     var lookedUpAt: Int64 = 0
     var dialledAt: Int64 = 0
-    /// How many addresses of the host were tried.
+    /// How often this callback was passed to libcurl: once per address tried, and once more after a dead connection.
     var dials = 0
-    /// It has a connection of its own: as the second try, since the first one's was dead, or as all of its target.
+    /// It uses a new connection: for the second try after a dead connection, or because its target uses each connection
+    /// once.
     private(set) var isFresh = false
     var isOpen: Bool { callback != nil }
     private var timeout = 0
     private var httpVersion = Multi.Kind.http1
     private var isHandshake = false
     private let caFile: String?
-    /// Whether the handle has what one delegate asks of TLS.
+    /// Whether the TLS requirements of a delegate are set on the handle.
     private var hasTLS = false
-    /// What is sent: libcurl holds the address of the bytes.
+    /// The content that is sent: libcurl holds the address of the bytes.
     private var payload: Payload?
-    /// What follows `headers`, when this callback has some that others to its target have not.
+    /// The entries that follow `headers`, if this callback has headers that its target's other callbacks lack.
     private var extraHeaders: HeaderList?
 
-    // What came back.
+    // The response.
     var headerCount = 0
     var bodyCount = 0
     var excerpt: [UInt8] = []
     var answer = AnswerHeaders()
-    /// Whether the last answer's headers have ended, with an empty line.
+    /// Whether the header section of the latest response is complete.
     var isHeadComplete = false
-    /// When the first line came, in nanoseconds of the monotonic clock.
+    /// When the first line arrived, in nanoseconds of the monotonic clock.
     var answeredAt: Int64 = 0
-    /// `address:port` that it talks to, once there is one.
+    /// `address:port` of the peer, once it is known.
     var peer = ""
-    /// It opened a socket: what it goes over, or wanted to, had served no earlier request.
+    /// It opened a socket, so it used, or tried to use, a new connection.
     var hasDialled = false
-    /// When TLS began on its own connection, in nanoseconds of the monotonic clock; 0: it did not.
+    /// When TLS began on its new connection, in nanoseconds of the monotonic clock; 0 if it did not.
     var tlsBeganAt: Int64 = 0
-    /// The rule by which the guard stopped it.
+    /// The rule by which the address guard refused the connection.
     var refusal: String?
 
     let errorText: UnsafeMutablePointer<CChar>
     private let headers: CallbackHeaders
 
-    /// `nil` when libcurl has no memory or lacks one of the options.
+    /// `nil` if libcurl has no memory or lacks one of the options.
     init?(index: Int, descriptors: Descriptors, addressGuard: AddressGuard, caFile: String?) {
         guard let easy = curl_easy_init() else { return nil }
         self.index = index
@@ -85,11 +86,11 @@ final class Transfer {
         errorText.deallocate()
     }
 
-    /// Prepares the handle for a callback. What its last one had in common with this one stays as it is.
+    /// Prepares the handle for a callback. Settings that the last callback shares with this one are kept.
     /// - Parameters:
     ///   - now: milliseconds since 1970 UTC.
-    ///   - milliseconds: what is left of the time for this attempt.
-    ///   - isFresh: whether it must not go over a connection that is open already.
+    ///   - milliseconds: the remaining time of this attempt.
+    ///   - isFresh: whether it must not use an open connection.
     func prepare(
         _ callback: Callback, _ target: Target, _ pin: Pin, _ payload: Payload, now: Int64, milliseconds: Int,
         isFresh: Bool
@@ -176,13 +177,13 @@ final class Transfer {
         try payload.bytes.withUnsafeBufferPointer { bytes throws(TransferError) in
             let body = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[payload.range])
             try headers.write(callback, target.signers, body, now: now)
-            // Nothing moves the bytes, and this object keeps them until libcurl is done.
+            // The bytes do not move, and this object keeps them until libcurl has finished.
             herald_easy_set_body(easy, body.baseAddress ?? UnsafeRawPointer(errorText), body.count)
         }
         self.payload = payload
     }
 
-    /// How many bytes of a body it sends.
+    /// Number of bytes in the request body.
     var bodySize: Int { isHandshake ? 0 : payload?.range.count ?? 0 }
 
     func authorize(_ address: IPAddress, _ port: UInt16) -> AddressGuard.Verdict {
@@ -197,7 +198,7 @@ final class Transfer {
         }
     }
 
-    /// Lets go of the callback. The target stays, for the next callback to the same delegate.
+    /// Releases the callback. The target is kept for the next callback to the same delegate.
     func clear() {
         callback = nil
         payload = nil
@@ -206,9 +207,9 @@ final class Transfer {
 }
 
 enum TransferError: Error {
-    /// libcurl didn't take the URL that it had read itself.
+    /// libcurl did not accept a URL that it had parsed itself.
     case url
-    /// Nor what the delegate asks of TLS.
+    /// libcurl did not accept the TLS requirements of the delegate.
     case tls
     case eventID
     /// All secrets of the delegate have expired.
