@@ -1,4 +1,5 @@
-// What Webhooks needs of libcurl: its variadic setters, enums and structs stop here.
+// The part of libcurl that HeraldWebhooks uses. Wraps libcurl's variadic setters, enums and structs, which Swift cannot
+// import or should not see.
 #ifndef HERALD_CCURL_H
 #define HERALD_CCURL_H
 
@@ -7,7 +8,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-// MARK: results that are told apart (CURLcode)
+// MARK: results that HeraldWebhooks distinguishes (CURLcode)
 
 static const int HERALD_CURL_OK = CURLE_OK;
 static const int HERALD_CURL_RESOLVE = CURLE_COULDNT_RESOLVE_HOST;
@@ -43,15 +44,15 @@ static inline const char *herald_curl_message(int code) { return curl_easy_strer
 
 // MARK: easy handles
 
-// `curlsocktype` is an unsigned integer to the compiler; Swift sees it as one.
+// The compiler represents `curlsocktype` as an unsigned integer, and Swift imports it as one.
 typedef curl_socket_t (*herald_open_callback)(void *owner, unsigned purpose, struct curl_sockaddr *address);
 
 struct herald_easy_settings {
-    void *transfer;             // given back by herald_easy_transfer, and to all callbacks but close_socket
-    void *descriptors;          // given to close_socket
-    char *error_text;           // CURL_ERROR_SIZE bytes, for as long as the handle lives
+    void *transfer;             // returned by herald_easy_transfer, and passed to all callbacks except close_socket
+    void *descriptors;          // passed to close_socket
+    char *error_text;           // CURL_ERROR_SIZE bytes, valid for the lifetime of the handle
     struct curl_slist *headers; // likewise
-    const char *ca_file;        // NULL: the system's
+    const char *ca_file;        // NULL for the system's
     curl_write_callback body;
     curl_write_callback header;
     herald_open_callback open_socket;
@@ -61,15 +62,15 @@ struct herald_easy_settings {
     curl_ssl_ctx_callback tls;
 };
 
-// Everything about a handle that is the same for every request: the list of the safety contract.
+// Sets the options of a handle that are the same for every request, as listed in the safety contract.
 static inline int herald_easy_configure(CURL *easy, const struct herald_easy_settings *settings) {
     int failed = 0;
 #define HERALD_SET(option, value) failed |= curl_easy_setopt(easy, option, value) != CURLE_OK
-    // Where a request may go.
+    // Which hosts and protocols a request may reach.
     HERALD_SET(CURLOPT_PROTOCOLS_STR, "http,https");
     HERALD_SET(CURLOPT_REDIR_PROTOCOLS_STR, "https");
     HERALD_SET(CURLOPT_FOLLOWLOCATION, 0L);
-    HERALD_SET(CURLOPT_PROXY, "");    // else http_proxy and ALL_PROXY of the environment are honoured
+    HERALD_SET(CURLOPT_PROXY, "");    // otherwise http_proxy and ALL_PROXY of the environment apply
     HERALD_SET(CURLOPT_NOPROXY, "*");
     HERALD_SET(CURLOPT_OPENSOCKETFUNCTION, (curl_opensocket_callback)settings->open_socket);
     HERALD_SET(CURLOPT_OPENSOCKETDATA, settings->transfer);
@@ -79,26 +80,26 @@ static inline int herald_easy_configure(CURL *easy, const struct herald_easy_set
     HERALD_SET(CURLOPT_PREREQDATA, settings->transfer);
     HERALD_SET(CURLOPT_SSL_CTX_FUNCTION, settings->tls);
     HERALD_SET(CURLOPT_SSL_CTX_DATA, settings->transfer);
-    // How it may block or live on.
+    // How long it may block, and how long connections are kept.
     HERALD_SET(CURLOPT_NOSIGNAL, 1L);
-    HERALD_SET(CURLOPT_QUICK_EXIT, 1L); // else the end of a transfer waits for its name lookup
+    HERALD_SET(CURLOPT_QUICK_EXIT, 1L); // otherwise the end of a transfer waits for its name lookup
     HERALD_SET(CURLOPT_MAXAGE_CONN, 30L);
     HERALD_SET(CURLOPT_MAXLIFETIME_CONN, 300L);
-    // Whom it trusts.
+    // Which receivers it trusts.
     HERALD_SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-    // Of TLS 1.2: forward secrecy and AEAD alone. OpenSSL would also offer key exchange by RSA, and CBC.
+    // For TLS 1.2, only forward secrecy and AEAD. OpenSSL would also offer RSA key exchange, and CBC.
     HERALD_SET(CURLOPT_SSL_CIPHER_LIST, "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:DHE+CHACHA20");
     HERALD_SET(CURLOPT_SSL_VERIFYPEER, 1L);
     HERALD_SET(CURLOPT_SSL_VERIFYHOST, 2L);
     if (settings->ca_file) {
         HERALD_SET(CURLOPT_CAINFO, settings->ca_file);
-        HERALD_SET(CURLOPT_CAPATH, NULL); // else the system's folder of authorities is trusted as well
+        HERALD_SET(CURLOPT_CAPATH, NULL); // otherwise the system's folder of authorities is trusted as well
     }
-    // What is sent and taken. HTTP/2 costs several times as much for small requests in this version.
+    // What is sent and accepted. With this version, small requests cost several times as much over HTTP/2.
     HERALD_SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     HERALD_SET(CURLOPT_HTTP09_ALLOWED, 0L);
-    // Whatever libcurl can decode, and the callbacks bound what comes out of it. The header stands in the list of each
-    // target: libcurl would put its own together anew for each request, at 3 % of its price.
+    // Every coding that libcurl can decode; the callbacks bound the decoded size. The header is in the list of each
+    // target, because libcurl would build its own for each request, at 3 % of the request's cost.
     HERALD_SET(CURLOPT_ACCEPT_ENCODING, "");
     HERALD_SET(CURLOPT_POST, 1L);
     HERALD_SET(CURLOPT_HTTPHEADER, settings->headers);
@@ -116,7 +117,7 @@ static inline int herald_easy_configure(CURL *easy, const struct herald_easy_set
     return !failed;
 }
 
-// Not copied. The text of the URL before is forgotten, else libcurl would go on telling it.
+// The URL is not copied. The text of the previous URL is reset, because libcurl would otherwise keep reporting it.
 static inline int herald_easy_set_url(CURL *easy, CURLU *url) {
     return curl_easy_setopt(easy, CURLOPT_URL, NULL) == CURLE_OK
         && curl_easy_setopt(easy, CURLOPT_CURLU, url) == CURLE_OK;
@@ -124,30 +125,30 @@ static inline int herald_easy_set_url(CURL *easy, CURLU *url) {
 static inline void herald_easy_set_headers(CURL *easy, struct curl_slist *headers) {
     curl_easy_setopt(easy, CURLOPT_HTTPHEADER, headers);
 }
-// 1: HTTP/1.1. 2: HTTP/2, agreed on during TLS, or taken for granted without it. Requests wait for a connection that is
-// being made, rather than making one each, until it is known whether it carries several at once. `keep`: whether the
-// connection may be used again.
+// `version`: 1 for HTTP/1.1; 2 for HTTP/2, negotiated with TLS, or by prior knowledge without it. With HTTP/2, requests
+// wait for a connection that is being made until it is known whether it carries several at once, instead of making one
+// each. `keep`: whether the connection may be reused.
 static inline void herald_easy_set_http(CURL *easy, int version, int secure, int keep) {
     long http2 = secure ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE;
     curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, version == 2 ? http2 : (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(easy, CURLOPT_PIPEWAIT, version == 2 ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, keep ? 0L : 1L);
 }
-// Before 8.0 the second request on an HTTP/2 connection without TLS is never sent (curl/curl#10634).
+// Whether libcurl can reuse an HTTP/2 connection without TLS. Before 8.0 the second request on an HTTP/2 connection without TLS is never sent (curl/curl#10634).
 static inline int herald_curl_keeps_clear_http2(void) {
     return curl_version_info(CURLVERSION_NOW)->version_num >= 0x080000;
 }
-// OPTIONS without a body, or POST.
+// Selects OPTIONS without a body, or POST.
 static inline void herald_easy_set_options(CURL *easy, int options) {
     curl_easy_setopt(easy, options ? CURLOPT_HTTPGET : CURLOPT_POST, 1L);
     curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, options ? "OPTIONS" : NULL);
 }
-// Whether no connection that is open already may be used.
+// `fresh`: whether the request must not use an open connection.
 static inline void herald_easy_set_fresh(CURL *easy, int fresh) {
     curl_easy_setopt(easy, CURLOPT_FRESH_CONNECT, fresh ? 1L : 0L);
 }
-// What one delegate asks for over TLS, copied; NULL: nothing. libcurl compares authorities, pin and certificate before it
-// takes a connection, or resumes a session, of another transfer. `ca_file`: as in the settings above.
+// The TLS requirements of one delegate, copied; NULL for none. libcurl compares authorities, pin and certificate before
+// it reuses a connection, or resumes a session, of another transfer. `ca_file`: as in the settings above.
 static inline int herald_easy_set_tls(CURL *easy, const char *ca_file, const char *authorities, const char *pin,
                                       const char *certificate, const char *key) {
     int failed = 0;
@@ -164,7 +165,7 @@ static inline int herald_easy_set_tls(CURL *easy, const char *ca_file, const cha
     failed |= curl_easy_setopt(easy, CURLOPT_PINNEDPUBLICKEY, pin) != CURLE_OK;
     return !failed;
 }
-// One entry "host:port:address:port", not copied. NULL: dial the host of the URL, an address then.
+// One entry "host:port:address:port", not copied. NULL to connect to the host of the URL, which is an address then.
 static inline void herald_easy_set_connect_to(CURL *easy, struct curl_slist *entry) {
     curl_easy_setopt(easy, CURLOPT_CONNECT_TO, entry);
 }
@@ -172,7 +173,7 @@ static inline void herald_easy_set_timeouts(CURL *easy, long total, long connect
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, total);
     curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, connect);
 }
-// Not copied.
+// The bytes are not copied.
 static inline void herald_easy_set_body(CURL *easy, const void *bytes, long count) {
     curl_easy_setopt(easy, CURLOPT_POSTFIELDS, bytes);
     curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE, count);
@@ -192,31 +193,31 @@ static inline long herald_easy_system_error(CURL *easy) {
     curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &code);
     return code;
 }
-// How many connections were made for the transfer: 0 when it went over one that was open already.
+// The number of connections made for the transfer; 0 if it used an open one.
 static inline long herald_easy_connections(CURL *easy) {
     long count = 0;
     curl_easy_getinfo(easy, CURLINFO_NUM_CONNECTS, &count);
     return count;
 }
-// Microseconds from the start of the transfer until the connection stood; 0: it never did.
+// Microseconds from the start of the transfer until the connection was open; 0 if it never was.
 static inline long long herald_easy_connect_time(CURL *easy) {
     curl_off_t time = 0;
     curl_easy_getinfo(easy, CURLINFO_CONNECT_TIME_T, &time);
     return time;
 }
-// The same until TLS was ready.
+// Microseconds from the start of the transfer until the TLS handshake was complete; 0 if it never was.
 static inline long long herald_easy_tls_time(CURL *easy) {
     curl_off_t time = 0;
     curl_easy_getinfo(easy, CURLINFO_APPCONNECT_TIME_T, &time);
     return time;
 }
-// Bytes of the request's body that went out.
+// The number of sent bytes of the request's body.
 static inline long long herald_easy_uploaded(CURL *easy) {
     curl_off_t count = 0;
     curl_easy_getinfo(easy, CURLINFO_SIZE_UPLOAD_T, &count);
     return count;
 }
-// The socket, when HTTP/2 was spoken over it; else -1. Before the handle leaves its multi.
+// The socket if the transfer used HTTP/2, otherwise -1. Call it before the handle is removed from its multi handle.
 static inline int herald_easy_http2_socket(CURL *easy) {
     long version = 0;
     curl_socket_t descriptor = -1;
@@ -251,7 +252,7 @@ static inline void herald_multi_timeout(CURLM *multi) {
     int running;
     curl_multi_socket_action(multi, CURL_SOCKET_TIMEOUT, 0, &running);
 }
-// The next transfer that ended, or NULL.
+// The next finished transfer, or NULL.
 static inline CURL *herald_multi_ended(CURLM *multi, int *result) {
     int left;
     CURLMsg *message;
@@ -266,7 +267,7 @@ static inline CURL *herald_multi_ended(CURLM *multi, int *result) {
 
 // MARK: sockets
 
-// 4 or 6 with the address in `bytes` and the port; 0 for any other family.
+// Returns 4 or 6 and stores the address in `bytes` and the port in `port`; returns 0 for any other family.
 static inline int herald_socket_address(const struct curl_sockaddr *address, unsigned char *bytes, unsigned short *port) {
     if (address->family == AF_INET) {
         const struct sockaddr_in *in = (const struct sockaddr_in *)(const void *)&address->addr;
@@ -299,7 +300,7 @@ static inline const char *herald_url_message(int code) { return curl_url_strerro
 static inline int herald_url_set_host(CURLU *url, const char *host) {
     return (int)curl_url_set(url, CURLUPART_HOST, host, 0);
 }
-// Each is NULL when there is none; else to be freed with curl_free.
+// Each returns NULL if the URL lacks the part; otherwise the caller frees the text with curl_free.
 static inline char *herald_url_text(CURLU *url) {
     char *text = NULL;
     return curl_url_get(url, CURLUPART_URL, &text, CURLU_NO_DEFAULT_PORT) == CURLUE_OK ? text : NULL;
