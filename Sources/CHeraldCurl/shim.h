@@ -1,5 +1,4 @@
-// The part of libcurl that HeraldWebhooks uses. Wraps libcurl's variadic setters, enums and structs, which Swift cannot
-// import or should not see.
+// The part of libcurl that HeraldWebhooks uses. Wraps libcurl's variadic setters, enums and structs.
 #ifndef HERALD_CCURL_H
 #define HERALD_CCURL_H
 
@@ -134,7 +133,8 @@ static inline void herald_easy_set_http(CURL *easy, int version, int secure, int
     curl_easy_setopt(easy, CURLOPT_PIPEWAIT, version == 2 ? 1L : 0L);
     curl_easy_setopt(easy, CURLOPT_FORBID_REUSE, keep ? 0L : 1L);
 }
-// Whether libcurl can reuse an HTTP/2 connection without TLS. Before 8.0 the second request on an HTTP/2 connection without TLS is never sent (curl/curl#10634).
+// Whether libcurl can reuse an HTTP/2 connection without TLS. Before 8.0 it never sends the second request on such a
+// connection (curl/curl#10634).
 static inline int herald_curl_keeps_clear_http2(void) {
     return curl_version_info(CURLVERSION_NOW)->version_num >= 0x080000;
 }

@@ -1,6 +1,6 @@
 import HeraldRuntime
 
-/// Finds out whether the storage works again while nobody writes: a commit of one small row.
+/// Commits one small row, to find out whether the storage works again when there are no other writes.
 struct StorageProbe: StoreCommand {
     static var admission: CommandAdmission { .always }
 

@@ -8,7 +8,7 @@ import Synchronization
 package final class MemoryStore: EventStore {
     private let contents = Mutex(MemoryContents())
 
-    /// Memory is believed.
+    /// Always empty: memory is not checked for damage.
     package let damagedEvents = DamagedEvents()
 
     package init() {}

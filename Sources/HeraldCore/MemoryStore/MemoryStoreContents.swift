@@ -1,6 +1,6 @@
 /// The content of a memory store. A value, owned by its holder.
 struct MemoryContents {
-    /// What is unique within an app: an event's id, a URL, a user, a type, the key of an answer.
+    /// A name that is unique within an app: an event's id, a URL, a user, a type, or an idempotency key.
     struct NameInApp: Hashable {
         let app: AppKey
         let name: String
