@@ -29,8 +29,8 @@ final class Writer: StoreTransaction {
     let sessions: SessionTable
     let audit: AuditTable
 
-    /// 16 MiB of log: a checkpoint costs milliseconds inside a commit, and at 4000 pages it is rare enough not to show
-    /// in the 99th percentile (at 1000 it does).
+    /// 4 MiB of log. A checkpoint runs between two commits, and publishers wait for it: small ones, more often, delay them
+    /// less than large ones, which cost others more than their share (`Documentation/delivery.md`, the noisy neighbor).
     private static let checkpointPages = 1000
     /// While a reader holds back the checkpoint, the next try is after this many more pages.
     private static let retryPages = 1000
