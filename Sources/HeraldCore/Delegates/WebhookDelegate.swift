@@ -104,7 +104,8 @@ public final class WebhookDelegate: Sendable {
     /// Why it is neither active nor paused.
     public var statusReason: String? { state.statusReason }
 
-    /// Which events it is told of, by its settings. Not kept: there are many delegates, and it would only refer to what is here.
+    /// The events that it gets, according to its settings. Computed, because storing it would cost memory for each of
+    /// many delegates.
     package var selection: EventSelection {
         EventSelection(settings, app: app, addressee: key, subjects)
     }

@@ -1,8 +1,8 @@
 import HeraldJSON
 
 extension Event {
-    /// Where a draft with the same source and id says something else than this event: JSON pointers into what was posted. The
-    /// data is compared byte for byte. Of an erased or damaged event nobody can tell.
+    /// Where a draft with the same source and id differs from this event: JSON pointers into the draft. The data is
+    /// compared byte for byte. Empty for an erased or damaged event.
     func differences(from draft: EventDraft) -> [String] {
         if isErased || isDamaged { return [] }
         let posted = draft.event

@@ -86,8 +86,8 @@ public final class Event: Sendable {
     /// Publishers can't use an attribute with this name.
     private static let erasedMark = KeyValue("herald.erased", "true")
 
-    /// Its bytes in the store are not those that were written: what it said is lost, and it is sent to nobody. Only its place
-    /// in the log is known for certain.
+    /// Its bytes in the store differ from those that were written: its content is lost, and it is not served or sent. Only
+    /// its position in the log is certain.
     package var isDamaged: Bool { !attributes.isEmpty && attributes[0] == Self.damagedMark }
 
     /// Publishers can't use an attribute with this name.

@@ -98,7 +98,7 @@ extension Event {
         return KeyValue(Self.sourceDigestName, EventID.digest(attribute(CloudEventAttribute.source) ?? ""))
     }
 
-    /// Whether both have the same source, or none. Of an event that was erased by 0.1.0, or is damaged, nobody knows.
+    /// Whether both have the same source, or none. Unknown for an event that was erased by 0.1.0, or is damaged.
     func hasSource(of other: Event) -> Bool {
         if isDamaged { return true }
         guard isErased else {

@@ -111,7 +111,7 @@ struct Breaker: Equatable {
     ///   - isProbe: it was started while the breaker was open.
     ///   - wall: milliseconds since 1970 UTC.
     ///   - minimumDelay: how long the receiver asked to be left alone.
-    ///   - patience: it is given up after so many milliseconds of `wall`.
+    ///   - patience: the milliseconds of `wall` of an outage after which the delegate is disabled.
     ///   - random: within 0..<1; probes come after half to all of the pause, so that those of many lanes spread.
     ///   - reserve: finds a time for a probe, from then on; see `ProbeCalendar`.
     /// - Returns: what changed, and whether the failure belongs to the row.
