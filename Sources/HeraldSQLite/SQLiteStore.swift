@@ -51,10 +51,7 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
         return try SQLiteStore.recovery(writer.connection, columnSealer, head: writer.head)
     }
 
-    @discardableResult
-    package func transaction(
-        _ body: (any StoreTransaction) throws(StoreError) -> Void
-    ) throws(StoreError) -> DatabaseCheckpoint {
+    package func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
         let writer = try openWriter()
         do {
             try writer.begin()
@@ -66,11 +63,14 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
             if error == .full { _ = try? writer.checkpoint(.truncate) }
             throw remembered(error)
         }
+    }
+
+    package func checkpointIfDue() throws(StoreError) -> DatabaseCheckpoint {
         do {
-            return try writer.checkpointIfDue()
+            return try openWriter().checkpointIfDue()
         } catch {
             if case .syncFailed = remembered(error) { throw error }
-            // The commit is safe in the log; a later checkpoint tries again.
+            // What was committed is safe in the log; a later checkpoint tries again.
             return .failed(error)
         }
     }

@@ -114,7 +114,7 @@ struct BorderTests {
             $0.retrySchedule = [-1, .infinity, .nan]
             $0.leaseSeconds = -1
         }
-        _ = try store.transaction { transaction throws(StoreError) in
+        try store.transaction { transaction throws(StoreError) in
             try transaction.setDelegate(delegate)
             _ = try transaction.append([Event("a.b", id: "e")])
         }

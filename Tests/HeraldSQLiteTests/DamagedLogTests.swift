@@ -140,13 +140,13 @@ struct DamagedLogTests {
         var generations: Set<UInt64> = []
         for round in 1...24 {
             let size = round.isMultiple(of: 5) ? 2_000_000 : round.isMultiple(of: 3) ? 700_000 : 3000
-            try store.transaction { (transaction) throws(StoreError) in
+            try store.commit { (transaction) throws(StoreError) in
                 _ = try transaction.append(
                     Event(id: "e\(round)", data: "\"" + String(repeating: "x", count: size) + "\""))
             }
             count += 1
             if round.isMultiple(of: 7) {
-                try store.transaction { (transaction) throws(StoreError) in _ = try transaction.erase([1]) }
+                try store.commit { (transaction) throws(StoreError) in _ = try transaction.erase([1]) }
             }
             rename(copy, folder.path + "/old-\(round)")
             copyAsAfterKill(path, to: copy)
@@ -159,7 +159,7 @@ struct DamagedLogTests {
     @Test("a clean end leaves nothing to miss")
     func cleanEnd() throws {
         let store = try SQLiteStore(folder: path)
-        try store.transaction { (transaction) throws(StoreError) in _ = try transaction.append(Event(id: "a")) }
+        try store.commit { (transaction) throws(StoreError) in _ = try transaction.append(Event(id: "a")) }
         #expect(LogExtent.bound(path: path + "/herald.extent").pages > 0)
         store.close()
         #expect(LogExtent.bound(path: path + "/herald.extent") == .none)

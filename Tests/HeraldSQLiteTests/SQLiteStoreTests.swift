@@ -12,7 +12,7 @@ struct SQLiteStoreTests {
     private var database: String { path + "/herald.db" }
 
     private func append(_ store: SQLiteStore, _ ids: String..., data: String = "{}") throws {
-        try store.transaction { (transaction) throws(StoreError) in
+        try store.commit { (transaction) throws(StoreError) in
             for id in ids { _ = try transaction.append(Event(id: id, data: data)) }
         }
     }
@@ -102,7 +102,7 @@ struct SQLiteStoreTests {
         let store = try SQLiteStore(folder: path)
         try append(store, "a", "b")
         let copy = folder.path + "/copy"
-        try store.transaction { (transaction) throws(StoreError) in
+        try store.commit { (transaction) throws(StoreError) in
             // More than the page cache, so that uncommitted pages are on the disk, too.
             try store.writer?.connection.execute("PRAGMA cache_size = 10")
             for number in 0..<200 {
@@ -135,7 +135,7 @@ struct SQLiteStoreTests {
         let store = try SQLiteStore(folder: path)
         let data = "\"" + String(repeating: "x", count: 100_000) + "\""
         for round in 0..<30 {
-            try store.transaction { (transaction) throws(StoreError) in
+            try store.commit { (transaction) throws(StoreError) in
                 for number in 0..<10 { _ = try transaction.append(Event(id: "e\(round)-\(number)", data: data)) }
             }
         }
@@ -154,7 +154,7 @@ struct SQLiteStoreTests {
             let statement = try Statement(connection, "SELECT id FROM events")
             #expect(try statement.step())
             for round in 0..<40 {
-                try store.transaction { (transaction) throws(StoreError) in
+                try store.commit { (transaction) throws(StoreError) in
                     for number in 0..<10 { _ = try transaction.append(Event(id: "e\(round)-\(number)", data: data)) }
                 }
             }
@@ -214,7 +214,7 @@ struct SQLiteStoreTests {
         let store = try SQLiteStore(folder: path)
         defer { store.close() }
         let long = String(repeating: "personal ", count: 2_000)
-        try store.transaction { (transaction) throws(StoreError) in
+        try store.commit { (transaction) throws(StoreError) in
             for number in 0..<50 {
                 let data = number % 5 == 0 ? #"{"secret": "\#(long)"}"# : #"{"n": \#(number)}"#
                 let attributes = number % 5 == 0 ? [KeyValue("source", "personal")] : []
@@ -245,7 +245,7 @@ struct SQLiteStoreTests {
         let connection = try Connection(path: database, .readOnly)
         let statement = try Statement(connection, "SELECT id FROM events")
         #expect(try statement.step())
-        try store.transaction { (transaction) throws(StoreError) in
+        try store.commit { (transaction) throws(StoreError) in
             _ = try transaction.erase(found)
             _ = try transaction.eraseSubject("personal", app: .default)
         }
@@ -260,7 +260,7 @@ struct SQLiteStoreTests {
         let store = try SQLiteStore(folder: path)
         defer { store.close() }
         try append(store, "a", "b", "c")
-        try store.transaction { (transaction) throws(StoreError) in
+        try store.commit { (transaction) throws(StoreError) in
             var checkpoint = Checkpoint()
             for key in 1...5 as ClosedRange<DelegateKey> {
                 try transaction.setDelegate(WebhookDelegate(key))
@@ -271,7 +271,7 @@ struct SQLiteStoreTests {
         }
         var firsts: [LogPosition] = []
         for _ in 0..<4 {
-            try store.transaction { (transaction) throws(StoreError) in
+            try store.commit { (transaction) throws(StoreError) in
                 firsts.append(try transaction.removeEvents(through: 2, limit: 2))
             }
         }
@@ -289,7 +289,7 @@ struct SQLiteStoreTests {
         var pages: [Int64] = []
         for number in 1..<40 {
             try append(store, "\(number)", data: data)
-            try store.transaction { (transaction) throws(StoreError) in
+            try store.commit { (transaction) throws(StoreError) in
                 _ = try transaction.removeEvents(through: .max, limit: 500)
             }
             pages.append(try connection.integer("PRAGMA page_count"))

@@ -77,3 +77,11 @@ func failure(_ body: () throws -> Void) -> StoreError? {
         return error as? StoreError
     }
 }
+
+extension SQLiteStore {
+    /// A transaction and what the writer calls after it.
+    func commit(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
+        try transaction(body)
+        _ = try checkpointIfDue()
+    }
+}

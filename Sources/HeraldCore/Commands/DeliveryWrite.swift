@@ -128,6 +128,7 @@ extension DeliveryWrite: RequestCommand {
                 erasure.answers += more.answers
                 plan.effects.append(.erasedSubject(subject, app))
             }
+            plan.erases = true
             plan.erased.insert(Set(events))
             plan.changedBlocks.formUnion(events.map { AppBlock.number(of: $0) })
             if !events.isEmpty { plan.effects.append(.erased(Set(events))) }

@@ -140,6 +140,8 @@ package final class LogWriter: Sendable {
         /// The blocks of the log from which something was removed.
         var changedBlocks: Set<Int64> = []
         var hasAttempts = false
+        /// Something is erased, and has to leave the write-ahead log before the response.
+        var erases = false
         /// The key of the next new delegate.
         let nextDelegateKey: DelegateKey
         private let headBefore: LogPosition
@@ -161,9 +163,8 @@ package final class LogWriter: Sendable {
         let before = state
         var plan = Plan(families: FamilyState(auth, appState), before)
         let started = clock.monotonic()
-        let checkpoint: DatabaseCheckpoint
         do {
-            checkpoint = try store.transaction { transaction throws(StoreError) in
+            try store.transaction { transaction throws(StoreError) in
                 plan = Plan(families: FamilyState(auth, appState), before)
                 for submission in batch { try perform(submission, transaction, &plan) }
                 try append(transaction, &plan)
@@ -177,7 +178,24 @@ package final class LogWriter: Sendable {
         }
         let ended = clock.monotonic()
         counters.committed(events: plan.events.count, nanoseconds: ended - started)
-        health.committed(checkpoint, at: ended, wall: clock.wall()) { (try? store.health()) != nil }
+        health.committed(at: ended, wall: clock.wall()) { (try? store.health()) != nil }
+        // No other response waits until the log is copied.
+        if plan.erases { copyLog() }
+        complete(plan, &state)
+        if !plan.erases { copyLog() }
+    }
+
+    private func copyLog() {
+        do throws(StoreError) {
+            health.copied(try store.checkpointIfDue(), at: clock.monotonic()) { (try? store.health()) != nil }
+        } catch {
+            if case .syncFailed = error { hooks.onDurabilityLost(error) }
+            health.failed(error, refused: 0, at: clock.monotonic())
+        }
+    }
+
+    /// Carries out the effects of a transaction, and responds.
+    private func complete(_ plan: Plan, _ state: inout State) {
         state.settledByLoop = plan.settledByLoop
         state.erased = plan.erased
         if clock.wall() >= state.nextCleaning { state.nextCleaning = clock.wall() + Self.cleaningInterval }

@@ -68,26 +68,39 @@ package final class StorageHealth: Sendable {
     /// - Parameters:
     ///   - now: monotonic nanoseconds.
     ///   - hasRoom: called before a recovery is reported, since small commits occasionally succeed on a full disk.
-    func committed(_ checkpoint: DatabaseCheckpoint, at now: Int64, wall: Int64, hasRoom: () -> Bool) {
-        let (failure, mayRecover) = state.withLock { state -> (StoreError?, Bool) in
+    func committed(at now: Int64, wall: Int64, hasRoom: () -> Bool) {
+        state.withLock { state in
             state.lastAttempt = now
             state.lastCommit = wall
             state.commitFailure = nil
-            switch checkpoint {
-            case .notDue, .heldBack: break
-            case .done: state.checkpointFailure = nil
-            case .failed(let error):
+        }
+        recover(at: now, hasRoom)
+    }
+
+    /// Call it after the database checkpoint that followed a commit. Parameters as above.
+    func copied(_ checkpoint: DatabaseCheckpoint, at now: Int64, hasRoom: () -> Bool) {
+        switch checkpoint {
+        case .notDue, .heldBack: break
+        case .done:
+            state.withLock { $0.checkpointFailure = nil }
+            recover(at: now, hasRoom)
+        case .failed(let error):
+            let isNew = state.withLock { state in
                 state.failedCheckpoints += 1
                 state.checkpointFailure = error
                 var outage = state.outage ?? Outage(start: now)
                 defer { state.outage = outage }
-                if outage.reportsCheckpoints { break }
+                if outage.reportsCheckpoints { return false }
                 outage.reportsCheckpoints = true
-                return (error, false)
+                return true
             }
-            return (nil, state.outage != nil && state.checkpointFailure == nil)
+            if isNew { observers.invokeDelegates { $0.storageChanged(.failed(.checkpoints, error)) } }
         }
-        if let failure { observers.invokeDelegates { $0.storageChanged(.failed(.checkpoints, failure)) } }
+    }
+
+    /// Ends the outage if neither commits nor checkpoints fail.
+    private func recover(at now: Int64, _ hasRoom: () -> Bool) {
+        let mayRecover = state.withLock { $0.outage != nil && $0.commitFailure == nil && $0.checkpointFailure == nil }
         guard mayRecover, hasRoom(), let outage = state.withLock({ $0.outage.take() }) else { return }
         let duration = (now - outage.start) / 1_000_000
         observers.invokeDelegates { $0.storageChanged(.recovered(milliseconds: duration, refused: outage.refused)) }

@@ -18,16 +18,12 @@ package final class MemoryStore: EventStore {
         contents.withLock { $0.recovery() }
     }
 
-    @discardableResult
-    package func transaction(
-        _ body: (any StoreTransaction) throws(StoreError) -> Void
-    ) throws(StoreError) -> DatabaseCheckpoint {
+    package func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
         let transaction = MemoryTransaction(self)
         try body(transaction)
         contents.withLock { contents in
             for change in transaction.changes { change(&contents) }
         }
-        return .notDue
     }
 
     package func makeReader() -> any StoreReader { MemoryReader(self) }

@@ -9,11 +9,12 @@ package protocol EventStore: AnyObject, Sendable {
 
     /// Runs `body` and makes everything that it wrote durable before returning; a thrown error leaves nothing behind.
     /// After `StoreError.syncFailed` the state of the data on disk is unknown: the process has to stop.
-    /// - Returns: what became of the database checkpoint that may follow the commit. One that fails takes nothing back.
-    @discardableResult
-    func transaction(
-        _ body: (any StoreTransaction) throws(StoreError) -> Void
-    ) throws(StoreError) -> DatabaseCheckpoint
+    func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError)
+
+    /// Copies the write-ahead log into the database if the log is long, or contains erased data. Call it after each
+    /// transaction, on the writer's thread. A failure takes nothing back that was committed, unless it is
+    /// `StoreError.syncFailed`, which is as serious as in a transaction.
+    func checkpointIfDue() throws(StoreError) -> DatabaseCheckpoint
 
     /// A connection for reading, for the calling thread alone.
     func makeReader() throws(StoreError) -> any StoreReader
@@ -36,9 +37,12 @@ package protocol EventStore: AnyObject, Sendable {
 extension EventStore {
     /// There are no files.
     package func checkFiles() {}
+
+    /// There is no write-ahead log.
+    package func checkpointIfDue() -> DatabaseCheckpoint { .notDue }
 }
 
-/// What a store did after a commit to copy its write-ahead log into the database. (A `Checkpoint` is something else: what
+/// What a store did to copy its write-ahead log into the database. (A `Checkpoint` is something else: what
 /// deliveries have come to.)
 package enum DatabaseCheckpoint: Sendable {
     case notDue

@@ -27,7 +27,9 @@ struct StorageHealthTests {
 
     private var works: Bool { (try? health.check()) != nil }
     private func commit(_ second: Int64, _ checkpoint: DatabaseCheckpoint = .notDue, hasRoom: Bool = true) {
-        health.committed(checkpoint, at: second * 1_000_000_000, wall: second * 1000) { hasRoom }
+        let now = second * 1_000_000_000
+        health.committed(at: now, wall: second * 1000) { hasRoom }
+        health.copied(checkpoint, at: now) { hasRoom }
     }
     private func fail(_ second: Int64, _ error: StoreError = .full, refused: Int = 1) {
         health.failed(error, refused: refused, at: second * 1_000_000_000)

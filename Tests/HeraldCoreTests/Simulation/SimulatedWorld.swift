@@ -14,9 +14,7 @@ final class RefusingStore: EventStore {
     var isRefusing: Bool { refuses.load(ordering: .sequentiallyConsistent) }
 
     func recover() throws(StoreError) -> Recovery { try memory.recover() }
-    func transaction(
-        _ body: (any StoreTransaction) throws(StoreError) -> Void
-    ) throws(StoreError) -> DatabaseCheckpoint {
+    func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
         try memory.transaction { transaction throws(StoreError) in
             try body(transaction)
             if isRefusing { throw .full }
