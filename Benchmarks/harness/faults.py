@@ -446,7 +446,7 @@ def faults(bench):
     }
     alone = {
         "hanging": lambda: hanging_neighbours(bench, 2_000, 10 if quick else 30),
-        "noisy": lambda: noisy_neighbour(bench, 100_000 if quick else 200_000, 1 if quick else 5),
+        "noisy": lambda: noisy_neighbour(bench, 100_000 if quick else 200_000, 1 if quick else 7),
         "far away": lambda: far_away(bench, 1_000, 100 if quick else 300),
     }
     judges = {

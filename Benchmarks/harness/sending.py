@@ -26,9 +26,9 @@ def sending(bench):
         rounds = together(bench, take)
     bench.keep(title, rounds)
     bench.compare(title, "CPU µs per delivery", rounds, "cpu_us", "libcurl", Goal(most=1.25, aim=1.08, of=5))
-    bench.compare(title, "deliveries per second", rounds, "per_s", "load generator", Goal(least=0.33, aim=0.42, of=4),
-                  reference="load generator → receiver")
-    bench.compare(title, "deliveries per second", rounds, "per_s", "libcurl")
+    # What libcurl itself reaches of the load generator differs between machines, from a fifth to a third.
+    bench.compare(title, "deliveries per second", rounds, "per_s", "libcurl", Goal(least=0.9, aim=1, of=4))
+    bench.compare(title, "deliveries per second", rounds, "per_s", "load generator", reference="load generator → receiver")
     bench.compare(title, "libcurl's own, deliveries per second", rounds, "per_s", "load generator", herald="libcurl",
                   reference="load generator → receiver")
 

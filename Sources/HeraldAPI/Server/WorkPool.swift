@@ -11,8 +11,8 @@ import HeraldRuntime
 /// refused. So cheap requests do not wait for expensive ones. `checks-long` runs one request after the other, the apps
 /// take turns, and it has the lowest priority. Large bodies are parsed on `bodies`.
 final class WorkPool: Sendable {
-    /// At most 0.2 ms: the data of an event takes some hundred steps.
-    private static let firstSteps = 8_000
+    /// At most 0.05 ms: the data of an event takes some hundred steps.
+    private static let firstSteps = 2_000
 
     private struct Lines: Sendable {
         let first: WorkLine
