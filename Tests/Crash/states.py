@@ -1,0 +1,267 @@
+"""Crash states: a recording of all writes and flushes of a data folder, cut at every call, and of what was not flushed yet only a
+part on the disk. The real binary opens each state.
+
+What a disk may do here: of a file all that was written before its last flush is there. Of each later write all, nothing, or any
+sectors of 512 bytes are there, in any order; a file that is not as long as it was ends earlier, and a gap holds zeros. Changes of
+the folder reach the disk in their order, and with the flush of the file that they made, as in the journals of ext4 and XFS."""
+
+import concurrent.futures
+import os
+import random
+import struct
+import threading
+import time
+
+from herald import (
+    Failure, Folder, Herald, Ledger, Load, Outcome, Receiver, Shim, check_folder, compare_log, wait_for)
+
+QUICK, FULL, UNIT = 2000, 100_000, "states"
+SECTOR = 512
+VARIANTS = ["all", "flushed", "torn", "reordered", "sectors", "lost"]
+# Of so many states one is also run until everything has been delivered.
+DELIVERED = 25
+WORKERS = max(2, os.cpu_count() or 2)
+CREATED, WRITTEN, CUT, FLUSHED, FOLDER_FLUSHED, RENAMED, UNLINKED = range(1, 8)
+one_at_a_time = threading.Lock()
+
+
+def run(count, seed, outcome):
+    left, number = count, 0
+    while left > 0:
+        with Folder("states") as folder:
+            failed = len(outcome.failures)
+            # Not more of one recording than it has different states, about.
+            left -= attack(folder, left, seed + number, outcome)
+            number += 1
+            if len(outcome.failures) > failed:
+                raise Failure(f"to repeat: script/crash-test states --count {count} --seed {seed + number - 1}")
+
+
+def attack(folder, count, seed, outcome):
+    ledger = Ledger()
+    receiver = Receiver(folder / "receipts", seed)
+    calls = record(folder, seed, ledger, receiver)
+    outcome.counts["recordings"] += 1
+    outcome.counts["calls"] += len(calls)
+    outcome.counts["events"] += len(ledger.acknowledged)
+    receipts = receiver.receipts()["all"]
+    chance = random.Random(seed)
+    every = [(place, variant) for place in range(len(calls)) for variant in VARIANTS]
+    chosen = sorted(chance.sample(every, min(count, len(every))))
+    disk, done = Disk(), 0
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        waiting = set()
+        for number, (place, variant) in enumerate(chosen):
+            while done <= place:
+                disk.apply(calls[done])
+                done += 1
+            name = f"state-{place}-{variant}"
+            disk.write(os.path.join(folder.path, name), variant, random.Random(f"{seed}-{name}"))
+            moment = calls[place + 1].begin if place + 1 < len(calls) else time.monotonic()
+            arrived = {event for at, event in receipts if at <= moment}
+            waiting.add(pool.submit(
+                open_state, folder / name, moment, ledger, arrived, receiver if number % DELIVERED == 0 else None))
+            if len(waiting) >= 2 * WORKERS:
+                waiting = collect(waiting, outcome)
+            if len(outcome.failures) > 5:
+                break
+        while waiting:
+            waiting = collect(waiting, outcome)
+    receiver.close()
+    return len(chosen)
+
+
+def collect(waiting, outcome):
+    ready, waiting = concurrent.futures.wait(waiting, return_when=concurrent.futures.FIRST_COMPLETED)
+    for future in ready:
+        found = future.result()
+        outcome.counts += found.counts
+        outcome.failures += found.failures
+    return set(waiting)
+
+
+def open_state(path, moment, ledger, arrived, receiver):
+    """Opens a state, and compares it with what was acknowledged and delivered before the crash."""
+    outcome, where = Outcome(), os.path.basename(path)
+    try:
+        if receiver:
+            with one_at_a_time:
+                look(path, moment, ledger, arrived, receiver, outcome, where)
+        else:
+            look(path, moment, ledger, arrived, None, outcome, where)
+    except Failure as failure:
+        outcome.counts["refused"] += "refused to start" in str(failure)
+        outcome.fail(f"{where}: {failure}")
+    outcome.counts["states"] += 1
+    if not outcome.failures:
+        for name in os.listdir(path):
+            os.unlink(os.path.join(path, name))
+        os.rmdir(path)
+    return outcome
+
+
+def look(path, moment, ledger, arrived, receiver, outcome, where):
+    begin = time.monotonic()
+    herald = Herald(path, *([] if receiver else ["--deny-networks", "127.0.0.0/8"])).expect()
+    try:
+        log = compare_log(herald, ledger, outcome, where, until=moment)
+        ids = {event["id"] for event in log}
+        if not arrived <= ids:
+            outcome.fail(f"{where}: {len(arrived - ids)} events were delivered, and are not in the log")
+        if receiver and herald.ask("GET", "/v1/delegates?kind=webhook")[1]["data"]:
+            def all_there():
+                return ids <= arrived | {event for at, event in receiver.receipts()["all"] if at >= begin}
+
+            wait_for(f"{where}: what was not delivered before the crash arrives", all_there, 30)
+            outcome.counts["delivered"] += 1
+    finally:
+        herald.kill()
+    check_folder(path, outcome, where)
+
+
+def record(folder, seed, ledger, receiver):
+    """A server from its first start on: load, checkpoints of the database, a clean stop, an erasure, a crash."""
+    shim = Shim(folder, os.path.join(folder.path, "data"), folder / "record")
+
+    def start():
+        return Herald(folder / "data", environment=shim.environment).expect()
+
+    def load(herald, name, limit, **options):
+        Load(herald, ledger, name, seed, publishers=2, limit=limit, **options).wait()
+
+    herald = start()
+    herald.register(receiver.url("/all/ms/3"))
+    load(herald, "a", 25, size=300)
+    # Longer than what the log may be before it is copied into the database.
+    load(herald, "b", 25, size=60_000)
+    load(herald, "c", 15, size=300)
+    herald.stop()
+    herald = start()
+    load(herald, "d", 20, size=300)
+    herald.ask("DELETE", "/v1/subjects/nobody")
+    load(herald, "e", 12, size=60_000)
+    load(herald, "f", 10, size=300)
+    herald.kill()
+    herald = start()
+    load(herald, "g", 15, size=300)
+    herald.kill()
+    shim.close()
+    return Call.read(folder / "record")
+
+
+class Call:
+    """A call that was recorded."""
+
+    def __init__(self, operation, file, begin, offset, data):
+        self.operation, self.file, self.begin, self.offset, self.data = operation, file, begin / 1e9, offset, data
+
+    @staticmethod
+    def read(path):
+        with open(path, "rb") as file:
+            content = file.read()
+        calls, place = [], 0
+        while place < len(content):
+            operation, length, number, begin, _, offset = struct.unpack_from("<IIQQQQ", content, place)
+            place += 40
+            call = Call(operation, number, begin, offset, content[place:place + length])
+            place += length
+            calls.append(call)
+        return calls
+
+
+class File:
+    def __init__(self):
+        self.flushed, self.pending = bytearray(), []
+
+
+class Disk:
+    """What is on the disk for sure, and what may be."""
+
+    def __init__(self):
+        self.names, self.changes = {}, []  # changes of the folder: (names as they are after it, the file it made)
+        self.files = {}  # by their number; it may be given again when a file is gone
+
+    def latest(self):
+        return self.changes[-1][0] if self.changes else self.names
+
+    def apply(self, call):
+        text = call.data.decode() if call.operation in (CREATED, RENAMED, UNLINKED) else ""
+        if call.operation == CREATED:
+            self.files[call.file] = File()
+            self.changes.append(({**self.latest(), text: self.files[call.file]}, self.files[call.file]))
+        elif call.operation == RENAMED:
+            old, new = text.split("/")
+            names = dict(self.latest())
+            names[new] = names.pop(old)
+            self.changes.append((names, None))
+        elif call.operation == UNLINKED:
+            self.changes.append(({name: file for name, file in self.latest().items() if name != text}, None))
+        elif call.operation == FOLDER_FLUSHED:
+            self.names, self.changes = self.latest(), []
+        elif call.operation == FLUSHED and call.file in self.files:
+            file = self.files[call.file]
+            for one in file.pending:
+                put(file.flushed, one)
+            file.pending = []
+            made = [number for number, (_, made) in enumerate(self.changes) if made is file]
+            if made:
+                self.names, self.changes = self.changes[made[-1]][0], self.changes[made[-1] + 1:]
+        elif call.operation in (WRITTEN, CUT) and call.file in self.files:
+            self.files[call.file].pending.append(call)
+
+    def write(self, path, variant, chance):
+        """Makes a folder as a crash may leave it."""
+        history = [self.names] + [names for names, _ in self.changes]
+        names = {"all": history[-1], "torn": history[-1], "flushed": history[0]}.get(variant) or chance.choice(history)
+        share, lost = chance.choice([0.1, 0.5, 0.9]), None
+        if variant == "lost":
+            writes = [call for file in names.values() for call in file.pending if call.operation == WRITTEN]
+            lost = chance.choice(writes) if writes else None
+        os.mkdir(path)
+        for name, file in names.items():
+            if name.endswith("-shm"):
+                continue
+            content = bytearray(file.flushed)
+            for number, call in enumerate(file.pending):
+                is_last = number == len(file.pending) - 1
+                if variant == "flushed" or variant == "reordered" and chance.random() < 0.5:
+                    continue
+                if call.operation == CUT or variant in ("all", "reordered") or variant == "torn" and not is_last:
+                    put(content, call)
+                    continue
+                sectors = range((len(call.data) + SECTOR - 1) // SECTOR)
+                if variant == "torn":
+                    kept = range(chance.randrange(len(sectors) + 1))
+                elif variant == "sectors":
+                    kept = [sector for sector in sectors if chance.random() < share]
+                else:
+                    gone = chance.choice(sectors) if call is lost else -1
+                    kept = [sector for sector in sectors if sector != gone]
+                for sector in kept:
+                    place(content, call.offset + sector * SECTOR, call.data[sector * SECTOR:(sector + 1) * SECTOR])
+            with open(os.open(os.path.join(path, name), os.O_WRONLY | os.O_CREAT, 0o600), "wb") as target:
+                target.write(content)
+
+
+def put(content, call):
+    if call.operation == WRITTEN:
+        place(content, call.offset, call.data)
+    elif call.offset < len(content):
+        del content[call.offset:]
+    else:
+        content.extend(bytes(call.offset - len(content)))
+
+
+def place(content, offset, data):
+    if offset > len(content):
+        content.extend(bytes(offset - len(content)))
+    content[offset:offset + len(data)] = data
+
+
+def row(o):
+    return (
+        "crash states rebuilt from recordings of all writes and flushes: cut at a call, the last write torn, writes since the last "
+        "flush reordered or without some sectors; each opened, listed and checked",
+        f"{o['states']:,} states of {o['recordings']:,} recordings with {o['calls']:,} calls; {o['delivered']:,} of them run until "
+        "everything had been delivered",
+        f"{o['lost']} lost, {o['refused']} refused")
