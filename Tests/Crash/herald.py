@@ -44,10 +44,15 @@ class Broken(Exception):
 class Outcome:
     """What an attack did, and what came of it."""
 
-    def __init__(self):
+    def __init__(self, deadline=float("inf")):
+        self.deadline = deadline
         self.counts = collections.Counter()
         self.figures = collections.defaultdict(list)
         self.failures = []
+
+    def is_late(self):
+        """Whether a sample has taken as long as it may: the counts say what was done."""
+        return time.monotonic() > self.deadline
 
     def fail(self, text):
         self.failures.append(text)

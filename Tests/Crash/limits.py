@@ -1,0 +1,195 @@
+"""Little memory, few descriptors, a folder that is read-only, removed or moved."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import socket
+import subprocess
+import time
+
+from herald import Broken, Connection, Failure, Folder, Herald, Ledger, Load, Receiver, check_folder, compare_log, wait_for
+
+QUICK, FULL, UNIT = 1, 5, "times each"
+MEMORY = 64 << 20
+DESCRIPTORS = 64
+HALF_OPEN = 400
+
+
+def run(count, seed, outcome):
+    for number in range(count):
+        for attack in (memory, descriptors, read_only, removed, moved):
+            with Folder("limits") as folder:
+                before = len(outcome.failures)
+                attack(folder, seed + number, outcome)
+                outcome.counts[attack.__name__] += 1
+                if len(outcome.failures) > before:
+                    raise Failure(f"to repeat: script/crash-test limits --count 1 --seed {seed + number}")
+
+
+@contextlib.contextmanager
+def group():
+    """A control group with little memory, version 1 or 2; None where none can be made."""
+    for base, limit in (("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")):
+        path = pathlib.Path(base) / f"herald-crash-{os.getpid()}"
+        try:
+            path.mkdir()
+        except OSError:
+            continue
+        try:
+            (path / limit).write_text(str(MEMORY))
+            yield path
+            return
+        except OSError:
+            continue
+        finally:
+            # Its processes have just ended.
+            wait_for("the control group is empty", lambda: not (path / "cgroup.procs").read_text(), 10)
+            path.rmdir()
+    yield None
+
+
+def memory(folder, seed, outcome):
+    """A burst within 64 MiB. Whether the kernel ends it or not, nothing is lost."""
+    with group() as path:
+        if path is None:
+            print("    memory: not possible here, no control group can be made", flush=True)
+            outcome.counts["no control group"] += 1
+            return
+        ledger, receiver = Ledger(), Receiver(folder / "receipts", seed)
+        prefix = ["sh", "-c", f'echo $$ >{path}/cgroup.procs && exec "$0" "$@"']
+        herald = Herald(folder / "data", prefix=prefix).expect()
+        herald.register(receiver.url("/all"))
+        herald.register(receiver.url("/hang/hang/100"))
+        load = Load(herald, ledger, "m", seed, publishers=4, size=4000)
+        end = time.monotonic() + 10
+        most = 0
+        while time.monotonic() < end and herald.process.poll() is None:
+            with contextlib.suppress(OSError, IndexError):
+                text = pathlib.Path(f"/proc/{herald.process.pid}/status").read_text()
+                most = max(most, int(text.split("VmRSS:")[1].split()[0]) // 1024)
+            time.sleep(0.1)
+        load.stop()
+        if herald.process.poll() is not None:
+            outcome.counts["ended by the kernel"] += 1
+            herald.ended()
+        else:
+            herald.kill()
+        outcome.counts["MiB at most"] = max(outcome.counts["MiB at most"], most)
+    herald = Herald(folder / "data").expect()
+    compare_log(herald, ledger, outcome, "64 MiB")
+    herald.kill()
+    check_folder(folder / "data", outcome, "64 MiB")
+    outcome.counts["events with little memory"] += len(ledger.acknowledged)
+    receiver.close()
+
+
+def descriptors(folder, seed, outcome):
+    """400 connections that send half a request, with 64 descriptors: publishing and lists go on."""
+    ledger, receiver = Ledger(), Receiver(folder / "receipts", seed)
+    herald = Herald(folder / "data", prefix=["sh", "-c", f'ulimit -n {DESCRIPTORS} && exec "$0" "$@"']).expect()
+    herald.register(receiver.url("/all"))
+    Load(herald, ledger, "before", seed, limit=50).wait()
+    held = []
+    for _ in range(HALF_OPEN):
+        client = socket.socket()
+        client.setblocking(False)
+        client.connect_ex(("127.0.0.1", herald.port))
+        held.append(client)
+    time.sleep(0.2)
+    for client in held:
+        with contextlib.suppress(OSError):
+            client.send(b"GET /v1/events HTTP/1.1\r\nHost: loc")
+    for number in range(5):
+        for method, path, body in (
+            ("POST", "/v1/events", {"type": "limit.test", "id": f"during-{number}"}), ("GET", "/v1/events?limit=50", None)):
+            begin = time.monotonic()
+            try:
+                status, _ = herald.ask(method, path, body)
+            except Broken:
+                status = None
+            outcome.figures["few_list" if method == "GET" else "few_post"].append(time.monotonic() - begin)
+            if status == 202:
+                ledger.acknowledged[f"during-{number}"] = time.monotonic()
+            elif status != 200:
+                outcome.counts["refused with few descriptors"] += 1
+    for client in held:
+        client.close()
+    Load(herald, ledger, "after", seed, limit=50).wait()
+    if ledger.refused:
+        outcome.fail(f"few descriptors: afterwards posts were refused with {dict(ledger.refused)}")
+    ids = {event["id"] for event in compare_log(herald, ledger, outcome, "few descriptors")}
+    wait_for("few descriptors: everything arrives", lambda: ids <= {event for _, event in receiver.receipts()["all"]}, 30, 0.2)
+    if herald.stop() != 0:
+        outcome.fail("few descriptors: it did not stop with 0")
+    receiver.close()
+
+
+def read_only(folder, seed, outcome):
+    """It does not start, says why, and changes nothing."""
+    herald = Herald(folder / "data").expect()
+    herald.ask("POST", "/v1/events", {"type": "limit.test"})
+    herald.stop()
+    if os.geteuid() == 0:
+        mount = 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"'
+        herald = Herald(folder / "data", prefix=["unshare", "-m", "sh", "-c", mount, folder / "data"])
+    else:
+        os.chmod(folder / "data", 0o500)
+        os.chmod(folder / "data/herald.db", 0o400)
+        herald = Herald(folder / "data")
+        os.chmod(folder / "data", 0o700)
+        os.chmod(folder / "data/herald.db", 0o600)
+    status = herald.ended(10)
+    if status != 73 or len(herald.lines) != 1:
+        outcome.fail(f"read-only folder: ended with {status}, and said {herald.lines}")
+    check_folder(folder / "data", outcome, "read-only folder")
+
+
+def removed(folder, seed, outcome):
+    lose(folder, seed, outcome, "removed", lambda: shutil.rmtree(folder / "data"))
+
+
+def moved(folder, seed, outcome):
+    ledger = lose(folder, seed, outcome, "moved", lambda: os.rename(folder / "data", folder / "moved"))
+    herald = Herald(folder / "moved").expect()
+    compare_log(herald, ledger, outcome, "moved")
+    herald.stop()
+
+
+def lose(folder, seed, outcome, what, action):
+    """It accepts nothing from half a second later on, and ends with 74."""
+    ledger = Ledger()
+    herald = Herald(folder / "data").expect()
+    load = Load(herald, ledger, what, seed)
+    time.sleep(0.5)
+    action()
+    begin = time.monotonic()
+    status = herald.ended(10)
+    load.wait()
+    late = [at - begin for at in ledger.acknowledged.values() if at > begin]
+    outcome.figures["noticed"].append(max(late, default=0))
+    if status != 74:
+        outcome.fail(f"folder {what}: ended with {status}")
+    # As promised, and as much again for a busy machine.
+    if max(late, default=0) > 1:
+        outcome.fail(f"folder {what}: posts were accepted for {max(late):.1f} s")
+    if os.path.exists(folder / "data"):
+        outcome.fail(f"folder {what}: there is a new one in its place")
+    return ledger
+
+
+def row(o):
+    survived = o["memory"] - o["no control group"] - o["ended by the kernel"]
+    small = (
+        "not possible on this machine" if o["no control group"] else
+        f"{survived} survived, {o['ended by the kernel']} ended by the kernel; {o['events with little memory']:,} events acknowledged, "
+        f"{o['lost']} lost")
+    return [
+        ("a burst for 10 s with 64 MiB of memory, with a receiver that never responds", f"{o['memory']} times", small),
+        ("64 descriptors and 400 connections with half a request", f"{o['descriptors']} times",
+         f"{o['refused with few descriptors']} requests refused; a post took at most {o['few_post_max']} ms, a list {o['few_list_max']} ms; "
+         "none lost"),
+        ("the folder is read-only at the start", f"{o['read_only']} times", "not started, status 73, nothing changed"),
+        ("the folder is removed, or moved, under load", f"{o['removed'] + o['moved']} times",
+         f"status 74; the last post was accepted {o['noticed_max']} ms later at most; in the moved folder none was lost"),
+    ]
