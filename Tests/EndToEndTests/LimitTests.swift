@@ -81,4 +81,36 @@ struct LimitTests {
         let event = try await herald.publish()
         _ = try await herald.deliveries(of: event, "delivered")
     }
+
+    @Test(
+        "with few descriptors the log says so, and streams, callbacks and idle clients together leave some for others",
+        .timeLimit(.minutes(5)))
+    func descriptorsAreShared() async throws {
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        defer { receiver.close() }
+        defer { gate.open() }
+        let herald = try await HeraldProcess.start(prefix: ["sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
+        #expect(
+            herald.log("few file descriptors: clients wait and deliveries take turns beyond these numbers").count == 1)
+        for number in 0..<20 { _ = try await herald.register(receiver.url("/\(number)")) }
+        try await herald.publish()
+        let port = herald.port
+        let process = herald.process.id
+        try await RawHTTP.onThread {
+            // Half of them ask for a stream, and the others for nothing.
+            let clients = try (0..<60).map { number in
+                let client = try RawHTTPClient(port: port)
+                if number % 2 == 0 { client.send("GET /v1/events/stream HTTP/1.1\r\nHost: localhost\r\n\r\n") }
+                return client
+            }
+            for _ in 0..<20 {
+                let client = try RawHTTPClient(port: port)
+                client.send("GET /v1/events HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+                #expect(try client.readResponse().map(Answer.init)?.status == 200)
+                #expect(try Files.names(in: "/proc/\(process)/fd").count < 64, "none is left for the database")
+            }
+            withExtendedLifetime(clients) {}
+        }
+    }
 }

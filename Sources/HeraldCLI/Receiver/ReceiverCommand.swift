@@ -8,7 +8,7 @@ enum ReceiverCommand {
     static func run(_ settings: ReceiverSettings) throws(CommandError) {
         let signals = Signals()
         // One connection for each open request.
-        _ = DescriptorLimit.raise()
+        DescriptorLimit.raise()
         var configuration = Receiver.Configuration()
         configuration.address = settings.address
         configuration.port = settings.port

@@ -1,36 +1,43 @@
 import Glibc
 
-/// How the available descriptors are shared.
+/// How the available descriptors are shared, so that none of the three can use up what another one needs.
 struct DescriptorLimit {
+    /// All that the system grants.
+    let granted: Int
     /// Client connections.
     let connections: Int
     /// Live streams.
     let streams: Int
-    /// Open callbacks; each may leave an idle connection behind.
+    /// Open callbacks of each delivery loop; each may leave an idle connection behind.
     let callbacks: Int
 
-    /// For the database, the log and the threads.
-    private static let reserve = 64
-    private static let wanted: rlim_t = 32_768
+    /// Two descriptors for each open callback of ten loops, and the connections and streams.
+    private static let wanted: rlim_t = 131_072
+    /// Fewer are worth a line in the log.
+    private static let few = 1024
+
+    var isFew: Bool { granted < Self.few }
 
     /// Raises the soft limit to the hard limit.
-    static func raise() -> DescriptorLimit {
+    /// - Returns: what the system grants.
+    @discardableResult
+    static func raise() -> Int {
         var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
-            return DescriptorLimit(granted: 1024)
-        }
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return few }
         if limit.rlim_cur < wanted {
             var raised = limit
             raised.rlim_cur = min(wanted, limit.rlim_max)
             if setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &raised) == 0 { limit = raised }
         }
-        return DescriptorLimit(granted: Int(min(limit.rlim_cur, 1 << 20)))
+        return Int(min(limit.rlim_cur, 1 << 20))
     }
 
-    private init(granted: Int) {
-        let usable = max(64, granted - Self.reserve)
+    init(granted: Int, threads: Int, deliveryLoops: Int) {
+        self.granted = granted
+        // The database, the log, and the wakeups and sockets of the threads: 31 with two threads, 401 with 64.
+        let usable = max(24, granted - 28 - 6 * threads)
         connections = min(10_000, usable / 3)
         streams = min(10_000, usable / 3)
-        callbacks = min(4096, max(8, usable / 6))
+        callbacks = min(4096, max(2, usable / 6 / deliveryLoops))
     }
 }

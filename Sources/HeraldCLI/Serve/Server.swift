@@ -13,6 +13,7 @@ import HeraldWebhooks
 struct Server {
     private let settings: Settings
     private let log: Log
+    private let descriptors: DescriptorLimit
     private let http: HTTPServer
     private let hub: Hub
     private let service: HeraldService
@@ -60,7 +61,9 @@ struct Server {
     private init(_ settings: Settings, _ log: Log) throws {
         self.settings = settings
         self.log = log
-        let descriptors = DescriptorLimit.raise()
+        let configuration = Self.hubConfiguration(settings)
+        descriptors = DescriptorLimit(
+            granted: DescriptorLimit.raise(), threads: settings.threads, deliveryLoops: configuration.deliveryLoops)
         let startup = StartupHandler()
         var listening = Self.httpConfiguration(settings, descriptors)
         listening.certificate = try settings.tls?.load()
@@ -74,7 +77,6 @@ struct Server {
             sending.source = settings.source
             sending.origin = settings.origin
             sending.certificateAuthorities = settings.certificateAuthorities
-            let configuration = Self.hubConfiguration(settings)
             hub = try Hub(
                 store: SQLiteStore(folder: settings.data, sealer: settings.masterKey.map(Sealer.init)),
                 configuration: configuration,
@@ -123,6 +125,15 @@ struct Server {
 
     /// "listening" is the last line, so that programs that wait for it have all warnings.
     private func announce() {
+        if descriptors.isFew {
+            log.warning(
+                "few file descriptors: clients wait and deliveries take turns beyond these numbers",
+                [
+                    "granted": String(descriptors.granted), "connections": String(descriptors.connections),
+                    "streams": String(descriptors.streams), "callbacks": String(descriptors.callbacks),
+                    "to_do": "raise the limit: LimitNOFILE= of systemd, --ulimit nofile= of Docker, or ulimit -n",
+                ])
+        }
         if let risk = settings.tls?.risk {
             log.warning("other users may be able to read the private key", ["risk": risk])
         }
