@@ -20,7 +20,7 @@ struct DelegateTable {
             WHERE key = ?1 AND deleted_at IS NULL
             """)
         var removals: [Statement] = []
-        for table in ["lanes", "waiting", "replays", "statistics", "attempt_heads"] {
+        for table in ["lanes", "waiting", "replays", "statistics", "attempt_heads", "unannounced"] {
             removals.append(try Statement(connection, "DELETE FROM \(table) WHERE delegate = ?1"))
         }
         self.removals = removals

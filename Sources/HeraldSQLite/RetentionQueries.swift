@@ -2,7 +2,7 @@ import HeraldCore
 
 /// The queries of a reader about the age and size of the log.
 struct RetentionQueries {
-    let first, last, lastBefore, since, about, size: Statement
+    let first, last, lastBefore, since, about, size, removals: Statement
 
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
@@ -11,6 +11,7 @@ struct RetentionQueries {
         lastBefore = try prepare("SELECT sequence FROM marks WHERE time < ?1 ORDER BY time DESC LIMIT 1")
         since = try prepare(RetentionQueries.since)
         about = try prepare(RetentionQueries.about)
+        removals = try prepare("SELECT \(Removal.columns) FROM removals")
         size = try prepare(
             """
             SELECT (page_count - freelist_count) * page_size
@@ -93,6 +94,11 @@ extension Reader {
     func size() throws(StoreError) -> Int64 {
         connection.startClock()
         return try retention.size.row { $0.integer(0) } ?? 0
+    }
+
+    func removals() throws(StoreError) -> [Removal] {
+        connection.startClock()
+        return try retention.removals.rows { Removal($0) }.compactMap { $0 }
     }
 
     func logSize() -> Int64 { Int64(StoreFolder.size(connection.path + "-wal") ?? 0) }

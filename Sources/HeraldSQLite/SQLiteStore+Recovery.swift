@@ -22,6 +22,7 @@ extension SQLiteStore {
         recovery.decided = try decided(connection, recovery)
         recovery.appStates = try Statement(connection, "SELECT \(AppState.columns) FROM app_states ORDER BY app")
             .rows { AppState($0) }
+        recovery.unannounced = try RemovalTable.unannounced(connection)
         recovery.replays = try Statement(connection, "SELECT \(Replay.columns) FROM replays ORDER BY id")
             .rows { Replay($0) }
         recovery.eventTypes = try Statement(

@@ -299,5 +299,20 @@ enum Schema {
         CREATE TABLE unchecked (through INTEGER NOT NULL) STRICT;
         INSERT INTO unchecked SELECT ifnull(max(sequence), 0) FROM events;
         """,
+        """
+        -- What retention has removed, by Removal.Part and Removal.Cause.
+        CREATE TABLE removals (
+            part  TEXT NOT NULL,
+            cause TEXT NOT NULL,
+            count INTEGER NOT NULL,
+            PRIMARY KEY (part, cause)
+        ) STRICT, WITHOUT ROWID;
+        -- Deliveries of a delegate that were not made because retention removed their events, and that no
+        -- herald.delivery.dropped has announced yet.
+        CREATE TABLE unannounced (
+            delegate INTEGER PRIMARY KEY REFERENCES delegates (key),
+            count    INTEGER NOT NULL
+        ) STRICT;
+        """,
     ]
 }

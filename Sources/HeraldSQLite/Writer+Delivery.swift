@@ -12,6 +12,8 @@ extension Writer {
         for replay in checkpoint.replays { try progress.moveReplay(replay.id, to: replay.cursor) }
         for replay in checkpoint.endedReplays { try progress.endReplay(replay) }
         for slot in checkpoint.statistics { try progress.add(slot) }
+        for removal in checkpoint.missed { try removals.add(removal) }
+        for (delegate, count) in checkpoint.unannounced { try removals.setUnannounced(count, of: delegate) }
     }
 
     func redeliver(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [WaitingDelivery] {

@@ -50,6 +50,8 @@ extension Writer {
         return end + 1
     }
 
+    func count(_ removal: Removal) throws(StoreError) { try removals.add(removal) }
+
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) { try blocks.keep(block, parts) }
 
     func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock] { try blocks.recount(block) }

@@ -25,6 +25,7 @@ final class Writer: StoreTransaction {
     let waiting: WaitingTable
     let progress: ProgressTables
     let blocks: BlockTable
+    let removals: RemovalTable
     let access: AccessTables
     let sessions: SessionTable
     let audit: AuditTable
@@ -59,6 +60,7 @@ final class Writer: StoreTransaction {
         waiting = try WaitingTable(connection)
         progress = try ProgressTables(connection)
         blocks = try BlockTable(connection)
+        removals = try RemovalTable(connection)
         access = try AccessTables(connection)
         sessions = try SessionTable(connection)
         audit = try AuditTable(connection)

@@ -172,6 +172,31 @@ struct RetentionConformance {
         #expect(try fixture.store.makeReader().attempts(event: 2)[0].id > ids[0])
     }
 
+    @Test("what was removed is counted for good, and so is what was not announced yet", arguments: StoreKind.allCases)
+    func removals(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.set(WebhookDelegate(1), WebhookDelegate(2))
+        func counts() throws -> [String: Int] {
+            let found = try fixture.store.makeReader().removals()
+            return Dictionary(uniqueKeysWithValues: found.map { ("\($0.part) \($0.cause)", $0.count) })
+        }
+        #expect(try counts().isEmpty)
+        try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.count(Removal(.events, .size, count: 500))
+            try transaction.count(Removal(.events, .size, count: 7))
+            try transaction.count(Removal(.attempts, .age, count: 3))
+        }
+        try fixture.write {
+            $0.missed = [Removal(.deliveries, .size, count: 2), Removal(.deliveries, .age, count: 1)]
+            $0.unannounced = [1: 2, 2: 4, 3: 9]
+        }
+        try fixture.write { $0.unannounced = [2: 0] }
+        #expect(try fixture.restart().unannounced == [1: 2], "delegate 3 does not exist")
+        #expect(try counts() == ["events size": 507, "attempts age": 3, "deliveries size": 2, "deliveries age": 1])
+        try fixture.transaction { (transaction) throws(StoreError) in try transaction.removeDelegate(1, at: 5) }
+        #expect(try fixture.restart().unannounced.isEmpty)
+    }
+
     @Test("the size follows the content", arguments: StoreKind.allCases)
     func size(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

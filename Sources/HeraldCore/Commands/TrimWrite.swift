@@ -6,6 +6,8 @@ struct TrimWrite: StoreCommand {
     let attempts: Int64
     /// Statistics of slots that began before this time are removed.
     let statistics: Int64
+    /// Why the events are removed.
+    var cause = Removal.Cause.age
 
     /// The maximum number of rows that one transaction deletes, so that it stays short.
     private static let slice = 500
@@ -26,9 +28,11 @@ struct TrimWrite: StoreCommand {
             first = try transaction.removeEvents(through: events, limit: limit)
         }
         let removed = try transaction.removeAttempts(before: attempts, limit: Self.slice)
+        if first > gone.first { try transaction.count(Removal(.events, cause, count: Int(first - gone.first))) }
+        if removed > 0 { try transaction.count(Removal(.attempts, .age, count: removed)) }
         try transaction.removeStatistics(before: statistics)
         if first > 0 {
-            plan.effects.append(.trimmed(first: first, gone: gone))
+            plan.effects.append(.trimmed(first: first, gone: gone, cause))
             plan.changedBlocks.insert(AppBlock.number(of: first))
         }
         let hasMoreEvents = first > 0 && first <= min(events, plan.head - 1)

@@ -27,6 +27,8 @@ struct CheckpointBuilder {
     private var endedReplays: [Int64] = []
     private var statistics: [DeliveryStatistics] = []
     private var notices: [DeliveryNotice] = []
+    private var missed: [Removal] = []
+    private var unannounced: [DelegateKey: Int] = [:]
     private var lanesChanged = false
     /// The rows in the store.
     private var rows: [DelegateKey: LanePosition] = [:]
@@ -51,6 +53,7 @@ struct CheckpointBuilder {
     var hasChanges: Bool {
         !attempts.isEmpty || !waiting.isEmpty || !ended.isEmpty || lanesChanged || routed != settled || failed != nil
             || !replays.isEmpty || !endedReplays.isEmpty || !statistics.isEmpty || !notices.isEmpty
+            || !missed.isEmpty || !unannounced.isEmpty
     }
 
     private mutating func changed(now: Int64) {
@@ -104,6 +107,16 @@ struct CheckpointBuilder {
         changed(now: now)
     }
 
+    mutating func missed(_ removal: Removal, now: Int64) {
+        missed.append(removal)
+        changed(now: now)
+    }
+
+    mutating func unannounced(_ count: Int, of key: DelegateKey, now: Int64) {
+        unannounced[key] = count
+        changed(now: now)
+    }
+
     mutating func add(_ statistics: [DeliveryStatistics], now: Int64) {
         self.statistics += statistics
         changed(now: now)
@@ -132,6 +145,7 @@ struct CheckpointBuilder {
         waiting = waiting.filter { $0.key.delegate != key }
         ended = ended.filter { $0.delegate != key }
         notices.removeAll { $0.delegate == key }
+        unannounced[key] = nil
     }
 
     /// Makes a partial checkpoint of the oldest attempts if there are too many to write at once. They may be on disk
@@ -169,6 +183,8 @@ struct CheckpointBuilder {
         checkpoint.endedReplays = endedReplays
         checkpoint.statistics = statistics
         checkpoint.notices = notices
+        checkpoint.missed = missed
+        checkpoint.unannounced = unannounced
         for (key, place) in lanes {
             switch place {
             case .settled:
@@ -188,6 +204,8 @@ struct CheckpointBuilder {
         endedReplays = []
         statistics = []
         notices = []
+        missed = []
+        unannounced = [:]
         lanesChanged = false
         self.settled = settled
         routed = settled

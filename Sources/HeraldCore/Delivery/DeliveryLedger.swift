@@ -71,6 +71,12 @@ final class DeliveryLedger {
         checkpoints.note(DeliveryNotice(key, kind), now: now)
     }
 
+    /// Counts deliveries that will not be made, because their events are removed.
+    func missed(_ removal: Removal) { checkpoints.missed(removal, now: now) }
+
+    /// Records how many missed deliveries of a delegate were not announced yet.
+    func unannounced(_ count: Int, of key: DelegateKey) { checkpoints.unannounced(count, of: key, now: now) }
+
     /// Forgets a removed lane.
     func forget(_ key: DelegateKey) {
         checkpoints.forget(key)

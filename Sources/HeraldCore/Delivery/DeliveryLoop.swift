@@ -48,6 +48,7 @@ final class DeliveryLoop: EventDelegate {
         var waiting: [WaitingDelivery] = []
         var decided: Set<LogPosition> = []
         var replays: [Replay] = []
+        var unannounced = 0
     }
 
     /// - Parameter settled: the common position of lanes without a row.
@@ -107,7 +108,8 @@ final class DeliveryLoop: EventDelegate {
             engine.set(
                 lane.delegate,
                 restored: .init(
-                    position: lane.position, waiting: lane.waiting, decided: lane.decided, replays: lane.replays))
+                    position: lane.position, waiting: lane.waiting, decided: lane.decided, replays: lane.replays,
+                    unannounced: lane.unannounced))
         }
         var state = RunState()
         while true {
@@ -194,6 +196,7 @@ extension Recovery {
         for delivery in waiting { lanes[delivery.delegate]?.waiting.append(delivery) }
         for delivery in decided { lanes[delivery.delegate]?.decided.insert(delivery.event) }
         for replay in replays { lanes[replay.delegate]?.replays.append(replay) }
+        for (delegate, count) in unannounced { lanes[delegate]?.unannounced = count }
         return order.compactMap { lanes[$0] }
     }
 }

@@ -78,7 +78,7 @@ final class EventDistributor {
                 // Retention affects caught-up lanes like the others.
                 for lane in lanes.all {
                     if !lane.isGone { lane.fallBehind(from: log.routed + 1) }
-                    trim(lane, first: first)
+                    trim(lane, first: first, .size)
                 }
                 log.skip(to: first - 1)
             }
@@ -88,7 +88,7 @@ final class EventDistributor {
             guard let lane = lanes[key] else { continue }
             // Skips events that are no longer in the log. Events newer than the page are in memory.
             let first = page.events.isEmpty ? log.firstRecent : page.first
-            if first > after + 1 { trim(lane, first: first) }
+            if first > after + 1 { trim(lane, first: first, .size) }
             starter.enqueue(lane)
         }
     }
@@ -97,9 +97,9 @@ final class EventDistributor {
 
     /// Called when the log was trimmed.
     /// - Parameter gone: the removed events that some lane had not reached.
-    func trim(first: LogPosition, gone: EventBatch) {
+    func trim(first: LogPosition, gone: EventBatch, _ cause: Removal.Cause) {
         let counts = missedEvents(gone)
-        for lane in lanes.all { trim(lane, first: first, gone: gone, missed: counts[lane.index] ?? 0) }
+        for lane in lanes.all { trim(lane, first: first, gone: gone, missed: counts[lane.index] ?? 0, cause) }
     }
 
     /// Number of these events that each lane wanted and had not reached. The cost depends on the number of matching
@@ -120,7 +120,8 @@ final class EventDistributor {
 
     /// - Parameter missed: the number of events in `gone` that the lane wanted and had not reached.
     private func trim(
-        _ lane: Lane, first: LogPosition, gone: EventBatch = EventBatch(first: 0, events: []), missed: Int = 0
+        _ lane: Lane, first: LogPosition, gone: EventBatch = EventBatch(first: 0, events: []), missed: Int = 0,
+        _ cause: Removal.Cause
     ) {
         var missed = missed
         if let start = lane.trim(first: first) {
@@ -140,7 +141,7 @@ final class EventDistributor {
             awaited.withdraw(key)
             if wasWanted { missed += 1 }
         }
-        note(missed: missed, of: lane.key)
+        note(missed: missed, of: lane.key, cause)
         starter.enqueue(lane)
     }
 
@@ -152,11 +153,13 @@ final class EventDistributor {
 
     /// Counts missed deliveries. Announces them at most once an hour per delegate: when the log is full, each new event
     /// removes another.
-    private func note(missed count: Int, of key: DelegateKey) {
+    private func note(missed count: Int, of key: DelegateKey, _ cause: Removal.Cause) {
         guard count > 0 else { return }
         counters.missed(count)
+        ledger.missed(Removal(.deliveries, cause, count: count))
         if let pending = missed[key] {
             missed[key] = pending + count
+            ledger.unannounced(pending + count, of: key)
         } else {
             announce(missed: count, of: key)
         }
@@ -164,8 +167,14 @@ final class EventDistributor {
 
     private func announce(missed count: Int, of key: DelegateKey) {
         missed[key] = 0
+        ledger.unannounced(0, of: key)
         ledger.note(key, .fellBehind(events: count))
         timers.insert(.tellMissed(key), due: timers.now + Self.hour)
+    }
+
+    /// Announces what was not announced before the process ended.
+    func restore(unannounced count: Int, of key: DelegateKey) {
+        if count > 0 { announce(missed: count, of: key) }
     }
 
     func tellMissed(_ key: DelegateKey) {

@@ -6,6 +6,8 @@ final class LaneKeeper {
         var waiting: [WaitingDelivery] = []
         var decided: Set<LogPosition> = []
         var replays: [Replay] = []
+        /// Missed deliveries that were not announced yet.
+        var unannounced = 0
     }
 
     /// Nanoseconds until a lease that has ended is checked once more.

@@ -12,7 +12,7 @@ enum LoopMessage: Sendable {
     /// Stop deliveries of these erased events.
     case erase(Set<LogPosition>)
     /// The log now begins at `first`. `gone`: the removed events that some lane had not reached.
-    case trim(first: LogPosition, gone: EventBatch)
+    case trim(first: LogPosition, gone: EventBatch, Removal.Cause)
     /// A requested page; `nil` if it could not be read.
     case page(after: LogPosition, EventBatch?)
     case checkpointEnded(Bool)

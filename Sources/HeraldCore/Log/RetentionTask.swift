@@ -33,6 +33,7 @@ final class RetentionTask: Sendable {
     private func limits(_ reader: any StoreReader) throws(StoreError) -> TrimWrite {
         let now = clock.wall()
         var events: LogPosition = 0
+        var cause = Removal.Cause.age
         if let age = retention.events { events = try reader.lastEvent(before: now - age) }
         if let bytes = retention.bytes {
             let size = try reader.size()
@@ -41,11 +42,12 @@ final class RetentionTask: Sendable {
             if size > bytes {
                 let share = Double(size - bytes) / Double(size)
                 let least = min(Self.leastEvents, max(1, count / 10))
-                events = max(events, first - 1 + max(least, Int64((share * Double(count)).rounded(.up))))
+                let end = first - 1 + max(least, Int64((share * Double(count)).rounded(.up)))
+                if end > events { (events, cause) = (end, .size) }
             }
         }
         return TrimWrite(
             events: events, attempts: retention.attempts.map { now - $0 } ?? 0,
-            statistics: now - DeliveryStatistics.lifetime)
+            statistics: now - DeliveryStatistics.lifetime, cause: cause)
     }
 }

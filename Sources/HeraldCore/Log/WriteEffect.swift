@@ -14,7 +14,7 @@ enum WriteEffect: Sendable {
     /// Remembered data of this subject must be discarded.
     case erasedSubject(String, AppKey)
     /// The new first position of the log. `gone` has the removed events that a lane had not yet processed.
-    case trimmed(first: LogPosition, gone: EventBatch)
+    case trimmed(first: LogPosition, gone: EventBatch, Removal.Cause)
     /// The new counts of a block of the log.
     case counted(block: Int64, [AppBlock])
     case setEventType(EventTypeRecord)

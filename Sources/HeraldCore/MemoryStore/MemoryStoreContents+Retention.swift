@@ -39,6 +39,13 @@ extension MemoryContents {
         return first
     }
 
+    mutating func count(_ removal: Removal) {
+        guard let index = removals.firstIndex(where: { $0.part == removal.part && $0.cause == removal.cause }) else {
+            return removals.append(removal)
+        }
+        removals[index].count += removal.count
+    }
+
     mutating func removeAttempts(before time: Int64, limit: Int) -> Int {
         let looked = max(0, min(limit, attempts.count - 1))
         let kept = attempts.prefix(looked).filter { $0.record.startedAt >= time }

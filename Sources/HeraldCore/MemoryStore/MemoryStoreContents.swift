@@ -20,6 +20,8 @@ struct MemoryContents {
     var waiting: [DeliveryKey: WaitingDelivery] = [:]
     var lanes: [DelegateKey: LanePosition] = [:]
     var settled: LogPosition = 0
+    var removals: [Removal] = []
+    var unannounced: [DelegateKey: Int] = [:]
     var replays: [Int64: Replay] = [:]
     var lastReplayID: Int64 = 0
     var statistics: [SlotName: DeliveryStatistics] = [:]
@@ -87,6 +89,10 @@ struct MemoryContents {
         settled = checkpoint.settled ?? settled
         for replay in checkpoint.replays { replays[replay.id]?.cursor = replay.cursor }
         for id in checkpoint.endedReplays { replays[id] = nil }
+        for removal in checkpoint.missed { count(removal) }
+        for (key, missed) in checkpoint.unannounced where delegates[key] != nil {
+            unannounced[key] = missed > 0 ? missed : nil
+        }
         for slot in checkpoint.statistics where delegates[slot.delegate] != nil {
             let name = SlotName(delegate: slot.delegate, start: slot.start)
             statistics[name, default: DeliveryStatistics(delegate: slot.delegate, start: slot.start)].add(slot)
@@ -113,6 +119,7 @@ struct MemoryContents {
         guard let delegate = delegates.removeValue(forKey: key) else { return }
         deletedIDs[key] = delegate.id
         lanes[key] = nil
+        unannounced[key] = nil
         waiting = waiting.filter { $0.key.delegate != key }
         replays = replays.filter { $0.value.delegate != key }
         statistics = statistics.filter { $0.key.delegate != key }
@@ -155,6 +162,7 @@ struct MemoryContents {
         recovery.decided = Set(delivered).union(waiting.keys).filter(isBeyondCursor)
             .sorted { ($0.delegate, $0.event) < ($1.delegate, $1.event) }
         recovery.appStates = appStates.values.sorted { $0.app.rawValue < $1.app.rawValue }
+        recovery.unannounced = unannounced
         recovery.replays = replays.values.sorted { $0.id < $1.id }
         recovery.eventTypes = eventTypes.values.sorted { ($0.app.rawValue, $0.type) < ($1.app.rawValue, $1.type) }
         recovery.keys = keys.values.sorted { $0.id < $1.id }

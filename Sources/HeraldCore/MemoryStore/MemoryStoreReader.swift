@@ -62,6 +62,8 @@ extension MemoryReader {
 
     func firstEvent() -> LogPosition { store.read { $0.first } }
 
+    func removals() -> [Removal] { store.read { $0.removals } }
+
     func deletedDelegateID(_ key: DelegateKey) -> String? {
         store.read { $0.deletedIDs[key] }
     }

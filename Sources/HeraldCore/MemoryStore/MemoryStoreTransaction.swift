@@ -114,6 +114,8 @@ extension MemoryTransaction {
         change { $0.removeEvents(through: sequence, limit: limit) }
     }
 
+    func count(_ removal: Removal) { apply { $0.count(removal) } }
+
     /// Not needed: counted on demand.
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) {}
 

@@ -182,5 +182,9 @@ package struct Checkpoint: Sendable {
     /// Notices about delegates. The writer turns them into `herald.…` events and changes of the registry, in the same
     /// transaction.
     package var notices: [DeliveryNotice] = []
+    /// Deliveries that will not be made, because retention removes their events. Added to the existing counts.
+    package var missed: [Removal] = []
+    /// The missed deliveries of a delegate that no notice has announced yet. Replaces the earlier number; 0 for none.
+    package var unannounced: [DelegateKey: Int] = [:]
     package init() {}
 }

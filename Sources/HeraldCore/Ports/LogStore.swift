@@ -29,6 +29,8 @@ package protocol LogTransaction: AnyObject {
     /// event has more waiting deliveries, it stays until the next call.
     /// - Returns: the position of the first remaining event.
     func removeEvents(through sequence: LogPosition, limit: Int) throws(StoreError) -> LogPosition
+    /// Adds to the count of what retention has removed.
+    func count(_ removal: Removal) throws(StoreError)
     /// Stores the counts of a block that this transaction has filled. The last block of the log is counted at each
     /// start.
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError)
@@ -76,4 +78,6 @@ package protocol LogReader: AnyObject {
     func logSize() -> Int64
     /// The first remaining event; `lastEvent() + 1` if there is none.
     func firstEvent() throws(StoreError) -> LogPosition
+    /// What retention has removed, without counts of 0; in no order.
+    func removals() throws(StoreError) -> [Removal]
 }

@@ -17,6 +17,8 @@ package struct Recovery: Sendable {
     /// in a row, or exhausted. So a restart skips them.
     package var decided: [DeliveryKey] = []
     package var appStates: [AppState] = []
+    /// The missed deliveries of each delegate that were not announced yet.
+    package var unannounced: [DelegateKey: Int] = [:]
     /// Replays that have not ended, oldest first.
     package var replays: [Replay] = []
     package var eventTypes: [EventTypeRecord] = []

@@ -74,7 +74,7 @@ package enum Salvage {
         for table in tables.sorted() where table != "events" { try TableCopy(table, from, to).run(&report) }
         try TableCopy("events", from, to).runEvents(&report)
         // Remove the rows of lost delegates. A lost lane starts at the common position.
-        for table in ["lanes", "waiting", "replays", "statistics"] {
+        for table in ["lanes", "waiting", "replays", "statistics", "unannounced"] {
             try to.execute("DELETE FROM \(table) WHERE delegate NOT IN (SELECT key FROM delegates)")
         }
         try to.execute(

@@ -36,6 +36,27 @@ struct TrimTests {
         #expect(world.contents.lanes.isEmpty)
     }
 
+    @Test("the counts survive a crash, and what was not announced before it is announced after it")
+    func crash() throws {
+        let world = try World()
+        let key = world.register()
+        world.update(key) { state, now in state.apply(.paused, now: now) }
+        world.publish(50)
+        world.settle()
+        for event: LogPosition in [5, 9] {
+            world.trim(through: event)
+            world.settle()
+        }
+        #expect(try announcedEvents(world) == 5)
+        try world.crash()
+        world.settle()
+        #expect(try announcedEvents(world) == 9)
+        try world.crash()
+        world.settle()
+        #expect(try announcedEvents(world) == 9)
+        #expect(world.contents.removals == [Removal(.events, .age, count: 9), Removal(.deliveries, .age, count: 9)])
+    }
+
     /// The numbers of all announcements together.
     private func announcedEvents(_ world: World) throws -> Int64 {
         try world.announcements.reduce(0) { sum, event in

@@ -74,7 +74,8 @@ final class SimulatedLoop: @unchecked Sendable {
             engine.set(
                 lane.delegate,
                 restored: .init(
-                    position: lane.position, waiting: lane.waiting, decided: lane.decided, replays: lane.replays))
+                    position: lane.position, waiting: lane.waiting, decided: lane.decided, replays: lane.replays,
+                    unannounced: lane.unannounced))
         }
     }
 

@@ -1,0 +1,49 @@
+import HeraldCore
+
+/// What retention has removed, for the writer: the tables `removals` and `unannounced`.
+struct RemovalTable {
+    private let add, setUnannounced, removeUnannounced: Statement
+
+    init(_ connection: Connection) throws(StoreError) {
+        add = try Statement(
+            connection,
+            """
+            INSERT INTO removals (\(Removal.columns)) VALUES (?1, ?2, ?3)
+            ON CONFLICT (part, cause) DO UPDATE SET count = count + excluded.count
+            """)
+        setUnannounced = try Statement(
+            connection, "INSERT OR REPLACE INTO unannounced (delegate, count) SELECT ?1, ?2 WHERE \(delegateLives)")
+        removeUnannounced = try Statement(connection, "DELETE FROM unannounced WHERE delegate = ?1")
+    }
+
+    func add(_ removal: Removal) throws(StoreError) {
+        add.bind(1, removal.part.rawValue)
+        add.bind(2, removal.cause.rawValue)
+        add.bind(3, Int64(removal.count))
+        try add.run()
+    }
+
+    func setUnannounced(_ count: Int, of delegate: DelegateKey) throws(StoreError) {
+        let statement = count > 0 ? setUnannounced : removeUnannounced
+        statement.bind(1, delegate)
+        if count > 0 { statement.bind(2, Int64(count)) }
+        try statement.run()
+    }
+
+    static func unannounced(_ connection: Connection) throws(StoreError) -> [DelegateKey: Int] {
+        let rows = try Statement(connection, "SELECT delegate, count FROM unannounced").rows {
+            ($0.integer(0), Int($0.integer(1)))
+        }
+        return Dictionary(rows) { $1 }
+    }
+}
+
+extension Removal {
+    static let columns = "part, cause, count"
+
+    /// `nil` for a part or a cause that only another version knows.
+    init?(_ row: Statement) {
+        guard let part = Part(rawValue: row.text(0)), let cause = Cause(rawValue: row.text(1)) else { return nil }
+        self.init(part, cause, count: Int(row.integer(2)))
+    }
+}
