@@ -17,8 +17,12 @@ extension Hub {
         public var eventRetention: Duration? = .seconds(7 * 86_400)
         /// How long records of webhook attempts are kept, at least a minute; `nil` for no limit.
         public var attemptRetention: Duration? = .seconds(7 * 86_400)
-        /// The maximum size on disk in bytes, beyond which the oldest events are removed; `nil` for no limit.
+        /// The maximum size on disk of everything but attempts, in bytes, beyond which the oldest events are removed, those
+        /// that all webhooks have got first; `nil` for no limit.
         public var maxDiskBytes: Int64?
+        /// The maximum size on disk of the records of attempts, in bytes, beyond which the oldest are removed; `nil` for
+        /// no limit.
+        public var maxAttemptBytes: Int64?
         /// Whether webhooks on this machine (127.0.0.0/8 and ::1) may be called.
         public var allowsLoopback = false
         /// Private networks that webhooks may be in, such as `10.0.0.0/8` or `10.0.0.5/32:8080`. Without them Herald
@@ -121,13 +125,16 @@ extension Hub.Options {
         for (name, period) in [("eventRetention", eventRetention), ("attemptRetention", attemptRetention)] {
             if let period, period < .seconds(60) { errors.append(FieldError("/\(name)", "must be at least a minute")) }
         }
-        if let maxDiskBytes, maxDiskBytes <= 0 { errors.append(FieldError("/maxDiskBytes", "must be positive")) }
+        for (name, bytes) in [("maxDiskBytes", maxDiskBytes), ("maxAttemptBytes", maxAttemptBytes)] {
+            if let bytes, bytes <= 0 { errors.append(FieldError("/\(name)", "must be positive")) }
+        }
         guard errors.isEmpty else { throw InvalidInput(errors) }
         configuration.deliveryLoops = deliveryThreads
         configuration.readers = readerThreads
         configuration.retention.events = eventRetention.map { $0.nanoseconds / 1_000_000 }
         configuration.retention.attempts = attemptRetention.map { $0.nanoseconds / 1_000_000 }
         configuration.retention.bytes = maxDiskBytes
+        configuration.retention.attemptBytes = maxAttemptBytes
         return configuration
     }
 

@@ -81,7 +81,8 @@ public final class Hub: Sendable {
             catalogue: catalogue, keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ids, clock: clock,
             hooks: .init(changed: memory.take, onDurabilityLost: onDurabilityLost))
         retention = RetentionTask(
-            configuration.retention, readers: readers, intake: intake, clock: clock)
+            configuration.retention, readers: readers, intake: intake, registry: registry, usage: usage, clock: clock,
+            tell: { [loops] message in for loop in loops { loop.post(message) } })
         rates = EventRates(apps, clock: clock)
         keyUse = KeyUseTask(keys, intake: intake, clock: clock)
         threads = HubThreads(

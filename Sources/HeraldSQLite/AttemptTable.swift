@@ -6,7 +6,7 @@ struct AttemptTable {
     private let heads: AttemptHeads
     /// The last attempts that the open transaction has changed; 0 for a deleted delegate.
     private var changed: [DelegateKey: Int64] = [:]
-    private let add, keepHead, removeOld, wipeThoseOfEvent, recipients: Statement
+    private let add, keepHead, removeOld, removeThrough, wipeThoseOfEvent, recipients: Statement
 
     init(_ connection: Connection, _ heads: AttemptHeads) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
@@ -19,6 +19,7 @@ struct AttemptTable {
             """)
         keepHead = try prepare("INSERT OR REPLACE INTO attempt_heads SELECT ?1, ?2 WHERE \(delegateLives)")
         removeOld = try prepare(AttemptTable.removeOld)
+        removeThrough = try prepare(AttemptTable.removeThrough)
         wipeThoseOfEvent = try prepare(
             """
             UPDATE attempts SET delegate = 0, event = 0, detail = NULL, excerpt = NULL, peer = NULL, bytes_sent = NULL,
@@ -36,6 +37,12 @@ struct AttemptTable {
     static let removeOld = """
         DELETE FROM attempts WHERE started_at < ?1 AND id IN
         (SELECT id FROM attempts WHERE id < (SELECT max(id) FROM attempts) ORDER BY id LIMIT ?2)
+        """
+
+    /// Deletes the ?2 rows with the smallest ids, up to ?1.
+    static let removeThrough = """
+        DELETE FROM attempts WHERE id IN
+        (SELECT id FROM attempts WHERE id <= ?1 AND id < (SELECT max(id) FROM attempts) ORDER BY id LIMIT ?2)
         """
 
     mutating func add(_ records: [AttemptRecord]) throws(StoreError) {
@@ -104,6 +111,14 @@ struct AttemptTable {
         removeOld.bind(1, time)
         removeOld.bind(2, Int64(limit))
         try removeOld.run()
+        return connection.changes
+    }
+
+    /// - Returns: the number of rows removed.
+    func remove(through id: Int64, limit: Int) throws(StoreError) -> Int {
+        removeThrough.bind(1, id)
+        removeThrough.bind(2, Int64(limit))
+        try removeThrough.run()
         return connection.changes
     }
 

@@ -6,9 +6,12 @@ struct BlockTable {
 
     /// Counts positions ?1 to ?2. SQLite reads only the length of long data.
     static let count = """
-        SELECT app, count(*), sum(length(data) + length(CAST(id AS BLOB)) + length(CAST(type AS BLOB))
-            + ifnull(length(CAST(subject AS BLOB)), 0) + ifnull(length(CAST(attributes AS BLOB)), 0))
-        FROM events WHERE sequence BETWEEN ?1 AND ?2 GROUP BY app
+        SELECT app, count(*), sum(\(bytes)) FROM events WHERE sequence BETWEEN ?1 AND ?2 GROUP BY app
+        """
+    /// `Event.storedBytes` of a row.
+    static let bytes = """
+        length(data) + length(CAST(id AS BLOB)) + length(CAST(type AS BLOB))
+            + ifnull(length(CAST(subject AS BLOB)), 0) + ifnull(length(CAST(attributes AS BLOB)), 0)
         """
     /// Deletes blocks that are no longer in the log.
     static let removeOld = "DELETE FROM app_blocks WHERE block < (SELECT min(sequence) FROM events) >> 10"

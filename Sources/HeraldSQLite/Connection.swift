@@ -109,6 +109,13 @@ final class Connection {
         }
     }
 
+    /// Runs the body, which only reads, on one snapshot of the database.
+    func snapshot(_ body: () throws(StoreError) -> Void) throws(StoreError) {
+        try execute("BEGIN")
+        defer { if isInTransaction { try? execute("COMMIT") } }
+        try body()
+    }
+
     /// The first column of the first row; `nil` without a row.
     func text(_ sql: String) throws(StoreError) -> String? {
         let statement = try Statement(self, sql)

@@ -103,6 +103,8 @@ struct EventReading {
         while bytes <= maxBytes, try statement.step() {
             let sequence = statement.integer(0)
             guard let logged = try intact(statement) else {
+                // It may be behind a gap that retention has made.
+                if let start, sequence > start + LogPosition(events.count) { break }
                 if start == nil { start = sequence }
                 found.append(events.count)
                 events.append(.damaged())
@@ -113,7 +115,7 @@ struct EventReading {
                 start = sequence - LogPosition(events.count)
             }
             let place = (start ?? sequence) + LogPosition(events.count)
-            // The index of the table is damaged: stop at the last reliable row.
+            // A gap that retention has made; or the index of the table is damaged: stop at the last reliable row.
             guard sequence == place else { break }
             events.append(logged.event)
             bytes += logged.event.data.count

@@ -2,7 +2,8 @@ import HeraldCore
 
 /// The log, for the writer: the tables `events` and `marks`.
 struct EventTable {
-    private let find, findBySequence, first, oldest, removeThrough, overwrite: Statement
+    private let connection: Connection
+    private let find, findBySequence, first, remove, overwrite: Statement
     /// By the number of rows that each statement adds, descending to 1.
     private let append: [(rows: Int, statement: Statement)]
     private let addMark, removeMarks: Statement
@@ -10,13 +11,13 @@ struct EventTable {
 
     init(_ connection: Connection, _ reading: EventReading) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
+        self.connection = connection
         self.reading = reading
         find = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE app = ?1 AND id = ?2")
         findBySequence = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE sequence = ?1")
         append = try EventTable.rows.map { rows throws(StoreError) in (rows, try prepare(EventTable.append(rows))) }
         first = try prepare("SELECT ifnull(min(sequence), 1) FROM events")
-        oldest = try prepare("SELECT \(LoggedEvent.columns) FROM events WHERE sequence <= ?1 ORDER BY sequence")
-        removeThrough = try prepare("DELETE FROM events WHERE sequence <= ?1")
+        remove = try prepare("DELETE FROM events WHERE sequence BETWEEN ?1 AND ?2")
         overwrite = try prepare(
             "UPDATE events SET subject = ?2, data = ?3, attributes = ?4, checksum = ?5 WHERE sequence = ?1")
         addMark = try prepare("INSERT OR REPLACE INTO marks (\(LogMark.columns)) VALUES (?1, ?2)")
@@ -82,15 +83,17 @@ struct EventTable {
         try first.row { $0.integer(0) } ?? 1
     }
 
-    func oldest(through sequence: LogPosition, maxBytes: Int) throws(StoreError) -> EventBatch {
-        oldest.bind(1, sequence)
-        return try reading.batch(oldest, else: sequence + 1, maxBytes: maxBytes)
+    /// - Returns: the number of events removed.
+    func remove(_ range: ClosedRange<LogPosition>) throws(StoreError) -> Int {
+        remove.bind(1, range.lowerBound)
+        remove.bind(2, range.upperBound)
+        try remove.run()
+        return connection.changes
     }
 
-    func remove(through sequence: LogPosition) throws(StoreError) {
-        removeThrough.bind(1, sequence)
-        try removeThrough.run()
-        removeMarks.bind(1, sequence + 1)
+    /// Removes the marks that are not needed for a log that begins at this position.
+    func removeMarks(before first: LogPosition) throws(StoreError) {
+        removeMarks.bind(1, first)
         try removeMarks.run()
     }
 

@@ -3,7 +3,7 @@ import HeraldCore
 /// The progress of deliveries, for the writer: the tables `lanes`, `progress`, `replays` and `statistics`.
 struct ProgressTables {
     private let connection: Connection
-    private let setLane, removeLane, setSettled, behind: Statement
+    private let setLane, removeLane, setSettled: Statement
     private let addReplay, moveReplay, endReplay, removeReplay, countReplays: Statement
     private let findStatistics, setStatistics, removeStatistics: Statement
 
@@ -14,7 +14,6 @@ struct ProgressTables {
             "INSERT OR REPLACE INTO lanes (\(LanePosition.columns)) SELECT ?1, ?2, ?3 WHERE \(delegateLives)")
         removeLane = try prepare("DELETE FROM lanes WHERE delegate = ?1")
         setSettled = try prepare("UPDATE progress SET settled = ?1")
-        behind = try prepare(ProgressTables.behind)
         addReplay = try prepare(
             """
             INSERT INTO replays (delegate, start, cursor, until, created_at)
@@ -49,17 +48,6 @@ struct ProgressTables {
     func setSettled(_ settled: LogPosition) throws(StoreError) {
         setSettled.bind(1, settled)
         try setSettled.run()
-    }
-
-    /// Whether a lane has not yet processed an event up to ?1, or a delivery of one waits.
-    static let behind = """
-        SELECT (SELECT settled FROM progress) < ?1 OR EXISTS (SELECT 1 FROM lanes WHERE cursor < ?1)
-        OR EXISTS (SELECT 1 FROM waiting INDEXED BY waiting_by_state WHERE state = 1 AND event <= ?1)
-        """
-
-    func isBehind(_ sequence: LogPosition) throws(StoreError) -> Bool {
-        behind.bind(1, sequence)
-        return try behind.row { $0.integer(0) } == 1
     }
 
     // MARK: Replays

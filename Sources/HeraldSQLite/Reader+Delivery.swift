@@ -3,7 +3,8 @@ import HeraldCore
 /// The statements that read deliveries.
 struct DeliveryQueries {
     let attemptsOfDelegate, failuresOfDelegate, attemptsOfDelivery, attemptsOfEvent: Statement
-    let attemptsAfter, lastOfAttempts, waitingOfEvent, lanes, replays, statistics: Statement
+    let attemptsAfter, lastOfAttempts, waitingOfEvent, statistics: Statement
+    let settled, lanes, replays, allReplays, waitingEvents: Statement
     let waitingList: WaitingList
 
     init(_ connection: Connection) throws(StoreError) {
@@ -20,9 +21,17 @@ struct DeliveryQueries {
         waitingList = try WaitingList(connection)
         lanes = try prepare("SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
         replays = try prepare("SELECT \(Replay.columns) FROM replays WHERE delegate = ?1 ORDER BY id")
+        settled = try prepare("SELECT settled FROM progress")
+        allReplays = try prepare("SELECT \(Replay.columns) FROM replays ORDER BY id")
+        waitingEvents = try prepare(DeliveryQueries.waitingEvents)
         statistics = try prepare(
             "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = ?1 AND start >= ?2 ORDER BY start")
     }
+
+    static let waitingEvents = """
+        SELECT DISTINCT event FROM waiting INDEXED BY waiting_by_state
+        WHERE state = 1 AND event BETWEEN ?1 AND ?2 ORDER BY event
+        """
 }
 
 extension Reader {
@@ -94,8 +103,22 @@ extension Reader {
         return try deliveries.statistics.rows { row throws(StoreError) in try DeliveryStatistics(row) }
     }
 
-    func lanePositions() throws(StoreError) -> [LanePosition] {
+    /// In one snapshot: a lane that catches up in between must not be at an older common position.
+    func progress() throws(StoreError) -> DeliveryProgress {
         connection.startClock()
-        return try deliveries.lanes.rows { LanePosition($0) }
+        var progress = DeliveryProgress()
+        try connection.snapshot { () throws(StoreError) in
+            progress.settled = try deliveries.settled.row { $0.integer(0) } ?? 0
+            progress.lanes = try deliveries.lanes.rows { LanePosition($0) }
+            progress.replays = try deliveries.allReplays.rows { Replay($0) }
+        }
+        return progress
+    }
+
+    func waitingEvents(in range: ClosedRange<LogPosition>) throws(StoreError) -> [LogPosition] {
+        connection.startClock()
+        deliveries.waitingEvents.bind(1, range.lowerBound)
+        deliveries.waitingEvents.bind(2, range.upperBound)
+        return try deliveries.waitingEvents.rows { $0.integer(0) }
     }
 }

@@ -2,7 +2,7 @@ import HeraldCore
 
 /// The queries of a reader about the age and size of the log.
 struct RetentionQueries {
-    let first, last, lastBefore, since, about, size, removals: Statement
+    let first, last, lastBefore, since, about, pages, attempts, eventSizes, removals: Statement
 
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
@@ -12,12 +12,35 @@ struct RetentionQueries {
         since = try prepare(RetentionQueries.since)
         about = try prepare(RetentionQueries.about)
         removals = try prepare("SELECT \(Removal.columns) FROM removals")
-        size = try prepare(
+        eventSizes = try prepare(RetentionQueries.eventSizes)
+        attempts = try prepare(RetentionQueries.attempts)
+        pages = try prepare(
             """
-            SELECT (page_count - freelist_count) * page_size
+            SELECT page_count, freelist_count, page_size
             FROM pragma_page_count, pragma_freelist_count, pragma_page_size
             """)
     }
+
+    /// The events after ?1, up to ?2, and their bytes. SQLite reads only the length of long data.
+    static let eventSizes = """
+        SELECT sequence, \(BlockTable.bytes) FROM events WHERE sequence > ?1 AND sequence <= ?2 ORDER BY sequence LIMIT ?3
+        """
+
+    /// The first and the last attempt, and what all take, by the mean of 64 that are spread evenly over the table: their
+    /// row, as SQLite stores it, and their entry in the index by event.
+    static let attempts = """
+        WITH RECURSIVE span (first, last) AS (SELECT
+            ifnull((SELECT min(id) FROM attempts), 0), ifnull((SELECT max(id) FROM attempts), 0)),
+            probe (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM probe WHERE n < 63)
+        SELECT first, last, CAST((last - first + 1) * (SELECT avg(\(attemptBytes)) FROM probe CROSS JOIN attempts
+            ON id = first + (last - first) * n / 63) AS INTEGER) FROM span
+        """
+
+    private static let attemptBytes = """
+        75 + 3 * ((lookup IS NOT NULL) + (connect IS NOT NULL) + (tls IS NOT NULL) + (first_byte IS NOT NULL)
+            + (bytes_sent IS NOT NULL) + (bytes_received IS NOT NULL))
+        + ifnull(length(failure), 0) + ifnull(length(detail), 0) + ifnull(length(excerpt), 0) + ifnull(length(peer), 0)
+        """
 
     /// The first event since time ?1. Marks bound the search: earlier events arrived up to the mark before ?1, later
     /// ones after the mark that follows ?1. Between these marks, the times of the events decide.
@@ -89,17 +112,32 @@ extension Reader {
         return found
     }
 
-    /// The size of SQLite's pages in bytes, without free pages: these are reused, but not returned to the file system.
-    /// The write-ahead log, at most about 64 MiB, is not included.
-    func size() throws(StoreError) -> Int64 {
+    func sizes() throws(StoreError) -> StorageSizes {
         connection.startClock()
-        return try retention.size.row { $0.integer(0) } ?? 0
+        var sizes = StorageSizes()
+        if let (pages, free, size) = try retention.pages.row({ ($0.integer(0), $0.integer(1), $0.integer(2)) }) {
+            (sizes.used, sizes.free) = ((pages - free) * size, free * size)
+        }
+        sizes.log = Int64(StoreFolder.size(connection.path + "-wal") ?? 0)
+        if let (first, last, all) = try retention.attempts.row({ ($0.integer(0), $0.integer(1), $0.integer(2)) }) {
+            (sizes.firstAttempt, sizes.lastAttempt) = (first, last)
+            sizes.attempts = min(sizes.used, all)
+        }
+        return sizes
+    }
+
+    func eventSizes(
+        after sequence: LogPosition, through end: LogPosition, limit: Int
+    ) throws(StoreError) -> [EventSize] {
+        connection.startClock()
+        retention.eventSizes.bind(1, sequence)
+        retention.eventSizes.bind(2, end)
+        retention.eventSizes.bind(3, Int64(limit))
+        return try retention.eventSizes.rows { EventSize($0.integer(0), bytes: Int($0.integer(1))) }
     }
 
     func removals() throws(StoreError) -> [Removal] {
         connection.startClock()
         return try retention.removals.rows { Removal($0) }.compactMap { $0 }
     }
-
-    func logSize() -> Int64 { Int64(StoreFolder.size(connection.path + "-wal") ?? 0) }
 }

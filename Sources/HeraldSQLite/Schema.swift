@@ -314,5 +314,12 @@ enum Schema {
             count    INTEGER NOT NULL
         ) STRICT;
         """,
+        """
+        -- Ranges of positions after the first event that retention has removed: nothing is missing there.
+        CREATE TABLE gaps (
+            first INTEGER PRIMARY KEY,
+            last  INTEGER NOT NULL
+        ) STRICT;
+        """,
     ]
 }

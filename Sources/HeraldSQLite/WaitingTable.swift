@@ -4,7 +4,7 @@ import HeraldCore
 struct WaitingTable {
     private let connection: Connection
     private let list: WaitingList
-    private let set, drop, end, removeThrough, removeOfEvent, oldest: Statement
+    private let set, drop, end, removeOfRange, removeOfEvent, oldest: Statement
 
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
@@ -17,15 +17,15 @@ struct WaitingTable {
             """)
         drop = try prepare("UPDATE waiting SET state = ?3, due_at = ?4 WHERE delegate = ?1 AND event = ?2")
         end = try prepare("DELETE FROM waiting WHERE delegate = ?1 AND event = ?2")
-        removeThrough = try prepare(WaitingTable.removeThrough)
+        removeOfRange = try prepare(WaitingTable.removeOfRange)
         removeOfEvent = try prepare("DELETE FROM waiting WHERE event = ?1")
-        oldest = try prepare("SELECT min(event) FROM waiting")
+        oldest = try prepare("SELECT min(event) FROM waiting WHERE event >= ?1")
     }
 
-    /// Deletes at most ?2 rows of events up to ?1.
-    static let removeThrough = """
+    /// Deletes at most ?3 rows of events ?1 to ?2.
+    static let removeOfRange = """
         DELETE FROM waiting WHERE (delegate, event) IN
-        (SELECT delegate, event FROM waiting WHERE event <= ?1 ORDER BY event LIMIT ?2)
+        (SELECT delegate, event FROM waiting WHERE event BETWEEN ?1 AND ?2 ORDER BY event LIMIT ?3)
         """
 
     func set(_ delivery: WaitingDelivery) throws(StoreError) {
@@ -66,15 +66,17 @@ struct WaitingTable {
         return dropped
     }
 
-    /// Removes at most `limit` rows of events up to this one.
-    /// - Returns: the last event without remaining rows.
-    func remove(through sequence: LogPosition, limit: Int) throws(StoreError) -> LogPosition {
-        removeThrough.bind(1, sequence)
-        removeThrough.bind(2, Int64(limit))
-        try removeThrough.run()
-        guard connection.changes == limit else { return sequence }
+    /// Removes at most `limit` rows of the events in a range.
+    /// - Returns: the last event up to which no rows are left.
+    func remove(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> LogPosition {
+        removeOfRange.bind(1, range.lowerBound)
+        removeOfRange.bind(2, range.upperBound)
+        removeOfRange.bind(3, Int64(limit))
+        try removeOfRange.run()
+        guard connection.changes == limit else { return range.upperBound }
+        oldest.bind(1, range.lowerBound)
         let next = try oldest.row { $0.optionalInteger(0) } ?? nil
-        return min(sequence, (next ?? .max) - 1)
+        return min(range.upperBound, (next ?? .max) - 1)
     }
 
     /// - Returns: the number of rows removed.

@@ -42,5 +42,9 @@ extension Writer {
         try attempts.remove(before: time, limit: limit)
     }
 
+    func removeAttempts(through id: Int64, limit: Int) throws(StoreError) -> Int {
+        try attempts.remove(through: id, limit: limit)
+    }
+
     func removeStatistics(before time: Int64) throws(StoreError) { try progress.removeStatistics(before: time) }
 }

@@ -33,21 +33,19 @@ extension Writer {
 
     func addMark(_ mark: LogMark) throws(StoreError) { try events.add(mark) }
 
-    func undelivered(through sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch {
+    func removeEvents(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> RemovedEvents {
         let first = try events.firstSequence()
-        let end = min(sequence, head - 1, first - 1 + min(LogPosition(limit), head))
-        guard first <= end, try progress.isBehind(end) else { return EventBatch(first: first, events: []) }
-        return try events.oldest(through: end, maxBytes: maxBytes)
-    }
-
-    func removeEvents(through sequence: LogPosition, limit: Int) throws(StoreError) -> LogPosition {
-        let first = try events.firstSequence()
-        var end = min(sequence, head - 1, first - 1 + min(LogPosition(limit), head))
-        guard first <= end else { return first }
-        end = try waiting.remove(through: end, limit: limit)
-        guard first <= end else { return first }
-        try events.remove(through: end)
-        return end + 1
+        let lower = max(range.lowerBound, first)
+        var upper = min(range.upperBound, head - 1, lower - 1 + min(LogPosition(limit), head))
+        if lower <= upper { upper = try waiting.remove(lower...upper, limit: limit) }
+        guard lower <= upper else {
+            return RemovedEvents(count: 0, through: range.lowerBound - 1, first: first)
+        }
+        let count = try events.remove(lower...upper)
+        let kept = try events.firstSequence()
+        if lower > first { try gaps.insert(lower...upper) } else { try gaps.remove(before: kept) }
+        try events.removeMarks(before: kept)
+        return RemovedEvents(count: count, through: upper, first: kept)
     }
 
     func count(_ removal: Removal) throws(StoreError) { try removals.add(removal) }

@@ -25,6 +25,7 @@ final class Writer: StoreTransaction {
     let waiting: WaitingTable
     let progress: ProgressTables
     let blocks: BlockTable
+    let gaps: GapTable
     let removals: RemovalTable
     let access: AccessTables
     let sessions: SessionTable
@@ -60,6 +61,7 @@ final class Writer: StoreTransaction {
         waiting = try WaitingTable(connection)
         progress = try ProgressTables(connection)
         blocks = try BlockTable(connection)
+        gaps = try GapTable(connection)
         removals = try RemovalTable(connection)
         access = try AccessTables(connection)
         sessions = try SessionTable(connection)

@@ -47,7 +47,7 @@ struct BlockConformance {
         let before = try expected(fixture)
 
         let first = try fixture.transaction { (transaction) throws(StoreError) in
-            let first = try transaction.removeEvents(through: 1_500, limit: 5_000)
+            let first = try transaction.removeEvents(1...1_500, limit: 5_000).first
             _ = try transaction.countBlock(AppBlock.number(of: first))
             return first
         }

@@ -28,7 +28,7 @@ struct CheckpointConformance {
                 LanePosition(delegate: 2, cursor: 1, position: 3), LanePosition(delegate: 3, cursor: 8, position: 9),
             ])
         let reader = try fixture.store.makeReader()
-        #expect(try reader.lanePositions() == recovery.lanes)
+        #expect(try reader.progress().lanes == recovery.lanes)
         #expect(try reader.waiting(event: 3) == [given])
 
         let again = WaitingDelivery(delegate: 1, event: 2, attempts: 4, dueAt: 950, state: .retrying)

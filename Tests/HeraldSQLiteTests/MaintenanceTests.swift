@@ -149,6 +149,35 @@ struct MaintenanceTests {
         #expect(!exists(folder.path + "/restored"))
     }
 
+    @Test("gaps that retention has made are no damage, and are kept by a salvage; other gaps are damage")
+    func gaps() throws {
+        try makeDatabase(20)
+        do {
+            let store = try SQLiteStore(folder: path)
+            defer { store.close() }
+            try store.transaction { (transaction) throws(StoreError) in
+                for range in [3...5, 9...9, 8...8] as [ClosedRange<LogPosition>] {
+                    _ = try transaction.removeEvents(range, limit: 500)
+                }
+            }
+        }
+        #expect(try DatabaseCheck.run(path).isGood)
+        let salvaged = folder.path + "/salvaged"
+        #expect(try Salvage.run(from: path, to: salvaged).isGood)
+        #expect(try DatabaseCheck.run(salvaged).isGood)
+        #expect(try content(salvaged).bodies == (try content(path).bodies))
+        do {
+            let connection = try Connection(path: database, .readWrite)
+            #expect(try GapTable.all(connection) == [3: 5, 8: 9])
+            try connection.execute("DELETE FROM events WHERE sequence = 12; INSERT INTO gaps VALUES (15, 16)")
+        }
+        let report = try DatabaseCheck.run(path)
+        #expect(
+            report.lines.filter { !$0.isGood }.map(\.text) == [
+                "events: position 13 follows 11", "events: positions 15 to 16 are said to be removed",
+            ])
+    }
+
     @Test(
         "50 flipped bits in a database: what the check calls good is whole, and the rest is salvaged", arguments: 0..<50
     )
@@ -175,7 +204,7 @@ struct MaintenanceTests {
         // One bit is in one page.
         #expect(found.bodies.count + found.damaged.count >= 60)
         if isGood {
-            #expect(report.isGood)
+            #expect(report.isGood, "byte \(place): \(report.lines.filter { !$0.isGood })")
             #expect(found.bodies == expected.bodies)
         }
     }

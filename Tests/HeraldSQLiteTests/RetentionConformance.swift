@@ -15,39 +15,73 @@ struct RetentionConformance {
     private func remove(_ fixture: StoreFixture, through sequence: LogPosition, limit: Int = 500) throws -> LogPosition
     {
         try fixture.transaction { (transaction) throws(StoreError) in
-            try transaction.removeEvents(through: sequence, limit: limit)
+            try transaction.removeEvents(1...max(1, sequence), limit: sequence < 1 ? 0 : limit).first
         }
     }
 
-    @Test("events about to be removed are read only if a lane or a delivery needs them", arguments: StoreKind.allCases)
-    func undelivered(_ kind: StoreKind) throws {
+    @Test("retention sees how far deliveries have come", arguments: StoreKind.allCases)
+    func progress(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append((1...9).map { Event(id: "e\($0)") })
-        try fixture.set(WebhookDelegate(1))
-        func read(_ through: LogPosition, limit: Int = 500, maxBytes: Int = 1 << 20, _ checkpoint: Checkpoint? = nil)
-            throws
-            -> [String]
-        {
+        try fixture.set(WebhookDelegate(1), WebhookDelegate(2))
+        let replay = try fixture.transaction { (transaction) throws(StoreError) in
+            try transaction.addReplay(delegate: 2, after: 1, until: 3, at: 5)
+        }
+        try fixture.write {
+            $0.settled = 8
+            $0.lanes = [LanePosition(delegate: 1, cursor: 3, position: 4)]
+            $0.waiting = [
+                WaitingDelivery(delegate: 1, event: 2, attempts: 1, dueAt: 5, state: .retrying),
+                WaitingDelivery(delegate: 2, event: 2, attempts: 1, dueAt: 5, state: .retrying),
+                WaitingDelivery(delegate: 2, event: 3, attempts: 1, dueAt: 5, state: .exhausted),
+                WaitingDelivery(delegate: 2, event: 6, attempts: 1, dueAt: 5, state: .retrying),
+            ]
+        }
+        let reader = try fixture.store.makeReader()
+        var expected = DeliveryProgress()
+        expected.settled = 8
+        expected.lanes = [LanePosition(delegate: 1, cursor: 3, position: 4)]
+        expected.replays = [replay]
+        #expect(try reader.progress() == expected)
+        #expect(try reader.waitingEvents(in: 1...9) == [2, 6])
+        #expect(try reader.waitingEvents(in: 3...5).isEmpty)
+    }
+
+    @Test(
+        "events in the middle are removed, and pages, lists and searches pass over the gap",
+        arguments: StoreKind.allCases)
+    func gaps(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...12).map { Event(id: "e\($0)", subject: "s", time: Int64($0)) })
+        func cut(_ range: ClosedRange<LogPosition>, limit: Int = 500) throws -> RemovedEvents {
             try fixture.transaction { (transaction) throws(StoreError) in
-                if let checkpoint { try transaction.write(checkpoint) }
-                return try transaction.undelivered(through: through, limit: limit, maxBytes: maxBytes).events.map(\.id)
+                try transaction.removeEvents(range, limit: limit)
             }
         }
-        #expect(try read(3) == ["e1", "e2", "e3"], "nothing is settled")
-        var checkpoint = Checkpoint()
-        checkpoint.settled = 9
-        #expect(try read(3, checkpoint).isEmpty)
-        checkpoint.lanes = [LanePosition(delegate: 1, cursor: 3, position: 3)]
-        #expect(try read(3, checkpoint).isEmpty)
-        #expect(try read(4).count == 4 && read(.max).count == 8)
-        #expect(try read(4, limit: 2).isEmpty, "two would go, and the lane is past them")
-        #expect(try read(9, limit: 5, maxBytes: 0) == ["e1"])
-        checkpoint.lanes = []
-        checkpoint.caughtUp = [1]
-        checkpoint.waiting = [WaitingDelivery(delegate: 1, event: 2, attempts: 1, dueAt: 5, state: .retrying)]
-        #expect(try read(1, checkpoint).isEmpty && read(2).count == 2)
-        checkpoint.waiting = [WaitingDelivery(delegate: 1, event: 2, attempts: 1, dueAt: 5, state: .unwanted)]
-        #expect(try read(2, checkpoint).isEmpty)
+        #expect(try cut(3...4) == RemovedEvents(count: 2, through: 4, first: 1))
+        #expect(try cut(6...8, limit: 2) == RemovedEvents(count: 2, through: 7, first: 1))
+        #expect(try cut(8...8) == RemovedEvents(count: 1, through: 8, first: 1))
+        #expect(try cut(8...8).count == 0, "it is removed already")
+        let recovery = try fixture.restart()
+        #expect((recovery.first, recovery.head) == (1, 12))
+        let reader = try fixture.store.makeReader()
+        func page(_ after: LogPosition) throws -> [LogPosition] {
+            let batch = try reader.events(after: after, limit: 9, maxBytes: 999)
+            return batch.events.indices.map { batch.first + LogPosition($0) }
+        }
+        #expect(try [0, 2, 3, 5, 6].map(page) == [[1, 2], [5], [5], [9, 10, 11, 12], [9, 10, 11, 12]])
+        #expect(try reader.events(EventQuery()).map(\.sequence) == [12, 11, 10, 9, 5, 2, 1])
+        #expect(try reader.sequences(about: "s", app: .default, after: 2, limit: 2) == [5, 9])
+        #expect(try reader.event(app: .default, id: "e4") == nil)
+        #expect(try reader.eventSizes(after: 1, through: 10, limit: 3).map(\.position) == [2, 5, 9])
+        #expect(
+            try reader.eventSizes(after: 0, through: 1, limit: 3).map(\.bytes) == [
+                Event(id: "e1", subject: "s").storedBytes
+            ])
+        // The first event goes, and with it the gap that follows.
+        #expect(try cut(1...2) == RemovedEvents(count: 2, through: 2, first: 5))
+        #expect(try cut(1...5) == RemovedEvents(count: 1, through: 5, first: 9))
+        #expect(try fixture.restart().first == 9)
     }
 
     @Test("marks tell which events arrived before a time", arguments: StoreKind.allCases)
@@ -172,6 +206,26 @@ struct RetentionConformance {
         #expect(try fixture.store.makeReader().attempts(event: 2)[0].id > ids[0])
     }
 
+    @Test("attempts are removed by their ids, the oldest first, and never the newest", arguments: StoreKind.allCases)
+    func attemptsByID(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        func remove(through id: Int64, limit: Int) throws -> Int {
+            try fixture.transaction { (transaction) throws(StoreError) in
+                try transaction.removeAttempts(through: id, limit: limit)
+            }
+        }
+        let reader = try fixture.store.makeReader()
+        #expect(try reader.sizes().lastAttempt == 0 && reader.sizes().attempts == 0)
+        #expect(try remove(through: 9, limit: 9) == 0)
+        try fixture.write { $0.attempts = (1...6).map { attempt(1, $0) } }
+        #expect(try reader.sizes().firstAttempt == 1 && reader.sizes().lastAttempt == 6)
+        #expect(try remove(through: 3, limit: 2) == 2 && remove(through: 3, limit: 2) == 1)
+        #expect(try remove(through: 3, limit: 2) == 0)
+        #expect(try reader.sizes().firstAttempt == 4)
+        #expect(try remove(through: 9, limit: 9) == 2)
+        #expect(try reader.sizes().firstAttempt == 6)
+    }
+
     @Test("what was removed is counted for good, and so is what was not announced yet", arguments: StoreKind.allCases)
     func removals(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
@@ -203,12 +257,12 @@ struct RetentionConformance {
         let data = "\"" + String(repeating: "x", count: 20_000) + "\""
         try fixture.append((1...50).map { Event(id: "e\($0)", data: data) })
         let reader = try fixture.store.makeReader()
-        let full = try reader.size()
+        let full = try reader.sizes().used
         #expect(full > 1_000_000)
         #expect(try remove(fixture, through: 25) == 26)
-        let half = try reader.size()
+        let half = try reader.sizes().used
         #expect(half < full - 450_000)
         try fixture.append((51...70).map { Event(id: "e\($0)", data: data) })
-        #expect(try reader.size() > half + 350_000)
+        #expect(try reader.sizes().used > half + 350_000)
     }
 }

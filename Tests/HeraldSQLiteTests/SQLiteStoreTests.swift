@@ -271,8 +271,8 @@ struct SQLiteStoreTests {
         }
         var firsts: [LogPosition] = []
         for _ in 0..<4 {
-            try store.commit { (transaction) throws(StoreError) in
-                firsts.append(try transaction.removeEvents(through: 2, limit: 2))
+            try store.transaction { (transaction) throws(StoreError) in
+                firsts.append(try transaction.removeEvents(1...2, limit: 2).first)
             }
         }
         #expect(firsts == [1, 1, 3, 3])
@@ -289,8 +289,8 @@ struct SQLiteStoreTests {
         var pages: [Int64] = []
         for number in 1..<40 {
             try append(store, "\(number)", data: data)
-            try store.commit { (transaction) throws(StoreError) in
-                _ = try transaction.removeEvents(through: .max, limit: 500)
+            try store.transaction { (transaction) throws(StoreError) in
+                _ = try transaction.removeEvents(1...LogPosition.max, limit: 500)
             }
             pages.append(try connection.integer("PRAGMA page_count"))
         }
@@ -304,8 +304,10 @@ struct SQLiteStoreTests {
         let connection = try #require(store.writer?.connection)
         let statements = [
             SQLiteStore.decidedAtCommonPosition, SQLiteStore.decidedOfLane, AttemptTable.removeOld,
-            WaitingTable.removeThrough, EventTable.removeMarks, RetentionQueries.since, RetentionQueries.about,
-            AttemptHeads.later, AttemptList.ofDelegate,
+            WaitingTable.removeOfRange, AttemptTable.removeThrough, EventTable.removeMarks, RetentionQueries.since,
+            RetentionQueries.about,
+            AttemptHeads.later, AttemptList.ofDelegate, GapTable.span, RetentionQueries.eventSizes,
+            RetentionQueries.attempts, DeliveryQueries.waitingEvents,
         ]
         let lists = [
             WaitingList.page(WaitingList.ofAll), WaitingList.page(WaitingList.ofDelegate), Reader.eventsMatching,
@@ -313,7 +315,7 @@ struct SQLiteStoreTests {
         ]
         for sql in statements + lists {
             let plan = try Statement(connection, "EXPLAIN QUERY PLAN " + sql).rows { $0.text(3) }
-            for table in ["attempts", "waiting", "events", "marks"] {
+            for table in ["attempts", "waiting", "events", "marks", "gaps"] {
                 #expect(!plan.contains { $0.hasPrefix("SCAN \(table)") }, "\(plan)")
             }
             if sql == RetentionQueries.about { #expect(plan[0].contains("INTEGER PRIMARY KEY"), "\(plan)") }

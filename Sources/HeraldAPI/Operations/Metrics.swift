@@ -109,13 +109,13 @@ struct Metrics: Sendable {
             page.gauge(
                 "herald_log_first_sequence", "The number of the oldest event that is kept.", .init(value: first))
         }
-        if let size = try? reader.size() {
+        if let sizes = try? reader.sizes() {
             page.gauge(
                 "herald_database_size_bytes", "What the database holds; its write-ahead log comes on top.",
-                .init(value: size))
+                .init(value: sizes.used))
+            page.gauge(
+                "herald_database_log_bytes", "What the write-ahead log takes on disk.", .init(value: sizes.log))
         }
-        page.gauge(
-            "herald_database_log_bytes", "What the write-ahead log takes on disk.", .init(value: reader.logSize()))
     }
 
     private func write(_ http: HTTPServerStatistics, _ page: inout MetricsPage) {

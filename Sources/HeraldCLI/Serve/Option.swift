@@ -149,8 +149,12 @@ extension Option {
         Option(
             name: "retention-size", placeholder: "SIZE", defaultText: "10GiB",
             help:
-                "Disk space above which the oldest events are removed: 512MiB, 10GiB, ..., at least 16MiB, or unlimited."
+                "Disk space of events above which the oldest delivered ones are removed: 512MiB, 10GiB, ..., at least 16MiB, or unlimited."
         ) { text, settings throws(Disallowed) in settings.retention.bytes = try size(text) },
+        Option(
+            name: "retention-attempts-size", placeholder: "SIZE", defaultText: "2GiB",
+            help: "Disk space of attempts above which the oldest are removed."
+        ) { text, settings throws(Disallowed) in settings.retention.attemptBytes = try size(text) },
         Option(
             name: "backup-folder", placeholder: "FOLDER", defaultText: "none: no backups",
             help: "Where backups are made while the server runs. It must exist; on another disk, it survives this one."

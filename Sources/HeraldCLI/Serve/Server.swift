@@ -163,6 +163,7 @@ struct Server {
                 "retention": Option.describe(duration: settings.retention.events),
                 "retention_attempts": Option.describe(duration: settings.retention.attempts),
                 "retention_size": Option.describe(size: settings.retention.bytes),
+                "retention_attempts_size": Option.describe(size: settings.retention.attemptBytes),
                 "secrets": settings.masterKey == nil ? "not encrypted" : "encrypted",
                 "access": isOpen ? "no key required" : "key required",
                 "version": HeraldCommand.version,

@@ -32,7 +32,10 @@ struct Settings {
     var logFormat: Log.Format = isatty(2) == 1 ? .human : .json
     var logLevel = Log.Level.info
 
-    init() { retention.bytes = 10 << 30 }
+    init() {
+        retention.bytes = 10 << 30
+        retention.attemptBytes = 2 << 30
+    }
 
     /// - Parameter environment: the variables that begin with `HERALD_`.
     /// - Throws: the first error, with the setting, the value and the valid values.

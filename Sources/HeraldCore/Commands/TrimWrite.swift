@@ -1,45 +1,79 @@
-/// Removes the old part of the log, a slice in each transaction.
+/// Removes old events, attempts and statistics, a slice in each transaction.
 struct TrimWrite: StoreCommand {
-    /// Events up to this position are removed.
-    let events: LogPosition
-    /// Attempts started before this time are removed; milliseconds since 1970 UTC.
-    let attempts: Int64
-    /// Statistics of slots that began before this time are removed.
-    let statistics: Int64
+    /// Positions of events that no delegate is still to get, ascending.
+    var events: [ClosedRange<LogPosition>] = []
     /// Why the events are removed.
     var cause = Removal.Cause.age
+    /// Attempts up to this id are removed, to save space.
+    var attemptsThrough: Int64 = 0
+    /// Attempts started before this time are removed; milliseconds since 1970 UTC.
+    var attemptsBefore: Int64 = 0
+    /// Statistics of slots that began before this time are removed.
+    var statisticsBefore: Int64 = 0
+    /// Called once all of it is removed, with `true`, or when a transaction has failed. Must not wait.
+    var completion: @Sendable (Bool) -> Void = { _ in }
 
-    /// The maximum number of rows that one transaction deletes, so that it stays short.
+    /// The maximum number of rows that one transaction deletes of each table, so that it stays short.
     private static let slice = 500
-    /// The maximum size of the events that one transaction reads for lanes that have not reached them.
-    private static let sliceBytes = 4 << 20
+    /// What a range costs besides its rows, in rows.
+    private static let rangeCost = 20
 
-    /// The next check finds what a skipped one would have removed.
-    static var admission: CommandAdmission { .single }
+    var isEmpty: Bool { events.isEmpty && attemptsThrough == 0 && attemptsBefore == 0 && statisticsBefore == 0 }
+
+    static var admission: CommandAdmission { .always }
 
     func perform(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) {
-        var first: LogPosition = 0
-        var gone = EventBatch(first: 0, events: [])
-        if events > 0 {
-            gone = try transaction.undelivered(through: events, limit: Self.slice, maxBytes: Self.sliceBytes)
-            let limit = gone.events.isEmpty ? Self.slice : gone.events.count
-            first = try transaction.removeEvents(through: events, limit: limit)
+        var rest = self
+        rest.events = try removeEvents(transaction, &plan)
+        if attemptsThrough > 0 {
+            let removed = try transaction.removeAttempts(through: attemptsThrough, limit: Self.slice)
+            if removed > 0 { try transaction.count(Removal(.attempts, .size, count: removed)) }
+            if removed < Self.slice { rest.attemptsThrough = 0 }
         }
-        let removed = try transaction.removeAttempts(before: attempts, limit: Self.slice)
-        if first > gone.first { try transaction.count(Removal(.events, cause, count: Int(first - gone.first))) }
-        if removed > 0 { try transaction.count(Removal(.attempts, .age, count: removed)) }
-        try transaction.removeStatistics(before: statistics)
-        if first > 0 {
-            plan.effects.append(.trimmed(first: first, gone: gone, cause))
-            plan.changedBlocks.insert(AppBlock.number(of: first))
+        if attemptsBefore > 0 {
+            let removed = try transaction.removeAttempts(before: attemptsBefore, limit: Self.slice)
+            if removed > 0 { try transaction.count(Removal(.attempts, .age, count: removed)) }
+            if removed < Self.slice { rest.attemptsBefore = 0 }
         }
-        let hasMoreEvents = first > 0 && first <= min(events, plan.head - 1)
-        if hasMoreEvents || removed == Self.slice {
-            plan.answers.append { [intake = writer.intake] in _ = intake.submit(self) }
+        if statisticsBefore > 0 { try transaction.removeStatistics(before: statisticsBefore) }
+        rest.statisticsBefore = 0
+        plan.answers.append { [rest, intake = writer.intake] in
+            if rest.isEmpty { return rest.completion(true) }
+            if intake.submit(rest) != nil { rest.completion(false) }
         }
     }
 
-    func refuse(_ refusal: WriteRefusal) {}
+    /// - Returns: the ranges that are left for the next transaction.
+    private func removeEvents(
+        _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+    ) throws(StoreError) -> [ClosedRange<LogPosition>] {
+        var rows = Self.slice
+        var first: LogPosition = 0
+        var count = 0
+        var done = 0
+        var partial: ClosedRange<LogPosition>?
+        for range in events where rows > 0 {
+            let upper = min(range.upperBound, range.lowerBound + LogPosition(rows) - 1)
+            let removed = try transaction.removeEvents(range.lowerBound...upper, limit: rows)
+            first = removed.first
+            count += removed.count
+            rows -= removed.count + Self.rangeCost
+            done += 1
+            for block in AppBlock.number(of: range.lowerBound)...AppBlock.number(of: upper)
+            where block >= AppBlock.number(of: first) {
+                plan.changedBlocks.insert(block)
+            }
+            if removed.through < min(range.upperBound, plan.head - 1) {
+                partial = max(removed.through + 1, range.lowerBound)...range.upperBound
+                break
+            }
+        }
+        if count > 0 { try transaction.count(Removal(.events, cause, count: count)) }
+        if first > 0 { plan.effects.append(.trimmed(first: first)) }
+        return (partial.map { [$0] } ?? []) + events.dropFirst(done)
+    }
+
+    func refuse(_ refusal: WriteRefusal) { completion(false) }
 }

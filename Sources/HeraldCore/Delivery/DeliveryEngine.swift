@@ -163,7 +163,7 @@ final class DeliveryEngine {
         case .replay(let replay): begin(replay)
         case .endReplay(let id, let delegate): endReplay(id, of: delegate)
         case .erase(let events): erase(events)
-        case .trim(let first, let gone, let cause): distributor.trim(first: first, gone: gone, cause)
+        case .trim(let through, let gone, let cause): distributor.trim(through: through, gone: gone, cause)
         case .page(let after, let page): distributor.pageArrived(after: after, page)
         case .checkpointEnded(let succeeded): ledger.ended(succeeded: succeeded)
         case .test(let key, let answer): calls.test(lanes[key], answer)

@@ -75,11 +75,8 @@ final class EventDistributor {
         guard let page = log.accept(page, after: after) else { return }
         if let first = log.firstToRoute(in: page, after: after) {
             if first > log.routed + 1 {
-                // Retention affects caught-up lanes like the others.
-                for lane in lanes.all {
-                    if !lane.isGone { lane.fallBehind(from: log.routed + 1) }
-                    trim(lane, first: first, .size)
-                }
+                // Only events that no lane needs are removed.
+                for lane in lanes.all { skip(lane, log.routed + 1..<first) }
                 log.skip(to: first - 1)
             }
             route(page)
@@ -88,30 +85,40 @@ final class EventDistributor {
             guard let lane = lanes[key] else { continue }
             // Skips events that are no longer in the log. Events newer than the page are in memory.
             let first = page.events.isEmpty ? log.firstRecent : page.first
-            if first > after + 1 { trim(lane, first: first, .size) }
+            if first > after + 1 { skip(lane, after + 1..<first) }
             starter.enqueue(lane)
         }
     }
 
+    /// Passes positions that retention has removed because no lane needed them.
+    private func skip(_ lane: Lane, _ gap: Range<LogPosition>) {
+        if lane.skip(gap) { ledger.touched(lane) }
+        starter.endReplays(lane)
+        // Deliveries that were requested again while their events were being removed.
+        let rows = lane.rows.keys.filter(gap.contains)
+        let dropped = rows.count { drop($0, of: lane) }
+        note(missed: dropped, of: lane.key, .size)
+    }
+
     // MARK: Trimming
 
-    /// Called when the log was trimmed.
-    /// - Parameter gone: the removed events that some lane had not reached.
-    func trim(first: LogPosition, gone: EventBatch, _ cause: Removal.Cause) {
+    /// Called before retention removes all events up to this one.
+    /// - Parameter gone: those that are left, ascending.
+    func trim(through last: LogPosition, gone: [LoggedEvent], _ cause: Removal.Cause) {
         let counts = missedEvents(gone)
-        for lane in lanes.all { trim(lane, first: first, gone: gone, missed: counts[lane.index] ?? 0, cause) }
+        for lane in lanes.all { trim(lane, through: last, gone: gone, missed: counts[lane.index] ?? 0, cause) }
     }
 
     /// Number of these events that each lane wanted and had not reached. The cost depends on the number of matching
     /// lanes, as with new events.
-    private func missedEvents(_ gone: EventBatch) -> [Int: Int] {
+    private func missedEvents(_ gone: [LoggedEvent]) -> [Int: Int] {
         var counts: [Int: Int] = [:]
-        for (offset, event) in gone.events.enumerated() {
-            let sequence = gone.first + LogPosition(offset)
+        for logged in gone {
+            let event = logged.event
             let matching = event.audience == nil ? lanes.scheduler.lanes(for: event) : (any: [], named: [])
             let found = (matching.any + matching.named).compactMap(lanes.at)
             for lane in found + [event.audience.flatMap { lanes[$0] }].compactMap({ $0 })
-            where lane.misses(event, sequence, isRouted: event.audience == nil, { log.view(of: event) }) {
+            where lane.misses(event, logged.sequence, isRouted: event.audience == nil, { log.view(of: event) }) {
                 counts[lane.index, default: 0] += 1
             }
         }
@@ -120,35 +127,37 @@ final class EventDistributor {
 
     /// - Parameter missed: the number of events in `gone` that the lane wanted and had not reached.
     private func trim(
-        _ lane: Lane, first: LogPosition, gone: EventBatch = EventBatch(first: 0, events: []), missed: Int = 0,
-        _ cause: Removal.Cause
+        _ lane: Lane, through last: LogPosition, gone: [LoggedEvent], missed: Int, _ cause: Removal.Cause
     ) {
         var missed = missed
-        if let start = lane.trim(first: first) {
-            // Removed events that are no longer in memory, as after a crash, cannot be matched. In the app `default`
-            // each position counts as an event. For other apps the number would disclose how many events belong to
-            // others.
-            let end = gone.events.isEmpty ? first : min(first, gone.first)
-            if lane.delegate.app == .default, start < end { missed += Int(end - start) }
-            ledger.touched(lane)
-        }
+        if lane.trim(through: last) { ledger.touched(lane) }
         starter.endReplays(lane)
-        for event in lane.rows.keys.filter({ $0 < first }).sorted() {
+        for event in lane.rows.keys.filter({ $0 <= last }).sorted() {
             let wasWanted = stillWants(event, gone, lane)
-            guard lane.drop(event) != nil else { continue }
-            let key = DeliveryKey(delegate: lane.key, event: event)
-            ledger.end(key)
-            awaited.withdraw(key)
-            if wasWanted { missed += 1 }
+            if drop(event, of: lane), wasWanted { missed += 1 }
         }
         note(missed: missed, of: lane.key, cause)
         starter.enqueue(lane)
     }
 
+    /// Ends a delivery that has a row.
+    private func drop(_ event: LogPosition, of lane: Lane) -> Bool {
+        guard lane.drop(event) != nil else { return false }
+        let key = DeliveryKey(delegate: lane.key, event: event)
+        ledger.end(key)
+        awaited.withdraw(key)
+        return true
+    }
+
     /// Whether a waiting delivery would have been made.
-    private func stillWants(_ sequence: LogPosition, _ gone: EventBatch, _ lane: Lane) -> Bool {
-        guard gone.first <= sequence, sequence <= gone.last else { return true }
-        return starter.stillWants(gone.events[Int(sequence - gone.first)], sequence, lane)
+    private func stillWants(_ sequence: LogPosition, _ gone: [LoggedEvent], _ lane: Lane) -> Bool {
+        var (low, high) = (0, gone.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if gone[middle].sequence < sequence { low = middle + 1 } else { high = middle }
+        }
+        guard low < gone.count, gone[low].sequence == sequence else { return true }
+        return starter.stillWants(gone[low].event, sequence, lane)
     }
 
     /// Counts missed deliveries. Announces them at most once an hour per delegate: when the log is full, each new event

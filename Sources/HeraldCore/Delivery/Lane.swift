@@ -211,13 +211,19 @@ final class Lane {
         next = nil
     }
 
-    /// Called when the log has been trimmed to begin at `first`.
-    /// - Returns: the first event that the lane has missed as a result, if any.
-    func trim(first: LogPosition) -> LogPosition? {
-        replays.trim(first: first)
-        guard let next, next < first else { return nil }
-        pass(first - 1)
-        return next
+    /// Called before retention removes all events up to this one.
+    /// - Returns: whether the lane had not reached some of them.
+    func trim(through last: LogPosition) -> Bool { skip(0..<last + 1) }
+
+    /// Passes positions that are no longer in the log.
+    /// - Returns: whether the lane or its replay was about to read one of them.
+    func skip(_ gap: Range<LogPosition>) -> Bool {
+        var hasMoved = replays.skip(gap)
+        if let next, gap.contains(next) {
+            pass(gap.upperBound - 1)
+            hasMoved = true
+        }
+        return hasMoved
     }
 
     // MARK: Changes by the engine

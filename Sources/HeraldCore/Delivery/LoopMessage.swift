@@ -11,8 +11,8 @@ enum LoopMessage: Sendable {
     case endReplay(Int64, DelegateKey)
     /// Stop deliveries of these erased events.
     case erase(Set<LogPosition>)
-    /// The log now begins at `first`. `gone`: the removed events that some lane had not reached.
-    case trim(first: LogPosition, gone: EventBatch, Removal.Cause)
+    /// Retention is about to remove all events up to this one; `gone` are those that are left. End their deliveries.
+    case trim(through: LogPosition, gone: [LoggedEvent], Removal.Cause)
     /// A requested page; `nil` if it could not be read.
     case page(after: LogPosition, EventBatch?)
     case checkpointEnded(Bool)

@@ -57,9 +57,15 @@ struct ReplayQueue {
         return all[0].id
     }
 
-    /// Called when the log has been trimmed to begin at `first`.
-    mutating func trim(first: LogPosition) {
-        if let replay = all.first, replay.next < first { all[0].pass(first - 1) }
+    /// Passes positions that are no longer in the log.
+    /// - Returns: whether a replay was about to read one of them.
+    mutating func skip(_ gap: Range<LogPosition>) -> Bool {
+        var hasMoved = false
+        for index in all.indices where all[index].hasWork && gap.contains(all[index].next) {
+            all[index].pass(gap.upperBound - 1)
+            hasMoved = true
+        }
+        return hasMoved
     }
 
     mutating func started(_ sequence: LogPosition) { all[0].started(sequence) }

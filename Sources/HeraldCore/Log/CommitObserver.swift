@@ -34,9 +34,7 @@ struct CommitObserver: Sendable {
             for loop in 0..<loops { tell(loop, .erase(events)) }
         case .erasedSubject(let subject, let app): auth.forget(app, userID: AuthFamily.userID(ofSubject: subject))
         case .counted(let block, let found): usage.set(block, found)
-        case .trimmed(let first, let gone, let cause):
-            usage.trim(first: first)
-            for loop in 0..<loops { tell(loop, .trim(first: first, gone: gone, cause)) }
+        case .trimmed(let first): usage.trim(first: first)
         case .setEventType(let record): catalogue.set(record)
         case .removeEventType(let type, let app): catalogue.remove(type, app)
         case .setKey(let key): keys.set(key)

@@ -121,6 +121,13 @@ package final class LogUsage: Sendable {
         contents.withLock { contents in contents.usages[app].map { ($0.events, $0.bytes) } ?? (0, 0) }
     }
 
+    /// The events and bytes of all apps in the log.
+    var total: (events: Int64, bytes: Int64) {
+        contents.withLock { contents in
+            contents.usages.values.reduce(into: (0, 0)) { $0 = ($0.0 + $1.events, $0.1 + $1.bytes) }
+        }
+    }
+
     /// The number of events of an app after a position.
     ///
     /// Exact if the app is alone in the block of the position, or the block is still in memory. Otherwise the block

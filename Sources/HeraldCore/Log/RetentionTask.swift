@@ -1,53 +1,80 @@
 import HeraldRuntime
 import Synchronization
 
-/// Periodically determines on a reader's thread which events exceed the retention, and has the writer remove them.
+/// Periodically looks on a reader's thread at what exceeds the retention (`RetentionPlanner`), and has the loops and the
+/// writer remove it.
 final class RetentionTask: Sendable {
-    /// Nanoseconds between two runs.
-    static let interval: Int64 = 10_000_000_000
-    /// The minimum number of events removed to reduce the size, so that a run is worthwhile, but beyond the excess no
-    /// more than a tenth of the log: if events are large, the log may have only a few hundred.
-    private static let leastEvents: Int64 = 500
+    /// Nanoseconds between two looks. Short, because a publisher may fill a small budget in seconds.
+    static let interval: Int64 = 1_000_000_000
 
-    private let retention: Hub.Retention
+    private struct State {
+        var planner: RetentionPlanner
+        /// A look, or the removal that follows it, is under way.
+        var isBusy = false
+    }
+
+    private let state: Mutex<State>
     private let readers: ReaderPool
     private let intake: Intake
+    private let registry: Registry
+    private let usage: LogUsage
     private let clock: Clock
+    /// Sends a message to all delivery loops.
+    private let tell: @Sendable (LoopMessage) -> Void
 
-    init(_ retention: Hub.Retention, readers: ReaderPool, intake: Intake, clock: Clock) {
-        self.retention = retention
+    init(
+        _ retention: Hub.Retention, readers: ReaderPool, intake: Intake, registry: Registry, usage: LogUsage,
+        clock: Clock, tell: @escaping @Sendable (LoopMessage) -> Void
+    ) {
+        state = Mutex(State(planner: RetentionPlanner(retention)))
         self.readers = readers
         self.intake = intake
+        self.registry = registry
+        self.usage = usage
         self.clock = clock
+        self.tell = tell
     }
 
-    /// Any thread. If too many reads wait, the next run does the work.
+    /// Any thread. If too many reads wait, the next call does the work.
     @Sendable
     func look() {
-        _ = readers.submit { [self] reader in
-            guard let limits = try? limits(reader.get()) else { return }
-            _ = intake.submit(limits)
+        let isFree = state.withLock { state in
+            defer { state.isBusy = true }
+            return !state.isBusy
         }
+        if isFree, !readers.submit({ [self] in run($0) }) { ended() }
     }
 
-    private func limits(_ reader: any StoreReader) throws(StoreError) -> TrimWrite {
-        let now = clock.wall()
-        var events: LogPosition = 0
-        var cause = Removal.Cause.age
-        if let age = retention.events { events = try reader.lastEvent(before: now - age) }
-        if let bytes = retention.bytes {
-            let size = try reader.size()
-            let first = try reader.firstEvent()
-            let count = max(1, try reader.lastEvent() - first + 1)
-            if size > bytes {
-                let share = Double(size - bytes) / Double(size)
-                let least = min(Self.leastEvents, max(1, count / 10))
-                let end = first - 1 + max(least, Int64((share * Double(count)).rounded(.up)))
-                if end > events { (events, cause) = (end, .size) }
-            }
+    private func run(_ reader: Result<any StoreReader, StoreError>) {
+        // Only the look that is under way uses it.
+        var planner = state.withLock { $0.planner }
+        guard
+            let step = try? planner.next(
+                .init(
+                    reader: reader.get(), selection: { [registry] in registry.delegate(key: $0)?.selection },
+                    stored: usage.total, now: clock.wall()))
+        else { return ended() }
+        state.withLock { [planner] in $0.planner = planner }
+        if let ending = step.ending {
+            tell(.trim(through: ending.through, gone: ending.gone, ending.cause))
         }
-        return TrimWrite(
-            events: events, attempts: retention.attempts.map { now - $0 } ?? 0,
-            statistics: now - DeliveryStatistics.lifetime, cause: cause)
+        guard var write = step.write else {
+            ended()
+            if step.isPartial { look() }
+            return
+        }
+        let mayContinue = step.isPartial || !write.events.isEmpty
+        write.completion = { [weak self] succeeded in
+            self?.ended(succeeded: succeeded)
+            if succeeded, mayContinue { self?.look() }
+        }
+        if intake.submit(write) != nil { ended() }
+    }
+
+    private func ended(succeeded: Bool = true) {
+        state.withLock { state in
+            state.isBusy = false
+            if !succeeded { state.planner.failed() }
+        }
     }
 }

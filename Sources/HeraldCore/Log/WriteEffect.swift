@@ -13,8 +13,8 @@ enum WriteEffect: Sendable {
     case erased(Set<LogPosition>)
     /// Remembered data of this subject must be discarded.
     case erasedSubject(String, AppKey)
-    /// The new first position of the log. `gone` has the removed events that a lane had not yet processed.
-    case trimmed(first: LogPosition, gone: EventBatch, Removal.Cause)
+    /// The new first position of the log.
+    case trimmed(first: LogPosition)
     /// The new counts of a block of the log.
     case counted(block: Int64, [AppBlock])
     case setEventType(EventTypeRecord)

@@ -12,31 +12,26 @@ extension MemoryContents {
         return (start...end).first { event($0)?.time ?? .min >= time } ?? end + 1
     }
 
-    func undelivered(through sequence: LogPosition, limit: Int, maxBytes: Int) -> EventBatch {
-        let end = min(sequence, head - 1, first - 1 + min(LogPosition(limit), head))
-        let isWanted =
-            settled < end || lanes.values.contains { $0.cursor < end }
-            || waiting.values.contains { $0.event <= end && $0.state == .retrying }
-        guard isWanted, first <= end else { return EventBatch(first: first, events: []) }
-        var bytes = 0
-        let events = events.prefix(Int(end - first + 1)).prefix { event in
-            defer { bytes += event.data.count }
-            return bytes <= maxBytes
+    mutating func removeEvents(_ range: ClosedRange<LogPosition>, limit: Int) -> RemovedEvents {
+        let lower = max(range.lowerBound, first)
+        let upper = min(range.upperBound, head - 1, lower - 1 + min(LogPosition(limit), head))
+        guard lower <= upper else { return RemovedEvents(count: 0, through: range.lowerBound - 1, first: first) }
+        var count = 0
+        for position in lower...upper {
+            guard let event = event(position) else { continue }
+            sequences[NameInApp(app: event.app, name: event.id)] = nil
+            removed.insert(position)
+            count += 1
         }
-        return EventBatch(first: first, events: Array(events))
-    }
-
-    mutating func removeEvents(through sequence: LogPosition, limit: Int) -> LogPosition {
-        let count = Int(max(0, min(sequence, head - 1, first - 1 + min(LogPosition(limit), head)) - first + 1))
-        for event in events.prefix(count) { sequences[NameInApp(app: event.app, name: event.id)] = nil }
-        events.removeFirst(count)
-        first += LogPosition(count)
-        let first = first
-        waiting = waiting.filter { $0.key.event >= first }
-        if let needed = marks.filter({ $0.sequence < first }).map(\.sequence).max() {
+        let kept = (first...head).first { !removed.contains($0) } ?? head
+        events.removeFirst(Int(kept - first))
+        first = kept
+        removed = removed.filter { $0 > kept }
+        waiting = waiting.filter { !(lower...upper).contains($0.key.event) }
+        if let needed = marks.filter({ $0.sequence < kept }).map(\.sequence).max() {
             marks.removeAll { $0.sequence < needed }
         }
-        return first
+        return RemovedEvents(count: count, through: upper, first: first)
     }
 
     mutating func count(_ removal: Removal) {
@@ -51,6 +46,12 @@ extension MemoryContents {
         let kept = attempts.prefix(looked).filter { $0.record.startedAt >= time }
         attempts.replaceSubrange(0..<looked, with: kept)
         return looked - kept.count
+    }
+
+    mutating func removeAttempts(through id: Int64, limit: Int) -> Int {
+        let count = attempts.dropLast().prefix(limit).prefix { $0.id <= id }.count
+        attempts.removeFirst(count)
+        return count
     }
 
     mutating func erase(_ erased: Set<LogPosition>) -> Erasure {

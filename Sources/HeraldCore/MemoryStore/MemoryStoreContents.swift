@@ -13,6 +13,8 @@ struct MemoryContents {
     /// `events[0]` has the position `first`.
     var events: [Event] = []
     var first: LogPosition = 1
+    /// Positions after `first` that retention has removed. `events` has something else there.
+    var removed: Set<LogPosition> = []
     var sequences: [NameInApp: LogPosition] = [:]
     var marks: [LogMark] = []
     var attempts: [StoredAttempt] = []
@@ -47,7 +49,14 @@ struct MemoryContents {
     var head: LogPosition { first + LogPosition(events.count) - 1 }
 
     func event(_ sequence: LogPosition) -> Event? {
-        sequence >= first && sequence <= head ? events[Int(sequence - first)] : nil
+        sequence >= first && sequence <= head && !removed.contains(sequence) ? events[Int(sequence - first)] : nil
+    }
+
+    var eventSizes: [EventSize] {
+        guard first <= head else { return [] }
+        return (first...head).compactMap { position in
+            event(position).map { EventSize(position, bytes: $0.storedBytes) }
+        }
     }
 
     func event(app: AppKey, id: String) -> LoggedEvent? {

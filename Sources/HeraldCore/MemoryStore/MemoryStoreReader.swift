@@ -9,21 +9,27 @@ extension MemoryReader {
     func events(after sequence: LogPosition, limit: Int, maxBytes: Int) -> EventBatch {
         store.read { contents in
             var bytes = 0
-            let first = max(sequence + 1, contents.first)
-            let events = contents.events.dropFirst(Int(first - contents.first)).prefix(limit).prefix { event in
-                defer { bytes += event.data.count }
-                return bytes <= maxBytes
+            var first = max(sequence + 1, contents.first)
+            while contents.removed.contains(first) { first += 1 }
+            var events: [Event] = []
+            while events.count < limit, bytes <= maxBytes,
+                let event = contents.event(first + LogPosition(events.count))
+            {
+                events.append(event)
+                bytes += event.data.count
             }
-            return EventBatch(first: events.isEmpty ? sequence + 1 : first, events: Array(events))
+            return EventBatch(first: events.isEmpty ? sequence + 1 : first, events: events)
         }
     }
 
     func events(_ query: EventQuery) -> [LoggedEvent] {
         store.read { contents in
-            let (first, end) = (contents.first, min(contents.head, (query.before ?? .max) - 1))
+            let (first, removed, end) = (
+                contents.first, contents.removed, min(contents.head, (query.before ?? .max) - 1)
+            )
             let matching = contents.events.enumerated().prefix(max(0, Int(end - first + 1))).reversed().lazy
                 .map { LoggedEvent(sequence: first + LogPosition($0.offset), event: $0.element) }
-                .filter { $0.sequence > query.after && query.matches($0.event) }
+                .filter { $0.sequence > query.after && query.matches($0.event) && !removed.contains($0.sequence) }
             return Array(matching.prefix(query.limit))
         }
     }
@@ -40,11 +46,11 @@ extension MemoryReader {
 
     func sequences(about subject: String, app: AppKey, after sequence: LogPosition, limit: Int) -> [LogPosition] {
         store.read { contents in
-            let first = contents.first
+            let (first, removed) = (contents.first, contents.removed)
             let found = contents.events.enumerated().lazy
                 .filter { $0.element.app == app && $0.element.subject == subject }
                 .map { first + LogPosition($0.offset) }
-                .filter { $0 > sequence }
+                .filter { $0 > sequence && !removed.contains($0) }
             return Array(found.prefix(limit))
         }
     }
@@ -53,12 +59,23 @@ extension MemoryReader {
 
     func lastEvent(before time: Int64) -> LogPosition { store.read { $0.lastEvent(before: time) } }
 
-    /// Not on disk: the size of the events' bodies in memory.
-    func size() -> Int64 {
-        store.read { contents in Int64(contents.events.reduce(0) { $0 + $1.body.count }) }
+    /// Not on disk: the size of the events' bodies in memory, and 100 bytes for each attempt.
+    func sizes() -> StorageSizes {
+        store.read { contents in
+            var sizes = StorageSizes()
+            sizes.attempts = Int64(contents.attempts.count * 100)
+            sizes.used = sizes.attempts + contents.eventSizes.reduce(0) { $0 + Int64($1.bytes) }
+            sizes.firstAttempt = contents.attempts.first?.id ?? 0
+            sizes.lastAttempt = contents.attempts.last?.id ?? 0
+            return sizes
+        }
     }
 
-    func logSize() -> Int64 { 0 }
+    func eventSizes(after sequence: LogPosition, through end: LogPosition, limit: Int) -> [EventSize] {
+        store.read { contents in
+            Array(contents.eventSizes.filter { $0.position > sequence && $0.position <= end }.prefix(limit))
+        }
+    }
 
     func firstEvent() -> LogPosition { store.read { $0.first } }
 
@@ -126,8 +143,21 @@ extension MemoryReader {
         }
     }
 
-    func lanePositions() -> [LanePosition] {
-        store.read { $0.lanes.values.sorted { $0.delegate < $1.delegate } }
+    func progress() -> DeliveryProgress {
+        store.read { contents in
+            var progress = DeliveryProgress()
+            progress.settled = contents.settled
+            progress.lanes = contents.lanes.values.sorted { $0.delegate < $1.delegate }
+            progress.replays = contents.replays.values.sorted { $0.id < $1.id }
+            return progress
+        }
+    }
+
+    func waitingEvents(in range: ClosedRange<LogPosition>) -> [LogPosition] {
+        store.read { contents in
+            let waiting = contents.waiting.values.filter { $0.state == .retrying && range.contains($0.event) }
+            return Set(waiting.map(\.event)).sorted()
+        }
     }
 }
 

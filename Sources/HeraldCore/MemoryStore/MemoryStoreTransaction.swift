@@ -106,12 +106,8 @@ extension MemoryTransaction {
         apply { $0.marks.append(mark) }
     }
 
-    func undelivered(through sequence: LogPosition, limit: Int, maxBytes: Int) -> EventBatch {
-        preview().undelivered(through: sequence, limit: limit, maxBytes: maxBytes)
-    }
-
-    func removeEvents(through sequence: LogPosition, limit: Int) -> LogPosition {
-        change { $0.removeEvents(through: sequence, limit: limit) }
+    func removeEvents(_ range: ClosedRange<LogPosition>, limit: Int) -> RemovedEvents {
+        change { $0.removeEvents(range, limit: limit) }
     }
 
     func count(_ removal: Removal) { apply { $0.count(removal) } }
@@ -174,6 +170,10 @@ extension MemoryTransaction {
 
     func removeAttempts(before time: Int64, limit: Int) -> Int {
         change { $0.removeAttempts(before: time, limit: limit) }
+    }
+
+    func removeAttempts(through id: Int64, limit: Int) -> Int {
+        change { $0.removeAttempts(through: id, limit: limit) }
     }
 
     func removeStatistics(before time: Int64) {

@@ -27,6 +27,9 @@ package protocol DeliveryTransaction: AnyObject {
     /// newest attempt.
     /// - Returns: the number of deleted attempts.
     func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int
+    /// Deletes the attempts up to an id, at most `limit`; never the newest attempt.
+    /// - Returns: the number of deleted attempts.
+    func removeAttempts(through id: Int64, limit: Int) throws(StoreError) -> Int
     /// Deletes statistics of slots that began before `time`.
     func removeStatistics(before time: Int64) throws(StoreError)
 }
@@ -52,6 +55,8 @@ package protocol DeliveryReader: AnyObject {
     func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay]
     /// Slots that begin at `start` or later, oldest first.
     func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics]
-    /// The positions of lanes that are not at the common position.
-    func lanePositions() throws(StoreError) -> [LanePosition]
+    /// How far all deliveries have come.
+    func progress() throws(StoreError) -> DeliveryProgress
+    /// The events in this range with a delivery that waits for a retry, ascending.
+    func waitingEvents(in range: ClosedRange<LogPosition>) throws(StoreError) -> [LogPosition]
 }

@@ -21,14 +21,11 @@ package protocol LogTransaction: AnyObject {
     func removeExpiredAnswers(now: Int64, limit: Int) throws(StoreError)
     /// Marks ascend, by position and by time.
     func addMark(_ mark: LogMark) throws(StoreError)
-    /// The oldest events up to this position, which `removeEvents` would delete; empty if no lane and no waiting
-    /// delivery needs them. At most `limit`, and no more once their data exceeds `maxBytes`.
-    func undelivered(through sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch
-    /// Deletes the oldest events up to this position, with their waiting deliveries and unneeded marks (attempts have a
-    /// retention of their own): at most `limit` events and `limit` deliveries, never the newest event. If the oldest
-    /// event has more waiting deliveries, it stays until the next call.
-    /// - Returns: the position of the first remaining event.
-    func removeEvents(through sequence: LogPosition, limit: Int) throws(StoreError) -> LogPosition
+    /// Deletes events of a range, the oldest first, with their deliveries that have a row, and the marks that are no
+    /// longer needed (attempts have a retention of their own): at most `limit` events and `limit` deliveries, never the
+    /// newest event. If an event has more deliveries, it stays until the next call. The log has a gap there, unless these
+    /// were the first events.
+    func removeEvents(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> RemovedEvents
     /// Adds to the count of what retention has removed.
     func count(_ removal: Removal) throws(StoreError)
     /// Stores the counts of a block that this transaction has filled. The last block of the log is counted at each
@@ -54,7 +51,8 @@ extension LogTransaction {
 /// Reads the log.
 package protocol LogReader: AnyObject {
     /// The log from `sequence + 1` on, oldest first: at least one event if there is any, at most `limit`, and no more
-    /// once their data exceeds `maxBytes`. All apps.
+    /// once their data exceeds `maxBytes`. It ends before a gap that retention has made, and may begin behind one. All
+    /// apps.
     func events(after sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch
     /// The matching events of an app, newest first, without those addressed to one delegate.
     func events(_ query: EventQuery) throws(StoreError) -> [LoggedEvent]
@@ -72,10 +70,10 @@ package protocol LogReader: AnyObject {
     func lastEvent(before time: Int64) throws(StoreError) -> LogPosition
     /// The last event of the log ever, 0 if there was none.
     func lastEvent() throws(StoreError) -> LogPosition
-    /// The size of the store on disk in bytes, without free space inside it.
-    func size() throws(StoreError) -> Int64
-    /// Bytes that the store's write-ahead log takes on disk on top of that.
-    func logSize() -> Int64
+    /// What the store takes on disk.
+    func sizes() throws(StoreError) -> StorageSizes
+    /// The sizes of the events after a position, up to another one, oldest first; without reading their data.
+    func eventSizes(after sequence: LogPosition, through end: LogPosition, limit: Int) throws(StoreError) -> [EventSize]
     /// The first remaining event; `lastEvent() + 1` if there is none.
     func firstEvent() throws(StoreError) -> LogPosition
     /// What retention has removed, without counts of 0; in no order.

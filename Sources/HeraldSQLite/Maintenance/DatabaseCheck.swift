@@ -58,7 +58,7 @@ package enum DatabaseCheck {
             guard version <= Schema.migrations.count else {
                 throw .newer(path: database, found: version, supported: Schema.migrations.count)
             }
-            try structure(connection, &report)
+            try structure(connection, version, &report)
             guard version == Schema.migrations.count else {
                 return report.good(
                     "events: not checked, since an older version wrote the database (schema version \(version))")
@@ -71,10 +71,27 @@ package enum DatabaseCheck {
         }
     }
 
-    private static func structure(_ connection: Connection, _ report: inout Report) throws(StoreError) {
-        let problems = try Statement(connection, "PRAGMA integrity_check(20)").rows { $0.text(0) }
+    private static func structure(
+        _ connection: Connection, _ version: Int, _ report: inout Report
+    ) throws(StoreError) {
+        var problems = try Statement(connection, "PRAGMA integrity_check(20)").rows { $0.text(0) }
+        let found = try definitions(connection)
+        let model = try Connection(path: ":memory:", .readWrite)
+        try Schema.migrate(model, Array(Schema.migrations.prefix(version)))
+        for (name, sql) in try definitions(model).sorted(by: { $0.key < $1.key }) where found[name] != sql {
+            if problems == ["ok"] { problems = [] }
+            problems.append("the definition of \(name) is not that of this version")
+        }
         if problems == ["ok"] { return report.good("structure: intact") }
         for problem in problems { report.bad("structure: \(problem)") }
+    }
+
+    /// The text that defines each table and index.
+    private static func definitions(_ connection: Connection) throws(StoreError) -> [String: String] {
+        let rows = try Statement(connection, "SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL").rows {
+            ($0.text(0), $0.text(1))
+        }
+        return Dictionary(rows) { $1 }
     }
 
     /// - Returns: the position of the last event.
@@ -82,12 +99,15 @@ package enum DatabaseCheck {
         let reading = try EventReading(connection, DamagedEvents())
         let statement = try Statement(connection, "SELECT \(LoggedEvent.columns) FROM events ORDER BY sequence")
         defer { statement.reset() }
+        var gaps = try GapTable.all(connection)
         var (count, unchecked, head) = (0, 0, 0 as LogPosition)
         var damaged: [LogPosition] = []
         var lost: [LogPosition] = []
         while try statement.step() {
             let sequence = statement.integer(0)
-            if head > 0, sequence != head + 1 { report.bad("events: position \(sequence) follows \(head)") }
+            if head > 0, sequence != head + 1, gaps.removeValue(forKey: head + 1) != sequence - 1 {
+                report.bad("events: position \(sequence) follows \(head)")
+            }
             head = sequence
             count += 1
             if !reading.isIntact(statement) {
@@ -96,6 +116,9 @@ package enum DatabaseCheck {
                 if statement.isNull(9) { unchecked += 1 }
                 if try LoggedEvent(statement).event.isDamaged { lost.append(sequence) }
             }
+        }
+        for (first, last) in gaps.sorted(by: { $0.key < $1.key }) {
+            report.bad("events: positions \(first) to \(last) are said to be removed")
         }
         if damaged.isEmpty {
             report.good(

@@ -158,6 +158,8 @@ private struct TableCopy {
             "SELECT \(columns.joined(separator: ", ")) FROM events NOT INDEXED WHERE sequence >= ?1 ORDER BY sequence")
         let checked = try Statement(from, "SELECT \(LoggedEvent.columns) FROM events NOT INDEXED WHERE sequence = ?1")
         let head = (try? from.integer("SELECT max(sequence) FROM events")) ?? 0
+        // The other tables are copied already.
+        let gaps = try GapTable.all(to)
         var next: LogPosition?
         var copied = 0
         var lost: [LogPosition] = []
@@ -173,7 +175,15 @@ private struct TableCopy {
                 let expected = next ?? sequence
                 // A row out of order has a damaged key. Its position is then among the missing ones.
                 guard sequence >= expected, sequence <= max(head, expected) else { continue }
-                for position in expected..<sequence { try lose(position) }
+                var position = expected
+                while position < sequence {
+                    if let last = gaps[position] {
+                        position = last + 1
+                    } else {
+                        try lose(position)
+                        position += 1
+                    }
+                }
                 checked.bind(1, sequence)
                 let isIntact = (try? checked.row { reading.isIntact($0) }) == true
                 if isIntact, add(rows, insertion) { copied += 1 } else { try lose(sequence) }

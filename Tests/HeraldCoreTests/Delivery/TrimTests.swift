@@ -54,7 +54,10 @@ struct TrimTests {
         try world.crash()
         world.settle()
         #expect(try announcedEvents(world) == 9)
-        #expect(world.contents.removals == [Removal(.events, .age, count: 9), Removal(.deliveries, .age, count: 9)])
+        let removals = world.contents.removals
+        #expect(removals.count == 2)
+        #expect(removals.contains(Removal(.events, .age, count: 9)))
+        #expect(removals.contains(Removal(.deliveries, .age, count: 9)))
     }
 
     /// The numbers of all announcements together.
@@ -152,33 +155,6 @@ struct TrimTests {
         world.answer = { _ in .success }
         world.advance(seconds: 100)
         #expect(world.rows(key).isEmpty && world.contents.lanes.isEmpty)
-    }
-
-    @Test("lanes that are caught up count removed events that the loop has not routed")
-    func notRouted() throws {
-        let bench = try EngineBench(settled: 4, backlog: 10)
-        bench.set(WebhookDelegate(1), restored: .init())
-        bench.turn()
-        #expect(bench.reads == [4])
-        bench.publish()
-        let page = EventBatch(first: 9, events: Array((9...10).map { Event("a.x", id: "e\($0)") }))
-        bench.engine.receive(.page(after: 4, page))
-        bench.turn()
-        #expect(bench.open(1) == [9, 10, 11])
-        #expect(bench.engine.counters.missed.load(ordering: .relaxed) == 4)
-    }
-
-    @Test("one removal at a time waits for the writer, and it continues until everything is removed")
-    func oneCut() throws {
-        let world = try World()
-        world.publish(1_300)
-        for _ in 0..<10 { _ = world.process.intake.submit(TrimWrite(events: 1_200, attempts: 0, statistics: 0)) }
-        func commits() -> Int { world.process.writer.counters.durations.snapshot.count }
-        let before = commits()
-        for _ in 0..<3 { world.trim(through: 1_200) }
-        #expect(world.contents.first == 1_201)
-        // Slices of 500 events.
-        #expect(commits() - before <= 4)
     }
 
     @Test("an attempt removed by retention does not count for a removed delegate")

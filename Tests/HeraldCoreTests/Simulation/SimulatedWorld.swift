@@ -91,6 +91,14 @@ final class SimulatedProcess: @unchecked Sendable {
     let intake: Intake
     let recentEvents: RecentEvents
     let registry: Registry
+    private let usage: LogUsage
+    private var planner = RetentionPlanner(SimulatedProcess.retention)
+    /// Only what the test says is too old.
+    private static var retention: Hub.Retention {
+        var retention = Hub.Retention()
+        (retention.events, retention.attempts) = (nil, nil)
+        return retention
+    }
     let writer: LogWriter
     var writerState: LogWriter.State
     private(set) var loops: [SimulatedLoop] = []
@@ -122,6 +130,7 @@ final class SimulatedProcess: @unchecked Sendable {
         let sessions = SessionStore(recovery.sessions)
         let auth = AuthProjection()
         let usage = LogUsage(recovery, recentEvents)
+        self.usage = usage
         let inboxes = Inboxes()
         let memory = CommitObserver(
             registry: registry, catalogue: catalogue, keys: keys, apps: apps, sessions: sessions, auth: auth,
@@ -211,11 +220,26 @@ final class SimulatedProcess: @unchecked Sendable {
         if refusal != nil { unanswered -= 1 }
     }
 
-    /// A slice of the log goes, and attempts and statistics with it.
-    func trim(_ limits: TrimWrite) {
-        unanswered += 1
-        _ = intake.submit(limits)
-        _ = intake.submit(Barrier { [self] in unanswered -= 1 })
+    /// Does what retention does next about the events up to a position, which are too old: the loops get a message, or the
+    /// writer a command.
+    func retain(
+        _ position: LogPosition, in reader: any StoreReader, now: Int64
+    ) throws -> RetentionPlanner.Step {
+        let step = try planner.next(
+            .init(
+                reader: reader, selection: { [registry] in registry.delegate(key: $0)?.selection },
+                stored: usage.total, now: now), old: position)
+        if let ending = step.ending {
+            for loop in loops {
+                loop.inbox.append(.trim(through: ending.through, gone: ending.gone, ending.cause))
+            }
+        }
+        if var write = step.write {
+            unanswered += 1
+            write.completion = { [self] _ in unanswered -= 1 }
+            if intake.submit(write) != nil { unanswered -= 1 }
+        }
+        return step
     }
 
     func write() {

@@ -39,6 +39,8 @@ final class Simulation: @unchecked Sendable {
     private var acknowledged: Set<String> = []
     /// Events that were in the log when some of it was cut off.
     private var sequences: [String: LogPosition] = [:]
+    /// Retention has ended the deliveries of events up to here.
+    private var ended: LogPosition = 0
     /// Delegates that were gone at some time, and lost what came then.
     private var wereGone: Set<DelegateKey> = []
     private var erased: Set<LogPosition> = []
@@ -197,7 +199,10 @@ final class Simulation: @unchecked Sendable {
         guard contents.head > 10 else { return }
         for (name, sequence) in contents.sequences { sequences[name.name] = sequence }
         let through = LogPosition(random.number(1...Int(contents.head) / 2))
-        process.trim(TrimWrite(events: through, attempts: 0, statistics: 0))
+        guard let step = try? process.retain(through, in: store.memory.makeReader(), now: clock.wall),
+            let ending = step.ending
+        else { return }
+        ended = max(ended, ending.through)
     }
 
     /// What a committed transaction allows from then on.
@@ -429,7 +434,7 @@ final class Simulation: @unchecked Sendable {
         for (key, delegate) in contents.delegates {
             let cursor = contents.lanes[key]?.cursor ?? contents.settled
             if wereGone.contains(key) { continue }
-            for sequence in stride(from: max(contents.first, delegate.start + 1), through: cursor, by: 1) {
+            for sequence in stride(from: max(contents.first, ended + 1, delegate.start + 1), through: cursor, by: 1) {
                 guard let event = contents.event(sequence), !event.isErased, isAlwaysWanted(event, by: key) else {
                     continue
                 }
@@ -455,6 +460,7 @@ final class Simulation: @unchecked Sendable {
         for (key, delegate) in contents.delegates {
             for (index, event) in contents.events.enumerated() {
                 let delivery = DeliveryKey(delegate: key, event: contents.first + LogPosition(index))
+                if delivery.event <= ended || contents.event(delivery.event) == nil { continue }
                 let row = contents.waiting[delivery]
                 if let row, row.state == .retrying { throw fail("\(delivery) still waits") }
                 // Fewer when it alone failed for longer than the schedule lasts: probes are not counted.

@@ -103,8 +103,14 @@ final class World: @unchecked Sendable {
         return outcomes.items.first
     }
 
+    /// Retention removes the events up to this one: those that no lane needs, and then, once the loops have ended their
+    /// deliveries, the others.
     func trim(through event: LogPosition) {
-        process.trim(TrimWrite(events: event, attempts: 0, statistics: 0))
+        while let step = try? process.retain(event, in: store.makeReader(), now: clock.wall),
+            step.ending != nil || step.write?.events.isEmpty == false || step.isPartial
+        {
+            advance(seconds: 0.2)
+        }
         run()
     }
 

@@ -1,0 +1,294 @@
+/// Decides what retention removes next, from the sizes in the store and the progress of the deliveries. It reads, and
+/// changes nothing but its own memory of what it has looked at.
+///
+/// When space is short, the oldest attempts go first, within a budget of their own; of the events, first those that no
+/// delegate is still to get, the oldest first. Only when there are none left do the delivery loops end the deliveries of
+/// the oldest events: after the checkpoint that records this, these are settled like the others. So no event is ever
+/// removed that a stored position still needs, and each delivery that is lost is counted with the position that moved.
+struct RetentionPlanner {
+    /// What to do next.
+    struct Step {
+        var write: TrimWrite?
+        var ending: Ending?
+        /// There was too much to look at: continue at once.
+        var isPartial = false
+    }
+
+    /// Events whose deliveries are to end.
+    struct Ending: Sendable {
+        let through: LogPosition
+        let gone: [LoggedEvent]
+        let cause: Removal.Cause
+    }
+
+    struct Context {
+        let reader: any StoreReader
+        /// The selection of a delegate; `nil` if it does not exist.
+        let selection: (DelegateKey) -> EventSelection?
+        /// The number of stored events and their bytes, as `Event.storedBytes` counts them.
+        let stored: (events: Int64, bytes: Int64)
+        /// Milliseconds since 1970 UTC.
+        let now: Int64
+    }
+
+    /// The parts of a budget at which removing begins, and that it leaves.
+    private static let (begin, leave) = (0.97, 0.95)
+    /// What an event takes on disk besides its bytes: its row, and its entries in indexes.
+    private static let eventOverhead = 100
+    /// What one step may look at: events, and bytes.
+    private static let maxEvents = 20_000
+    private static let maxBytes = 16 << 20
+    /// Milliseconds between two removals by age.
+    private static let ageInterval: Int64 = 10_000
+    /// Milliseconds between two looks at events that were needed at the last one. What lanes have passed meanwhile is
+    /// looked at soon; this is for deliveries that waited for a retry, and for delegates that have changed.
+    private static let scanInterval: Int64 = 3_600_000
+
+    private let retention: Hub.Retention
+    private var nextAging: Int64 = 0
+    /// Ranges in which events may no longer be needed, ascending. The events in between were needed.
+    private var unscanned: [ClosedRange<LogPosition>] = [1...LogPosition.max]
+    private var nextScan: Int64 = 0
+    /// Every event was looked at once.
+    private var hasScanned = false
+    private var holds = Holds()
+    private var lastEnding: (through: LogPosition, time: Int64) = (0, 0)
+
+    init(_ retention: Hub.Retention) { self.retention = retention }
+
+    mutating func next(_ context: Context) throws(StoreError) -> Step {
+        var old: LogPosition = 0
+        if let age = retention.events { old = try context.reader.lastEvent(before: context.now - age) }
+        return try next(context, old: old)
+    }
+
+    /// - Parameter old: the last event that is too old.
+    mutating func next(_ context: Context, old: LogPosition) throws(StoreError) -> Step {
+        let sizes = try context.reader.sizes()
+        var step = Step()
+        var write = TrimWrite()
+        if let budget = retention.attemptBytes { write.attemptsThrough = Self.attemptsThrough(sizes, budget) }
+        if context.now >= nextAging {
+            nextAging = context.now + Self.ageInterval
+            write.attemptsBefore = retention.attempts.map { context.now - $0 } ?? 0
+            write.statisticsBefore = context.now - DeliveryStatistics.lifetime
+        }
+        let first = try context.reader.firstEvent()
+        let last = try context.reader.lastEvent() - 1
+        if old >= first, first <= last {
+            try look(context, through: min(old, last), first: first, cost: nil, &write, &step)
+        }
+        if let budget = retention.bytes, write.events.isEmpty, first <= last,
+            let excess = Self.excess(sizes.events, budget)
+        {
+            let cost = Double(context.stored.bytes + Int64(Self.eventOverhead) * context.stored.events)
+            let share = Double(excess) / Double(max(1, sizes.events))
+            try look(context, through: last, first: first, cost: max(1, cost * share), &write, &step)
+        }
+        if !write.isEmpty { step.write = write }
+        return step
+    }
+
+    /// Call it when a removal has failed: what it had found is still there.
+    mutating func failed() { unscanned = [1...LogPosition.max] }
+
+    private static func excess(_ size: Int64, _ budget: Int64) -> Int64? {
+        guard Double(size) > Double(budget) * begin else { return nil }
+        return size - Int64(Double(budget) * leave)
+    }
+
+    private static func attemptsThrough(_ sizes: StorageSizes, _ budget: Int64) -> Int64 {
+        guard let excess = excess(sizes.attempts, budget), sizes.lastAttempt > sizes.firstAttempt else { return 0 }
+        let share = Double(excess) / Double(sizes.attempts)
+        let count = Double(sizes.lastAttempt - sizes.firstAttempt + 1) * share
+        return min(sizes.firstAttempt + Int64(count.rounded(.up)) - 1, sizes.lastAttempt - 1)
+    }
+
+    private static func cost(_ bytes: Int) -> Double { Double(bytes + eventOverhead) }
+
+    // MARK: Events
+
+    /// - Parameters:
+    ///   - end: the last event that may be removed.
+    ///   - cost: how much is to be removed; `nil` for everything up to `end`.
+    private mutating func look(
+        _ context: Context, through end: LogPosition, first: LogPosition, cost: Double?, _ write: inout TrimWrite,
+        _ step: inout Step
+    ) throws(StoreError) {
+        let progress = try context.reader.progress()
+        for range in holds.update(progress) { unscanned = Self.merge(unscanned, range) }
+        let end = min(end, progress.settled)
+        let cause = cost == nil ? Removal.Cause.age : .size
+        write.events = try scan(context, from: first, through: end, cost: cost)
+        write.cause = cause
+        let isScanned = (unscanned.first?.lowerBound ?? .max) > end
+        if isScanned, context.now >= nextScan {
+            // The first time, nothing is old yet.
+            if nextScan > 0 { unscanned = [1...LogPosition.max] }
+            nextScan = context.now + Self.scanInterval
+        }
+        if isScanned, cost != nil { hasScanned = true }
+        guard write.events.isEmpty else { return }
+        step.isPartial = !isScanned && !(hasScanned && cost != nil)
+        if step.isPartial { return }
+        step.ending = try ending(context, from: first, through: end, cost: cost, cause)
+    }
+
+    /// Finds events that no delegate is still to get.
+    private mutating func scan(
+        _ context: Context, from first: LogPosition, through end: LogPosition, cost: Double?
+    ) throws(StoreError) -> [ClosedRange<LogPosition>] {
+        var found: [ClosedRange<LogPosition>] = []
+        var left = cost ?? .infinity
+        var (events, bytes) = (0, 0)
+        func add(_ position: LogPosition, _ size: Int) {
+            left -= Self.cost(size)
+            if let last = found.last, last.upperBound == position - 1 {
+                found[found.count - 1] = last.lowerBound...position
+            } else {
+                found.append(position...position)
+            }
+        }
+        while left > 0, events < Self.maxEvents, bytes < Self.maxBytes, let range = unscanned.first {
+            let start = max(first, range.lowerBound)
+            let limit = min(range.upperBound, end)
+            guard start <= limit else {
+                if range.upperBound >= end { break }
+                unscanned.removeFirst()
+                continue
+            }
+            var position = start - 1
+            if start <= holds.free {
+                // No lane needs any of these. Their sizes are enough, which are read without their data.
+                let through = min(limit, holds.free)
+                let sizes = try context.reader.eventSizes(after: position, through: through, limit: 1_000)
+                position = sizes.count < 1_000 ? through : sizes.last?.position ?? through
+                let waiting = Set(try context.reader.waitingEvents(in: start...position))
+                for size in sizes where left > 0 {
+                    if !waiting.contains(size.position) { add(size.position, size.bytes) }
+                    if left <= 0 { position = size.position }
+                }
+                events += sizes.count
+            } else {
+                let batch = try context.reader.events(after: position, limit: 256, maxBytes: 1 << 20)
+                let waiting = Set(try context.reader.waitingEvents(in: start...max(start, batch.last)))
+                position = batch.events.isEmpty ? limit : min(limit, batch.first - 1)
+                for event in batch.events where left > 0 && position < limit {
+                    position += 1
+                    bytes += event.data.count
+                    if !waiting.contains(position), !holds.needs(event, position, context.selection) {
+                        add(position, event.storedBytes)
+                    }
+                }
+                events += batch.events.count + holds.takeSteps() / 100
+            }
+            let rest = position < range.upperBound ? [position + 1...range.upperBound] : []
+            unscanned.replaceSubrange(0...0, with: rest)
+        }
+        return found
+    }
+
+    /// The oldest events, all of which are still needed.
+    private mutating func ending(
+        _ context: Context, from first: LogPosition, through end: LogPosition, cost: Double?, _ cause: Removal.Cause
+    ) throws(StoreError) -> Ending? {
+        var gone: [LoggedEvent] = []
+        var (position, bytes, left) = (first - 1, 0, cost ?? .infinity)
+        while position < end, left > 0, gone.count < Self.maxEvents, bytes < Self.maxBytes {
+            let batch = try context.reader.events(after: position, limit: 256, maxBytes: 1 << 20)
+            if batch.events.isEmpty { break }
+            position = batch.first - 1
+            for event in batch.events where position < end && left > 0 {
+                position += 1
+                bytes += event.data.count
+                left -= Self.cost(event.storedBytes)
+                gone.append(LoggedEvent(sequence: position, event: event))
+            }
+        }
+        guard let through = gone.last?.sequence else { return nil }
+        // The loops may still wait for the end of an attempt.
+        if through <= lastEnding.through, context.now < lastEnding.time + Self.ageInterval { return nil }
+        lastEnding = (through, context.now)
+        return Ending(through: through, gone: gone, cause: cause)
+    }
+
+    /// Adds a range to ascending ranges.
+    static func merge(
+        _ ranges: [ClosedRange<LogPosition>], _ range: ClosedRange<LogPosition>
+    ) -> [ClosedRange<LogPosition>] {
+        var merged = range
+        var rest: [ClosedRange<LogPosition>] = []
+        for other in ranges {
+            if other.overlaps(merged) {
+                merged = min(other.lowerBound, merged.lowerBound)...max(other.upperBound, merged.upperBound)
+            } else {
+                rest.append(other)
+            }
+        }
+        let index = rest.firstIndex { $0.lowerBound > merged.lowerBound } ?? rest.count
+        rest.insert(merged, at: index)
+        return rest
+    }
+}
+
+/// The lanes and replays that still need events.
+private struct Holds {
+    private struct Owner: Hashable {
+        let delegate: DelegateKey
+        /// 0 for the lane itself.
+        let replay: Int64
+    }
+
+    private var ranges: [Owner: (after: LogPosition, until: LogPosition)] = [:]
+    private var list: [(owner: Owner, after: LogPosition, until: LogPosition)] = []
+    private var selections: [DelegateKey: EventSelection?] = [:]
+    private var steps = 0
+    /// No lane and no replay needs an event up to here.
+    private(set) var free: LogPosition = 0
+
+    /// - Returns: the ranges that lanes and replays have passed since the last call.
+    mutating func update(_ progress: DeliveryProgress) -> [ClosedRange<LogPosition>] {
+        var now: [Owner: (after: LogPosition, until: LogPosition)] = [:]
+        for lane in progress.lanes { now[Owner(delegate: lane.delegate, replay: 0)] = (lane.cursor, .max) }
+        for replay in progress.replays where replay.cursor < replay.until {
+            now[Owner(delegate: replay.delegate, replay: replay.id)] = (replay.cursor, replay.until)
+        }
+        let passed = ranges.compactMap { owner, old -> ClosedRange<LogPosition>? in
+            let end = now[owner]?.after ?? min(old.until, progress.settled)
+            return old.after < end ? old.after + 1...end : nil
+        }
+        ranges = now
+        list = now.map { ($0.key, $0.value.after, $0.value.until) }.sorted { $0.after < $1.after }
+        free = min(progress.settled, list.first?.after ?? .max)
+        selections = [:]
+        return passed.sorted { $0.lowerBound < $1.lowerBound }
+    }
+
+    mutating func needs(
+        _ event: Event, _ position: LogPosition, _ selection: (DelegateKey) -> EventSelection?
+    ) -> Bool {
+        var view: EventView?
+        func examined() -> EventView {
+            let made = view ?? EventView(event)
+            view = made
+            return made
+        }
+        for hold in list {
+            // The others have passed it.
+            guard hold.after < position else { return false }
+            guard position <= hold.until else { continue }
+            steps += 1
+            let key = hold.owner.delegate
+            let selected = selections[key] ?? selection(key)
+            selections[key] = .some(selected)
+            if let selected, selected.matches(event, examined) { return true }
+        }
+        return false
+    }
+
+    /// The number of selections that were compared since the last call.
+    mutating func takeSteps() -> Int {
+        defer { steps = 0 }
+        return steps
+    }
+}

@@ -1,0 +1,52 @@
+import HeraldJSON
+import HeraldReceiver
+import HeraldTestSupport
+import Testing
+
+@Suite("Space", .timeLimit(.minutes(8)), .serialized)
+struct SpaceTests {
+    /// Publishes events of 700 bytes, 200 at a time.
+    private func publish(_ count: Int, _ type: String, to herald: HeraldProcess, from first: Int = 0) async throws {
+        let data = String(repeating: "x", count: 700)
+        for start in stride(from: first, to: first + count, by: 200) {
+            let events = (start..<min(start + 200, first + count)).map {
+                #"{"type": "\#(type).order", "id": "\#(type)-\#($0)", "data": "\#(data)"}"#
+            }
+            let answer = try await herald.post("/v1/events", "[\(events.joined(separator: ","))]")
+            guard answer.status == 202 else { throw HeraldFailure(what: "not posted: \(answer.text)") }
+        }
+    }
+
+    private func receiver() throws -> Receiver {
+        var configuration = Receiver.Configuration()
+        configuration.maxRecordedRequests = 2_000
+        return try Receiver(configuration) { _ in .status(200) }
+    }
+
+    @Test("undelivered events stay while deliveries to other delegates fill the budget")
+    func undelivered() async throws {
+        let herald = try await HeraldProcess.start(["--retention-size", "16MiB"])
+        let (held, busy) = (try receiver(), try receiver())
+        defer {
+            held.close()
+            busy.close()
+        }
+        let paused = try await herald.register(held.url(), #""events": ["held.order"]"#).id
+        #expect(try await herald.send("POST", "/v1/delegates/\(paused)/pause").status == 200)
+        for path in ["/1", "/2"] { _ = try await herald.register(busy.url(path), #""events": ["busy.order"]"#) }
+        try await publish(1_000, "held", to: herald)
+        // 28 MB of events, and two deliveries of each.
+        try await publish(28_000, "busy", to: herald)
+        try await eventually("the others are delivered", within: 240) { busy.requestCount >= 56_000 }
+        _ = try await herald.get("/v1/events/busy-0", within: 60) { $0.status == 404 }
+        #expect(try await herald.get("/v1/events/held-0").status == 200)
+
+        #expect(try await herald.send("POST", "/v1/delegates/\(paused)/resume").status == 200)
+        try await eventually("the undelivered events arrive", within: 60) { held.requestCount >= 1_000 }
+        let ids = Set(await held.requests(1_000).compactMap { $0.header("webhook-id") })
+        #expect(ids == Set((0..<1_000).map { "held-\($0)" }))
+        #expect(try await herald.get("/metrics").text.contains("herald_deliveries_missed_total 0"))
+        let check = try await Binary.run(["check", herald.folder.path + "/data"])
+        #expect(check.end == .exited(0), "\(check.text)")
+    }
+}
