@@ -127,8 +127,10 @@ let package = Package(
         cLibrary("CHeraldSSL", "libssl", "libssl-dev"),
         cLibrary("CHeraldNGHTTP2", "libnghttp2", "libnghttp2-dev"),
 
-        // A service with a hub inside, run by a test.
+        // Programs with a hub inside, run by a test.
         example("EmbeddedHub", ["Delegation", "Herald"]),
+        example("OrderServer", ["Herald"]),
+        example("TaskList", ["Herald"]),
 
         // What publishing costs before anything is stored; run by Benchmarks/run.
         .executableTarget(
@@ -149,7 +151,7 @@ let package = Package(
             "ExampleTests",
             [
                 "DispatchSystem", "MirrorDrawing", "AppStates", "LoginObservers", "SignUpForm", "EmbeddedHub",
-                "HeraldCLI",
+                "OrderServer", "TaskList", "HeraldCLI",
             ]),
         tests("HeraldRuntimeTests", ["HeraldRuntime"]),
         tests("HeraldJSONTests", ["HeraldJSON"]),

@@ -24,18 +24,13 @@ final class Sign: StateDelegate {
     func stateDidChange(from old: Stage, to new: Stage) { print("  Sign: \(old.rawValue) → \(new.rawValue)") }
 }
 
-struct Login: Codable {
-    struct User: Codable {
-        let id: String
-        let plan: String
-    }
-    let user: User
-
-    init(_ id: String, plan: String) { user = User(id: id, plan: plan) }
+struct User: Codable {
+    let id: String
+    let plan: String
 }
 
 let folder = FileManager.default.temporaryDirectory.appending(path: "herald-example-\(UUID())")
-let hub = try Hub.open(folder: folder.path)
+let hub = try await Hub.open(folder: folder.path)
 
 let journal = Journal()
 hub.addDelegate(journal, description: "Prints everything")
@@ -47,11 +42,11 @@ let sign = Sign()
 let signed = hub.addDelegate(sign, description: "Shows the stage", initial: Stage.closed) { try? $0.decode() }
 
 print("The shop opens.")
-try await hub.publish("app_state.changed", data: ["state": Stage.open])
+try await hub.publish(.appState(Stage.open))
 print("Ada comes, who pays.")
-try await hub.publish("auth.logged_in", data: Login("ada", plan: "pro"))
+try await hub.publish(.loggedIn(User(id: "ada", plan: "pro")))
 print("Bob comes, who doesn't.")
-try await hub.publish("auth.logged_in", data: Login("bob", plan: "free"))
+try await hub.publish(.loggedIn(User(id: "bob", plan: "free")))
 
 await hub.stop(grace: .seconds(5))  // for callbacks that are on their way
 try FileManager.default.removeItem(at: folder)

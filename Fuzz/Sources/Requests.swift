@@ -77,6 +77,7 @@ func fuzzPlace(_ bytes: [UInt8]) {
     switch PositionInput(bytes.text) {
     case .event(let id): precondition(EventID.isKnowable(id) && id == bytes.text)
     case .time(let time): precondition(PositionInput(Timestamp(milliseconds: time).description) == .time(time))
+    case .after: preconditionFailure("no text is a position")
     case .now, .earliest, nil: break
     }
     // A text that the seal takes is one that it made.

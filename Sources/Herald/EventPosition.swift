@@ -34,7 +34,7 @@ public struct EventPosition: Hashable, Comparable, Codable, Sendable, CustomStri
 
 /// An event and its position in the log.
 public struct PositionedEvent: Sendable {
-    /// Behind the event. Hand it to ``Hub/events(after:matching:)`` to continue there.
+    /// Behind the event. Hand it to `Hub.events` to continue there.
     public let position: EventPosition
     /// The event.
     public let event: Event

@@ -45,20 +45,31 @@ extension Hub {
 
     /// Opens the database in a folder, creates both if they do not exist, and starts the threads that call webhooks.
     ///
-    /// Blocks during recovery, usually for some milliseconds.
+    /// Returns when what is in the folder is recovered, usually after some milliseconds.
     ///
     /// - Parameters:
-    ///   - folder: the path of a folder on a local disk, whose parent exists. Only one process can have it open.
+    ///   - folder: the path of a folder on a local disk, whose parent exists. Only one hub can have it open.
     ///   - options: threads, limits, and the addresses that may be called.
     ///   - onDurabilityLost: called at most once, on the writer's thread, when flushing to the disk failed. The state
     ///     of the data on disk is then unknown: events that were reported as published may be lost. The process has to
     ///     end and open the folder again. The default, ``endProcess(_:)``, ends it. Your own closure may log first; it
     ///     must not return to normal work, and no publication succeeds any more.
-    /// - Throws: `StoreError` if the folder can't be used; `InvalidInput` if an option is invalid; an error of the
-    ///   operating system if it has no threads or descriptors left.
+    /// - Throws: `HubError.store` if the folder can't be used, with `StoreError.inUse` if another hub or process has it
+    ///   open; `HubError.invalid` if an option is invalid.
     public static func open(
         folder: String, options: Options = Options(),
         onDurabilityLost: @escaping @Sendable (StoreError) -> Void = Hub.endProcess
+    ) async throws(HubError) -> Hub {
+        let result = await onThread("hub-open") {
+            Result { () throws(HubError) in
+                try hubErrors { try openAndWait(folder: folder, options: options, onDurabilityLost) }
+            }
+        }
+        return try result.get()
+    }
+
+    private static func openAndWait(
+        folder: String, options: Options, _ onDurabilityLost: @escaping @Sendable (StoreError) -> Void
     ) throws -> Hub {
         var sending = CurlSender.Configuration(version: heraldVersion, addressGuard: try options.addressGuard())
         sending.source = options.source
@@ -94,16 +105,7 @@ extension Hub {
     /// - Parameter grace: how long to wait for open callbacks; those that are interrupted are made again later.
     public func stop(grace: Duration) async {
         let nanoseconds = max(0, grace.nanoseconds)
-        await withCheckedContinuation { continuation in
-            let end: @Sendable () -> Void = { [self] in
-                stop(grace: nanoseconds)
-                continuation.resume()
-            }
-            // Stopping waits for threads, which must not block the cooperative pool. If no thread can be created, there
-            // is no alternative.
-            guard let thread = try? Thread(name: "hub-stop", body: end) else { return end() }
-            thread.detach()
-        }
+        await onThread("hub-stop") { [self] in stop(grace: nanoseconds) }
     }
 }
 
@@ -115,7 +117,7 @@ private final class ResolverEnd: StopObserver {
 }
 
 extension Hub.Options {
-    fileprivate func configuration() throws(InvalidInput) -> Hub.Configuration {
+    fileprivate func configuration() throws(HubError) -> Hub.Configuration {
         var errors: [FieldError] = []
         var configuration = Hub.Configuration()
         for (name, count) in [("deliveryThreads", deliveryThreads), ("readerThreads", readerThreads)]
@@ -125,10 +127,8 @@ extension Hub.Options {
         for (name, period) in [("eventRetention", eventRetention), ("attemptRetention", attemptRetention)] {
             if let period, period < .seconds(60) { errors.append(FieldError("/\(name)", "must be at least a minute")) }
         }
-        for (name, bytes) in [("maxDiskBytes", maxDiskBytes), ("maxAttemptBytes", maxAttemptBytes)] {
-            if let bytes, bytes <= 0 { errors.append(FieldError("/\(name)", "must be positive")) }
-        }
-        guard errors.isEmpty else { throw InvalidInput(errors) }
+        if let maxDiskBytes, maxDiskBytes <= 0 { errors.append(FieldError("/maxDiskBytes", "must be positive")) }
+        guard errors.isEmpty else { throw .invalid(errors) }
         configuration.deliveryLoops = deliveryThreads
         configuration.readers = readerThreads
         configuration.retention.events = eventRetention.map { $0.nanoseconds / 1_000_000 }
@@ -138,7 +138,7 @@ extension Hub.Options {
         return configuration
     }
 
-    fileprivate func addressGuard() throws(InvalidInput) -> AddressGuard {
+    fileprivate func addressGuard() throws(HubError) -> AddressGuard {
         var errors: [FieldError] = []
         func rules(_ texts: [String], _ name: String) -> [NetworkRule] {
             texts.enumerated().compactMap { index, text in
@@ -152,16 +152,16 @@ extension Hub.Options {
         }
         let allow = rules(allowedNetworks, "allowedNetworks")
         let deny = rules(deniedNetworks, "deniedNetworks")
-        guard errors.isEmpty else { throw InvalidInput(errors) }
+        guard errors.isEmpty else { throw .invalid(errors) }
         return AddressGuard(allow: allow, deny: deny, allowLoopback: allowsLoopback)
     }
 
-    fileprivate func sealer() throws(InvalidInput) -> Sealer? {
+    fileprivate func sealer() throws(HubError) -> Sealer? {
         guard let masterKey else { return nil }
         do throws(MasterKeyError) {
             return Sealer(try MasterKey(text: masterKey))
         } catch {
-            throw InvalidInput([FieldError("/masterKey", "\(error)")])
+            throw .invalid([FieldError("/masterKey", "\(error)")])
         }
     }
 }

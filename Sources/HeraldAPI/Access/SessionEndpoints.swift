@@ -84,7 +84,7 @@ struct SessionEndpoints: Sendable {
                     // restarts.
                     hub.sessions.keepInMemory(session)
                     call.send(answer)
-                case .refused(let refusal): call.send(Problem(refusal))
+                case .refused(let refusal): call.send(Problem(refusal.error))
                 case .done, .replayed: call.send(Problem.unauthorized)
                 }
             })

@@ -30,7 +30,7 @@ struct DelegateActionEndpoints: Sendable {
     private func renew(_ call: Call) throws(Problem) {
         try apply(.leaseRenewed, call) { delegate in
             delegate.settings.leaseSeconds == nil
-                ? Problem.noLease(delegate).response(requestID: call.requestID) : registry.resource(delegate)
+                ? Problem.noLease(delegate.id).response(requestID: call.requestID) : registry.resource(delegate)
         }
     }
 
@@ -73,12 +73,12 @@ struct DelegateActionEndpoints: Sendable {
     private func test(_ call: Call) throws(Problem) {
         _ = try call.query()
         try call.noBody()
-        let delegate = try webhook(call)
-        // Before its owner has agreed, an address gets only the handshake or the challenge.
-        if delegate.status == .pendingVerification { throw .unverified(delegate.id) }
+        let delegate = try problem { () throws(HubError) in
+            try hub.testableWebhook(call.parameters[0], of: call.app)
+        }
         hub.submit(
             AccessWrite(app: call.app, action: .note(target: delegate.id), provenance: call.provenance) { result in
-                if case .refused(let refusal) = result { return call.send(Problem(refusal)) }
+                if case .refused(let refusal) = result { return call.send(Problem(refusal.error)) }
                 hub.test(delegate) { outcome in
                     if let outcome { return call.send { $0.members(of: outcome) } }
                     // It was deleted, or too many test calls are waiting.
@@ -89,9 +89,7 @@ struct DelegateActionEndpoints: Sendable {
     }
 
     private func webhook(_ call: Call) throws(Problem) -> WebhookDelegate {
-        let id = call.parameters[0]
-        guard let delegate = hub.registry.delegate(call.app, id: id) else { throw .noWebhook(id) }
-        return delegate
+        try problem { () throws(HubError) in try hub.webhook(call.parameters[0], of: call.app) }
     }
 
     // MARK: Replays
@@ -101,7 +99,7 @@ struct DelegateActionEndpoints: Sendable {
         let input = try ReplayInput(call.json())
         let delegate = try webhook(call)
         try call.answer(from: hub) { reader in
-            let plan = try input.plan(for: delegate, hub, reader)
+            let plan = try input.plan.action(for: delegate, hub, reader)
             if isDryRun { return call.send(input.response(plan.backlog, isDryRun: true)) }
             let answer = input.answer(to: call, delegate, plan.backlog)
             let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer)

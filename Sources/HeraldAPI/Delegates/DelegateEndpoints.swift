@@ -160,25 +160,25 @@ struct DelegateEndpoints: Sendable {
 /// The filter of a list of delegates.
 private struct DelegateFilter {
     let kind: String?
-    let status: ShownStatus?
+    let status: WebhookStatus?
     let event: String?
 
     init(_ query: Query) throws(Problem) {
         kind = query["kind"]
-        status = query["status"].flatMap(ShownStatus.init)
+        status = query["status"].flatMap(WebhookStatus.init)
         event = query["event"]
         if let kind, !["webhook", "stream", "in_memory"].contains(kind) {
             throw .invalidParameter("kind", "must be webhook, stream or in_memory")
         }
         if query["status"] != nil && status == nil {
-            throw .invalidParameter("status", "must be " + ShownStatus.words)
+            throw .invalidParameter("status", "must be " + WebhookStatus.words)
         }
         if let event, !EventType.isValid(event) {
             throw .invalidParameter("event", "must be an event type, such as auth.logged_in")
         }
     }
 
-    func accepts(_ delegate: WebhookDelegate, status shown: ShownStatus) -> Bool {
+    func accepts(_ delegate: WebhookDelegate, status shown: WebhookStatus) -> Bool {
         if let status, status != shown { return false }
         return event.map(delegate.selection.includes(type:)) ?? true
     }

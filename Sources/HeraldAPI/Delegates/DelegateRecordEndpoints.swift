@@ -24,7 +24,7 @@ struct DelegateRecordEndpoints: Sendable {
         let (attempts, eventID) = (wanted, query["event"])
         try call.answer(from: hub) { reader in
             var wanted = attempts
-            wanted.event = try eventID.map { try DeliveryFilter.event($0, call.app, reader).sequence }
+            wanted.event = try eventID.map { try DeliverySelection.event($0, call.app, reader).sequence }
             let found = try reader.attempts(wanted)
             let events = try EventHeads(found.prefix(limit).map(\.record.event), reader)
             call.send(page: found, query, limit: limit, cursor: { call.sealed($0.id, .attempt) }) { attempt, json in
@@ -44,9 +44,7 @@ struct DelegateRecordEndpoints: Sendable {
     }
 
     private func webhook(_ call: Call) throws(Problem) -> WebhookDelegate {
-        let id = call.parameters[0]
-        guard let delegate = hub.registry.delegate(call.app, id: id) else { throw .noWebhook(id) }
-        return delegate
+        try problem { () throws(HubError) in try hub.webhook(call.parameters[0], of: call.app) }
     }
 }
 

@@ -2,47 +2,6 @@ import HeraldCore
 import HeraldCrypto
 import HeraldJSON
 
-/// The `status` of a delegate in the API.
-enum ShownStatus: String, CaseIterable {
-    case active, paused
-    case pendingVerification = "pending_verification"
-    case failing, disabled, gone
-}
-
-extension WebhookDelegate {
-    func shownStatus(_ lane: LaneSnapshots.Entry?) -> ShownStatus {
-        switch status {
-        case .active: isFailing(lane) ? .failing : .active
-        case .paused: .paused
-        case .pendingVerification: .pendingVerification
-        case .disabled: .disabled
-        case .gone: .gone
-        }
-    }
-
-    /// The lane has the current value; after a restart the registration does.
-    private func isFailing(_ lane: LaneSnapshots.Entry?) -> Bool {
-        lane?.isFailing == true || state.failingSince != nil
-    }
-
-    /// The reason why it is not active.
-    func shownReason(_ lane: LaneSnapshots.Entry?) -> String? {
-        switch shownStatus(lane) {
-        case .active: nil
-        case .paused: "paused by request; events are kept until it is resumed"
-        case .pendingVerification: state.statusReason ?? "its receiver has not shown yet that it wants the callbacks"
-        case .failing:
-            state.statusReason
-                ?? "its receiver fails; one event at a time is tried until one succeeds"
-        case .disabled: state.statusReason ?? "disabled; POST …/resume begins again where it stopped"
-        case .gone: state.statusReason ?? "its receiver responded with 410; POST …/resume starts it again"
-        }
-    }
-
-    /// The secret that signs, and that the next rotation replaces.
-    var newestSecret: SigningSecret? { state.secrets.first?.secret }
-}
-
 extension JSONObjectWriter {
     /// - Parameters:
     ///   - backlog: `nil` if it is unknown.

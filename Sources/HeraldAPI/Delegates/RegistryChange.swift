@@ -46,25 +46,28 @@ struct RegistryChange: Sendable {
         to call: Call, _ outcome: RegistryWrite.Outcome, _ secret: SigningSecret?,
         _ updated: (@Sendable (WebhookDelegate) -> Response)?
     ) -> Response {
-        switch outcome {
-        case .registered(let delegate):
-            return resource(
-                delegate, status: 201, secret: secret?.text, [.init("Location", "/v1/delegates/\(delegate.id)")])
-        case .existed(let delegate): return resource(delegate)
-        case .updated(let delegate): return updated.map { $0(delegate) } ?? resource(delegate)
-        case .conflict(let delegate): return Problem.conflict(delegate).response(requestID: call.requestID)
-        case .notFound: return Problem.noWebhook(call.parameters.first ?? "").response(requestID: call.requestID)
-        case .tooMany(let limit):
-            return Problem.tooMany("This app may have \(limit) webhooks. Remove some first.")
-                .response(requestID: call.requestID)
-        case .versionMismatch: return Problem.preconditionFailed.response(requestID: call.requestID)
-        case .invalid(let errors): return Problem.invalid(errors).response(requestID: call.requestID)
-        case .removed(let delegates):
-            guard call.parameters.isEmpty else { return Response(status: 204) }
-            var json = JSONWriter()
-            json.object { $0.member("deleted", delegates.count) }
-            return Response(status: 200, headers: [.init("Content-Type", "application/json")], body: json.bytes)
+        do throws(HubError) {
+            let delegates = try outcome.webhooks(call.parameters.first ?? "")
+            if case .removed = outcome { return removed(delegates, call) }
+            // One that was registered, changed, or is there already.
+            let delegate = delegates[0]
+            switch outcome {
+            case .registered:
+                return resource(
+                    delegate, status: 201, secret: secret?.text, [.init("Location", "/v1/delegates/\(delegate.id)")])
+            case .updated: return updated?(delegate) ?? resource(delegate)
+            default: return resource(delegate)
+            }
+        } catch {
+            return Problem(error).response(requestID: call.requestID)
         }
+    }
+
+    private func removed(_ delegates: [WebhookDelegate], _ call: Call) -> Response {
+        guard call.parameters.isEmpty else { return Response(status: 204) }
+        var json = JSONWriter()
+        json.object { $0.member("deleted", delegates.count) }
+        return Response(status: 200, headers: [.init("Content-Type", "application/json")], body: json.bytes)
     }
 
     func resource(

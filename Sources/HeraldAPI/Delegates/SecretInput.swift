@@ -22,23 +22,15 @@ struct SecretInput: Sendable {
     }
 
     private static func secret(_ value: JSONValue, _ reader: inout FieldReader) -> SigningSecret? {
-        guard let text = value.string, let scheme = SigningSecret.Scheme(ofText: text) else {
-            reader.wrong("/secret", "must be a string that begins with whsec_ (for v1) or whsk_ (for v1a)")
+        do throws(SigningKeyTextError) {
+            switch try SigningKeyText(parsing: value.string ?? "") {
+            case .shared(let bytes): return SigningSecret(.v1, bytes: bytes)
+            case .pair(let seed): return SigningSecret(.v1a, bytes: seed)
+            }
+        } catch {
+            reader.wrong("/secret", error.description)
             return nil
         }
-        do {
-            switch scheme {
-            case .v1: return SigningSecret(.v1, bytes: try SecretText.parse(text))
-            case .v1a: return SigningSecret(.v1a, bytes: try Ed25519.PrivateKey(text: text).seed)
-            }
-        } catch let error as SecretTextError {
-            reader.wrong("/secret", error.description)
-        } catch let error as Ed25519TextError {
-            reader.wrong("/secret", error.description)
-        } catch {
-            reader.wrong("/secret", "can't be used: \(error)")
-        }
-        return nil
     }
 
     /// Bytes of a new key: an Ed25519 seed has the same length as a new HMAC-SHA256 secret.
@@ -46,32 +38,35 @@ struct SecretInput: Sendable {
         do throws(CryptoError) {
             return try SecretText.newSecret()
         } catch {
-            throw .unavailable("no-randomness", "The secret could not be created", error.description)
-        }
-    }
-}
-
-extension SigningSecret.Scheme {
-    fileprivate init?(ofText text: String) {
-        if text.hasPrefix(SecretText.prefix) {
-            self = .v1
-        } else if text.hasPrefix(Ed25519.PrivateKey.prefix) {
-            self = .v1a
-        } else {
-            return nil
+            throw Problem(.noRandomness(error.description))
         }
     }
 }
 
 extension SigningSecret {
     /// The form of Standard Webhooks: `whsec_…` or `whsk_…`. For the one response that contains it.
-    var text: String {
-        switch scheme {
-        case .v1: SecretText.print(bytes)
-        case .v1a: (try? Ed25519.PrivateKey(seed: bytes).text) ?? ""
-        }
-    }
+    var text: String { keyText.text }
 
     /// The public key that verifies `v1a` callbacks; `nil` for `v1`.
-    var publicKey: Ed25519.PublicKey? { scheme == .v1a ? try? Ed25519.PrivateKey(seed: bytes).publicKey : nil }
+    var publicKey: Ed25519.PublicKey? { keyText.publicKey }
+
+    private var keyText: SigningKeyText { scheme == .v1 ? .shared(bytes) : .pair(seed: bytes) }
+}
+
+extension SecretRotation {
+    private static let fields = ["overlap_seconds", "secret", "signature"]
+
+    /// Parses a request for a rotation.
+    init(_ document: JSONDocument) throws(Problem) {
+        var reader = FieldReader()
+        reader.wrong(document.errors(unlessObjectOf: Self.fields))
+        var overlap = Self.defaultOverlap
+        if let value = document["overlap_seconds"], !value.isNull {
+            overlap = Int64(reader.integer(value, "/overlap_seconds", Self.overlaps))
+        }
+        let input = SecretInput(document, &reader)
+        try reader.check()
+        self.init(
+            overlapSeconds: overlap, input.brought, scheme: input.scheme, newBytes: try SecretInput.newBytes())
+    }
 }

@@ -18,22 +18,44 @@ struct DeliveryEndpoints: Sendable {
 
     private func list(_ call: Call) throws(Problem) {
         let query = try call.query("state", "delegate", "event", "limit", "cursor")
-        let filter = try DeliveryFilter(call, query, hub, states: [.pending, .retrying, .exhausted, .dropped])
+        let selection = try selection(call, query, states: DeliverySelection.listed)
         let limit = try query.limit()
-        if filter.state == .pending {
-            return try PendingDeliveries(hub: hub, filter: filter).list(call, query, limit: limit)
-        }
+        if selection.state == .pending { return try listPending(selection, call, query, limit: limit) }
         let before = try call.deliveryCursor(query)
         try call.answer(from: hub) { reader in
-            var wanted = try filter.query(Set(WaitingDelivery.State.allCases), reader)
-            wanted.before = before
-            wanted.limit = limit + 1
-            let found = try reader.deliveries(wanted)
-            let events = try EventHeads(found.prefix(limit).map(\.event), reader)
-            call.send(page: found, query, limit: limit, cursor: call.sealed) { delivery, json in
-                json.members(of: DeliveryRow(delivery, events[delivery.event], hub))
-            }
+            let found = try selection.rows(before: before, limit: limit + 1, hub, reader)
+            call.send(page: found, query, limit: limit, cursor: { call.sealed($0.key) }) { $1.members(of: $0.row) }
         }
+    }
+
+    private func listPending(
+        _ selection: DeliverySelection, _ call: Call, _ query: Query, limit: Int
+    ) throws(Problem) {
+        guard selection.delegate != nil || selection.eventID != nil else {
+            throw .invalidParameters(PendingDeliveries.names, PendingDeliveries.isNeeded)
+        }
+        let kind = selection.eventID == nil ? NumberSeal.Kind.event : .delegate
+        let cursor = try call.cursor(query, kind)
+        try call.answer(from: hub) { reader in
+            let (rows, next) = try PendingDeliveries(selection, hub).page(after: cursor ?? 0, limit: limit, reader)
+            call.send(page: rows, query, next: next.map { call.sealed($0, kind) }) { $1.members(of: $0) }
+        }
+    }
+
+    /// - Parameter states: the valid values of `state`.
+    private func selection(
+        _ call: Call, _ query: Query, states: [DeliveryState]
+    ) throws(Problem) -> DeliverySelection {
+        let state = try query["state"].map { text throws(Problem) in
+            guard let state = DeliveryState(rawValue: text), states.contains(state) else {
+                throw Problem.invalidParameter("state", "must be " + states.map(\.rawValue).joined(separator: " or "))
+            }
+            return state
+        }
+        let delegate = try query["delegate"].map { id throws(Problem) in
+            try problem { () throws(HubError) in try hub.webhook(id, of: call.app) }
+        }
+        return DeliverySelection(app: call.app, state: state, delegate: delegate, eventID: query["event"])
     }
 
     // MARK: Changing
@@ -54,14 +76,9 @@ struct DeliveryEndpoints: Sendable {
     ) throws(Problem) {
         let query = try call.query("state", "delegate", "event", "dry_run")
         try call.noBody()
-        let filter = try DeliveryFilter(call, query, hub, states: states)
+        let filter = try selection(call, query, states: states)
         guard filter.isNarrow else {
-            throw .validation(
-                ["state", "delegate", "event"].map {
-                    .init(
-                        place: .parameter($0),
-                        detail: "give at least one of the three, so that not everything is meant by accident")
-                })
+            throw .invalidParameters(DeliverySelection.names, DeliverySelection.mustBeNarrow)
         }
         let isDryRun = try query.flag("dry_run")
         let idempotency: Idempotency<DeliveryWrite.Outcome>? = try call.idempotency(answer(to: call))
@@ -87,52 +104,6 @@ struct DeliveryEndpoints: Sendable {
                 return Response(status: 200, headers: [.init("Content-Type", "application/json")], body: json.bytes)
             }
         }
-    }
-}
-
-/// The deliveries that a request selects.
-struct DeliveryFilter: Sendable {
-    let app: AppKey
-    let state: DeliveryState?
-    let delegate: WebhookDelegate?
-    let eventID: String?
-
-    /// - Parameter states: the valid values of `state`.
-    init(_ call: Call, _ query: Query, _ hub: Hub, states: [DeliveryState]) throws(Problem) {
-        app = call.app
-        state = try query["state"].map { text throws(Problem) in
-            guard let state = DeliveryState(rawValue: text), states.contains(state) else {
-                throw Problem.invalidParameter("state", "must be " + states.map(\.rawValue).joined(separator: " or "))
-            }
-            return state
-        }
-        delegate = try query["delegate"].map { id throws(Problem) in
-            guard let delegate = hub.registry.delegate(call.app, id: id) else {
-                throw Problem.notFound("There is no webhook with the id \(id).")
-            }
-            return delegate
-        }
-        eventID = query["event"]
-    }
-
-    /// Whether at least one condition is given.
-    var isNarrow: Bool { state != nil || delegate != nil || eventID != nil }
-
-    /// A reader's thread.
-    /// - Parameter standard: the states if the request names none.
-    func query(_ standard: Set<WaitingDelivery.State>, _ reader: any StoreReader) throws -> DeliveryQuery {
-        var query = DeliveryQuery(state?.stored ?? standard)
-        query.app = app
-        query.delegate = delegate?.key
-        query.event = try eventID.map { try Self.event($0, app, reader).sequence }
-        return query
-    }
-
-    static func event(_ id: String, _ app: AppKey, _ reader: any StoreReader) throws -> LoggedEvent {
-        guard let event = try reader.event(app: app, id: id) else {
-            throw Problem.notFound("There is no event with the id \(id).")
-        }
-        return event
     }
 }
 

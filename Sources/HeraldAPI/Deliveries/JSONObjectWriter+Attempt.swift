@@ -9,26 +9,11 @@ extension JSONObjectWriter {
         member("attempt", record.number)
         member("replay", record.isReplay)
         member("started_at", .timestamp(record.startedAt))
-        members(
-            of: AttemptResult(
-                status: record.status, failure: record.failure, detail: record.detail, duration: record.duration,
-                excerpt: record.excerpt, transport: record.transport))
+        members(of: AttemptResult(record))
     }
 
     /// The outcome of a call that is not logged.
-    mutating func members(of outcome: CallbackOutcome) {
-        var status: Int?
-        var failure: CallbackFailure?
-        var detail = ""
-        switch outcome.verdict {
-        case .answered(let answered, _): status = answered
-        case .failed(let reason, let words): (failure, detail) = (reason, words)
-        }
-        members(
-            of: AttemptResult(
-                status: status, failure: failure, detail: detail, duration: outcome.duration,
-                excerpt: outcome.excerpt, transport: outcome.transport))
-    }
+    mutating func members(of outcome: CallbackOutcome) { members(of: AttemptResult(outcome)) }
 
     private mutating func members(of result: AttemptResult) {
         member("outcome", result.succeeded ? "succeeded" : "failed")
@@ -48,29 +33,5 @@ extension JSONObjectWriter {
         member("peer", transport.peer.isEmpty ? nil : transport.peer)
         member("request_bytes", transport.bytesSent)
         member("response_bytes", transport.bytesReceived)
-    }
-}
-
-/// The outcome of an attempt, logged or not.
-private struct AttemptResult {
-    let status: Int?
-    let failure: CallbackFailure?
-    let detail: String
-    /// Microseconds.
-    let duration: Int64
-    let excerpt: [UInt8]
-    let transport: TransportRecord
-
-    var succeeded: Bool { status.map { (200...299).contains($0) } ?? false }
-
-    /// An explanation of the failure.
-    var hint: String? {
-        if !detail.isEmpty { return detail }
-        switch status {
-        case .some(300...399): return "redirects are never followed; register the address that they point to"
-        case .some(410): return "the receiver says that this address is gone"
-        case .some(let status) where !(200...299).contains(status): return "only a status from 200 to 299 is a success"
-        default: return nil
-        }
     }
 }

@@ -73,7 +73,7 @@ struct EventEndpoints: Sendable {
     private static func event(
         _ id: String, of source: String?, _ app: AppKey, _ reader: any StoreReader
     ) throws -> LoggedEvent {
-        guard let source else { return try DeliveryFilter.event(id, app, reader) }
+        guard let source else { return try DeliverySelection.event(id, app, reader) }
         if let found = try reader.event(app: app, id: id), found.event.attribute("source") == source { return found }
         guard let found = try reader.event(app: app, id: EventID.qualified(id, source: source)) else {
             throw Problem.notFound("There is no event with the id \(id) of the source \(source).")

@@ -13,7 +13,7 @@ struct LaneMetrics {
         var oldest: Int64?
     }
 
-    private var groups: [ShownStatus: Group] = [:]
+    private var groups: [WebhookStatus: Group] = [:]
     private(set) var activeLanes = 0
     private(set) var inFlight = 0
     private(set) var retrying = 0
@@ -50,6 +50,6 @@ struct LaneMetrics {
     }
 
     func byStatus(_ sample: (_ status: String, Group) -> MetricsPage.Sample) -> [MetricsPage.Sample] {
-        ShownStatus.allCases.map { sample($0.rawValue, groups[$0] ?? Group()) }
+        WebhookStatus.allCases.map { sample($0.rawValue, groups[$0] ?? Group()) }
     }
 }

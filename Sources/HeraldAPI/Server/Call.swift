@@ -80,6 +80,8 @@ final class Call: Sendable {
                 try body(reader.get())
             } catch let problem as Problem {
                 send(problem)
+            } catch let error as HubError {
+                send(Problem(error))
             } catch let error as StoreError {
                 send(Problem(error))
             } catch {

@@ -109,3 +109,13 @@ extension CaseIterable where Self: RawRepresentable<String> {
         return words.dropLast().joined(separator: ", ") + (words.count > 1 ? " or " : "") + (words.last ?? "")
     }
 }
+
+extension FieldReader {
+    mutating func place(_ value: JSONValue, _ pointer: String, words: String) -> PositionInput {
+        guard let place = value.string.flatMap(PositionInput.init) else {
+            wrong(pointer, "must be \(words)")
+            return .now
+        }
+        return place
+    }
+}

@@ -28,7 +28,7 @@ extension Call {
     func send<Outcome>(_ result: WriteResult<Outcome>, _ answer: (Outcome) -> Response) {
         switch result {
         case .done(let outcome): send(answer(outcome))
-        case .refused(let refusal): send(Problem(refusal))
+        case .refused(let refusal): send(Problem(refusal.error))
         case .replayed(let stored): send(Response(stored))
         }
     }

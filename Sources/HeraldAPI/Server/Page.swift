@@ -55,7 +55,7 @@ extension Call {
     /// A number of the log, encrypted for this app: for a cursor.
     func sealed(_ number: Int64, _ kind: NumberSeal.Kind) -> String { seal.text(number, kind, of: app) }
 
-    func sealed(_ delivery: WaitingDelivery) -> String {
+    func sealed(_ delivery: DeliveryKey) -> String {
         sealed(delivery.event, .event) + "." + sealed(delivery.delegate, .delegate)
     }
 

@@ -105,7 +105,7 @@ extension Problem {
     /// - Parameter retryAfter: seconds.
     static func rateLimited(_ limit: Int, retryAfter: Int) -> Problem {
         Problem(
-            status: 429, name: "rate-limited", title: "Too many events",
+            .rateLimited, status: 429,
             detail: "This app may publish \(limit) events per second. Nothing was published; try again later.",
             headers: [.init("Retry-After", String(retryAfter))])
     }
@@ -113,7 +113,7 @@ extension Problem {
     /// - Parameter limit: bytes.
     static func quotaExceeded(_ limit: Int64) -> Problem {
         Problem(
-            status: 409, name: "quota-exceeded", title: "The app has reached its quota",
+            .quotaExceeded, status: 409,
             detail:
                 "The events of this app may take \(limit) bytes, and would take more. Nothing was published. There is room "
                 + "again when the oldest have left the log, or when its max_stored_bytes is raised.")
@@ -135,13 +135,14 @@ extension Problem {
     )
 
     static func notFound(_ what: String) -> Problem {
-        Problem(status: 404, name: "not-found", title: "Not found", detail: what)
+        Problem(
+            .notFound, status: 404, detail: what)
     }
 
     /// For good: what the publisher said is lost.
     static func eventDamaged(_ id: String) -> Problem {
         Problem(
-            status: 410, name: "event-damaged", title: "The event is damaged",
+            .eventDamaged, status: 410,
             detail:
                 "The bytes of the event \(id) in the database are not those that were stored. It is not served or sent any more. "
                 + "The operator can restore it from a backup.")
@@ -159,21 +160,22 @@ extension Problem {
             detail: "This path responds with \(offered), which the Accept header excludes.")
     }
 
-    static func conflict(_ existing: WebhookDelegate) -> Problem {
+    /// - Parameter id: the delegate that has the URL.
+    static func conflict(_ id: String) -> Problem {
         Problem(
-            status: 409, name: "conflict", title: "The URL is registered already",
-            detail: "The delegate \(existing.id) has this URL and other settings. Change it with "
-                + "PATCH /v1/delegates/\(existing.id), or delete it first.",
-            items: [Item(place: .pointer("/url"), detail: "belongs to \(existing.id)")])
+            .conflict, status: 409,
+            detail: "The delegate \(id) has this URL and other settings. Change it with "
+                + "PATCH /v1/delegates/\(id), or delete it first.",
+            items: [Item(place: .pointer("/url"), detail: "belongs to \(id)")])
     }
 
-    static func noWebhook(_ id: String) -> Problem { .notFound("There is no webhook with the id \(id).") }
+    static func noWebhook(_ id: String) -> Problem { Problem(.noWebhook(id)) }
 
-    static func noLease(_ delegate: WebhookDelegate) -> Problem {
+    static func noLease(_ id: String) -> Problem {
         Problem(
-            status: 409, name: "no-lease", title: "There is no lease to renew",
+            .noLease, status: 409,
             detail:
-                "The delegate \(delegate.id) stays until it is deleted. PATCH it with lease_seconds to give it a lease."
+                "The delegate \(id) stays until it is deleted. PATCH it with lease_seconds to give it a lease."
         )
     }
 
@@ -183,7 +185,7 @@ extension Problem {
 
     static func unverified(_ id: String) -> Problem {
         Problem(
-            status: 409, name: "unverified", title: "The address is not verified",
+            .unverified, status: 409,
             detail:
                 "The delegate \(id) gets no callbacks before its receiver has agreed. Its status_reason shows the progress."
         )
@@ -191,11 +193,12 @@ extension Problem {
 
     /// - Parameter why: which limit is reached, and what to do.
     static func tooMany(_ why: String) -> Problem {
-        Problem(status: 409, name: "too-many", title: "The limit is reached", detail: why)
+        Problem(
+            .tooMany, status: 409, detail: why)
     }
 
     static let preconditionFailed = Problem(
-        status: 412, name: "precondition-failed", title: "The resource has changed",
+        .preconditionFailed, status: 412,
         detail: "If-Match does not name the current version. Read the resource again, and repeat the change.")
 
     static func bodyTooLarge(limit: Int) -> Problem {
@@ -214,15 +217,18 @@ extension Problem {
         validation(errors.map { Item(place: .pointer($0.pointer), detail: $0.detail) })
     }
 
-    static func invalidParameter(_ name: String, _ detail: String) -> Problem {
-        validation([Item(place: .parameter(name), detail: detail)])
+    static func invalidParameter(_ name: String, _ detail: String) -> Problem { invalidParameters([name], detail) }
+
+    /// - Parameter detail: for each of them.
+    static func invalidParameters(_ names: [String], _ detail: String) -> Problem {
+        validation(names.map { Item(place: .parameter($0), detail: detail) })
     }
 
     static func validation(_ items: [Item]) -> Problem {
         // The reader of the fields stops at this number.
         let isCut = items.count >= FieldError.maxReported
         return Problem(
-            status: 422, name: "validation", title: "Some fields are not valid",
+            .validation, status: 422,
             detail: items.count == 1
                 ? "One field is not valid. Nothing was changed."
                 : isCut
@@ -232,14 +238,14 @@ extension Problem {
     }
 
     static let budgetExceeded = Problem(
-        status: 422, name: "budget-exceeded", title: "The request takes too much work",
+        .budgetExceeded, status: 422,
         detail:
             "Reading and checking it takes more than the budget of a request: \(WorkBudget.stepsPerRequest) steps, "
             + "50 ms at most. Nothing was done. Send fewer events at once, or less data; or make the schema, the pattern or "
             + "the filter simpler.")
 
     static let idempotencyKeyReused = Problem(
-        status: 422, name: "idempotency-key-reused", title: "The idempotency key belongs to another request",
+        .idempotencyKeyReused, status: 422,
         detail: "This Idempotency-Key was used in the last 24 hours for a request with another path or body. "
             + "Use a new key for a new request.",
         items: [Item(place: .parameter("Idempotency-Key"), detail: "was used for another request")])
@@ -249,15 +255,18 @@ extension Problem {
             status: 503, name: name, title: title, detail: detail, headers: [.init("Retry-After", String(retryAfter))])
     }
 
+    static func unavailable(_ name: ProblemName, _ detail: String, retryAfter: Int = 1) -> Problem {
+        unavailable(name.rawValue, name.title, detail, retryAfter: retryAfter)
+    }
+
     static let noRandomness = unavailable(
-        "no-randomness", "The secret could not be created",
-        "The system returned no random bytes. Nothing was done; try again.")
+        .noRandomness, "The system returned no random bytes. Nothing was done; try again.")
 
     static let tooManyChecks = unavailable(
-        "busy", "The server is busy", "Too many requests wait to be checked. Nothing was done; try again in a second.")
+        .busy, "Too many requests wait to be checked. Nothing was done; try again in a second.")
 
     static let tooManyReads = unavailable(
-        "busy", "The server is busy", "Too many reads wait for the store. Nothing was done; try again in a second.")
+        .busy, "Too many reads wait for the store. Nothing was done; try again in a second.")
 
     static let tooManyStreams = unavailable(
         "too-many-streams", "Too many streams are open",
@@ -265,38 +274,45 @@ extension Problem {
         retryAfter: 10)
 
     static let tooManyCalls = unavailable(
-        "busy", "The server is busy",
-        "Too many calls wait for their receivers. Nothing was sent; try again in a second.")
+        .busy, "Too many calls wait for their receivers. Nothing was sent; try again in a second.")
 
-    init(_ refusal: WriteRefusal) {
-        switch refusal {
+    /// A problem that the hub itself has: its name and title are the same in the library.
+    init(_ name: ProblemName, status: Int, detail: String, items: [Item] = [], headers: [Response.Field] = []) {
+        self.init(
+            status: status, name: name.rawValue, title: name.title, detail: detail, items: items, headers: headers)
+    }
+
+    init(_ error: HubError) {
+        switch error {
+        case .invalid(let errors): self = .invalid(errors)
+        case .urlTaken(let id): self = .conflict(id)
+        case .tooMany(let why): self = .tooMany(why)
+        case .notFound(let what): self = .notFound(what)
+        case .hasChanged: self = .preconditionFailed
+        case .noLease(let id): self = .noLease(id)
+        case .unverified(let id): self = .unverified(id)
+        case .eventDamaged(let id): self = .eventDamaged(id)
+        case .budgetExceeded: self = .budgetExceeded
+        case .noRandomness(let why): self = .unavailable(.noRandomness, why)
+        case .keyReused: self = .idempotencyKeyReused
         case .busy:
             self = .unavailable(
-                "busy", "The server is busy",
+                .busy,
                 "Events arrive faster than the disk can store them. Nothing was published; try again in a second.")
-        case .stopping:
-            self = .unavailable("stopping", "The service is stopping", "Nothing was done; try again in a second.")
+        case .stopping: self = .unavailable(.stopping, "Nothing was done; try again in a second.")
         case .rateLimited(let limit, let seconds): self = .rateLimited(limit, retryAfter: seconds)
         case .quotaExceeded(let limit): self = .quotaExceeded(limit)
-        case .keyReused: self = .idempotencyKeyReused
-        case .invalid(let errors): self = .invalid(errors)
         case .store(let error): self.init(error)
         }
     }
 
     /// The cause is for the operator: the detail describes only the consequence for the client.
     init(_ error: StoreError) {
-        switch error {
-        case .full:
-            self = .unavailable(
-                "storage-full", "The disk is full",
-                "Nothing was done. The service continues by itself when there is space.",
-                retryAfter: 5)
-        default:
-            self = .unavailable(
-                "storage-unavailable", "The store is not available", "Nothing was done; try again in a few seconds.",
-                retryAfter: 5)
-        }
+        let detail =
+            error == .full
+            ? "Nothing was done. The service continues by itself when there is space."
+            : "Nothing was done; try again in a few seconds."
+        self = .unavailable(error.problem, detail, retryAfter: 5)
     }
 
     /// For `/readyz`, which everyone may ask: what is wrong, without paths.
@@ -320,8 +336,8 @@ extension Problem {
         switch failure {
         case .bodyTooLarge: self = .bodyTooLarge(limit: bodyLimit)
         case .overloaded, .timedOut:
-            self = .unavailable("busy", "The server is busy", Self.sentence(failure.reason))
-        case .stopping: self = .unavailable("stopping", "The service is stopping", "Try again in a second.")
+            self = .unavailable(.busy, Self.sentence(failure.reason))
+        case .stopping: self = .unavailable(.stopping, "Try again in a second.")
         default:
             let (name, title) = Self.names[failure.status] ?? ("malformed-request", "The request is malformed")
             self.init(status: failure.status, name: name, title: title, detail: Self.sentence(failure.reason))
@@ -342,5 +358,14 @@ extension Problem {
 
     private static func sentence(_ reason: String) -> String {
         reason.prefix(1).uppercased() + reason.dropFirst() + "."
+    }
+}
+
+/// The result of a call of the hub, whose errors become problems.
+func problem<Result>(_ body: () throws(HubError) -> Result) throws(Problem) -> Result {
+    do throws(HubError) {
+        return try body()
+    } catch {
+        throw Problem(error)
     }
 }

@@ -204,7 +204,7 @@ struct StateEndpoints: Sendable {
         hub.publish(
             Publication(app: call.app, drafts: [draft]) { result in
                 guard case .done(let posted) = result else {
-                    if case .refused(let refusal) = result { call.send(Problem(refusal)) }
+                    if case .refused(let refusal) = result { call.send(Problem(refusal.error)) }
                     return
                 }
                 if posted.contains(where: { $0.disposition == .preconditionFailed }) {

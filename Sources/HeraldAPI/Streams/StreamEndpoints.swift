@@ -34,7 +34,7 @@ struct StreamEndpoints: Sendable {
         }
         let app = call.app
         switch PositionInput(text) {
-        case nil: return nil
+        case nil, .after: return nil
         case .now: return .now
         case .earliest:
             return .after { reader throws(StoreError) in StreamPlace(try reader.firstEvent() - 1, id: earliest) }

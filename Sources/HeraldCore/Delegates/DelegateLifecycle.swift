@@ -6,9 +6,9 @@
 ///
 /// A delegate that is `failing` is an active one with `failingSince`. An *expired* delegate does not exist any more:
 /// the end of its lease removes it in any status, like a `DELETE`.
-public struct DelegateLifecycle: Equatable, Sendable {
+package struct DelegateLifecycle: Equatable, Sendable {
     /// Whether events are sent to a delegate.
-    public enum Status: String, Sendable, CaseIterable {
+    package enum Status: String, Sendable, CaseIterable {
         /// Events are sent.
         ///
         /// Transitions: to `pendingVerification` when another URL or verification requires consent; to `paused` by

@@ -2,9 +2,9 @@
 package typealias DelegateKey = Int64
 
 /// A registered webhook. Immutable; a change creates a new object with the same `key`.
-public final class WebhookDelegate: Sendable {
+package final class WebhookDelegate: Sendable {
     /// The status type of webhooks.
-    public typealias Status = DelegateLifecycle.Status
+    package typealias Status = DelegateLifecycle.Status
 
     /// The mutable state of a delegate.
     package struct State: Equatable, Sendable {
@@ -61,7 +61,7 @@ public final class WebhookDelegate: Sendable {
     package let app: AppKey
     package let key: DelegateKey
     /// `dlg_` and a ULID.
-    public let id: String
+    package let id: String
     package let state: State
     /// The delegate gets events after this one.
     package let start: LogPosition
@@ -98,11 +98,11 @@ public final class WebhookDelegate: Sendable {
     }
 
     /// The settings of its owner.
-    public var settings: WebhookSettings { state.settings }
+    package var settings: WebhookSettings { state.settings }
     /// The status type of webhooks.
-    public var status: Status { state.status }
+    package var status: Status { state.status }
     /// Why it is neither active nor paused.
-    public var statusReason: String? { state.statusReason }
+    package var statusReason: String? { state.statusReason }
 
     /// The events that it gets, according to its settings. Computed, because storing it would cost memory for each of
     /// many delegates.

@@ -45,14 +45,7 @@ package struct WebhookRules: Sendable {
                 number.map(range.contains) ?? true, pointer,
                 "must be \(unit) from \(range.lowerBound) to \(range.upperBound)")
         }
-        check((1...maxPatterns).contains(settings.events.count), "/events", "must be 1 to \(maxPatterns) patterns")
-        for (index, pattern) in settings.events.enumerated() {
-            check(EventPattern(pattern.text) == pattern, "/events/\(index)", "must be \(EventPattern.words)")
-        }
-        check(settings.subjects.count <= maxSubjects, "/subjects", "must be at most \(maxSubjects) subjects")
-        for (index, subject) in settings.subjects.enumerated() {
-            if let problem = SubjectSelection.problem(subject) { check(false, "/subjects/\(index)", problem) }
-        }
+        errors += problems(ofEvents: settings.events, subjects: settings.subjects)
         check(
             settings.description.unicodeScalars.count <= maxDescription, "/description",
             "must have at most \(maxDescription) characters")
@@ -72,6 +65,26 @@ package struct WebhookRules: Sendable {
         errors += problems(
             of: settings.headers, "/headers", max: maxHeaders, name: { $0.lowercased() },
             problem: CallbackHeaderRules.problem(name:value:))
+        return errors
+    }
+
+    /// The errors of a choice of events.
+    package static func problems(ofEvents events: [EventPattern], subjects: [String]) -> [FieldError] {
+        var errors: [FieldError] = []
+        if !(1...maxPatterns).contains(events.count) {
+            errors.append(FieldError("/events", "must be 1 to \(maxPatterns) patterns"))
+        }
+        for (index, pattern) in events.enumerated() where EventPattern(pattern.text) != pattern {
+            errors.append(FieldError("/events/\(index)", "must be \(EventPattern.words)"))
+        }
+        if subjects.count > maxSubjects {
+            errors.append(FieldError("/subjects", "must be at most \(maxSubjects) subjects"))
+        }
+        for (index, subject) in subjects.enumerated() {
+            if let problem = SubjectSelection.problem(subject) {
+                errors.append(FieldError("/subjects/\(index)", problem))
+            }
+        }
         return errors
     }
 

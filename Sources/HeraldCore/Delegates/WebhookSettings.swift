@@ -21,7 +21,8 @@ public struct WebhookSettings: Equatable, Sendable {
     }
 
     /// How the owner of the address agrees to the callbacks.
-    package enum Verification: String, Sendable, CaseIterable {
+    public enum Verification: String, Sendable, CaseIterable {
+        /// It need not agree.
         case none
         /// A signed POST whose challenge must be returned.
         case challenge
@@ -68,7 +69,8 @@ public struct WebhookSettings: Equatable, Sendable {
     package var disableAfterSeconds = 5 * 86_400
     /// The delegate is removed when it is not renewed for this time, 10–31,536,000; `nil` for no lease.
     package var leaseSeconds: Int?
-    package var verification = Verification.none
+    /// How the owner of the address agrees to the callbacks.
+    public var verification = Verification.none
     /// The HTTP version of callbacks.
     public var httpVersion = HTTPVersion.http1
     /// Additional TLS settings of callbacks.
@@ -98,6 +100,12 @@ public struct WebhookSettings: Equatable, Sendable {
     public var retryDelays: [Duration] {
         get { retrySchedule.map { .seconds($0) } }
         set { retrySchedule = newValue.map { $0 / .seconds(1) } }
+    }
+
+    /// The webhook is removed when its lease is not renewed for this time, 10 seconds to 365 days; `nil` for no lease.
+    public var lease: Duration? {
+        get { leaseSeconds.map { .seconds($0) } }
+        set { leaseSeconds = newValue.map { Int(clamping: $0.components.seconds) } }
     }
 
     /// How long the receiver may fail without a break before the webhook is disabled: 1 minute to 365 days.

@@ -14,15 +14,9 @@ public struct FieldError: Error, Hashable, Sendable {
     }
 }
 
-/// Invalid input. Nothing was changed.
-public struct InvalidInput: Error, Sendable, CustomStringConvertible {
-    /// All errors, at least one.
-    public let errors: [FieldError]
-
-    package init(_ errors: [FieldError]) { self.errors = errors }
-
+extension [FieldError] {
     /// One line for each field: its pointer and the error.
-    public var description: String {
-        errors.map { "\($0.pointer.isEmpty ? "The whole" : $0.pointer) \($0.detail)" }.joined(separator: "\n")
+    package var text: String {
+        map { "\($0.pointer.isEmpty ? "The whole" : $0.pointer) \($0.detail)" }.joined(separator: "\n")
     }
 }

@@ -1,7 +1,7 @@
 /// What limits a delegate's deliveries now, for display.
-package struct FlowStatus: Equatable, Sendable {
+public struct FlowStatus: Equatable, Sendable {
     /// What prevents deliveries that are due from starting.
-    package enum Reason: String, Sendable, CaseIterable {
+    public enum Reason: String, Sendable, CaseIterable {
         /// The maximum number of requests is open.
         case concurrency
         /// The delegate's own `rate_limit`.
@@ -14,21 +14,29 @@ package struct FlowStatus: Equatable, Sendable {
         case slots
     }
 
-    package enum Circuit: String, Sendable, CaseIterable {
-        case closed, suspect, open
+    /// Whether the receiver works.
+    public enum Circuit: String, Sendable, CaseIterable {
+        /// It works.
+        case closed
+        /// It fails more often than usual.
+        case suspect
+        /// It fails: only probes are sent.
+        case open
     }
 
-    package let limitedBy: Reason?
-    package let circuit: Circuit
+    /// What prevents deliveries that are due from starting; `nil` if nothing does.
+    public let limitedBy: Reason?
+    /// Whether the receiver works.
+    public let circuit: Circuit
     /// When the next probe is due, in milliseconds since 1970 UTC; `nil` if the circuit is not open, or a probe is in
     /// flight.
     package let nextProbeAt: Int64?
     /// The number of requests that may be open now.
-    package let concurrency: Int
+    public let concurrency: Int
     /// Attempts per second that the receiver accepts, as measured; `nil` if no limit was found.
-    package let rate: Double?
+    public let rate: Double?
     /// The share of rejections that does not depend on the rate, 0–0.95.
-    package let toleratedRejections: Double
+    public let toleratedRejections: Double
 
     package init(
         limitedBy: Reason? = nil, circuit: Circuit = .closed, nextProbeAt: Int64? = nil, concurrency: Int = 1,

@@ -1,5 +1,5 @@
 /// Why a request that writes was refused. None of it was carried out.
-public enum WriteRefusal: Error, Sendable {
+package enum WriteRefusal: Error, Sendable {
     /// Too many writes wait for the disk; retry after a second.
     case busy
     /// The hub is stopping or has stopped.
@@ -18,18 +18,7 @@ public enum WriteRefusal: Error, Sendable {
 
 extension WriteRefusal: CustomStringConvertible {
     /// The reason and how to resolve it, for humans.
-    public var description: String {
-        switch self {
-        case .busy: "Too many events wait for the disk. Try again after a second."
-        case .stopping: "The hub stops or has stopped."
-        case .store(let error): error.description
-        case .rateLimited(let limit, let retryAfter):
-            "The app may publish \(limit) events a second. Try again after \(retryAfter) seconds."
-        case .quotaExceeded(let limit): "The events of the app may take \(limit) bytes."
-        case .keyReused: "The idempotency key was used for another request."
-        case .invalid(let errors): InvalidInput(errors).description
-        }
-    }
+    package var description: String { error.description }
 }
 
 /// The result of a write.

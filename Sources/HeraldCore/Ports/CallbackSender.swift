@@ -105,12 +105,16 @@ package struct TransportRecord: Equatable, Sendable {
 }
 
 /// Why there was no response. The raw values are stable: they are stored, and are the `error` of an attempt.
-package enum CallbackFailure: String, Sendable, CaseIterable {
+public enum CallbackFailure: String, Sendable, CaseIterable {
+    /// There was no response within the time limit.
     case timeout
+    /// The connection was refused, or could not be opened.
     case connect = "connection_failed"
+    /// The name of the host has no address.
     case nameResolution = "name_not_resolved"
     /// The address guard refused the address; the detail names the rule.
     case addressBlocked = "address_refused"
+    /// TLS could not be negotiated, or the certificate is not valid.
     case tls = "tls_failed"
     /// The connection broke, or the response was not HTTP.
     case protocolError = "protocol_error"

@@ -73,13 +73,13 @@ public final class ContentFilter: Sendable {
 
     /// Compiles a filter in the form of the HTTP API.
     /// - Parameter json: a JSON object, at most 8,192 bytes without white space; see the type.
-    /// - Throws: `InvalidInput` with all errors.
-    public convenience init(json: String) throws(InvalidInput) {
+    /// - Throws: `HubError.invalid` with all errors.
+    public convenience init(json: String) throws(HubError) {
         guard let document = try? JSONDocument(parsing: json) else {
-            throw InvalidInput([FieldError("", "must be a JSON object")])
+            throw .invalid([FieldError("", "must be a JSON object")])
         }
         var errors: [FieldError] = []
-        guard let filter = Self.compile(document.root, &errors) else { throw InvalidInput(errors) }
+        guard let filter = Self.compile(document.root, &errors) else { throw .invalid(errors) }
         self.init(text: filter.text, fields: filter.fields)
     }
 

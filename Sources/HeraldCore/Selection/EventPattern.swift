@@ -26,6 +26,9 @@ public enum EventPattern: Hashable, Sendable {
         }
     }
 
+    /// The pattern with this text. If the text is no pattern, the rules refuse the result where it is used.
+    package init(unchecked text: String) { self = EventPattern(text) ?? .exact(text) }
+
     package func matches(_ type: String) -> Bool {
         switch self {
         case .any: !ServiceFamily.isOne(type)

@@ -74,6 +74,9 @@ public struct EventSelection: Hashable, Sendable {
         subjectSelection = subjects
     }
 
+    /// The errors, with the field names of the HTTP API.
+    package var problems: [FieldError] { WebhookRules.problems(ofEvents: events, subjects: subjects.sorted()) }
+
     /// Whether one of the patterns matches a type, ignoring the other conditions.
     package func includes(type: String) -> Bool { events.contains { $0.matches(type) } }
 

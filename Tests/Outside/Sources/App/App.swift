@@ -16,11 +16,10 @@ func count(_ numbers: some Sequence<Int>) -> Int { numbers.reduce(0) { sum, _ in
 struct App {
     /// - Parameter arguments: the folder of the hub.
     static func main() async throws {
-        let hub = try Hub.open(folder: CommandLine.arguments[1])
+        let hub = try await Hub.open(folder: CommandLine.arguments[1])
         let entries = hub.events()
-        let webhook = WebhookSettings(url: "https://shop.example/hook", events: [.exact("nothing.happened")])
-        try await hub.register(webhook, secret: .random())
-        try await hub.publish("order.placed", subject: "order:1", data: Order(total: 12.5))
+        try await hub.webhooks.add("https://shop.example/hook", events: ["nothing.happened"])
+        try await hub.publish("order.placed", Order(total: 12.5), subject: "order:1")
         for try await entry in entries {
             print(entry.position, entry.event.type, try entry.event.decode(Order.self).total)
             break

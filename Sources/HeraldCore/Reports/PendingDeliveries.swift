@@ -1,41 +1,44 @@
-import HeraldCore
-import HeraldHTTP
 import HeraldJSON
 
 /// Deliveries without any attempt. The store has no rows for them: they follow from the position of a lane, so they can
 /// be listed only for one delegate or one event.
-struct PendingDeliveries: Sendable {
+package struct PendingDeliveries: Sendable {
     /// Events of its app that are read for one page, and events of all apps. The second bound is for an app with few
     /// events among very many.
     private static let maxEvents = 2_000
     private static let maxEventsOfAll = 20_000
     private static let eventsPerRead = 250
 
-    let hub: Hub
-    let filter: DeliveryFilter
+    /// The conditions of which one must be given, as the HTTP API names them.
+    package static let names = ["delegate", "event"]
+    package static let isNeeded =
+        "is needed, this one or the other: pending deliveries are listed by delegate or by event"
 
-    func list(_ call: Call, _ query: Query, limit: Int) throws(Problem) {
-        guard filter.delegate != nil || filter.eventID != nil else {
-            throw .validation(
-                ["delegate", "event"].map {
-                    .init(
-                        place: .parameter($0),
-                        detail:
-                            "is needed, this one or the other: pending deliveries are listed by delegate or by event")
-                })
+    private let hub: Hub
+    private let selection: DeliverySelection
+
+    package init(_ selection: DeliverySelection, _ hub: Hub) {
+        self.hub = hub
+        self.selection = selection
+    }
+
+    /// Some deliveries, in the order of the registration of the delegates of one event, or of the events of one
+    /// delegate. A reader's thread.
+    /// - Parameter cursor: only delegates, or events, with a larger number; 0 for the first page.
+    /// - Returns: at most `limit` deliveries, and the cursor of the next page, if there may be more.
+    package func page(
+        after cursor: Int64, limit: Int, _ reader: any StoreReader
+    ) throws -> (rows: [DeliveryRow], next: Int64?) {
+        if let id = selection.eventID {
+            let event = try DeliverySelection.event(id, selection.app, reader)
+            let found = try rows(of: event, reader, after: cursor)
+            let shown = Array(found.prefix(limit))
+            return (shown, found.count > limit ? shown.last?.delegate?.key : nil)
         }
-        let cursor = try call.cursor(query, filter.eventID == nil ? .event : .delegate)
-        try call.answer(from: hub) { reader in
-            if let eventID = filter.eventID {
-                let rows = try rows(of: DeliveryFilter.event(eventID, call.app, reader), reader, after: cursor ?? 0)
-                call.send(
-                    page: Array(rows.prefix(limit + 1)), query, limit: limit,
-                    cursor: { call.sealed($0.delegate?.key ?? 0, .delegate) }, { $1.members(of: $0) })
-            } else if let delegate = filter.delegate {
-                let (rows, next) = try rows(of: delegate, reader, after: cursor ?? 0, limit: limit)
-                call.send(page: rows, query, next: next.map { call.sealed($0, .event) }) { $1.members(of: $0) }
-            }
+        guard let delegate = selection.delegate else {
+            throw HubError.invalid(Self.names.map { FieldError("/\($0)", Self.isNeeded) })
         }
+        return try rows(of: delegate, reader, after: cursor, limit: limit)
     }
 
     /// The pending deliveries of one event, in the order of the registration of the delegates.
@@ -45,10 +48,10 @@ struct PendingDeliveries: Sendable {
         let view = EventView(logged.event, within: WorkBudget())
         let told = try attemptedDelegates(of: logged.sequence, reader)
         let pending = hub.registry.list(logged.event.app) { delegate in
-            delegate.key > key && filter.delegate.map { $0.key == delegate.key } ?? true
+            delegate.key > key && selection.delegate.map { $0.key == delegate.key } ?? true
                 && !told.contains(delegate.key) && DeliveryStory.isPending(logged, view, delegate, hub)
         }
-        if view.budget.isSpent { throw Problem.budgetExceeded }
+        if view.budget.isSpent { throw HubError.budgetExceeded }
         return pending.sorted { $0.key < $1.key }.map { DeliveryRow(pending: logged.event, $0, hub.lane(of: $0.key)) }
     }
 
@@ -65,7 +68,7 @@ struct PendingDeliveries: Sendable {
         var rows: [DeliveryRow] = []
         var (own, all) = (0, 0)
         var budget = WorkBudget()
-        for stretch in hub.usage.stretches(of: filter.app, before: .max).reversed()
+        for stretch in hub.usage.stretches(of: selection.app, before: .max).reversed()
         where stretch.upperBound > position {
             position = max(position, stretch.lowerBound - 1)
             while position < stretch.upperBound {
@@ -73,7 +76,7 @@ struct PendingDeliveries: Sendable {
                 if batch.events.isEmpty { return (rows, nil) }
                 for (index, event) in batch.events.enumerated() {
                     position = batch.first + LogPosition(index)
-                    guard event.app == filter.app else { continue }
+                    guard event.app == selection.app else { continue }
                     own += 1
                     let view = EventView(event, within: budget)
                     let isWanted = position > delegate.start && delegate.selection.matches(view)

@@ -1,11 +1,19 @@
-import HeraldCore
 import HeraldJSON
 
 /// The state of the delivery of one event to one delegate. `pending` and `delivered` have no row in the store.
-enum DeliveryState: String, Sendable, CaseIterable {
-    case pending, retrying, delivered, exhausted, dropped
+public enum DeliveryState: String, Sendable, CaseIterable {
+    /// There was no attempt yet.
+    case pending
+    /// An attempt failed, and there will be another one.
+    case retrying
+    /// The receiver has accepted the event.
+    case delivered
+    /// The retry schedule is used up.
+    case exhausted
+    /// It was cancelled, or the webhook was deleted or changed.
+    case dropped
 
-    init(_ state: WaitingDelivery.State) {
+    package init(_ state: WaitingDelivery.State) {
         switch state {
         case .retrying: self = .retrying
         case .exhausted: self = .exhausted
@@ -14,7 +22,7 @@ enum DeliveryState: String, Sendable, CaseIterable {
     }
 
     /// The corresponding stored states.
-    var stored: Set<WaitingDelivery.State> {
+    package var stored: Set<WaitingDelivery.State> {
         switch self {
         case .retrying: [.retrying]
         case .exhausted: [.exhausted]
@@ -25,22 +33,22 @@ enum DeliveryState: String, Sendable, CaseIterable {
 }
 
 /// The delivery of one event to one delegate, with its attempts.
-struct DeliveryStory: Sendable {
-    let delegateID: String
+package struct DeliveryStory: Sendable {
+    package let delegateID: String
     /// `nil` if the delegate was deleted.
-    let url: String?
-    let state: DeliveryState
-    let reason: String?
+    package let url: String?
+    package let state: DeliveryState
+    package let reason: String?
     /// Oldest first.
-    let attempts: [StoredAttempt]
-    let nextAttemptAt: Int64?
+    package let attempts: [StoredAttempt]
+    package let nextAttemptAt: Int64?
 
     /// All deliveries of an event, in the order of the registration of the delegates. A reader's thread.
-    static func all(of logged: LoggedEvent, _ hub: Hub, _ reader: any StoreReader) throws -> [DeliveryStory] {
+    package static func all(of logged: LoggedEvent, _ hub: Hub, _ reader: any StoreReader) throws -> [DeliveryStory] {
         // Before the store is read: deliveries that are settled in between are found there.
         let view = EventView(logged.event, within: WorkBudget())
         var keys = Set(hub.registry.list(logged.event.app, where: { isPending(logged, view, $0, hub) }).map(\.key))
-        if view.budget.isSpent { throw Problem.budgetExceeded }
+        if view.budget.isSpent { throw HubError.budgetExceeded }
         let (stored, waitingRows) = try rows(of: logged.sequence, reader)
         let attempts = Dictionary(grouping: stored, by: \.record.delegate)
         let waiting = Dictionary(waitingRows.map { ($0.delegate, $0) }, uniquingKeysWith: { $1 })
@@ -117,28 +125,6 @@ extension WebhookDelegate {
                 ? "the delegate's receiver says that its address is gone"
                 : "ended by request, the operator's or the receiver's"
         case .pending, .retrying: shownReason(lane).map { "the delegate is \(shownStatus(lane).rawValue): \($0)" }
-        }
-    }
-}
-
-extension JSONObjectWriter {
-    mutating func members(of delivery: DeliveryStory, event: Event, _ seal: NumberSeal) {
-        let last = delivery.attempts.last?.record
-        member("delegate", delivery.delegateID)
-        member("url", delivery.url)
-        member("state", delivery.state.rawValue)
-        member("reason", delivery.reason)
-        member("attempts", delivery.attempts.count)
-        member("first_attempt_at", delivery.attempts.first.map { Timestamp(milliseconds: $0.record.startedAt) })
-        member("last_attempt_at", last.map { Timestamp(milliseconds: $0.startedAt) })
-        member("next_attempt_at", delivery.nextAttemptAt.map { Timestamp(milliseconds: $0) })
-        member("status_code", last?.status)
-        member("error", last?.failure?.rawValue)
-        array("history") { list in
-            for attempt in delivery.attempts {
-                let id = seal.id(of: attempt, app: event.app)
-                list.object { $0.members(of: attempt, id: id, eventID: event.id) }
-            }
         }
     }
 }

@@ -1,32 +1,30 @@
-import HeraldCore
-
 /// The events that a webhook will still be sent: matching events after its position.
-struct Backlog: Equatable, Sendable {
-    var events: Int64 = 0
+package struct Backlog: Equatable, Sendable {
+    package var events: Int64 = 0
     /// Not all events were read; the result is extrapolated.
-    var isEstimate = false
+    package var isEstimate = false
     /// The time of the oldest of them, as a lower bound, in milliseconds since 1970 UTC; `nil` if there is none.
-    var oldest: Int64?
+    package var oldest: Int64?
 
     /// An estimate without reading events: counts all events of the app.
-    init(unseen lane: LaneSnapshots.Entry?, of app: AppKey, in hub: Hub) {
+    package init(unseen lane: LaneSnapshots.Entry?, of app: AppKey, in hub: Hub) {
         events = lane?.next.map { hub.usage.events(of: app, after: $0 - 1) } ?? 0
         isEstimate = events > 0
     }
 
-    init() {}
+    package init() {}
 }
 
 /// Counts backlogs for one response by reading the events. One reader's thread.
 ///
 /// The work is bounded for any number of delegates: the least behind are counted first, each gets an equal share of the
 /// remaining work, and beyond that the count is an estimate.
-final class BacklogCounter {
+package final class BacklogCounter {
     /// A lane with a backlog.
-    typealias Lane = (delegate: WebhookDelegate, entry: LaneSnapshots.Entry)
+    package typealias Lane = (delegate: WebhookDelegate, entry: LaneSnapshots.Entry)
 
     /// Events of its app that are read for one delegate.
-    static let maxEvents: Int64 = 10_000
+    package static let maxEvents: Int64 = 10_000
     /// Events that are read for one response; an event that a filter examines counts by its size.
     private static let maxSteps = 250_000
     /// Bytes that a filter examines in the time of a step.
@@ -45,14 +43,14 @@ final class BacklogCounter {
     private var stretches: [AppKey: [ClosedRange<LogPosition>]] = [:]
 
     /// - Parameter reader: if `nil`, only events in memory are read.
-    init(_ hub: Hub, _ reader: (any StoreReader)?) {
+    package init(_ hub: Hub, _ reader: (any StoreReader)?) {
         self.hub = hub
         self.reader = reader
         head = hub.head
     }
 
     /// The backlogs of delegates that are behind.
-    func count(_ lanes: [Lane]) throws -> [DelegateKey: Backlog] {
+    package func count(_ lanes: [Lane]) throws -> [DelegateKey: Backlog] {
         var behind: [(lane: Lane, next: LogPosition, events: Int64)] = []
         for lane in lanes {
             guard let next = lane.entry.next else { continue }
@@ -69,13 +67,15 @@ final class BacklogCounter {
     }
 
     /// The backlog of one delegate.
-    func count(_ delegate: WebhookDelegate) throws -> Backlog {
+    package func count(_ delegate: WebhookDelegate) throws -> Backlog {
         guard let entry = hub.lane(of: delegate.key) else { return Backlog() }
         return try count([(delegate, entry)])[delegate.key] ?? Backlog()
     }
 
     /// The backlog of a replay. Deliveries with a row of their own are not part of it.
-    func count(_ delegate: WebhookDelegate, after place: LogPosition, through last: LogPosition) throws -> Backlog {
+    package func count(_ delegate: WebhookDelegate, after place: LogPosition, through last: LogPosition) throws
+        -> Backlog
+    {
         guard place < last else { return Backlog() }
         var rows = DeliveryQuery([.retrying])
         rows.app = delegate.app

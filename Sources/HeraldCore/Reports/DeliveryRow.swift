@@ -1,22 +1,19 @@
-import HeraldCore
-import HeraldJSON
-
 /// A delivery in a list.
-struct DeliveryRow: Sendable {
+package struct DeliveryRow: Sendable {
     /// `nil` if it was deleted in the meantime.
-    let delegate: WebhookDelegate?
+    package let delegate: WebhookDelegate?
     /// `nil` when it has left the log meanwhile, or is damaged.
-    let event: Event?
-    let state: DeliveryState
-    let reason: String?
-    let attempts: Int
-    let isReplay: Bool
+    package let event: Event?
+    package let state: DeliveryState
+    package let reason: String?
+    package let attempts: Int
+    package let isReplay: Bool
     /// Milliseconds since 1970 UTC.
-    let nextAttemptAt: Int64?
-    let endedAt: Int64?
+    package let nextAttemptAt: Int64?
+    package let endedAt: Int64?
 
     /// A delivery with a row in the store.
-    init(_ delivery: WaitingDelivery, _ event: Event?, _ hub: Hub) {
+    package init(_ delivery: WaitingDelivery, _ event: Event?, _ hub: Hub) {
         let delegate = hub.registry.delegate(key: delivery.delegate)
         let lane = hub.lane(of: delivery.delegate)
         let state = DeliveryState(delivery.state)
@@ -33,7 +30,7 @@ struct DeliveryRow: Sendable {
     }
 
     /// A delivery without any attempt.
-    init(pending event: Event, _ delegate: WebhookDelegate, _ lane: LaneSnapshots.Entry?) {
+    package init(pending event: Event, _ delegate: WebhookDelegate, _ lane: LaneSnapshots.Entry?) {
         self.delegate = delegate
         self.event = event
         state = .pending
@@ -45,33 +42,17 @@ struct DeliveryRow: Sendable {
     }
 }
 
-extension JSONObjectWriter {
-    mutating func members(of row: DeliveryRow) {
-        member("delegate", row.delegate?.id)
-        member("url", row.delegate?.settings.url)
-        member("event", row.event?.id)
-        member("type", row.event?.type)
-        member("subject", row.event?.subject)
-        member("state", row.state.rawValue)
-        member("reason", row.reason)
-        member("attempts", row.attempts)
-        member("replay", row.isReplay)
-        member("next_attempt_at", row.nextAttemptAt.map { Timestamp(milliseconds: $0) })
-        member("ended_at", row.endedAt.map { Timestamp(milliseconds: $0) })
-    }
-}
-
 /// The events of a page, by position.
-struct EventHeads {
+package struct EventHeads {
     private var events: [LogPosition: Event] = [:]
 
     /// A reader's thread.
-    init(_ sequences: some Sequence<LogPosition>, _ reader: any StoreReader) throws {
+    package init(_ sequences: some Sequence<LogPosition>, _ reader: any StoreReader) throws {
         for sequence in Set(sequences) {
             let batch = try reader.events(after: sequence - 1, limit: 1, maxBytes: 1)
             if batch.first == sequence { events[sequence] = batch.events.first { !$0.isDamaged } }
         }
     }
 
-    subscript(sequence: LogPosition) -> Event? { events[sequence] }
+    package subscript(sequence: LogPosition) -> Event? { events[sequence] }
 }

@@ -1,8 +1,7 @@
-import HeraldCore
 import HeraldJSON
 
 /// A position in the log as clients write it.
-enum PositionInput: Equatable, Sendable {
+package enum PositionInput: Equatable, Sendable {
     /// The end of the log.
     case now
     /// The oldest event in the log.
@@ -10,11 +9,13 @@ enum PositionInput: Equatable, Sendable {
     case event(id: String)
     /// Milliseconds since 1970 UTC.
     case time(Int64)
+    /// Behind this position. Clients of the HTTP API don't know positions.
+    case after(LogPosition)
 
-    static let words = "an event's id or an RFC 3339 time"
+    package static let words = "an event's id or an RFC 3339 time"
 
     /// `nil` if it is none of the four. An event whose id is one of the words can't be named.
-    init?(_ text: String) {
+    package init?(_ text: String) {
         if text == "now" {
             self = .now
         } else if text == "earliest" {
@@ -29,24 +30,29 @@ enum PositionInput: Equatable, Sendable {
     }
 
     /// The position of the first event at or after this one. A reader's thread.
-    /// - Throws: 422 if there is no such event.
-    func first(in reader: any StoreReader, app: AppKey, head: LogPosition, pointer: String) throws -> LogPosition {
+    /// - Throws: `HubError.invalid` if there is no such event.
+    package func first(in reader: any StoreReader, app: AppKey, head: LogPosition, pointer: String) throws
+        -> LogPosition
+    {
         switch self {
         case .now: head + 1
         case .earliest: try reader.firstEvent()
         case .event(let id): try Self.sequence(of: id, reader, app, pointer)
         case .time(let time): try reader.sequence(since: time)
+        case .after(let position): min(max(0, position), head) + 1
         }
     }
 
     /// The position of the last event at or before this one. A reader's thread.
-    /// - Throws: 422 if there is no such event.
-    func last(in reader: any StoreReader, app: AppKey, head: LogPosition, pointer: String) throws -> LogPosition {
+    /// - Throws: `HubError.invalid` if there is no such event.
+    package func last(in reader: any StoreReader, app: AppKey, head: LogPosition, pointer: String) throws -> LogPosition
+    {
         switch self {
         case .now: head
         case .earliest: try reader.firstEvent()
         case .event(let id): try Self.sequence(of: id, reader, app, pointer)
         case .time(let time): try reader.sequence(since: time + 1) - 1
+        case .after(let position): min(max(0, position), head)
         }
     }
 
@@ -54,20 +60,10 @@ enum PositionInput: Equatable, Sendable {
         of id: String, _ reader: any StoreReader, _ app: AppKey, _ pointer: String
     ) throws -> LogPosition {
         guard let event = try reader.event(app: app, id: id) else {
-            throw Problem.invalid([
+            throw HubError.invalid([
                 FieldError(pointer, "is no event of the log: it never was, or it is older than the log")
             ])
         }
         return event.sequence
-    }
-}
-
-extension FieldReader {
-    mutating func place(_ value: JSONValue, _ pointer: String, words: String) -> PositionInput {
-        guard let place = value.string.flatMap(PositionInput.init) else {
-            wrong(pointer, "must be \(words)")
-            return .now
-        }
-        return place
     }
 }

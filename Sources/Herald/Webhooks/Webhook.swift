@@ -1,0 +1,116 @@
+public import FoundationEssentials
+public import HeraldCore
+
+/// A registered webhook, as it was at one moment: the result of the methods of ``Webhooks``.
+public struct Webhook: Identifiable, Sendable {
+    /// Whether events are sent to a webhook.
+    public typealias Status = WebhookStatus
+    /// What limits the deliveries to a webhook now.
+    public typealias Flow = FlowStatus
+
+    /// The events that are still to be sent.
+    public struct Lag: Equatable, Sendable {
+        /// How many match.
+        public let events: Int64
+        /// Not all of them were read; the number is extrapolated.
+        public let isEstimate: Bool
+        /// Requests that are open.
+        public let inFlight: Int
+        /// Deliveries that wait for another attempt.
+        public let retrying: Int
+    }
+
+    /// `dlg_` and a ULID.
+    public let id: String
+    /// Whether events are sent to it.
+    public let status: WebhookStatus
+    /// Why it is not active; `nil` if it is.
+    public let statusReason: String?
+    /// Where and what to send, and how.
+    public let settings: WebhookSettings
+    /// The number of changes, for ``Webhooks/update(_:ifVersion:_:)``.
+    public let version: Int64
+    /// How its callbacks are signed.
+    public let signature: SigningSecret.Scheme
+    /// The public key that verifies `v1a` callbacks, `whpk_…`; `nil` for `v1`.
+    public let publicKey: String?
+    /// The key that signs, which its receiver needs. Only in the result of ``Webhooks/add(_:secret:signature:start:replaysCurrentState:)``
+    /// that has registered it, and of ``Webhooks/rotateSecret(of:to:signature:overlap:)``.
+    public let secret: SigningSecret?
+    /// Until when the previous key also signs, after a rotation.
+    public let previousSecretEndDate: Date?
+    /// The events that are still to be sent.
+    public let lag: Lag
+    /// What limits its deliveries now.
+    public let flow: FlowStatus
+    /// Since when it has been failing without a break.
+    public let failingSince: Date?
+    /// When its lease ends; `nil` without a lease.
+    public let leaseEndDate: Date?
+    /// When it was registered.
+    public let registrationDate: Date
+    /// When it was changed.
+    public let changeDate: Date
+
+    /// - Parameters:
+    ///   - backlog: `nil` for an estimate without a look at the events.
+    ///   - showsSecret: whether the caller may get the secret.
+    init(_ delegate: WebhookDelegate, _ hub: Hub, _ backlog: Backlog? = nil, showsSecret: Bool = false) {
+        let lane = hub.lane(of: delegate.key)
+        let state = delegate.state
+        let newest = delegate.newestSecret
+        id = delegate.id
+        status = delegate.shownStatus(lane)
+        statusReason = delegate.shownReason(lane)
+        settings = delegate.settings
+        version = delegate.version
+        signature = newest?.scheme ?? .v1
+        publicKey = newest?.publicKey
+        secret = showsSecret ? newest : nil
+        previousSecretEndDate = state.secrets.dropFirst().compactMap(\.expiresAt).max().map(Date.init(milliseconds:))
+        lag = Lag(backlog ?? Backlog(unseen: lane, of: delegate.app, in: hub), lane)
+        flow = lane?.flow ?? FlowStatus(concurrency: delegate.settings.maxInFlight)
+        failingSince = state.failingSince.map(Date.init(milliseconds:))
+        leaseEndDate = state.expiresAt.map(Date.init(milliseconds:))
+        registrationDate = Date(milliseconds: delegate.createdAt)
+        changeDate = Date(milliseconds: delegate.updatedAt)
+    }
+}
+
+extension Webhook.Lag {
+    init(_ backlog: Backlog, _ lane: LaneSnapshots.Entry?) {
+        events = backlog.events
+        isEstimate = backlog.isEstimate
+        inFlight = lane?.inFlight ?? 0
+        retrying = lane?.retrying ?? 0
+    }
+}
+
+extension FlowStatus {
+    /// When the next probe is due; `nil` if the circuit is not open, or a probe is in flight.
+    public var nextProbeDate: Date? { nextProbeAt.map(Date.init(milliseconds:)) }
+}
+
+/// A part of a list.
+public struct ListPage<Element: Sendable>: Sendable {
+    /// The elements, in the order of the list.
+    public let elements: [Element]
+    /// Continues the list behind these elements; `nil` at its end.
+    public let next: ListCursor?
+}
+
+/// Where a list continues: ``ListPage/next`` of a page, for the same list.
+public struct ListCursor: Hashable, Sendable {
+    enum Place: Hashable {
+        case webhook(id: String)
+        case attempt(Int64)
+        case delivery(event: LogPosition, webhook: DelegateKey)
+        case pending(Int64)
+    }
+
+    let place: Place
+
+    static func wrong() -> HubError {
+        .invalid([FieldError("/cursor", "must be the next of an earlier page of this list")])
+    }
+}

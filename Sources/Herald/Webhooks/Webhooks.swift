@@ -1,0 +1,268 @@
+public import HeraldCore
+
+/// The webhooks of a hub: all that the HTTP API can do with them.
+///
+/// Errors are `HubError`s, whose `problem` has the name that the HTTP API reports. Any thread.
+public struct Webhooks: Sendable {
+    let hub: Hub
+}
+
+extension Hub {
+    /// The webhooks of this hub.
+    public var webhooks: Webhooks { Webhooks(hub: self) }
+}
+
+// MARK: - Registering and changing
+
+extension Webhooks {
+    /// Registers a webhook: Herald calls its URL for each selected event, until a call succeeds.
+    ///
+    /// ```swift
+    /// try await hub.webhooks.add("https://shop.example/hook", events: ["order.*"])
+    /// ```
+    /// - Parameters:
+    ///   - url: the URL to call: `http://` or `https://`.
+    ///   - events: types such as `order.placed`, prefixes such as `order.*`, or `*`.
+    ///   - secret: signs the requests; `nil` to create one.
+    /// - Returns: the webhook; with its secret, if it is new.
+    /// - Throws: `HubError.invalid`, `.urlTaken`, `.tooMany`, or that the hub can't write.
+    @discardableResult
+    public func add(
+        _ url: String, events: [String] = ["*"], secret: SigningSecret? = nil
+    ) async throws(HubError) -> Webhook {
+        try await add(WebhookSettings(url: url, events: events.map(EventPattern.init(unchecked:))), secret: secret)
+    }
+
+    /// Registers a webhook with settings.
+    ///
+    /// A URL that is already registered with the same settings (and the same secret, if one is given) is left unchanged, so
+    /// an app can register at each start.
+    /// - Parameters:
+    ///   - settings: the URL, the selected events and how to send them.
+    ///   - secret: signs the requests; `nil` to create one.
+    ///   - signature: the kind of secret to create.
+    ///   - start: the first events that it gets.
+    ///   - replaysCurrentState: whether it first gets the current app state, and the auth status of its subjects.
+    /// - Returns: the webhook; with its secret, if it is new.
+    /// - Throws: `HubError.invalid`, `.urlTaken`, `.tooMany`, or that the hub can't write.
+    @discardableResult
+    public func add(
+        _ settings: WebhookSettings, secret: SigningSecret? = nil, signature: SigningSecret.Scheme = .v1,
+        start: EventPoint = .now, replaysCurrentState: Bool = false
+    ) async throws(HubError) -> Webhook {
+        let key = if let secret { secret } else { try SigningSecret.random(signature) }
+        var registration = RegistryWrite.Registration(settings: settings, secret: key)
+        registration.isOwnSecret = secret != nil
+        registration.replaysCurrentState = replaysCurrentState
+        if start.input != .now {
+            registration.start = try await hub.reading { [hub] reader in
+                try start.input.first(in: reader, app: .default, head: hub.head, pointer: "/start") - 1
+            }
+        }
+        let outcome = try await hub.change(.register(registration))
+        guard case .registered(let delegate) = outcome else { return try webhook(of: outcome, "") }
+        return Webhook(delegate, hub, showsSecret: true)
+    }
+
+    /// Changes the settings of a webhook. Waiting deliveries use the new settings.
+    /// - Parameters:
+    ///   - id: the id of the webhook.
+    ///   - version: only this ``Webhook/version`` of it; `nil` for any.
+    ///   - change: computes the new settings from the current ones; called on the writer's thread, must not wait.
+    /// - Throws: `HubError.invalid`, `.notFound`, `.hasChanged`, `.urlTaken`, or that the hub can't write.
+    @discardableResult
+    public func update(
+        _ id: Webhook.ID, ifVersion version: Int64? = nil,
+        _ change: @escaping @Sendable (inout WebhookSettings) -> Void
+    ) async throws(HubError) -> Webhook {
+        try await update(id, version) { state, _ in change(&state.settings) }
+    }
+
+    /// Removes a webhook and its waiting deliveries.
+    /// - Parameters:
+    ///   - id: the id of the webhook.
+    ///   - version: only this ``Webhook/version`` of it; `nil` for any.
+    /// - Throws: `HubError.notFound`, `.hasChanged`, or that the hub can't write.
+    public func remove(_ id: Webhook.ID, ifVersion version: Int64? = nil) async throws(HubError) {
+        _ = try await hub.change(.remove(id: id, ifVersion: version)).webhooks(id)
+    }
+
+    /// Removes all webhooks and their waiting deliveries.
+    /// - Returns: how many there were.
+    /// - Throws: that the hub can't write.
+    @discardableResult
+    public func removeAll() async throws(HubError) -> Int { try await hub.change(.removeAll).webhooks("").count }
+
+    /// Stops sending. Events are kept, within the retention, until it is resumed.
+    /// - Throws: `HubError.notFound`, or that the hub can't write.
+    @discardableResult
+    public func pause(_ id: Webhook.ID) async throws(HubError) -> Webhook {
+        try await update(id) { state, now in state.apply(.paused, now: now) }
+    }
+
+    /// Sends again, from where it stopped: after ``pause(_:)``, and when Herald or the receiver has disabled the webhook.
+    /// - Throws: `HubError.notFound`, or that the hub can't write.
+    @discardableResult
+    public func resume(_ id: Webhook.ID) async throws(HubError) -> Webhook {
+        try await update(id) { state, now in state.apply(.resumed, now: now) }
+    }
+
+    /// Begins the lease of a webhook anew.
+    /// - Throws: `HubError.noLease`, `.notFound`, or that the hub can't write.
+    @discardableResult
+    public func renew(_ id: Webhook.ID) async throws(HubError) -> Webhook {
+        let webhook = try await update(id) { state, now in state.apply(.leaseRenewed, now: now) }
+        if webhook.settings.lease == nil { throw .noLease(id: id) }
+        return webhook
+    }
+
+    /// Replaces the key that signs. The old one also signs during the overlap, so that the receiver can be updated.
+    /// - Parameters:
+    ///   - id: the id of the webhook.
+    ///   - secret: the new key; `nil` to create one.
+    ///   - signature: the kind of key to create; `nil` for the present kind.
+    ///   - overlap: how long the old key still signs, at most a week, in whole seconds; `nil` for a day.
+    /// - Returns: the webhook, with its new secret.
+    /// - Throws: `HubError.invalid`, `.notFound`, or that the hub can't write.
+    @discardableResult
+    public func rotateSecret(
+        of id: Webhook.ID, to secret: SigningSecret? = nil, signature: SigningSecret.Scheme? = nil,
+        overlap: Duration? = nil
+    ) async throws(HubError) -> Webhook {
+        let rotation = SecretRotation(
+            overlapSeconds: overlap?.components.seconds ?? SecretRotation.defaultOverlap, secret, scheme: signature,
+            newBytes: try SigningSecret.newBytes())
+        return try await update(id, showsSecret: true) { state, now throws(RegistryWrite.InvalidSettings) in
+            try rotation.rotate(&state, now: now)
+        }
+    }
+
+    private func update(
+        _ id: String, _ version: Int64? = nil, showsSecret: Bool = false,
+        _ change: @escaping @Sendable (inout WebhookDelegate.State, Int64) throws(RegistryWrite.InvalidSettings) -> Void
+    ) async throws(HubError) -> Webhook {
+        try webhook(of: await hub.change(.update(id: id, ifVersion: version, change: change)), id, showsSecret)
+    }
+
+    private func webhook(
+        of outcome: RegistryWrite.Outcome, _ id: String, _ showsSecret: Bool = false
+    ) throws(HubError) -> Webhook {
+        guard let delegate = try outcome.webhooks(id).first else { throw .noWebhook(id) }
+        return Webhook(delegate, hub, showsSecret: showsSecret)
+    }
+}
+
+// MARK: - Reading
+
+extension Webhooks {
+    /// A webhook.
+    /// - Throws: `HubError.notFound`, or that the hub can't read.
+    public func get(_ id: Webhook.ID) async throws(HubError) -> Webhook {
+        let delegate = try hub.webhook(id, of: .default)
+        guard hub.lane(of: delegate.key)?.next != nil else { return Webhook(delegate, hub, Backlog()) }
+        return try await hub.reading { [hub] reader in
+            Webhook(delegate, hub, try BacklogCounter(hub, reader).count(delegate))
+        }
+    }
+
+    /// The webhooks, newest first.
+    /// - Parameters:
+    ///   - status: only those with this status.
+    ///   - event: only those whose patterns match this type.
+    ///   - limit: at most so many, 1 to 500.
+    ///   - cursor: continues behind an earlier page.
+    /// - Throws: `HubError.invalid`, or that the hub can't read.
+    public func list(
+        status: WebhookStatus? = nil, event: String? = nil, limit: Int = 100, after cursor: ListCursor? = nil
+    ) async throws(HubError) -> ListPage<Webhook> {
+        try check(limit)
+        var before: String?
+        if let cursor {
+            guard case .webhook(let id) = cursor.place else { throw ListCursor.wrong() }
+            before = id
+        }
+        if let event, !EventType.isValid(event) {
+            throw .invalid([FieldError("/event", "must be \(EventType.words)")])
+        }
+        return try await hub.reading { [hub, before] reader in
+            // One more shows that there is another page.
+            let found = hub.registry.list(.default, before: before, limit: limit + 1) { delegate in
+                if let status, delegate.shownStatus(hub.lane(of: delegate.key)) != status { return false }
+                return event.map(delegate.selection.includes(type:)) ?? true
+            }
+            let shown = found.prefix(limit)
+            let lanes = shown.compactMap { delegate in hub.lane(of: delegate.key).map { (delegate, $0) } }
+            let backlogs = try BacklogCounter(hub, reader).count(lanes)
+            let isLast = found.count <= limit
+            return ListPage(
+                elements: shown.map { Webhook($0, hub, backlogs[$0.key] ?? Backlog()) },
+                next: isLast ? nil : shown.last.map { ListCursor(place: .webhook(id: $0.id)) })
+        }
+    }
+
+    /// The attempts to call a webhook, newest first.
+    /// - Parameters:
+    ///   - id: the id of the webhook.
+    ///   - succeeded: only successes, or only failures; `nil` for all.
+    ///   - eventID: only those for this event.
+    ///   - limit: at most so many, 1 to 500.
+    ///   - cursor: continues behind an earlier page.
+    /// - Throws: `HubError.notFound`, `.invalid`, or that the hub can't read.
+    public func attempts(
+        of id: Webhook.ID, succeeded: Bool? = nil, event eventID: String? = nil, limit: Int = 100,
+        after cursor: ListCursor? = nil
+    ) async throws(HubError) -> ListPage<Webhook.Attempt> {
+        try check(limit)
+        var query = AttemptQuery(delegate: try hub.webhook(id, of: .default).key)
+        query.succeeded = succeeded
+        query.limit = limit + 1
+        if let cursor {
+            guard case .attempt(let number) = cursor.place else { throw ListCursor.wrong() }
+            query.before = number
+        }
+        return try await hub.reading { [query] reader in
+            var query = query
+            query.event = try eventID.map { try DeliverySelection.event($0, .default, reader).sequence }
+            let found = try reader.attempts(query)
+            let shown = found.prefix(limit)
+            let events = try EventHeads(shown.map(\.record.event), reader)
+            return ListPage(
+                elements: shown.map { Webhook.Attempt($0, webhookID: id, eventID: events[$0.record.event]?.id) },
+                next: found.count > limit ? shown.last.map { ListCursor(place: .attempt($0.id)) } : nil)
+        }
+    }
+
+    /// How the deliveries to a webhook went.
+    /// - Throws: `HubError.notFound`, or that the hub can't read.
+    public func statistics(of id: Webhook.ID) async throws(HubError) -> Webhook.Statistics {
+        let delegate = try hub.webhook(id, of: .default)
+        return try await hub.reading { [hub] in Webhook.Statistics(try DelegateStatistics(delegate, hub, $0)) }
+    }
+
+    func check(_ limit: Int) throws(HubError) {
+        guard (1...500).contains(limit) else {
+            throw .invalid([FieldError("/limit", "must be an integer from 1 to 500")])
+        }
+    }
+}
+
+// MARK: - Calling
+
+extension Webhooks {
+    /// Calls a webhook now with an event of the type `herald.test`, which is neither logged nor repeated.
+    /// - Returns: how it ended, which may be a failure.
+    /// - Throws: `HubError.unverified`, `.notFound`, or `.busy`.
+    public func test(_ id: Webhook.ID) async throws(HubError) -> Webhook.Attempt {
+        let delegate = try hub.testableWebhook(id, of: .default)
+        if hub.isStopping { throw .stopping }
+        let outcome = await withCheckedContinuation { continuation in
+            hub.test(delegate) { continuation.resume(returning: $0) }
+        }
+        guard let outcome else {
+            // It was removed, or too many test calls are waiting.
+            _ = try hub.webhook(id, of: .default)
+            throw .busy
+        }
+        return Webhook.Attempt(AttemptResult(outcome))
+    }
+}

@@ -1,0 +1,38 @@
+import HeraldCore
+import HeraldJSON
+
+extension JSONObjectWriter {
+    mutating func members(of statistics: DelegateStatistics, _ seal: NumberSeal) {
+        member("delegate", statistics.delegate.id)
+        object("pending") {
+            $0.lag(statistics.backlog, statistics.lane)
+            $0.member("seconds", statistics.behind.map { Double($0) / 1000 } ?? 0)
+            $0.member("exhausted", statistics.exhausted)
+        }
+        object("last_hour") { $0.members(of: statistics.hour) }
+        object("last_day") { $0.members(of: statistics.day) }
+        array("replays") { list in
+            for replay in statistics.replays {
+                list.object { $0.members(of: replay, seal, statistics.delegate.app) }
+            }
+        }
+    }
+
+    private mutating func members(of slots: DeliveryStatistics) {
+        member("delivered", slots.delivered)
+        member("failed", slots.failed)
+        object("latency_ms") {
+            for (name, share) in [("p50", 0.5), ("p95", 0.95), ("p99", 0.99)] {
+                $0.member(name, slots.latencies.percentile(share).map { Double($0) / 1000 })
+            }
+        }
+    }
+
+    mutating func members(of replay: ReplayProgress, _ seal: NumberSeal, _ app: AppKey) {
+        member("id", seal.id(of: replay.replay, app: app))
+        member("events", replay.backlog.events)
+        member("estimated", replay.backlog.isEstimate)
+        member("progress", replay.progress)
+        member("created_at", .timestamp(replay.replay.createdAt))
+    }
+}

@@ -1,0 +1,38 @@
+import HeraldCore
+import HeraldJSON
+
+extension JSONObjectWriter {
+    mutating func members(of row: DeliveryRow) {
+        member("delegate", row.delegate?.id)
+        member("url", row.delegate?.settings.url)
+        member("event", row.event?.id)
+        member("type", row.event?.type)
+        member("subject", row.event?.subject)
+        member("state", row.state.rawValue)
+        member("reason", row.reason)
+        member("attempts", row.attempts)
+        member("replay", row.isReplay)
+        member("next_attempt_at", row.nextAttemptAt.map { Timestamp(milliseconds: $0) })
+        member("ended_at", row.endedAt.map { Timestamp(milliseconds: $0) })
+    }
+
+    mutating func members(of delivery: DeliveryStory, event: Event, _ seal: NumberSeal) {
+        let last = delivery.attempts.last?.record
+        member("delegate", delivery.delegateID)
+        member("url", delivery.url)
+        member("state", delivery.state.rawValue)
+        member("reason", delivery.reason)
+        member("attempts", delivery.attempts.count)
+        member("first_attempt_at", delivery.attempts.first.map { Timestamp(milliseconds: $0.record.startedAt) })
+        member("last_attempt_at", last.map { Timestamp(milliseconds: $0.startedAt) })
+        member("next_attempt_at", delivery.nextAttemptAt.map { Timestamp(milliseconds: $0) })
+        member("status_code", last?.status)
+        member("error", last?.failure?.rawValue)
+        array("history") { list in
+            for attempt in delivery.attempts {
+                let id = seal.id(of: attempt, app: event.app)
+                list.object { $0.members(of: attempt, id: id, eventID: event.id) }
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+/// A rotation: a new key for a webhook, while the old one also signs for the overlap, so that the receiver can be
+/// updated.
+package struct SecretRotation: Sendable {
+    /// The maximum number of keys that sign at the same time.
+    package static let maxValid = 5
+    /// How long the old key may still sign: up to a week.
+    package static let overlaps: ClosedRange<Int64> = 0...604_800
+    package static let defaultOverlap: Int64 = 86_400
+
+    private let overlapSeconds: Int64
+    /// The key that the owner of the webhook has chosen.
+    private let brought: SigningSecret?
+    /// The kind of signature; `nil` for that of the present key.
+    private let scheme: SigningSecret.Scheme?
+    /// For a key that is created here.
+    private let newBytes: [UInt8]
+
+    /// - Parameter newBytes: 32 random bytes.
+    package init(
+        overlapSeconds: Int64, _ brought: SigningSecret?, scheme: SigningSecret.Scheme?, newBytes: [UInt8]
+    ) {
+        self.overlapSeconds = overlapSeconds
+        self.brought = brought
+        self.scheme = scheme ?? brought?.scheme
+        self.newBytes = newBytes
+    }
+
+    /// - Parameter now: milliseconds since 1970 UTC.
+    package func rotate(
+        _ state: inout WebhookDelegate.State, now: Int64
+    ) throws(RegistryWrite.InvalidSettings) {
+        guard Self.overlaps.contains(overlapSeconds) else {
+            throw RegistryWrite.InvalidSettings([
+                FieldError(
+                    "/overlap_seconds",
+                    "must be an integer from \(Self.overlaps.lowerBound) to \(Self.overlaps.upperBound)")
+            ])
+        }
+        let scheme = scheme ?? state.secrets.first?.secret.scheme ?? .v1
+        let secret = brought ?? SigningSecret(scheme, bytes: newBytes)
+        let end = now + overlapSeconds * 1000
+        let older = state.secrets.compactMap { old -> DelegateSecret? in
+            guard old.secret != secret, old.isValid(at: now) else { return nil }
+            let kept = old.expiresAt == nil ? DelegateSecret(old.secret, expiresAt: end) : old
+            return kept.isValid(at: now) ? kept : nil
+        }
+        guard older.count < Self.maxValid else {
+            throw RegistryWrite.InvalidSettings([
+                FieldError(
+                    "/overlap_seconds",
+                    "would let more than \(Self.maxValid) secrets sign at once: wait until an older one has expired, or "
+                        + "say 0, which ends the present one now")
+            ])
+        }
+        state.secrets = [DelegateSecret(secret)] + older
+    }
+}

@@ -1,0 +1,162 @@
+import HeraldJSON
+
+/// Why the hub refused a request. Nothing was changed.
+///
+/// Each has the ``problem`` that the HTTP API reports for the same request.
+public enum HubError: Error, Sendable, CustomStringConvertible {
+    /// The input is invalid: all errors, with the field names of the HTTP API.
+    case invalid([FieldError])
+    /// Another webhook, `id`, already has the URL.
+    case urlTaken(id: String)
+    /// A limit is reached: which one, and what to do.
+    case tooMany(String)
+    /// There is no such webhook, event or replay: which one.
+    case notFound(String)
+    /// The webhook is no longer in the version that the change was made for.
+    case hasChanged
+    /// The webhook `id` has no lease that could be renewed.
+    case noLease(id: String)
+    /// The owner of the webhook `id` has not agreed to the callbacks yet.
+    case unverified(id: String)
+    /// The event `id` is damaged in the store.
+    case eventDamaged(id: String)
+    /// Filters or data take more work than a request may.
+    case budgetExceeded
+    /// The idempotency key was used for another request.
+    case keyReused
+    /// The system returned no random bytes for a secret.
+    case noRandomness(String)
+    /// Too much is waiting; retry after a second.
+    case busy
+    /// The hub is stopping or has stopped.
+    case stopping
+    /// The app has published more than `limit` events in a second; retry after `retryAfter` seconds.
+    case rateLimited(limit: Int, retryAfter: Int)
+    /// With this request, the app's events would take more than `limit` bytes, or they already do.
+    case quotaExceeded(limit: Int64)
+    /// The store failed, or can't be opened.
+    case store(StoreError)
+
+    package static func noWebhook(_ id: String) -> HubError {
+        .notFound("There is no webhook with the id \(id).")
+    }
+
+    package static func noEvent(_ id: String) -> HubError { .notFound("There is no event with the id \(id).") }
+
+    /// The name of the problem.
+    public var problem: ProblemName {
+        switch self {
+        case .invalid: .validation
+        case .urlTaken: .conflict
+        case .tooMany: .tooMany
+        case .notFound: .notFound
+        case .hasChanged: .preconditionFailed
+        case .noLease: .noLease
+        case .unverified: .unverified
+        case .eventDamaged: .eventDamaged
+        case .budgetExceeded: .budgetExceeded
+        case .noRandomness: .noRandomness
+        case .keyReused: .idempotencyKeyReused
+        case .busy: .busy
+        case .stopping: .stopping
+        case .rateLimited: .rateLimited
+        case .quotaExceeded: .quotaExceeded
+        case .store(let error): error.problem
+        }
+    }
+
+    /// The invalid fields; empty if the problem is another one.
+    public var fields: [FieldError] {
+        if case .invalid(let errors) = self { return errors }
+        return []
+    }
+
+    /// The reason and how to resolve it, for humans.
+    public var description: String {
+        switch self {
+        case .invalid(let errors): errors.text
+        case .urlTaken(let id):
+            "The webhook \(id) has this URL already, with other settings. Change or remove it first."
+        case .tooMany(let why): why
+        case .notFound(let what): what
+        case .hasChanged: "The webhook has changed. Read it again, and repeat the change."
+        case .noLease(let id): "The webhook \(id) stays until it is removed. Give it a lease first."
+        case .unverified(let id):
+            "The webhook \(id) gets no callbacks before its receiver has agreed. Its status reason shows the progress."
+        case .eventDamaged(let id):
+            "The bytes of the event \(id) in the database are not those that were stored. Restore it from a backup."
+        case .budgetExceeded: "It takes more than \(WorkBudget.stepsPerRequest) steps. Make the filters simpler."
+        case .noRandomness(let why): "The secret could not be created: \(why)"
+        case .keyReused: "The idempotency key was used for another request."
+        case .busy: "Too much waits for the disk, or for receivers. Try again after a second."
+        case .stopping: "The hub stops or has stopped."
+        case .rateLimited(let limit, let retryAfter):
+            "The app may publish \(limit) events a second. Try again after \(retryAfter) seconds."
+        case .quotaExceeded(let limit): "The events of the app may take \(limit) bytes."
+        case .store(let error): error.description
+        }
+    }
+}
+
+extension StoreError {
+    package var problem: ProblemName { self == .full ? .storageFull : .storageUnavailable }
+}
+
+extension WriteRefusal {
+    package var error: HubError {
+        switch self {
+        case .busy: .busy
+        case .stopping: .stopping
+        case .store(let error): .store(error)
+        case .rateLimited(let limit, let retryAfter): .rateLimited(limit: limit, retryAfter: retryAfter)
+        case .quotaExceeded(let limit): .quotaExceeded(limit: limit)
+        case .keyReused: .keyReused
+        case .invalid(let errors): .invalid(errors)
+        }
+    }
+}
+
+extension RegistryWrite.Outcome {
+    /// The webhook that was registered or changed, or is there already; those that were removed.
+    /// - Parameter id: of the webhook that the request names.
+    /// - Throws: why nothing was changed.
+    package func webhooks(_ id: String) throws(HubError) -> [WebhookDelegate] {
+        switch self {
+        case .registered(let webhook), .existed(let webhook), .updated(let webhook): return [webhook]
+        case .removed(let webhooks): return webhooks
+        case .conflict(let other): throw .urlTaken(id: other.id)
+        case .tooMany(let limit): throw .tooMany("This app may have \(limit) webhooks. Remove some first.")
+        case .notFound: throw .noWebhook(id)
+        case .versionMismatch: throw .hasChanged
+        case .invalid(let errors): throw .invalid(errors)
+        }
+    }
+}
+
+extension DeliveryWrite.Outcome {
+    /// Why nothing was changed; `nil` if it was.
+    package var error: HubError? {
+        switch self {
+        case .count, .replay, .erased: nil
+        case .notFound(let what): .notFound(what)
+        case .damaged(let id): .eventDamaged(id: id)
+        case .tooMany(let why): .tooMany(why)
+        }
+    }
+}
+
+extension Hub {
+    /// The webhook with this id.
+    package func webhook(_ id: String, of app: AppKey) throws(HubError) -> WebhookDelegate {
+        guard let delegate = registry.delegate(app, id: id) else { throw .noWebhook(id) }
+        return delegate
+    }
+
+    /// A webhook that may be called with a test event: before its owner has agreed, an address gets only the handshake or
+    /// the challenge.
+    package func testableWebhook(_ id: String, of app: AppKey) throws(HubError) -> WebhookDelegate {
+        let delegate = try webhook(id, of: app)
+        if delegate.status == .pendingVerification { throw .unverified(id: id) }
+        return delegate
+    }
+}

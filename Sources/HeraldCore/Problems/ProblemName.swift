@@ -1,0 +1,61 @@
+/// The names of the problems that the hub itself can have: stable, for programs. In the HTTP API they are the last segment
+/// of a problem's `type`. This is the only place with them; `Problem` of the HTTP API adds those of requests.
+public enum ProblemName: String, Hashable, Sendable, CaseIterable {
+    /// Input is invalid. The error lists each field.
+    case validation
+    /// There is no such webhook, event or replay.
+    case notFound = "not-found"
+    /// The URL is registered already, with other settings.
+    case conflict
+    /// A limit is reached.
+    case tooMany = "too-many"
+    /// It is not the version that the change was made for.
+    case preconditionFailed = "precondition-failed"
+    /// There is no lease to renew.
+    case noLease = "no-lease"
+    /// The owner of the address has not agreed to the callbacks yet.
+    case unverified
+    /// The bytes of the event in the store are not those that were stored.
+    case eventDamaged = "event-damaged"
+    /// Filters or data take more work than a request may.
+    case budgetExceeded = "budget-exceeded"
+    /// The idempotency key belongs to another request.
+    case idempotencyKeyReused = "idempotency-key-reused"
+    /// The system returned no random bytes.
+    case noRandomness = "no-randomness"
+    /// Too much is waiting; may succeed after a second.
+    case busy
+    /// The hub stops or has stopped.
+    case stopping
+    /// The app publishes more events in a second than it may.
+    case rateLimited = "rate-limited"
+    /// The events of the app take more space than they may.
+    case quotaExceeded = "quota-exceeded"
+    /// The disk is full; may succeed later.
+    case storageFull = "storage-full"
+    /// The store fails; may succeed later.
+    case storageUnavailable = "storage-unavailable"
+
+    /// The problem in a few words: the same for each occurrence.
+    public var title: String {
+        switch self {
+        case .validation: "Some fields are not valid"
+        case .notFound: "Not found"
+        case .conflict: "The URL is registered already"
+        case .tooMany: "The limit is reached"
+        case .preconditionFailed: "The resource has changed"
+        case .noLease: "There is no lease to renew"
+        case .unverified: "The address is not verified"
+        case .eventDamaged: "The event is damaged"
+        case .budgetExceeded: "The request takes too much work"
+        case .idempotencyKeyReused: "The idempotency key belongs to another request"
+        case .noRandomness: "The secret could not be created"
+        case .busy: "The server is busy"
+        case .stopping: "The service is stopping"
+        case .rateLimited: "Too many events"
+        case .quotaExceeded: "The app has reached its quota"
+        case .storageFull: "The disk is full"
+        case .storageUnavailable: "The store is not available"
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import HeraldRuntime
+
+/// The statistics of a webhook: its backlog and its recent attempts.
+package struct DelegateStatistics {
+    package let delegate: WebhookDelegate
+    package let lane: LaneSnapshots.Entry?
+    package let backlog: Backlog
+    /// Age of the oldest event of the backlog, in milliseconds; `nil` if there is no backlog.
+    package let behind: Int64?
+    package let exhausted: Int
+    package let replays: [ReplayProgress]
+    package let hour: DeliveryStatistics
+    package let day: DeliveryStatistics
+
+    /// A reader's thread.
+    package init(_ delegate: WebhookDelegate, _ hub: Hub, _ reader: any StoreReader) throws {
+        let now = hub.clock.wall()
+        self.delegate = delegate
+        lane = hub.lane(of: delegate.key)
+        let counter = BacklogCounter(hub, reader)
+        backlog = try counter.count(delegate)
+        behind = backlog.oldest.map { max(0, now - $0) }
+        var exhausted = DeliveryQuery([.exhausted])
+        exhausted.app = delegate.app
+        exhausted.delegate = delegate.key
+        self.exhausted = try reader.countDeliveries(exhausted)
+        replays = try reader.replays(delegate.key).map { try ReplayProgress($0, delegate, hub, counter) }
+        // The current slot and the previous ones.
+        let slot = DeliveryStatistics.slot
+        let present = now / slot * slot
+        let slots =
+            try reader.statistics(delegate.key, since: present - 287 * slot) + hub.currentStatistics(delegate.key)
+        hour = Self.sum(slots, delegate, since: present - 11 * slot)
+        day = Self.sum(slots, delegate, since: present - 287 * slot)
+    }
+
+    private static func sum(
+        _ slots: [DeliveryStatistics], _ delegate: WebhookDelegate, since start: Int64
+    ) -> DeliveryStatistics {
+        slots.filter { $0.start >= start }.reduce(into: DeliveryStatistics(delegate: delegate.key, start: start)) {
+            $0.add($1)
+        }
+    }
+}

@@ -1,0 +1,54 @@
+/// Which deliveries to list or to change.
+package struct DeliverySelection: Sendable {
+    /// The conditions, as the HTTP API names them.
+    package static let names = ["state", "delegate", "event"]
+    package static let mustBeNarrow = "give at least one of the three, so that not everything is meant by accident"
+    /// The states that can be listed: what was delivered has no row.
+    package static let listed: [DeliveryState] = [.pending, .retrying, .exhausted, .dropped]
+
+    package let app: AppKey
+    package let state: DeliveryState?
+    package let delegate: WebhookDelegate?
+    package let eventID: String?
+
+    package init(app: AppKey, state: DeliveryState?, delegate: WebhookDelegate?, eventID: String?) {
+        self.app = app
+        self.state = state
+        self.delegate = delegate
+        self.eventID = eventID
+    }
+
+    /// Whether at least one condition is given.
+    package var isNarrow: Bool { state != nil || delegate != nil || eventID != nil }
+
+    /// A reader's thread.
+    /// - Parameter standard: the states if none is given.
+    package func query(_ standard: Set<WaitingDelivery.State>, _ reader: any StoreReader) throws -> DeliveryQuery {
+        var query = DeliveryQuery(state?.stored ?? standard)
+        query.app = app
+        query.delegate = delegate?.key
+        query.event = try eventID.map { try Self.event($0, app, reader).sequence }
+        return query
+    }
+
+    /// Deliveries with a row of their own, newest first, with their keys. A reader's thread.
+    /// - Parameter before: only those after this one in the order of the list.
+    package func rows(
+        before: DeliveryKey?, limit: Int, _ hub: Hub, _ reader: any StoreReader
+    ) throws -> [(key: DeliveryKey, row: DeliveryRow)] {
+        var wanted = try query(Set(WaitingDelivery.State.allCases), reader)
+        wanted.before = before
+        wanted.limit = limit
+        let found = try reader.deliveries(wanted)
+        let events = try EventHeads(found.map(\.event), reader)
+        return found.map {
+            (DeliveryKey(delegate: $0.delegate, event: $0.event), DeliveryRow($0, events[$0.event], hub))
+        }
+    }
+
+    /// - Throws: `HubError.notFound`.
+    package static func event(_ id: String, _ app: AppKey, _ reader: any StoreReader) throws -> LoggedEvent {
+        guard let event = try reader.event(app: app, id: id) else { throw HubError.noEvent(id) }
+        return event
+    }
+}

@@ -1,0 +1,52 @@
+/// Which past events to send to a webhook again.
+package struct ReplayPlan: Sendable {
+    package enum Only: String, Sendable, CaseIterable {
+        /// All that match, as if they were published again.
+        case all
+        /// Only those whose delivery has ended without success.
+        case failed
+    }
+
+    package let from: PositionInput
+    package let until: PositionInput
+    package let only: Only
+
+    package init(from: PositionInput, until: PositionInput, only: Only) {
+        self.from = from
+        self.until = until
+        self.only = only
+    }
+
+    /// The errors that need no look at the log.
+    package var errors: [FieldError] {
+        if case .time(let first) = from, case .time(let last) = until, last < first { return [Self.isReversed] }
+        return []
+    }
+
+    private static let isReversed = FieldError("/until", "is before from")
+
+    /// The write (`nil` if this part of the log has no event) and the number of events to send. A reader's thread.
+    package func action(
+        for delegate: WebhookDelegate, _ hub: Hub, _ reader: any StoreReader
+    ) throws -> (action: DeliveryWrite.Action?, backlog: Backlog) {
+        let head = hub.head
+        let first = try from.first(in: reader, app: delegate.app, head: head, pointer: "/from")
+        let last = try until.last(in: reader, app: delegate.app, head: head, pointer: "/until")
+        if last + 1 < first { throw HubError.invalid([Self.isReversed]) }
+        guard first <= last else { return (nil, Backlog()) }
+        switch only {
+        case .all:
+            let backlog = try BacklogCounter(hub, reader).count(delegate, after: first - 1, through: last)
+            return (.replay(delegateID: delegate.id, after: first - 1, until: last), backlog)
+        case .failed:
+            var query = DeliveryQuery(WaitingDelivery.State.ended)
+            query.app = delegate.app
+            query.delegate = delegate.key
+            query.events = first...last
+            query.limit = DeliveryWrite.maxDeliveries
+            var backlog = Backlog()
+            backlog.events = Int64(min(try reader.countDeliveries(query), query.limit))
+            return (.redeliver(query), backlog)
+        }
+    }
+}

@@ -1,0 +1,46 @@
+/// A key that signs callbacks, in the text forms of Standard Webhooks.
+public enum SigningKeyText: Sendable {
+    /// `whsec_…`: HMAC-SHA256, with 24 to 64 bytes.
+    case shared([UInt8])
+    /// `whsk_…`: Ed25519, with its seed.
+    case pair(seed: [UInt8])
+
+    /// Parses the text of a key. The error never quotes the text.
+    public init(parsing text: String) throws(SigningKeyTextError) {
+        if text.hasPrefix(SecretText.prefix) {
+            do throws(SecretTextError) {
+                self = .shared(try SecretText.parse(text))
+            } catch {
+                throw SigningKeyTextError(description: error.description)
+            }
+        } else if text.hasPrefix(Ed25519.PrivateKey.prefix) {
+            do throws(Ed25519TextError) {
+                self = .pair(seed: try Ed25519.PrivateKey(text: text).seed)
+            } catch {
+                throw SigningKeyTextError(description: error.description)
+            }
+        } else {
+            throw SigningKeyTextError(
+                description: "must be a string that begins with whsec_ (for v1) or whsk_ (for v1a)")
+        }
+    }
+
+    /// Empty if the bytes are not those of a key.
+    public var text: String {
+        switch self {
+        case .shared(let bytes): SecretText.print(bytes)
+        case .pair(let seed): (try? Ed25519.PrivateKey(seed: seed).text) ?? ""
+        }
+    }
+
+    /// The public key that verifies its signatures; `nil` for a shared key.
+    public var publicKey: Ed25519.PublicKey? {
+        if case .pair(let seed) = self { return try? Ed25519.PrivateKey(seed: seed).publicKey }
+        return nil
+    }
+}
+
+/// Why the text of a key is invalid, for the user.
+public struct SigningKeyTextError: Error, Equatable, Sendable, CustomStringConvertible {
+    public let description: String
+}

@@ -1,0 +1,111 @@
+import Foundation
+import Herald
+import HeraldTestSupport
+import Testing
+
+@Suite("Following the events of a hub in a process", .timeLimit(.minutes(5)))
+struct FollowTests {
+    private let folder = TemporaryFolder()
+
+    private func makeHub() async throws -> Hub {
+        try await Hub.open(folder: folder.path + "/data")
+    }
+
+    /// Publishes numbers, a hundred at a time.
+    private func publish(_ numbers: ClosedRange<Int>, _ hub: Hub) async throws {
+        for first in stride(from: numbers.lowerBound, through: numbers.upperBound, by: 100) {
+            try await hub.publish(
+                (first...min(first + 99, numbers.upperBound)).map { try NewEvent("number.drawn", $0) })
+        }
+    }
+
+    @Test("a slow consumer delays nobody, misses nothing, and continues after a restart where it stopped")
+    func slowConsumer() async throws {
+        var seen: [Int] = []
+        var position = EventPosition.start
+        for run in 0..<3 {
+            let hub = try await makeHub()
+            // All are accepted while the consumer has not asked for any of them: nothing is kept for it but its position.
+            let sequence = hub.events(after: position, matching: "number.*")
+            try await publish(run * 2_000 + 1...run * 2_000 + 2_000, hub)
+            #expect(hub.lastPosition.number == Int64(run + 1) * 2_000)
+            // It handles fewer than were published, and is stopped in the middle of a page.
+            var iterator = sequence.makeAsyncIterator()
+            for _ in 0..<1_333 {
+                let entry = try #require(try await iterator.next())
+                seen.append(try entry.event.decode())
+                position = entry.position
+            }
+            await hub.stop(grace: .zero)
+        }
+        let hub = try await makeHub()
+        for try await entry in hub.events(after: position, through: hub.lastPosition) {
+            seen.append(try entry.event.decode())
+        }
+        #expect(seen == Array(1...6_000))
+        await hub.stop(grace: .zero)
+    }
+
+    @Test("a sequence with an end returns what is there, whatever its last event is")
+    func end() async throws {
+        let hub = try await makeHub()
+        for try await _ in hub.events(after: .start, through: hub.lastPosition) { Issue.record("the log is empty") }
+        try await publish(1...300, hub)
+        try await hub.publish("other.type", 0)
+        let sequence = hub.events(after: .start, through: hub.lastPosition, matching: "number.*")
+        try await publish(301...302, hub)
+        var count = 0
+        for try await _ in sequence { count += 1 }
+        #expect(count == 300)
+        await hub.stop(grace: .zero)
+    }
+
+    @Test("logins, logouts and states are published as values")
+    func families() async throws {
+        struct User: Codable, Equatable {
+            let id: Int
+            let name: String
+        }
+        let hub = try await makeHub()
+        try await hub.publish(.loggedIn(User(id: 42, name: "Ada")))
+        try await hub.publish(.loggedOut(userID: "42"))
+        try await hub.publish([.loggedIn(User(id: 7, name: "Bob")), .loggedOut(User(id: 7, name: "Bob"))])
+        try await hub.publish(.appState(["data_retrieval": "success"]))
+        var types: [String] = []
+        for try await entry in hub.events(after: .start, through: hub.lastPosition) {
+            types.append("\(entry.event.type) \(entry.event.subject ?? "-")")
+        }
+        #expect(
+            types == [
+                "auth.logged_in user:42", "auth.status_changed user:42", "auth.logged_out user:42",
+                "auth.status_changed user:42", "auth.logged_in user:7", "auth.status_changed user:7",
+                "auth.logged_out user:7", "auth.status_changed user:7", "app_state.changed -",
+            ])
+        await hub.stop(grace: .zero)
+    }
+
+    @Test("a hub that is released gives its folder free, also while a task still publishes")
+    func release() async throws {
+        for _ in 1...3 {
+            let publishing = try await {
+                let hub = try await makeHub()
+                return Task { try await publish(1...200, hub) }
+            }()
+            try await publishing.value
+            // The task has released the hub, or is about to.
+            let next = try await eventuallyOpen()
+            await next.stop(grace: .zero)
+        }
+    }
+
+    private func eventuallyOpen() async throws -> Hub {
+        while true {
+            do throws(HubError) {
+                return try await Hub.open(folder: folder.path + "/data")
+            } catch {
+                guard case .store(.inUse) = error else { throw error }
+                await Task.yield()
+            }
+        }
+    }
+}
