@@ -42,9 +42,8 @@ actor Mailer {
 
 /// The response for an error of the hub: the problems have the names of Herald's HTTP API.
 func response(to error: HubError) -> Response {
-    let fields = error.fields.map { "\($0.pointer) \($0.detail)" }
-    return Response(
-        error.problem == .notFound ? 404 : 422, "\(error.problem.rawValue): \(fields.joined(separator: ", "))")
+    let lines = error.description.replacing("\n", with: "; ")
+    return Response(error.problem == .notFound ? 404 : 422, "\(error.problem.rawValue): \(lines)")
 }
 
 let folder = URL(filePath: CommandLine.arguments.count > 1 ? CommandLine.arguments[1] : "order-server")
