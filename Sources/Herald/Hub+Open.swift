@@ -127,7 +127,9 @@ extension Hub.Options {
         for (name, period) in [("eventRetention", eventRetention), ("attemptRetention", attemptRetention)] {
             if let period, period < .seconds(60) { errors.append(FieldError("/\(name)", "must be at least a minute")) }
         }
-        if let maxDiskBytes, maxDiskBytes <= 0 { errors.append(FieldError("/maxDiskBytes", "must be positive")) }
+        for (name, bytes) in [("maxDiskBytes", maxDiskBytes), ("maxAttemptBytes", maxAttemptBytes)] {
+            if let bytes, bytes <= 0 { errors.append(FieldError("/\(name)", "must be positive")) }
+        }
         guard errors.isEmpty else { throw .invalid(errors) }
         configuration.deliveryLoops = deliveryThreads
         configuration.readers = readerThreads

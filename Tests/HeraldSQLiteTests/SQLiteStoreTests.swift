@@ -271,7 +271,7 @@ struct SQLiteStoreTests {
         }
         var firsts: [LogPosition] = []
         for _ in 0..<4 {
-            try store.transaction { (transaction) throws(StoreError) in
+            try store.commit { (transaction) throws(StoreError) in
                 firsts.append(try transaction.removeEvents(1...2, limit: 2).first)
             }
         }
@@ -289,7 +289,7 @@ struct SQLiteStoreTests {
         var pages: [Int64] = []
         for number in 1..<40 {
             try append(store, "\(number)", data: data)
-            try store.transaction { (transaction) throws(StoreError) in
+            try store.commit { (transaction) throws(StoreError) in
                 _ = try transaction.removeEvents(1...LogPosition.max, limit: 500)
             }
             pages.append(try connection.integer("PRAGMA page_count"))
