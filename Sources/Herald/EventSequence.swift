@@ -1,6 +1,4 @@
-import Delegation
 public import HeraldCore
-import Synchronization
 
 /// The events of the log, one after the other, as they become durable: the result of `Hub.events`.
 ///
@@ -51,7 +49,7 @@ public struct EventSequence: AsyncSequence, Sendable {
             self.position = position
             self.last = last
             self.selection = selection
-            signal = LogSignal(hub)
+            signal = LogSignal(hub, "Follows the log: a sequence of events")
         }
 
         /// The next event; suspends until there is one.
@@ -82,11 +80,11 @@ public struct EventSequence: AsyncSequence, Sendable {
         /// - Returns: `false` at the end.
         private mutating func read(isolation actor: isolated (any Actor)? = #isolation) async throws(HubError) -> Bool {
             // Read before the log, so that events published before the end of the hub are still returned.
-            let isEnd = signal.hasEnded
+            let isEnd = signal.state.hasEnded
             if let recent = hub.recentEvents(after: position, limit: PageSize.events) {
                 page = recent.events[...]
                 if page.isEmpty, isEnd { return false }
-                if page.isEmpty { await signal.wait(beyond: position) }
+                if page.isEmpty { await signal.wait { [position] in $0.head > position } }
                 return true
             }
             guard let old = await hub.storedEvents(after: position) else {
@@ -161,59 +159,6 @@ extension Hub {
                     })
             }
             if !isTaken { continuation.resume(returning: nil) }
-        }
-    }
-}
-
-/// Wakes one iteration when the log has grown or the hub has stopped. The lock is held for a few instructions.
-private final class LogSignal: EventDelegate, StopObserver {
-    private struct State {
-        var head: LogPosition = 0
-        var hasEnded = false
-        /// The continuation of the waiting iteration.
-        var waiter: CheckedContinuation<Void, Never>?
-    }
-
-    private let state = Mutex(State())
-
-    init(_ hub: Hub) {
-        hub.addDelegate(self, description: "Follows the log: a sequence of events")
-        hub.stopObservers.addDelegate(self)
-        if hub.isStopping { hubHasStopped() }
-        // A batch may be in flight to the delegates that were registered before this one.
-        hub.afterDraining { [weak self, weak hub] in
-            if let hub { self?.advance { $0.head = max($0.head, hub.head) } }
-        }
-    }
-
-    var hasEnded: Bool { state.withLock { $0.hasEnded } }
-
-    func published(_ batch: EventBatch) { advance { $0.head = batch.last } }
-    func hubHasStopped() { advance { $0.hasEnded = true } }
-
-    private func advance(_ change: (inout State) -> Void) {
-        let waiter = state.withLock { state in
-            change(&state)
-            defer { state.waiter = nil }
-            return state.waiter
-        }
-        waiter?.resume()
-    }
-
-    /// Returns when the log may have grown beyond the position, when the hub has stopped, and when the task is cancelled.
-    func wait(beyond position: LogPosition, isolation actor: isolated (any Actor)? = #isolation) async {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isDone = state.withLock { state in
-                    // The cancellation handler may have run already.
-                    if state.head > position || state.hasEnded || Task.isCancelled { return true }
-                    state.waiter = continuation
-                    return false
-                }
-                if isDone { continuation.resume() }
-            }
-        } onCancel: {
-            advance { _ in }
         }
     }
 }

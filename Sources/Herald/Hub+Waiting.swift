@@ -4,6 +4,7 @@ import HeraldRuntime
 extension Hub {
     /// Runs `body` on a reader's thread.
     func reading<Value: Sendable>(
+        isolation actor: isolated (any Actor)? = #isolation,
         _ body: @escaping @Sendable (any StoreReader) throws -> Value
     ) async throws(HubError) -> Value {
         let result: Result<Value, HubError> = await withCheckedContinuation { continuation in

@@ -129,6 +129,31 @@ struct WebhooksTests {
         await hub.stop(grace: .seconds(5))
     }
 
+    @Test("are followed attempt by attempt, also after a restart, until the hub stops")
+    func attempts() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        var ids: [String?] = []
+        var published: [String] = []
+        var last: Int64 = 0
+        for run in 1...2 {
+            let hub = try await makeHub()
+            let webhook = try await hub.webhooks.add(receiver.url())
+            let sequence = hub.webhooks.followAttempts(after: last)
+            published += try await hub.publish((1...3).map { try NewEvent("order.placed", $0) }).map(\.event.id)
+            var iterator = sequence.makeAsyncIterator()
+            while ids.count < 3 * run {
+                let attempt = try #require(try await iterator.next())
+                #expect(attempt.webhookID == webhook.id && attempt.isSuccess)
+                ids.append(attempt.eventID)
+                last = try #require(attempt.id)
+            }
+            await hub.stop(grace: .zero)
+            if try await iterator.next() != nil { Issue.record("an attempt after the end") }
+        }
+        #expect(Set(ids) == Set(published))
+    }
+
     /// Repeats until there is a value: what deliveries leave in the store arrives there with a checkpoint.
     @discardableResult
     private func until<Value>(_ what: String, _ look: () async throws -> Value?) async throws -> Value {
@@ -291,20 +316,19 @@ struct WebhooksTests {
         "replayDelegate": "replay", "listReplays": "replays", "endReplay": "endReplay",
         "getDelegateStatistics": "statistics", "listAttempts": "attempts", "getEvent": "stories",
         "redeliverEvent": "redeliver", "listDeliveries": "deliveries", "redeliver": "redeliverAll",
-        "cancelDeliveries": "cancelAll",
+        "cancelDeliveries": "cancelAll", "streamAttempts": "followAttempts",
     ]
 
     @Test("can do all that the HTTP API can do with them")
     func completeness() throws {
         let paths = try #require(try Repository.specification()["paths"]).members
-        var operations: Set<String> = ["getEvent", "redeliverEvent"]
+        var operations: Set<String> = ["getEvent", "redeliverEvent", "streamAttempts"]
         for (path, item) in paths where path.hasPrefix("/v1/delegates") || path.hasPrefix("/v1/deliveries") {
             operations.formUnion(item.members.compactMap { $0.value["operationId"]?.string })
         }
         #expect(operations == Set(Self.counterparts.keys))
-        let code =
-            try Repository.text("Sources/Herald/Webhooks/Webhooks.swift")
-            + Repository.text("Sources/Herald/Webhooks/Webhooks+Deliveries.swift")
+        let files = ["Webhooks", "Webhooks+Deliveries", "AttemptSequence"]
+        let code = try files.map { try Repository.text("Sources/Herald/Webhooks/\($0).swift") }.joined()
         for (operation, name) in Self.counterparts {
             #expect(code.contains("    public func \(name)("), "\(operation) has no \(name)")
         }

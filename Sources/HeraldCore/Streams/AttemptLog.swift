@@ -25,7 +25,7 @@ package final class AttemptLog: StreamLog, @unchecked Sendable {
     private var isBehind = false
     private var erasuresSeen = 0
 
-    init(_ hub: Hub) { self.hub = hub }
+    package init(_ hub: Hub) { self.hub = hub }
 
     /// Attempts that are not in memory are not counted: the count is exact up to at least 1,024.
     package func count(of app: AppKey, after place: LogPosition) -> Int64 {

@@ -1,0 +1,68 @@
+import Delegation
+import HeraldCore
+import Synchronization
+
+/// Wakes one iteration when the log has grown, when attempts were recorded, or when the hub has stopped. The lock is held for
+/// a few instructions.
+final class LogSignal: EventDelegate, StopObserver {
+    struct State {
+        /// The last event.
+        var head: LogPosition = 0
+        /// How often attempts were recorded.
+        var recordings = 0
+        var hasEnded = false
+    }
+
+    private struct Waiting {
+        var state = State()
+        /// The continuation of the waiting iteration.
+        var waiter: CheckedContinuation<Void, Never>?
+    }
+
+    private let waiting = Mutex(Waiting())
+
+    /// - Parameter description: shown in the list of delegates.
+    init(_ hub: Hub, _ description: String) {
+        hub.addDelegate(self, description: description)
+        hub.stopObservers.addDelegate(self)
+        if hub.isStopping { hubHasStopped() }
+        // A batch may be in flight to the delegates that were registered before this one.
+        hub.afterDraining { [weak self, weak hub] in
+            if let hub { self?.advance { $0.head = max($0.head, hub.head) } }
+        }
+    }
+
+    var state: State { waiting.withLock { $0.state } }
+
+    func published(_ batch: EventBatch) { advance { $0.head = batch.last } }
+    func recordedAttempts() { advance { $0.recordings += 1 } }
+    func hubHasStopped() { advance { $0.hasEnded = true } }
+
+    private func advance(_ change: (inout State) -> Void) {
+        let waiter = waiting.withLock { waiting in
+            change(&waiting.state)
+            defer { waiting.waiter = nil }
+            return waiting.waiter
+        }
+        waiter?.resume()
+    }
+
+    /// Returns at the latest when the condition may be met, when the hub has stopped, and when the task is cancelled.
+    func wait(
+        isolation actor: isolated (any Actor)? = #isolation, until isMet: @Sendable (State) -> Bool
+    ) async {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isDone = waiting.withLock { waiting in
+                    // The cancellation handler may have run already.
+                    if isMet(waiting.state) || waiting.state.hasEnded || Task.isCancelled { return true }
+                    waiting.waiter = continuation
+                    return false
+                }
+                if isDone { continuation.resume() }
+            }
+        } onCancel: {
+            advance { _ in }
+        }
+    }
+}

@@ -1,0 +1,79 @@
+public import HeraldCore
+
+/// The attempts to call webhooks, one after the other, as they are recorded: the result of
+/// ``Webhooks/followAttempts(after:)``.
+///
+/// Each iteration reads at its own speed. It ends when its task is cancelled or the hub has stopped, and keeps the hub alive
+/// until then.
+public struct AttemptSequence: AsyncSequence, Sendable {
+    /// An attempt that has ended.
+    public typealias Element = Webhook.Attempt
+
+    fileprivate let hub: Hub
+    fileprivate let id: Int64?
+
+    /// Starts an iteration.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(hub, after: id) }
+
+    /// One iteration.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        private let hub: Hub
+        private let log: AttemptLog
+        private let signal: LogSignal
+        /// The last attempt that was read; `nil` before the first look.
+        private var last: Int64?
+        /// Attempts that were already read.
+        private var page: ArraySlice<LoggedAttempt> = []
+
+        fileprivate init(_ hub: Hub, after id: Int64?) {
+            self.hub = hub
+            last = id
+            log = AttemptLog(hub)
+            signal = LogSignal(hub, "Follows the attempts: a sequence")
+        }
+
+        /// The next attempt; suspends until there is one.
+        /// - Returns: `nil` when the task was cancelled or the hub has stopped.
+        /// - Throws: `HubError.store` when the store can't be read.
+        public mutating func next(
+            isolation actor: isolated (any Actor)? = #isolation
+        ) async throws(HubError) -> Element? {
+            while !Task.isCancelled {
+                if let entry = page.popFirst() {
+                    guard entry.app == .default else { continue }
+                    return Webhook.Attempt(entry.attempt, webhookID: entry.delegateID, eventID: entry.eventID)
+                }
+                // Taken before the read, so that nothing is missed that is recorded meanwhile.
+                let state = signal.state
+                do throws(HubError) {
+                    try await read()
+                } catch {
+                    switch error {
+                    case .stopping: return nil
+                    case .busy: try? await Task.sleep(for: .milliseconds(50))
+                    default: throw error
+                    }
+                    continue
+                }
+                if page.isEmpty { await signal.wait { $0.recordings > state.recordings } }
+            }
+            return nil
+        }
+
+        private mutating func read(isolation actor: isolated (any Actor)? = #isolation) async throws(HubError) {
+            let (log, last) = (log, last)
+            let found = try await hub.reading { reader in
+                try log.page(after: last ?? log.end(in: reader), in: reader)
+            }
+            self.last = found.last
+            page = found.entries[...]
+        }
+    }
+}
+
+extension Webhooks {
+    /// The attempts of all webhooks as a sequence, oldest first, once they are recorded.
+    /// - Parameter id: begins behind the attempt with this ``Webhook/Attempt/id``; `nil`: with those that end from now on.
+    /// - Returns: a sequence that ends when the hub stops.
+    public func followAttempts(after id: Int64? = nil) -> AttemptSequence { AttemptSequence(hub: hub, id: id) }
+}
