@@ -137,6 +137,11 @@ let package = Package(
             name: "PublishingBenchmark", dependencies: ["HeraldHTTP", "HeraldCore", "HeraldAPI"],
             path: "Benchmarks/publishing", swiftSettings: settings, linkerSettings: [allocator]),
 
+        // What publishing costs an app that has a hub inside; run by Benchmarks/run.
+        .executableTarget(
+            name: "EmbeddingBenchmark", dependencies: ["Herald"], path: "Benchmarks/embedding",
+            swiftSettings: settings, linkerSettings: [allocator]),
+
         // What sending alone costs; run by Benchmarks/run.
         .executableTarget(
             name: "TransportBenchmark", dependencies: ["HeraldCore", "HeraldWebhooks"], path: "Benchmarks/transport",

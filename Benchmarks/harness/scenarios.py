@@ -5,6 +5,7 @@ import subprocess
 import time
 
 from counts import counts
+from embedding import embedding
 from faults import faults
 from growth import growth
 from loads import IN_FLIGHT, hundreds_of_delegates, latency_under_load, one_delegate, sizes, ten_delegates
@@ -212,6 +213,7 @@ def run_multicast(program, calls):
 ALL = {
     "counts": counts,
     "publish": durable_publish,
+    "embedding": embedding,
     "sizes": sizes,
     "connections": many_connections,
     "one": one_delegate,
