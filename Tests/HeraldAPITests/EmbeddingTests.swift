@@ -164,19 +164,13 @@ struct EmbeddingTests {
         await hub.stop(grace: .zero)
     }
 
-    @Test(
-        "a package whose other packages have targets with common names builds with both products and runs")
-    func outside() async throws {
-        let package = Repository.root.appending(path: "Tests/Outside").path
-        let scratch = Repository.root.appending(path: ".build/outside").path
-        // SwiftPM does not always notice that a type of a package that it depends on has another layout.
-        try? FileManager.default.removeItem(atPath: scratch)
-        let arguments = [
-            "swift", "run", "--package-path", package, "--scratch-path", scratch, "App", folder.path + "/data",
-        ]
-        let (end, text) = try await ChildProcess.run("/usr/bin/env", arguments, within: 540)
-        #expect(end == .exited(0), "\(text.suffix(2_000))")
-        #expect(text.contains("1 order.placed 12.5\n32 3 null HTTPClient 2"), "\(text.suffix(2_000))")
+    @Test("a package of a user builds and runs, with the code of the documentation, beside targets with common names")
+    func adoption() async throws {
+        let script = Repository.root.appending(path: "script/adoption").path
+        let (end, text) = try await ChildProcess.run(script, within: 540)
+        #expect(end == .exited(0), "\(text.suffix(3_000))")
+        let count = try #require(text.firstMatch(of: #/(\d+) programs of the documentation ran/#)?.1)
+        #expect(Int(count) ?? 0 >= 7)
     }
 }
 

@@ -1,0 +1,39 @@
+// swift-tools-version: 6.2
+import Foundation
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .swiftLanguageMode(.v6), .treatAllWarnings(as: .error), .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+// What users of the libraries would write, in a package of their own: a target for each library. script/adoption builds and
+// runs a copy of it.
+let package = Package(
+    name: "adoption",
+    platforms: [.macOS(.v15)],
+    dependencies: [.package(name: "herald", path: "../..")]
+)
+
+if FileManager.default.fileExists(atPath: Context.packageDirectory + "/Sources/DelegationAdoption") {
+    package.targets.append(
+        .executableTarget(
+            name: "DelegationAdoption", dependencies: [.product(name: "Delegation", package: "herald")],
+            swiftSettings: settings))
+}
+
+#if os(Linux)
+    // The hub, beside packages whose targets have the names of well-known ones.
+    package.dependencies += [.package(path: "crypto-stub"), .package(path: "sqlite-stub")]
+    package.targets.append(
+        .executableTarget(
+            name: "HubAdoption",
+            dependencies: [
+                .product(name: "Delegation", package: "herald"),
+                .product(name: "Herald", package: "herald"),
+                .product(name: "Crypto", package: "crypto-stub"),
+                .product(name: "HTTPClient", package: "crypto-stub"),
+                .product(name: "CSQLite", package: "sqlite-stub"),
+                .product(name: "JSON", package: "sqlite-stub"),
+            ],
+            swiftSettings: settings))
+#endif
