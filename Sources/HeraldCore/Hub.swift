@@ -88,6 +88,7 @@ public final class Hub: Sendable {
         threads = HubThreads(
             store: store, intake: intake, writer: writer, readers: readers, loops: loops, clock: clock)
         delegates.addDelegate(recentEvents)
+        delegates.addDelegate(retention)
         addDelegate(auth, description: "Auth status: who is logged in")
         addDelegate(appState, description: "App state: the current one")
         try start(recovery)

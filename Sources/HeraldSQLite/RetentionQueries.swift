@@ -37,7 +37,7 @@ struct RetentionQueries {
         """
 
     private static let attemptBytes = """
-        75 + 3 * ((lookup IS NOT NULL) + (connect IS NOT NULL) + (tls IS NOT NULL) + (first_byte IS NOT NULL)
+        53 + 3 * ((lookup IS NOT NULL) + (connect IS NOT NULL) + (tls IS NOT NULL) + (first_byte IS NOT NULL)
             + (bytes_sent IS NOT NULL) + (bytes_received IS NOT NULL))
         + ifnull(length(failure), 0) + ifnull(length(detail), 0) + ifnull(length(excerpt), 0) + ifnull(length(peer), 0)
         """

@@ -9,6 +9,19 @@ extension SQLiteStore {
     static func open(
         _ folder: StoreFolder, _ lock: LockFile, _ extent: LogExtent, _ columnSealer: ColumnSealer
     ) throws(StoreError) -> Connection {
+        if let connection = try prepare(folder, lock, extent, columnSealer) { return connection }
+        // The old file is closed, and its log deleted.
+        try folder.publishNewDatabase()
+        let connection = try Connection(path: folder.database, .readWrite)
+        try Pragmas.set(Pragmas.writer, on: connection)
+        try lock.write(logInUse: true)
+        return connection
+    }
+
+    /// - Returns: `nil` if the database was written anew, to replace the old one.
+    private static func prepare(
+        _ folder: StoreFolder, _ lock: LockFile, _ extent: LogExtent, _ columnSealer: ColumnSealer
+    ) throws(StoreError) -> Connection? {
         let logSize = folder.size(folder.log)
         if folder.size(folder.database) == nil {
             // Never create a new database in place of a lost one.
@@ -58,6 +71,13 @@ extension SQLiteStore {
         // A restored backup may be readable by all users.
         chmod(folder.database, 0o600)
         try folder.sync()
+        if folder.size(folder.database) ?? 0 < checkedBytes, try Compaction.isDue(connection),
+            try Compaction.write(connection, folder)
+        {
+            try connection.checkpointOnClose()
+            try lock.write(logInUse: false)
+            return nil
+        }
         try lock.write(logInUse: true)
         return connection
     }
@@ -72,6 +92,8 @@ extension SQLiteStore {
 
     private static func fill(_ newDatabase: String) throws(StoreError) {
         let connection = try Connection(path: newDatabase, .readWrite)
+        // Before the first table: this way the file can give back free pages (Compaction).
+        try connection.set("auto_vacuum", Compaction.incremental)
         try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
         try Pragmas.set(Pragmas.writer, on: connection)
         try Schema.migrate(connection)

@@ -48,6 +48,13 @@ extension Writer {
         return RemovedEvents(count: count, through: upper, first: kept)
     }
 
+    func giveBack(bytes: Int64) throws(StoreError) -> Int64 {
+        let before = try connection.integer("PRAGMA page_count")
+        // It moves the last page of the file to a free one, and cuts the file; once for each row.
+        try connection.execute("PRAGMA incremental_vacuum(\(bytes / Connection.pageSize))")
+        return (before - (try connection.integer("PRAGMA page_count"))) * Connection.pageSize
+    }
+
     func count(_ removal: Removal) throws(StoreError) { try removals.add(removal) }
 
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) { try blocks.keep(block, parts) }

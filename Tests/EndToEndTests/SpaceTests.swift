@@ -1,6 +1,7 @@
 import HeraldJSON
 import HeraldReceiver
 import HeraldTestSupport
+import Synchronization
 import Testing
 
 @Suite("Space", .timeLimit(.minutes(8)), .serialized)
@@ -49,4 +50,38 @@ struct SpaceTests {
         let check = try await Binary.run(["check", herald.folder.path + "/data"])
         #expect(check.end == .exited(0), "\(check.text)")
     }
+
+    @Test("a budget is kept within a tenth under load, and the file shrinks when it is lowered")
+    func limit() async throws {
+        var herald = try await HeraldProcess.start(["--retention-size", "unlimited"])
+        let database = herald.folder.path + "/data/herald.db"
+        // 28 MB on disk.
+        try await publish(36_000, "first", to: herald)
+        #expect(try await herald.stop() == .exited(0))
+        #expect(try Files.size(database) > 24 << 20)
+        herald = try await herald.restart(["--retention-size", "16MiB"])
+        let limit = (16 << 20) * 11 / 10
+        try await eventually("the file shrinks", within: 120) { try Files.size(database) <= limit }
+        let largest = Largest()
+        let watch = Task {
+            while !Task.isCancelled {
+                largest.note(try Files.size(database))
+                try await Task.sleep(nanoseconds: 20_000_000)
+            }
+        }
+        try await publish(30_000, "second", to: herald)
+        watch.cancel()
+        #expect(largest.bytes <= limit && largest.bytes > 12 << 20)
+        #expect(try await herald.get("/v1/events/second-29999").status == 200)
+        #expect(try await herald.stop() == .exited(0))
+        #expect(try Files.size(database) <= limit)
+        let check = try await Binary.run(["check", herald.folder.path + "/data"])
+        #expect(check.end == .exited(0), "\(check.text)")
+    }
+}
+
+private final class Largest: Sendable {
+    private let value = Mutex(0)
+    var bytes: Int { value.withLock { $0 } }
+    func note(_ bytes: Int) { value.withLock { $0 = max($0, bytes) } }
 }

@@ -297,6 +297,56 @@ struct SQLiteStoreTests {
         #expect(pages.last == pages[5])
     }
 
+    @Test("free space is given back, a piece at a time")
+    func giveBack() throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let connection = try #require(store.writer?.connection)
+        let data = "\"" + String(repeating: "x", count: 20_000) + "\""
+        for number in 0..<100 { try append(store, "\(number)", data: data) }
+        func give(_ bytes: Int64) throws -> Int64 {
+            var given: Int64 = 0
+            try store.transaction { (transaction) throws(StoreError) in given = try transaction.giveBack(bytes: bytes) }
+            return given
+        }
+        #expect(try give(1 << 20) == 0)
+        try store.transaction { (transaction) throws(StoreError) in
+            _ = try transaction.removeEvents(1...80, limit: 500)
+        }
+        let pages = try connection.integer("PRAGMA page_count")
+        #expect(try give(40_960) == 40_960)
+        #expect(try connection.integer("PRAGMA page_count") == pages - 10)
+        while try give(1 << 20) > 0 {}
+        #expect(try connection.integer("PRAGMA freelist_count") == 0)
+        #expect(try connection.integer("PRAGMA page_count") < pages / 3)
+        #expect(try connection.text("PRAGMA integrity_check") == "ok")
+    }
+
+    @Test("what attempts take is estimated within a tenth", arguments: [0, 30, 400])
+    func attemptBytes(excerpt: Int) throws {
+        let store = try SQLiteStore(folder: path)
+        defer { store.close() }
+        let connection = try #require(store.writer?.connection)
+        var checkpoint = Checkpoint()
+        for number in 1...20_000 {
+            var record = AttemptRecord(
+                delegate: Int64(number % 7), event: Int64(10_000 + number / 2), number: 1,
+                startedAt: 1_780_000_000_000 + Int64(number), duration: 3_000 + Int64(number % 1_000), status: 200,
+                failure: nil, detail: "", excerpt: [UInt8](repeating: 120, count: excerpt))
+            record.transport.firstByte = 2_500
+            record.transport.isReused = true
+            record.transport.peer = "127.0.0.1:8080"
+            record.transport.bytesSent = 900
+            record.transport.bytesReceived = 120
+            checkpoint.attempts.append(record)
+        }
+        try store.transaction { (transaction) throws(StoreError) in try transaction.write(checkpoint) }
+        let real = try connection.integer(
+            "SELECT sum(pgsize) FROM dbstat WHERE name IN (SELECT name FROM sqlite_schema WHERE tbl_name = 'attempts')")
+        let estimate = try store.makeReader().sizes().attempts
+        #expect(abs(estimate - real) * 10 < real, "\(estimate) of \(real)")
+    }
+
     @Test("recovery, removals and lists use keys and indexes only")
     func plans() throws {
         let store = try SQLiteStore(folder: path)

@@ -24,6 +24,12 @@ package enum Files {
         if fwrite(bytes, 1, bytes.count, file) != bytes.count { throw Failure(what: "\(path) can't be written") }
     }
 
+    package static func size(_ path: String) throws -> Int {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw Failure(what: "\(path) is not there") }
+        return Int(status.st_size)
+    }
+
     package static func names(in folder: String) throws -> [String] {
         guard let stream = opendir(folder) else { throw Failure(what: "\(folder) can't be read") }
         defer { closedir(stream) }

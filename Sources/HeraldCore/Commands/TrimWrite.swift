@@ -1,4 +1,4 @@
-/// Removes old events, attempts and statistics, a slice in each transaction.
+/// Removes old events, attempts and statistics, and gives back free space, a slice in each transaction.
 struct TrimWrite: StoreCommand {
     /// Positions of events that no delegate is still to get, ascending.
     var events: [ClosedRange<LogPosition>] = []
@@ -10,15 +10,21 @@ struct TrimWrite: StoreCommand {
     var attemptsBefore: Int64 = 0
     /// Statistics of slots that began before this time are removed.
     var statisticsBefore: Int64 = 0
+    /// The bytes of free space in the file of the database to give back to the file system.
+    var giveBack: Int64 = 0
     /// Called once all of it is removed, with `true`, or when a transaction has failed. Must not wait.
     var completion: @Sendable (Bool) -> Void = { _ in }
 
     /// The maximum number of rows that one transaction deletes of each table, so that it stays short.
     private static let slice = 500
+    /// The maximum number of bytes that one transaction gives back: 32 pages, a part of a millisecond.
+    private static let giveBackSlice: Int64 = 128 << 10
     /// What a range costs besides its rows, in rows.
     private static let rangeCost = 20
 
-    var isEmpty: Bool { events.isEmpty && attemptsThrough == 0 && attemptsBefore == 0 && statisticsBefore == 0 }
+    var isEmpty: Bool {
+        events.isEmpty && attemptsThrough == 0 && attemptsBefore == 0 && statisticsBefore == 0 && giveBack <= 0
+    }
 
     static var admission: CommandAdmission { .always }
 
@@ -39,6 +45,10 @@ struct TrimWrite: StoreCommand {
         }
         if statisticsBefore > 0 { try transaction.removeStatistics(before: statisticsBefore) }
         rest.statisticsBefore = 0
+        if giveBack > 0 {
+            let given = try transaction.giveBack(bytes: min(giveBack, Self.giveBackSlice))
+            rest.giveBack = given > 0 ? giveBack - given : 0
+        }
         plan.answers.append { [rest, intake = writer.intake] in
             if rest.isEmpty { return rest.completion(true) }
             if intake.submit(rest) != nil { rest.completion(false) }

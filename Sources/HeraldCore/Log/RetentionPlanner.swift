@@ -33,6 +33,10 @@ struct RetentionPlanner {
 
     /// The parts of a budget at which removing begins, and that it leaves.
     private static let (begin, leave) = (0.97, 0.95)
+    /// Free space is used again. It is given back when it is more than a twentieth of what is used, down to a fortieth.
+    private static let (mostFree, leastFree): (Int64, Int64) = (20, 40)
+    /// Less free space is not worth the work.
+    private static let keptFree: Int64 = 256 << 10
     /// What an event takes on disk besides its bytes: its row, and its entries in indexes.
     private static let eventOverhead = 100
     /// What one step may look at: events, and bytes.
@@ -84,6 +88,11 @@ struct RetentionPlanner {
             let cost = Double(context.stored.bytes + Int64(Self.eventOverhead) * context.stored.events)
             let share = Double(excess) / Double(max(1, sizes.events))
             try look(context, through: last, first: first, cost: max(1, cost * share), &write, &step)
+        }
+        // Not while more becomes free.
+        if write.events.isEmpty, write.attemptsThrough == 0, sizes.free > max(Self.keptFree, sizes.used / Self.mostFree)
+        {
+            write.giveBack = sizes.free - max(Self.keptFree, sizes.used / Self.leastFree)
         }
         if !write.isEmpty { step.write = write }
         return step

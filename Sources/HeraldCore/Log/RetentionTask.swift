@@ -3,9 +3,11 @@ import Synchronization
 
 /// Periodically looks on a reader's thread at what exceeds the retention (`RetentionPlanner`), and has the loops and the
 /// writer remove it.
-final class RetentionTask: Sendable {
-    /// Nanoseconds between two looks. Short, because a publisher may fill a small budget in seconds.
+final class RetentionTask: EventDelegate {
+    /// Nanoseconds between two looks, unless much is published.
     static let interval: Int64 = 1_000_000_000
+    /// What an event takes at least besides its data, in bytes.
+    private static let eventBytes = 200
 
     private struct State {
         var planner: RetentionPlanner
@@ -14,6 +16,10 @@ final class RetentionTask: Sendable {
     }
 
     private let state: Mutex<State>
+    /// The bytes that were published since the last look. The writer's thread.
+    private let published = Atomic<Int>(0)
+    /// The bytes after which to look: a fiftieth of the budget, so that a publisher can't exceed it far.
+    private let step: Int
     private let readers: ReaderPool
     private let intake: Intake
     private let registry: Registry
@@ -27,12 +33,19 @@ final class RetentionTask: Sendable {
         clock: Clock, tell: @escaping @Sendable (LoopMessage) -> Void
     ) {
         state = Mutex(State(planner: RetentionPlanner(retention)))
+        step = retention.bytes.map { Int(clamping: $0 / 50) } ?? .max
         self.readers = readers
         self.intake = intake
         self.registry = registry
         self.usage = usage
         self.clock = clock
         self.tell = tell
+    }
+
+    func published(_ batch: EventBatch) {
+        let bytes = batch.events.reduce(published.load(ordering: .relaxed)) { $0 + Self.eventBytes + $1.data.count }
+        published.store(bytes < step ? bytes : 0, ordering: .relaxed)
+        if bytes >= step { look() }
     }
 
     /// Any thread. If too many reads wait, the next call does the work.

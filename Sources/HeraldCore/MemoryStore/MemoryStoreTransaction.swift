@@ -110,6 +110,9 @@ extension MemoryTransaction {
         change { $0.removeEvents(range, limit: limit) }
     }
 
+    /// There is no file.
+    func giveBack(bytes: Int64) -> Int64 { 0 }
+
     func count(_ removal: Removal) { apply { $0.count(removal) } }
 
     /// Not needed: counted on demand.

@@ -26,6 +26,10 @@ package protocol LogTransaction: AnyObject {
     /// newest event. If an event has more deliveries, it stays until the next call. The log has a gap there, unless these
     /// were the first events.
     func removeEvents(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> RemovedEvents
+    /// Gives free space in the file of the database back to the file system, up to this many bytes: takes time linear in
+    /// them.
+    /// - Returns: the bytes given back; 0 if there is no more.
+    func giveBack(bytes: Int64) throws(StoreError) -> Int64
     /// Adds to the count of what retention has removed.
     func count(_ removal: Removal) throws(StoreError)
     /// Stores the counts of a block that this transaction has filled. The last block of the log is counted at each
