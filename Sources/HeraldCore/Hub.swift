@@ -21,6 +21,8 @@ public final class Hub: Sendable {
     package let appState: AppStateProjection
     /// The rules for settings of webhooks.
     package let rules: WebhookRules
+    /// How long events and attempts are kept, and their budgets.
+    package let retentionLimits: Retention
     private let store: any EventStore
     /// The recent events, the projections of auth status and app state, objects in the process, and the delivery loops,
     /// which call the webhooks.
@@ -47,6 +49,7 @@ public final class Hub: Sendable {
     ) throws {
         self.store = store
         self.clock = clock
+        retentionLimits = configuration.retention
         var recovery = try store.recover()
         recovery.delegates = recovery.delegates.map(\.repaired)
         secret = recovery.secret

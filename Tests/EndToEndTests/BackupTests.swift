@@ -41,12 +41,27 @@ struct BackupTests {
         #expect(names.count == 3 && names.contains(old[1]) && names.contains("notes.txt"))
         let made = try #require(names.first { $0 > old[1] && $0.hasPrefix("herald-") })
         #expect(try await Binary.run(["check", backups.path + "/" + made]).end == .exited(0))
+        let metrics = try await herald.get("/metrics").text
+        #expect(metrics.contains(#/\nherald_last_backup_timestamp_seconds [1-9]/#))
+        #expect(metrics.contains("\nherald_backup_interval_seconds 86400\n"))
+        #expect(metrics.contains("\nherald_backups_failed_total 0\n"))
+        #expect(try await herald.get("/v1/storage").string("last_backup_at") != nil)
         // The next one is due in a day.
         #expect(try await herald.stop() == .exited(0))
         let next = try await herald.restart(["--backup-folder", backups.path, "--backup-keep", "2"])
         try await next.publish()
         #expect(try await next.stop() == .exited(0))
         #expect(next.log("backup made").isEmpty)
+    }
+
+    @Test("a backup that fails is logged and counted")
+    func failed() async throws {
+        // No files can be made there.
+        let herald = try await HeraldProcess.start(["--backup-folder", "/proc"])
+        _ = try await eventually("the backup fails") { herald.log("backup failed").first }
+        let storage = try await herald.get("/v1/storage")
+        #expect(storage.integer("failed_backups") == 1 && storage["last_backup_at"]?.isNull == true)
+        #expect(try await herald.get("/metrics").text.contains("\nherald_backups_failed_total 1\n"))
     }
 
     @Test("a log that was cut after a crash stops the start, and what is intact is salvaged")

@@ -51,6 +51,40 @@ struct SpaceTests {
         #expect(check.end == .exited(0), "\(check.text)")
     }
 
+    /// The counts of `removed` in GET /v1/storage.
+    private func removed(_ storage: Answer) -> [String: Int64] {
+        let rows = storage["removed"].map { Array($0.elements) } ?? []
+        return Dictionary(
+            rows.map { ("\($0["what"]?.string ?? "") \($0["cause"]?.string ?? "")", $0["count"]?.integer ?? -1) }
+        ) { $1 }
+    }
+
+    @Test("GET /v1/storage shows parts, budgets and exact counts of what was removed, also after a kill")
+    func storage() async throws {
+        let arguments = ["--retention-size", "16MiB", "--retention", "2d"]
+        var herald = try await HeraldProcess.start(arguments)
+        let fresh = try await herald.get("/v1/storage")
+        #expect(fresh.status == 200)
+        #expect(removed(fresh).count == 6 && removed(fresh).values.allSatisfy { $0 == 0 })
+        #expect(fresh["events"]?["max_bytes"]?.integer == 16 << 20)
+        #expect(fresh["events"]?["max_age_seconds"]?.integer == 172_800)
+        #expect(fresh["attempts"]?["max_bytes"]?.integer == 2 << 30)
+        #expect(fresh["works"]?.bool == true && fresh["last_backup_at"]?.isNull == true)
+        try await publish(24_000, "some", to: herald)
+        _ = try await herald.get("/v1/storage") {
+            ($0["removed"].map { Array($0.elements) } ?? [])[1]["count"]?.integer ?? 0 > 0
+        }
+        try await herald.kill()
+        herald = try await herald.restart(arguments)
+        let again = try await herald.get("/v1/storage")
+        #expect(again["events"]?["bytes"]?.integer ?? 0 > 12 << 20)
+        // The first position is one more than the number of those that are gone.
+        let text = try await herald.get("/metrics").text
+        let count = try #require(removed(again)["events size"])
+        #expect(text.contains("\nherald_log_first_sequence \(count + 1)\n"))
+        #expect(text.contains("\nherald_retention_removed_total{what=\"events\",cause=\"size\"} \(count)\n"))
+    }
+
     @Test("a budget is kept within a tenth under load, and the file shrinks when it is lowered")
     func limit() async throws {
         var herald = try await HeraldProcess.start(["--retention-size", "unlimited"])

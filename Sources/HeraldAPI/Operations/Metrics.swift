@@ -86,6 +86,16 @@ struct Metrics: Sendable {
             "herald_database_checkpoints_failed_total",
             "Times that the write-ahead log could not be copied into the database.",
             .init(value: hub.storage.failedCheckpoints))
+        let backups = hub.storage.backups
+        page.gauge(
+            "herald_backup_interval_seconds", "The time between two scheduled backups; 0: none are made.",
+            .init(value: Double(backups?.interval ?? 0) / 1000))
+        page.gauge(
+            "herald_last_backup_timestamp_seconds",
+            "When the newest scheduled backup was begun, since 1970 UTC; 0: there is none.",
+            .init(value: Double(backups?.last ?? 0) / 1000))
+        page.counter(
+            "herald_backups_failed_total", "Scheduled backups that failed.", .init(value: backups?.failures ?? 0))
     }
 
     private func writeQueues(_ page: inout MetricsPage) {
@@ -109,10 +119,26 @@ struct Metrics: Sendable {
             page.gauge(
                 "herald_log_first_sequence", "The number of the oldest event that is kept.", .init(value: first))
         }
+        if let removals = try? reader.removals() {
+            let samples = Removal.Part.allCases.flatMap { part in
+                Removal.Cause.allCases.map { cause in
+                    MetricsPage.Sample(
+                        ("what", part.rawValue), ("cause", cause.rawValue), value: removals.count(of: part, cause))
+                }
+            }
+            page.counter(
+                "herald_retention_removed_total",
+                "What retention has removed since the database was made: events, attempts, and deliveries not made.",
+                samples)
+        }
         if let sizes = try? reader.sizes() {
             page.gauge(
                 "herald_database_size_bytes", "What the database holds; its write-ahead log comes on top.",
                 .init(value: sizes.used))
+            page.gauge(
+                "herald_database_part_bytes", "What the parts of the database take; that of attempts is an estimate.",
+                .init(("part", "events"), value: sizes.events), .init(("part", "attempts"), value: sizes.attempts),
+                .init(("part", "free"), value: sizes.free))
             page.gauge(
                 "herald_database_log_bytes", "What the write-ahead log takes on disk.", .init(value: sizes.log))
         }

@@ -46,8 +46,9 @@ final class BackupSchedule: Sendable {
 
     /// Waits until the next backup is due. A backup that was due while the server was down is made immediately.
     func start() {
-        let last = Self.times(names).last.map { $0 + plan.every } ?? 0
-        wait(until: last)
+        let last = Self.times(names).last
+        hub.storage.backups { $0 = .init(interval: plan.every, last: last ?? 0) }
+        wait(until: last.map { $0 + plan.every } ?? 0)
     }
 
     /// Cancels the backup under way, and returns when it has ended.
@@ -78,6 +79,7 @@ final class BackupSchedule: Sendable {
         let path = "\(folder)/\(Self.name(at: started))"
         do {
             let size = try Backup.make(of: data, to: path) { [self] _, _ in !state.withLock { $0.isStopped } }
+            hub.storage.backups { $0?.last = started }
             log.info(
                 "backup made",
                 ["file": path, "bytes": String(size), "seconds": String((hub.clock.wall() - started) / 1000)])
@@ -85,6 +87,7 @@ final class BackupSchedule: Sendable {
             wait(until: started + plan.every)
         } catch {
             if state.withLock({ $0.isStopped }) { return }
+            hub.storage.backups { $0?.failures += 1 }
             log.error("backup failed", ["file": path, "reason": Server.explain(error).text])
             wait(until: started + min(plan.every, Self.retryMilliseconds))
         }

@@ -187,7 +187,8 @@ package final class LogWriter: Sendable {
 
     private func copyLog() {
         do throws(StoreError) {
-            health.copied(try store.checkpointIfDue(), at: clock.monotonic()) { (try? store.health()) != nil }
+            let checkpoint = try store.checkpointIfDue()
+            health.copied(checkpoint, at: clock.monotonic(), wall: clock.wall()) { (try? store.health()) != nil }
         } catch {
             if case .syncFailed = error { hooks.onDurabilityLost(error) }
             health.failed(error, refused: 0, at: clock.monotonic())

@@ -15,6 +15,21 @@ package final class StorageHealth: Sendable {
         case checkpoints
     }
 
+    /// Scheduled backups.
+    package struct Backups: Sendable {
+        /// Milliseconds between two.
+        package let interval: Int64
+        /// When the newest one was begun, in milliseconds since 1970 UTC; 0 if there is none.
+        package var last: Int64
+        /// The number of failed backups since the start.
+        package var failures = 0
+
+        package init(interval: Int64, last: Int64) {
+            self.interval = interval
+            self.last = last
+        }
+    }
+
     package enum Change: Sendable {
         /// Reported once for each part until the storage works again.
         case failed(Part, StoreError)
@@ -40,7 +55,9 @@ package final class StorageHealth: Sendable {
         /// The time of the last transaction, successful or not, in monotonic nanoseconds.
         var lastAttempt: Int64 = 0
         var lastCommit: Int64 = 0
+        var lastCheckpoint: Int64 = 0
         var failedCheckpoints = 0
+        var backups: Backups?
     }
 
     private let state = Mutex(State())
@@ -58,6 +75,16 @@ package final class StorageHealth: Sendable {
 
     /// The time of the last commit, in milliseconds since 1970 UTC; 0 if there was none since the start.
     package var lastCommit: Int64 { state.withLock { $0.lastCommit } }
+
+    /// The time of the last complete copy of the write-ahead log into the database, in milliseconds since 1970 UTC; 0 if
+    /// there was none since the start.
+    package var lastCheckpoint: Int64 { state.withLock { $0.lastCheckpoint } }
+
+    /// `nil` if no backups are scheduled.
+    package var backups: Backups? { state.withLock { $0.backups } }
+
+    /// Changes the record of scheduled backups. The thread of the backups.
+    package func backups(_ change: (inout Backups?) -> Void) { state.withLock { change(&$0.backups) } }
 
     /// The number of failed checkpoints of the write-ahead log since the start.
     package var failedCheckpoints: Int { state.withLock { $0.failedCheckpoints } }
@@ -78,11 +105,14 @@ package final class StorageHealth: Sendable {
     }
 
     /// Call it after the database checkpoint that followed a commit. Parameters as above.
-    func copied(_ checkpoint: DatabaseCheckpoint, at now: Int64, hasRoom: () -> Bool) {
+    func copied(_ checkpoint: DatabaseCheckpoint, at now: Int64, wall: Int64, hasRoom: () -> Bool) {
         switch checkpoint {
         case .notDue, .heldBack: break
         case .done:
-            state.withLock { $0.checkpointFailure = nil }
+            state.withLock { state in
+                state.checkpointFailure = nil
+                state.lastCheckpoint = wall
+            }
             recover(at: now, hasRoom)
         case .failed(let error):
             let isNew = state.withLock { state in

@@ -29,7 +29,7 @@ struct StorageHealthTests {
     private func commit(_ second: Int64, _ checkpoint: DatabaseCheckpoint = .notDue, hasRoom: Bool = true) {
         let now = second * 1_000_000_000
         health.committed(at: now, wall: second * 1000) { hasRoom }
-        health.copied(checkpoint, at: now) { hasRoom }
+        health.copied(checkpoint, at: now, wall: second * 1000) { hasRoom }
     }
     private func fail(_ second: Int64, _ error: StoreError = .full, refused: Int = 1) {
         health.failed(error, refused: refused, at: second * 1_000_000_000)

@@ -1,0 +1,60 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+
+/// What the storage takes, what retention has removed, and when it was last written.
+struct StorageEndpoints: Sendable {
+    let hub: Hub
+
+    var routes: [Route] { [Route(.get, "/v1/storage", needs: .admin, show)] }
+
+    private func show(_ call: Call) throws(Problem) {
+        _ = try call.query()
+        try call.answer(from: hub) { reader in
+            let sizes = try reader.sizes()
+            let removals = try reader.removals()
+            let limits = hub.retentionLimits
+            call.send { json in
+                json.object("events") { events in
+                    events.member("bytes", sizes.events)
+                    events.member("max_bytes", limits.bytes)
+                    events.member("max_age_seconds", limits.events.map { $0 / 1000 })
+                }
+                json.object("attempts") { attempts in
+                    attempts.member("bytes", sizes.attempts)
+                    attempts.member("max_bytes", limits.attemptBytes)
+                    attempts.member("max_age_seconds", limits.attempts.map { $0 / 1000 })
+                }
+                json.member("free_bytes", sizes.free)
+                json.member("log_bytes", sizes.log)
+                json.array("removed") { list in
+                    for part in Removal.Part.allCases {
+                        for cause in Removal.Cause.allCases {
+                            list.object {
+                                $0.member("what", part.rawValue)
+                                $0.member("cause", cause.rawValue)
+                                $0.member("count", removals.count(of: part, cause))
+                            }
+                        }
+                    }
+                }
+                json.member("works", (try? hub.health()) != nil)
+                json.member("last_commit_at", time(hub.storage.lastCommit))
+                json.member("last_checkpoint_at", time(hub.storage.lastCheckpoint))
+                let backups = hub.storage.backups
+                json.member("last_backup_at", time(backups?.last ?? 0))
+                json.member("failed_backups", backups?.failures ?? 0)
+            }
+        }
+    }
+
+    private func time(_ milliseconds: Int64) -> Timestamp? {
+        milliseconds > 0 ? Timestamp(milliseconds: milliseconds) : nil
+    }
+}
+
+extension [Removal] {
+    func count(of part: Removal.Part, _ cause: Removal.Cause) -> Int {
+        first { $0.part == part && $0.cause == cause }?.count ?? 0
+    }
+}
