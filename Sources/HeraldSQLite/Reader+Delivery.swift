@@ -2,7 +2,7 @@ import HeraldCore
 
 /// The statements that read deliveries.
 struct DeliveryQueries {
-    let attemptsOfDelegate, failuresOfDelegate, attemptsOfDelivery, attemptsOfEvent: Statement
+    let attemptsOfDelegate, restOfAttempts, failuresOfDelegate, attemptsOfDelivery, attemptsOfEvent: Statement
     let attemptsAfter, lastOfAttempts, waitingOfEvent, statistics: Statement
     let settled, lanes, replays, allReplays, waitingEvents: Statement
     let waitingList: WaitingList
@@ -10,6 +10,7 @@ struct DeliveryQueries {
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         attemptsOfDelegate = try prepare(AttemptList.ofDelegate)
+        restOfAttempts = try prepare(AttemptList.rest)
         failuresOfDelegate = try prepare(AttemptList.failures)
         attemptsOfDelivery = try prepare(AttemptList.ofDelivery)
         attemptsOfEvent = try prepare("SELECT \(StoredAttempt.columns) FROM attempts WHERE event = ?1 ORDER BY id")
@@ -52,6 +53,16 @@ extension Reader {
             statement.bind(5, query.event ?? heads.last(of: query.delegate))
         }
         return try statement.rows { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    /// Failures have an index, and an event has few attempts: those searches look at what they find.
+    func rest(of query: AttemptQuery) throws(StoreError) -> Int64? {
+        if query.event != nil || query.succeeded == false { return nil }
+        connection.startClock()
+        deliveries.restOfAttempts.bind(1, query.delegate)
+        deliveries.restOfAttempts.bind(2, query.before ?? .max)
+        deliveries.restOfAttempts.bind(5, heads.last(of: query.delegate))
+        return try deliveries.restOfAttempts.row { $0.integer(0) }
     }
 
     func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt] {

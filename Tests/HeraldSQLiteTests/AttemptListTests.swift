@@ -89,6 +89,38 @@ struct AttemptListTests {
         #expect(again.steps == expected.steps && again.found == expected.found)
     }
 
+    @Test("a search for few successes among many failures ends after some work, and goes on from there")
+    func rare() throws {
+        let store = try store("rare")
+        defer { store.close() }
+        let count = LogPosition(AttemptQuery.maxWork)
+        try write(store, (1...3).map { attempt(1, $0) })
+        for part in 0..<5 {
+            let first = 4 + LogPosition(part) * count / 2
+            try write(store, (first..<first + count / 2).map { attempt(1, $0, status: 500) })
+        }
+        // The end of the first search is an erased attempt.
+        let end = 3 + 5 * count / 2 - count + 1
+        try store.transaction { (transaction) throws(StoreError) in _ = try transaction.erase([end]) }
+        let reader = try reader(store)
+        var query = AttemptQuery(delegate: 1)
+        query.succeeded = true
+        query.limit = 7
+        var found: [LogPosition] = []
+        var searches = 0
+        while true {
+            found += try reader.attempts(query).map(\.record.event)
+            searches += 1
+            guard let rest = try reader.rest(of: query), searches < 9 else { break }
+            #expect(rest < query.before ?? .max)
+            query.before = rest
+        }
+        #expect(found == [3, 2, 1] && searches == 3)
+        query.before = nil
+        query.succeeded = false
+        #expect(try reader.rest(of: query) == nil)
+    }
+
     @Test("contains every attempt after erasures, removals, rollbacks and kills")
     func everything() throws {
         var random = SeededRandom(seed: 25)

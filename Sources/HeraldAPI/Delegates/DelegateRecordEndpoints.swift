@@ -27,7 +27,9 @@ struct DelegateRecordEndpoints: Sendable {
             wanted.event = try eventID.map { try DeliverySelection.event($0, call.app, reader).sequence }
             let found = try reader.attempts(wanted)
             let events = try EventHeads(found.prefix(limit).map(\.record.event), reader)
-            call.send(page: found, query, limit: limit, cursor: { call.sealed($0.id, .attempt) }) { attempt, json in
+            let last = found.count > limit ? found[limit - 1].id : try reader.rest(of: wanted)
+            let next = last.map { call.sealed($0, .attempt) }
+            call.send(page: Array(found.prefix(limit)), query, next: next) { attempt, json in
                 let id = call.seal.id(of: attempt, app: call.app)
                 json.members(of: attempt, id: id, eventID: events[attempt.record.event]?.id)
             }

@@ -105,6 +105,9 @@ extension MemoryReader {
         }
     }
 
+    /// A search looks at everything.
+    func rest(of query: AttemptQuery) -> Int64? { nil }
+
     func attempts(event: LogPosition) -> [StoredAttempt] {
         store.read { contents in contents.attempts.filter { $0.record.event == event } }
     }

@@ -36,8 +36,10 @@ package protocol DeliveryTransaction: AnyObject {
 
 /// Reads deliveries.
 package protocol DeliveryReader: AnyObject {
-    /// A delegate's attempts, newest first.
+    /// A delegate's attempts, newest first. The search ends after `AttemptQuery.maxWork` attempts.
     func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt]
+    /// The attempt before which a search continues that has found fewer than its limit; `nil` if there are no more.
+    func rest(of query: AttemptQuery) throws(StoreError) -> Int64?
     /// All attempts to deliver one event, oldest first.
     func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt]
     /// Attempts from `id + 1` on, oldest first, for all delegates. An erased attempt may be included with delegate 0
