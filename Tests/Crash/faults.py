@@ -7,7 +7,7 @@ import time
 
 from herald import (
     CUT, DATABASE, EXTENT, FLUSH, KILL, LOG, SHORT, SLOW, WRITE, Broken, Connection, Failure, Folder, Herald, Ledger, Load, Receiver, Shim,
-    check_folder, compare_log, wait_for)
+    check_folder, compare_log, due, wait_for)
 
 QUICK, FULL, UNIT = 40, 100_000, "faults at calls, at most"
 EIO, ENOSPC, FOREVER = 5, 28, 0xFFFFFFFF
@@ -200,13 +200,14 @@ class Bench:
 def finish(herald, ledger, receiver, names, outcome, where):
     """Waits until all has arrived, and compares. Returns how many deliveries were made twice."""
     log = compare_log(herald, ledger, outcome, where)
-    ids = {event["id"] for event in log}
+    ids = due(log)
 
     def all_arrived():
         receipts = receiver.receipts()
         return all(ids <= {event for _, event in receipts[name]} for name in names)
 
-    wait_for(f"{where}: everything arrives", all_arrived, 60, 0.2)
+    # After a timeout a delivery is made again a minute later at the earliest.
+    wait_for(f"{where}: everything arrives", all_arrived, 180, 0.2)
     if set(ledger.refused) - {503}:
         outcome.fail(f"{where}: posts were refused with {dict(ledger.refused)}")
     receipts = receiver.receipts()

@@ -4,7 +4,7 @@ import random
 import time
 
 from herald import (
-    Broken, Connection, Failure, Folder, Herald, Ledger, Load, Receiver, check_folder, compare_current_states, compare_log, percentile,
+    Broken, Connection, Failure, Folder, Herald, Ledger, Load, Receiver, check_folder, compare_current_states, compare_log, due,
     wait_for)
 
 QUICK, FULL, UNIT = 20, 2000, "kills"
@@ -58,7 +58,7 @@ def attack(folder, count, seed, outcome):
     receiver.set_faulty(False)
     log = compare_log(herald, ledger, outcome, "after the kills")
     compare_current_states(herald, log, outcome, "after the kills")
-    ids = {event["id"] for event in log}
+    ids = due(log)
 
     def all_arrived():
         receipts = receiver.receipts()
@@ -98,7 +98,8 @@ def repeat(herald, ledger, outcome):
 
 
 def compare_deliveries(log, receipts, ordering, kills, outcome, path):
-    position = {event["id"]: number for number, event in enumerate(log)}
+    ids = due(log)
+    position = {event["id"]: number for number, event in enumerate(log) if event["id"] in ids}
     subject = {event["id"]: event["subject"] or event["id"] for event in log}
     first, latest, last = {}, {}, {}
     for at, event in receipts:

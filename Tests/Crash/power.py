@@ -9,7 +9,7 @@ import signal
 import subprocess
 import time
 
-from herald import Failure, Folder, Herald, Ledger, Load, Receiver, check_folder, compare_log, wait_for
+from herald import Failure, Folder, Herald, Ledger, Load, Receiver, check_folder, compare_log, due, wait_for
 
 QUICK, FULL, UNIT = 0, 200, "power cuts"
 SIZE = 128 << 20
@@ -73,7 +73,7 @@ def attack(folder, system, seed, outcome):
         begin = time.monotonic()
         herald = Herald(folder / "after/data").expect()
         log = compare_log(herald, ledger, outcome, f"after the cut ({name})", until=moment)
-        ids = {event["id"] for event in log}
+        ids = due(log)
         if not arrived <= ids:
             outcome.fail(f"{name}: {len(arrived - ids)} events were delivered, and are not in the log")
         wait_for("the rest arrives", lambda: ids <= arrived | {

@@ -5,9 +5,8 @@ import datetime
 import importlib
 import json
 import os
-import pathlib
+import platform
 import random
-import re
 import subprocess
 import sys
 import time
@@ -51,7 +50,7 @@ def main():
         if count == 0:
             continue
         is_sample = options.count is None and not options.full
-        outcome = attempt(name, module, count, seed, SAMPLE_SECONDS if is_sample else float("inf"))
+        outcome = attempt(name, module, count, seed, SAMPLE_SECONDS if is_sample else float("inf"), options.full)
         if outcome.failures:
             failed.append(name)
     if options.publish and not failed:
@@ -59,7 +58,7 @@ def main():
     return 1 if failed else 0
 
 
-def attempt(name, module, count, seed, seconds):
+def attempt(name, module, count, seed, seconds, is_kept):
     print(f"{name}: {count:,} {module.UNIT}", flush=True)
     begin = time.monotonic()
     outcome = herald.Outcome(begin + seconds)
@@ -78,11 +77,13 @@ def attempt(name, module, count, seed, seconds):
     seconds = round(time.monotonic() - begin)
     counts = ", ".join(f"{value:,} {key}" for key, value in result.items())
     print(f"    {'FAILED' if outcome.failures else 'ok'} in {seconds} s: {counts}", flush=True)
-    if not outcome.failures:
+    if not outcome.failures and is_kept:
         RESULTS.mkdir(parents=True, exist_ok=True)
-        content = {"seed": seed, "seconds": seconds, "date": datetime.date.today().isoformat(), "result": result}
+        content = {
+            "seed": seed, "seconds": seconds, "date": datetime.date.today().isoformat(),
+            "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.release().split('-')[0]}", "result": result}
         (RESULTS / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n")
-    else:
+    if outcome.failures:
         print(f"    to repeat: script/crash-test {name} --count {count} --seed {seed}", flush=True)
     return outcome
 
@@ -96,15 +97,21 @@ class Row(dict):
 
 def publish():
     """Writes the table of the page from the last results of each attack."""
-    lines = ["| attack | how often | what came out |", "|---|---|---|"]
+    lines, dates, machines, seconds = ["| attack | how often | what came out |", "|---|---|---|"], set(), set(), 0
     for name in ATTACKS:
         path = RESULTS / f"{name}.json"
         if not path.exists():
             print(f"crash-test: {name} has no result yet, and no row", file=sys.stderr)
             continue
-        rows = importlib.import_module(name).row(Row(json.loads(path.read_text())["result"]))
+        content = json.loads(path.read_text())
+        dates.add(content["date"])
+        machines.add(content["machine"])
+        seconds += content["seconds"]
+        rows = importlib.import_module(name).row(Row(content["result"]))
         for cells in rows if isinstance(rows, list) else [rows]:
             lines.append("| " + " | ".join(cells) + " |")
+    days = min(dates) + (f" to {max(dates)}" if len(dates) > 1 else "")
+    lines += ["", f"Run on {days}, with {' and '.join(sorted(machines))}, in {round(seconds / 60)} minutes."]
     text = PAGE.read_text()
     begin, end = "<!-- script/crash-test --publish writes from here -->\n", "<!-- to here -->"
     before, rest = text.split(begin)

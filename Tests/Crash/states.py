@@ -13,7 +13,7 @@ import threading
 import time
 
 from herald import (
-    Failure, Folder, Herald, Ledger, Load, Outcome, Receiver, Shim, check_folder, compare_log, wait_for)
+    Failure, Folder, Herald, Ledger, Load, Outcome, Receiver, Shim, check_folder, compare_log, due, wait_for)
 
 QUICK, FULL, UNIT = 2000, 100_000, "states"
 SECTOR = 512
@@ -106,7 +106,7 @@ def look(path, moment, ledger, arrived, receiver, outcome, where):
     herald = Herald(path, *([] if receiver else ["--deny-networks", "127.0.0.0/8"])).expect()
     try:
         log = compare_log(herald, ledger, outcome, where, until=moment)
-        ids = {event["id"] for event in log if not event["id"].startswith(ERASED)}
+        ids = {one for one in due(log) if not one.startswith(ERASED)}
         if not arrived <= ids:
             outcome.fail(f"{where}: {len(arrived - ids)} events were delivered, and are not in the log")
         if receiver and herald.ask("GET", "/v1/delegates?kind=webhook")[1]["data"]:

@@ -3,7 +3,7 @@
 import random
 import time
 
-from herald import Failure, Folder, Herald, Ledger, Load, Receiver, check_folder, compare_log, wait_for
+from herald import Failure, Folder, Herald, Ledger, Load, Receiver, check_folder, compare_log, due, wait_for
 
 QUICK, FULL, UNIT = 5, 200, "stops"
 GRACE = 10
@@ -51,7 +51,7 @@ def attack(folder, count, seed, outcome):
         outcome.fail(f"posts were refused with {dict(ledger.refused)}")
     receiver.set_faulty(False)
     log = compare_log(herald, ledger, outcome, "after TERM")
-    ids, names = {event["id"] for event in log}, [path.split("/")[1] for path in WEBHOOKS]
+    ids, names = due(log), [path.split("/")[1] for path in WEBHOOKS]
 
     def all_arrived():
         receipts = receiver.receipts()
