@@ -17,8 +17,14 @@ final class Statement {
 
     init(_ connection: Connection, _ sql: String) throws(StoreError) {
         var prepared: OpaquePointer?
-        try connection.check(
-            sqlite3_prepare_v3(connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil))
+        let result = sqlite3_prepare_v3(
+            connection.handle, sql, -1, UInt32(SQLITE_PREPARE_PERSISTENT), &prepared, nil)
+        // All statements are written for the schema of this version.
+        if result == SQLITE_ERROR {
+            let message = String(cString: sqlite3_errmsg(connection.handle))
+            throw .corrupt(path: connection.path, reason: "its schema is not that of Herald: \(message)")
+        }
+        try connection.check(result)
         guard let prepared else { throw .failed(reason: "an empty statement") }
         self.connection = connection
         handle = prepared

@@ -57,6 +57,18 @@ struct RefusalTests {
         try SQLiteStore(folder: path).close()
     }
 
+    @Test("a database with one flipped bit in the name of a column, every time")
+    func damagedSchema() throws {
+        try makeDatabase()
+        try overwrite { all in
+            let name = Array("settled".utf8)
+            let place = all.indices.first { all[$0...].starts(with: name) }
+            if let place { all[place + 6] ^= 1 }
+        }
+        for _ in 1...2 { #expect(corruptReason() == "its schema is not that of Herald: no such column: settled") }
+        #expect(try DatabaseCheck.run(path).isGood == false)
+    }
+
     @Test("a database in use by another process, with its id")
     func inUseElsewhere() throws {
         try makeDatabase()
