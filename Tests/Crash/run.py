@@ -36,7 +36,8 @@ def main():
         return 64
     if options.publish and not (options.attacks or options.quick or options.full):
         return publish()
-    if (options.full or "power" in options.attacks) and os.geteuid() == 0 and "CRASH_TEST_ALONE" not in os.environ:
+    mounts = "power" in options.attacks or options.full and not options.attacks
+    if mounts and os.geteuid() == 0 and "CRASH_TEST_ALONE" not in os.environ:
         if subprocess.run(["unshare", "-m", "true"], stderr=subprocess.DEVNULL).returncode == 0:
             # What is mounted is gone with this process, however it ends.
             os.environ["CRASH_TEST_ALONE"] = "1"
