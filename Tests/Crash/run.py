@@ -16,7 +16,7 @@ import herald
 
 ATTACKS = ["kill", "states", "power", "term", "faults", "flips", "limits", "simulation"]
 # An attack of --quick goes no further then, on a machine that is slow or busy.
-SAMPLE_SECONDS = 60
+SAMPLE_SECONDS = 50
 RESULTS = herald.OUTPUT / "results"
 PAGE = herald.ROOT / "Documentation/reliability.md"
 

@@ -64,7 +64,7 @@ def attack(folder, count, seed, outcome):
                 open_state, folder / name, moment, ledger, arrived, receiver if (place, variant) in delivered else None))
             if len(waiting) >= 2 * WORKERS:
                 waiting = collect(waiting, outcome)
-            if len(outcome.failures) > 5:
+            if len(outcome.failures) > 5 or outcome.is_late():
                 break
         while waiting:
             waiting = collect(waiting, outcome)
