@@ -37,25 +37,12 @@ let package = Package(
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [.library(name: "Delegation", targets: ["Delegation"])],
     targets: [
-        // The multicast delegate. Knows Swift's standard library and nothing else: any Swift platform.
-        module("Delegation"),
-        .testTarget(name: "DelegationTests", dependencies: ["Delegation"], swiftSettings: settings),
-
-        // Examples of what the library does, each run by a test.
-        example("DispatchSystem", ["Delegation"]),
-        example("MirrorDrawing", ["Delegation"]),
-        example("AppStates", ["Delegation"]),
-        example("LoginObservers", ["Delegation"]),
-        example("SignUpForm", ["Delegation"]),
-
-        // Nanoseconds per delegate; run by Benchmarks/run.
-        .executableTarget(
-            name: "MulticastBenchmark", dependencies: ["Delegation"], path: "Benchmarks/multicast",
-            swiftSettings: settings),
+        // The multicast delegate. Knows Swift's own libraries and nothing else: any Swift platform.
+        module("Delegation")
     ]
 )
 
-// The service. It knows epoll, eventfd and Debian's libraries: other platforms have `Delegation` alone.
+// All else: the service, which knows epoll, eventfd and Debian's libraries, and tests and examples.
 #if os(Linux)
     package.products += [
         .executable(name: "herald", targets: ["HeraldCLI"]),
@@ -63,6 +50,15 @@ let package = Package(
     ]
 
     package.targets += [
+        .testTarget(name: "DelegationTests", dependencies: ["Delegation"], swiftSettings: settings),
+
+        // Examples of what Delegation does, each run by a test. Examples/Apps is a package of its own.
+        example("DispatchSystem", ["Delegation"]),
+        example("MirrorDrawing", ["Delegation"]),
+        example("AppStates", ["Delegation"]),
+        example("LoginObservers", ["Delegation"]),
+        example("SignUpForm", ["Delegation"]),
+
         // What an app imports: the hub with a store and a sender. Knows how they are put together, and nothing of HTTP servers.
         module(
             "Herald",

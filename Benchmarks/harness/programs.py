@@ -22,16 +22,16 @@ class Failed(Exception):
     """Something that makes the measurement worthless."""
 
 
-def built(product):
-    """A benchmark of this package, built as `script/build` builds the service, so that they share what they have in common."""
-    command = ["swift", "build", "--package-path", ROOT, "-c", "release", "--static-swift-stdlib", "--product", product]
+def built(product, package=ROOT):
+    """A benchmark, built as `script/build` builds the service, so that those of its package share what they have in common."""
+    command = ["swift", "build", "--package-path", package, "-c", "release", "--static-swift-stdlib", "--product", product]
     subprocess.run(command, stdout=sys.stderr, check=True)
-    return program(product)
+    return program(product, package)
 
 
-def program(product):
-    """Where a product of this package lies once it is built."""
-    return os.path.join(ROOT, ".build", "release", product)
+def program(product, package=ROOT):
+    """Where a product of a package lies once it is built."""
+    return os.path.join(package, ".build", "release", product)
 
 
 HERALD = program("herald")

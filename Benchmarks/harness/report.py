@@ -73,6 +73,7 @@ GOALS = {
     16: "memory",
     17: "start",
     18: "what one would write instead",
+    19: "members of a multicast",
 }
 
 HEADS = [

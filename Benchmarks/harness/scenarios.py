@@ -1,5 +1,6 @@
 """What is measured. Each scenario takes a `Bench`, and adds lines to its report."""
 import json
+import os
 import shutil
 import subprocess
 import time
@@ -11,7 +12,7 @@ from growth import growth
 from loads import IN_FLIGHT, hundreds_of_delegates, latency_under_load, one_delegate, sizes, ten_delegates
 from machine import machine_seconds
 from others import others
-from programs import Failed, Herald, Ingest, Pipeline, Receiver, StoringHerald, Unstored, built
+from programs import ROOT, Failed, Herald, Ingest, Pipeline, Receiver, StoringHerald, Unstored, built
 from report import Goal
 from sampling import children_seconds, complete, interleave, own_seconds, sample, take_turns, together
 from sending import sending
@@ -171,7 +172,7 @@ def multicast(bench):
     """The library alone, in one process: nanoseconds for each delegate that is told, in several ways."""
     calls = 500_000 if bench.quick else 2_000_000
     bench.progress("multicast: building")
-    program = built("MulticastBenchmark")
+    program = built("MulticastBenchmark", os.path.join(ROOT, "Benchmarks", "multicast"))
 
     def take(number):
         bench.progress(f"multicast, round {number} of {bench.rounds}")
@@ -197,6 +198,23 @@ def multicast(bench):
     compare("strong delegate", 1000, "strong", "plain")
     compare("handler", 1000, "handlers", "plain", Goal(most=1.2, aim=0.5, of=11))
     compare("handler, two threads at once,", 1000, "handlers_two_threads", "handlers", Goal(most=1.5, aim=1.1, of=13))
+    for count in (1, 10, 1000):
+        goal = Goal(most=0.7, aim=0.5, of=12) if count == 1 else None
+        compare("handler of a state", count, "state_handlers", "notification_center", goal)
+        compare("handler of a state on the main actor", count, "state_main_handlers", "notification_center", goal)
+        compare("view controller of a state", count, "state_main_delegates", "notification_center", goal)
+        compare("view controller of logins", count, "auth_main_delegates", "notification_center", goal)
+
+    def single(what, figure, most, aim):
+        bench.single(title, what, rounds.median("members", figure), Goal(most=most, aim=aim, of=19))
+
+    single("bytes of a weak member with its side table", "bytes", 128, 120)
+    single("ms to remove 100,000, in order", "forward", 50, 35)
+    single("ms to remove 100,000, backwards", "backward", 50, 35)
+    single("ms to remove 100,000, at random", "random", 150, 100)
+    single("frames between caller and delegate", "frames_multicast", 4, 2)
+    single("frames between an assignment and the delegate of a state", "frames_state", 4, 2)
+    single("frames between a login and its delegate", "frames_auth", 4, 2)
 
 
 def run_multicast(program, calls):

@@ -51,7 +51,7 @@ let loader = Loader(state)
 let statusBar = StatusBar()
 state.addDelegate(loader)
 state.addDelegate(statusBar)
-let log = state.addHandler { old, new in print("  Log: \(old) → \(new)") }
+let log = state.observe { old, new in print("  Log: \(old) → \(new)") }
 
 print("The user pulls to refresh.")
 state.value = .dataRetrieval(.running)

@@ -12,15 +12,17 @@ final class Journal: EventDelegate {
 }
 
 /// Notified of the logins of paying users.
-final class Concierge: AuthEventsDelegate {
+final class Concierge: AuthEventsDelegate, Sendable {
     func userIsLoggedIn(user: EventUser) { print("  Concierge: user \(user.id) is here") }
+    func userIsLoggedOut(user: EventUser?) {}
+    func userAuthStatusChanged(user: EventUser?, isLoggedIn: Bool?) {}
 }
 
 enum Stage: String, Codable {
     case closed, open
 }
 
-final class Sign: StateDelegate {
+final class Sign: StateDelegate, Sendable {
     func stateDidChange(from old: Stage, to new: Stage) { print("  Sign: \(old.rawValue) → \(new.rawValue)") }
 }
 

@@ -6,17 +6,14 @@ struct Account: Equatable {
 
 final class WelcomeScreen: AuthEventsDelegate {
     func userIsLoggedIn(user: Account) { print("  Welcome screen: hello, \(user.name)!") }
-}
-
-/// Implements only the logout.
-final class Cache: AuthEventsDelegate {
-    typealias User = Account
-    func userIsLoggedOut() { print("  Cache: emptied") }
+    func userIsLoggedOut(user: Account?) {}
+    func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?) {}
 }
 
 final class Menu: AuthEventsDelegate {
-    typealias User = Account
-    func userAuthStatusChanged() { print("  Menu: drawn again") }
+    func userIsLoggedIn(user: Account) {}
+    func userIsLoggedOut(user: Account?) {}
+    func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?) { print("  Menu: drawn again") }
 }
 
 /// Does not depend on screens, caches and menus.
@@ -35,20 +32,23 @@ struct LoginForm {
 }
 
 let welcomeScreen = WelcomeScreen()
-let cache = Cache()
 let menu = Menu()
-for observer in [welcomeScreen, cache, menu] as [any AuthEventsDelegate<Account>] {
+for observer in [welcomeScreen, menu] as [any AuthEventsDelegate<Account>] {
     AuthEvents<Account>.shared.addDelegate(observer)
+}
+// For a single event a closure is shorter.
+let cache = AuthEvents<Account>.shared.observe { event in
+    if case .loggedOut = event { print("  Cache: emptied") }
 }
 
 let form = LoginForm()
 form.logIn("Ada")
 form.logOut()
 
-// A second window has its own instance, with a closure as a delegate, which lives as long as its token.
+// A second window has its own instance. A closure is called as long as its token lives.
 let window = AuthEvents<Account>()
 do {
-    let token = window.addHandler { event in
+    let token = window.observe { event in
         if case .loggedIn(let user) = event { print("Second window: \(user.name) is here") }
     }
     window.userIsLoggedIn(user: Account(name: "Grace"))

@@ -22,7 +22,7 @@ final class TerminalField: FormField {
 /// A form on a terminal.
 @MainActor
 final class SignUpForm: FormNavigation {
-    let exitIdentifier = "showHome"
+    let exitIdentifier: String? = "showHome"
     private(set) var fields: [TerminalField] = []
     var focused: TerminalField?
     private let leave: (SignUpForm, String) -> Void

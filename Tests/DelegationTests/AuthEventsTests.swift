@@ -4,18 +4,12 @@ import Testing
 private struct Account: Equatable, Sendable { let name: String }
 private struct OtherAccount: Sendable {}
 
-private final class Greeter: AuthEventsDelegate {
+private final class Greeter: AuthEventsDelegate, Sendable {
     let record: Record
     init(_ record: Record) { self.record = record }
     func userIsLoggedIn(user: Account) { record.add("hello \(user.name)") }
-}
-
-private final class Cleaner: AuthEventsDelegate {
-    typealias User = Account
-    let record: Record
-    init(_ record: Record) { self.record = record }
-    func userIsLoggedOut() { record.add("clean") }
-    func userAuthStatusChanged() { record.add("changed") }
+    func userIsLoggedOut(user: Account?) { record.add("bye \(user?.name ?? "-")") }
+    func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?) { record.add("changed") }
 }
 
 @Suite("Auth events", .timeLimit(.minutes(5)))
@@ -23,28 +17,25 @@ struct AuthEventsTests {
     private let record = Record()
     private let events = AuthEvents<Account>()
 
-    @Test("reach delegates that have only the methods they need")
-    func defaults() {
+    @Test("reach delegates, each once, until they are removed")
+    func delegates() {
         let greeter = Greeter(record)
-        let cleaner = Cleaner(record)
         #expect(events.addDelegate(greeter))
-        #expect(events.addDelegate(cleaner))
-        #expect(!events.addDelegate(cleaner))
+        #expect(!events.addDelegate(greeter))
         events.userIsLoggedIn(user: Account(name: "ada"))
         events.userAuthStatusChanged()
         events.userIsLoggedOut()
-        #expect(record.lines == ["hello ada", "changed", "clean"])
-        #expect(events.removeDelegate(cleaner))
         events.userIsLoggedOut(user: Account(name: "ada"))
-        #expect(record.lines.count == 3)
+        #expect(record.lines == ["hello ada", "changed", "bye -", "bye ada"])
+        #expect(events.removeDelegate(greeter))
+        events.userIsLoggedOut(user: Account(name: "ada"))
+        #expect(record.lines.count == 4)
     }
 
-    @Test("pass the user to delegates that ask for it, and only the event to the others")
-    func withUser() {
-        let cleaner = Cleaner(record)
-        events.addDelegate(cleaner)
+    @Test("reach closures as values")
+    func closures() {
         let heard = Box<[AuthEvent<Account>]>([])
-        let token = events.addHandler { event in heard.update { $0.append(event) } }
+        let token = events.observe { event in heard.update { $0.append(event) } }
         let ada = Account(name: "ada")
         events.userIsLoggedIn(user: ada)
         events.userAuthStatusChanged(user: ada, isLoggedIn: true)
@@ -52,8 +43,42 @@ struct AuthEventsTests {
         events.userIsLoggedOut()
         #expect(
             heard.value == [.loggedIn(ada), .statusChanged(ada, isLoggedIn: true), .loggedOut(ada), .loggedOut(nil)])
-        #expect(record.lines == ["changed", "clean", "clean"])
         withExtendedLifetime(token) {}
+    }
+
+    @Test("can be taken from a sequence, which ends with them")
+    func sequence() async {
+        var events: AuthEvents<Account>? = AuthEvents()
+        let sequence = events?.events()
+        events?.userIsLoggedIn(user: Account(name: "ada"))
+        events?.userIsLoggedOut()
+        events = nil
+        var heard: [AuthEvent<Account>] = []
+        if let sequence { for await event in sequence { heard.append(event) } }
+        #expect(heard == [.loggedIn(Account(name: "ada")), .loggedOut(nil)])
+    }
+
+    @Test("reach an actor, and the main actor, in the order of the posts") @MainActor
+    func actors() async {
+        actor Diary {
+            var events: [AuthEvent<Account>] = []
+        }
+        let diary = Diary()
+        var heard: [AuthEvent<Account>] = []
+        let tokens = [
+            events.observe(on: .main) { heard.append($0) },
+            events.observe(on: diary) { diary, event in diary.events.append(event) },
+        ]
+        let events = events
+        let all: [AuthEvent<Account>] = [.loggedIn(Account(name: "ada")), .loggedOut(nil)]
+        events.userIsLoggedIn(user: Account(name: "ada"))
+        #expect(heard == [all[0]])
+        await Task.detached { events.userIsLoggedOut() }.value
+        while heard.count < 2 { await Task.yield() }
+        while await diary.events.count < 2 { await Task.yield() }
+        #expect(heard == all)
+        #expect(await diary.events == all)
+        withExtendedLifetime(tokens) {}
     }
 
     @Test("one shared instance exists for each type of user; more instances can be created")
@@ -81,8 +106,8 @@ struct AuthEventsTests {
     func nested() {
         let events = events
         let record = record
-        let first = events.addHandler { if case .loggedIn = $0 { events.userIsLoggedOut() } }
-        let last = events.addHandler {
+        let first = events.observe { if case .loggedIn = $0 { events.userIsLoggedOut() } }
+        let last = events.observe {
             switch $0 {
             case .loggedIn: record.add("in")
             case .loggedOut: record.add("out")
@@ -98,7 +123,7 @@ struct AuthEventsTests {
     func longChain() {
         let events = events
         let count = Box(0)
-        let token = events.addHandler { _ in
+        let token = events.observe { _ in
             count.update { $0 += 1 }
             if count.value < 10_000 { events.userIsLoggedOut() }
         }

@@ -7,13 +7,21 @@ private final class Field: FormField {
     var isEnabled = true
     private(set) var hasFocus = false
     init(_ tag: Int) { self.tag = tag }
-    func focus() { hasFocus = true }
-    func blur() { hasFocus = false }
+    /// Called when the focus comes or goes.
+    var report: (String) -> Void = { _ in }
+    func focus() {
+        hasFocus = true
+        report("focus \(tag)")
+    }
+    func blur() {
+        hasFocus = false
+        report("blur \(tag)")
+    }
 }
 
 @MainActor
 private final class Form: FormNavigation {
-    let exitIdentifier = "showHome"
+    var exitIdentifier: String? = "showHome"
     var fields: [Field]
     private(set) var exits: [String] = []
     init(_ tags: Int...) { fields = tags.map(Field.init) }
@@ -73,6 +81,27 @@ struct FormNavigationTests {
         #expect(form.fields.map(\.hasFocus) == [false, true, false])
         form.advance(from: form.fields[1])
         #expect(form.fields.map(\.hasFocus) == [false, false, true])
+    }
+
+    @Test("the next field takes the focus before the last one gives it up, which gives it up before the exit")
+    func keyboard() {
+        let form = Form(1, 2)
+        var reports: [String] = []
+        for field in form.fields { field.report = { reports.append($0) } }
+        form.focusFirstField()
+        form.advance(from: form.fields[0])
+        #expect(reports == ["focus 1", "focus 2", "blur 1"])
+        form.advance(from: form.fields[1])
+        #expect(reports.last == "blur 2" && form.exits == ["showHome"])
+    }
+
+    @Test("a form without an exit only ends the input after the last field")
+    func noExit() {
+        let form = Form(1)
+        form.exitIdentifier = nil
+        form.focusFirstField()
+        form.advance(from: form.fields[0])
+        #expect(form.focused == [] && form.exits == [])
     }
 
     @Test("a form without fields has nothing to focus")

@@ -57,14 +57,16 @@ struct HandlerTests {
         #expect(record.lines == ["a x"])
     }
 
-    @Test("on the main actor, are called in the order of the events") @MainActor
+    @Test("on the main actor, are called in the order of the events, at once on its thread") @MainActor
     func mainActor() async {
         var heard: [String] = []
-        let token = words.addHandler(on: MainActor.shared) { heard.append($0) }
+        let token = words.addHandler(on: .main) { heard.append($0) }
         for number in 0..<100 { words.invokeHandlers("\(number)") }
-        #expect(heard.isEmpty)
-        await withCheckedContinuation { continuation in DelegateQueue.main.enqueue { continuation.resume() } }
         #expect(heard == (0..<100).map(String.init))
+        let words = words
+        await Task.detached { for number in 100..<200 { words.invokeHandlers("\(number)") } }.value
+        while heard.count < 200 { await Task.yield() }
+        #expect(heard == (0..<200).map(String.init))
         withExtendedLifetime(token) {}
     }
 
@@ -82,18 +84,63 @@ struct HandlerTests {
         withExtendedLifetime(token) {}
     }
 
-    @Test("on a queue, are not called for pending events after the token is released")
-    func waiting() {
-        let jobs = Box<[@Sendable () -> Void]>([])
-        let queue = DelegateQueue { job in jobs.update { $0.append(job) } }
-        var token: DelegateToken? = words.addHandler(on: queue) { [record] in record.add($0) }
+    @Test("on an actor, are not called for pending events after the token is released") @MainActor
+    func waiting() async {
+        var token: DelegateToken? = words.addHandler(on: .main) { [record] in record.add($0) }
         words.invokeHandlers("x")
-        for job in jobs.value { job() }
-        words.invokeHandlers("y")
+        // The main actor is busy here, so that this waits.
+        let words = words
+        blockUntilDone { words.invokeHandlers("y") }
         #expect(token != nil)
         token = nil
-        for job in jobs.value.dropFirst() { job() }
+        await Task.yield()
         #expect(record.lines == ["x"])
+    }
+
+    @Test("tokens can be kept in a set")
+    func sets() {
+        var tokens: Set = [words.addHandler { [record] in record.add("a \($0)") }]
+        tokens.insert(words.addHandler { [record] in record.add("b \($0)") })
+        words.invokeHandlers("x")
+        tokens.removeAll()
+        words.invokeHandlers("y")
+        #expect(record.lines == ["a x", "b x"])
+    }
+
+    @Test("events can be taken from a sequence, which ends with the collection")
+    func sequence() async {
+        var words: MulticastDelegate<Handler<String>>? = MulticastDelegate()
+        let all = words?.events()
+        let latest = words?.events(buffering: .bufferingNewest(1))
+        for word in ["x", "y", "z"] { words?.invokeHandlers(word) }
+        words = nil
+        var heard: [String] = []
+        if let all { for await word in all { heard.append(word) } }
+        #expect(heard == ["x", "y", "z"])
+        heard = []
+        if let latest { for await word in latest { heard.append(word) } }
+        #expect(heard == ["z"])
+    }
+
+    @Test("a sequence that nobody takes from any more leaves the collection")
+    func cancelledSequence() async {
+        do {
+            let events = words.events()
+            #expect(words.count == 1)
+            withExtendedLifetime(events) {}
+        }
+        #expect(words.count == 0)
+        let words = words
+        let task = Task {
+            var heard: [String] = []
+            for await word in words.events() { heard.append(word) }
+            return heard
+        }
+        while words.count == 0 { await Task.yield() }
+        words.invokeHandlers("x")
+        task.cancel()
+        _ = await task.value
+        #expect(words.count == 0)
     }
 
     @Test("a delegate can be registered with a token too")

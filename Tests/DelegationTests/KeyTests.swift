@@ -77,7 +77,7 @@ struct KeyTests {
     func sweeping() {
         for round in 0..<200 {
             for name in ["a", "b", "c", "\(round)"] { stations.addDelegate(Radio(name, name, record)) }
-            #expect(stations.membership.members.count <= 32)
+            #expect(stations.membership.members.count <= 48)
         }
     }
 }

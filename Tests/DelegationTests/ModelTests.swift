@@ -26,10 +26,13 @@ private final class World: @unchecked Sendable {
     private final class Registration {
         let number: Int
         let isStrong: Bool
-        var isRemoved = false
-        init(_ number: Int, isStrong: Bool) {
+        /// The weak one whose place this one took.
+        let predecessor: Registration?
+        var isRemoved = false { didSet { predecessor?.isRemoved = isRemoved } }
+        init(_ number: Int, isStrong: Bool, predecessor: Registration? = nil) {
             self.number = number
             self.isStrong = isStrong
+            self.predecessor = predecessor
         }
     }
 
@@ -97,10 +100,13 @@ private final class World: @unchecked Sendable {
     private func add() {
         guard let inhabitant = anyone() else { return }
         let isStrong = random.chance(0.3)
-        let isMember = members.contains { $0.number == inhabitant.number }
+        let place = members.firstIndex { $0.number == inhabitant.number }
         let isAdded = delegates.addDelegate(inhabitant, holding: isStrong ? .strong : .weak)
-        expect(isAdded == !isMember, "adding \(inhabitant.number)")
-        if !isMember { members.append(Registration(inhabitant.number, isStrong: isStrong)) }
+        expect(isAdded == (place == nil), "adding \(inhabitant.number)")
+        guard let place else { return members.append(Registration(inhabitant.number, isStrong: isStrong)) }
+        if isStrong && !members[place].isStrong {
+            members[place] = Registration(inhabitant.number, isStrong: true, predecessor: members[place])
+        }
     }
 
     private func remove() {

@@ -36,10 +36,56 @@ struct MulticastDelegateTests {
         let scribe = Scribe("a", record)
         #expect(delegates.addDelegate(scribe))
         #expect(!delegates.addDelegate(scribe))
-        #expect(!delegates.addDelegate(scribe, holding: .strong))
         delegates.invokeDelegates { $0.hear("x") }
         #expect(record.lines == ["a x"])
         #expect(delegates.count == 1)
+    }
+
+    @Test("keeps a weakly held delegate alive, in its place, once it was added strongly")
+    func upgrade() {
+        var scribe: Scribe? = Scribe("a", record)
+        let last = Scribe("last", record)
+        weak let observed = scribe
+        if let scribe { #expect(delegates.addDelegate(scribe)) }
+        delegates.addDelegate(last)
+        if let scribe { #expect(!delegates.addDelegate(scribe, holding: .strong)) }
+        if let scribe { #expect(!delegates.addDelegate(scribe)) }
+        scribe = nil
+        delegates.invokeDelegates { $0.hear("x") }
+        #expect(record.lines == ["a x", "last x"])
+        if let observed { #expect(delegates.removeDelegate(observed)) }
+        #expect(observed == nil)
+        #expect(delegates.count == 1)
+    }
+
+    @Test("collects what the delegates return, and asks them until one answers no")
+    func results() {
+        let scribes = ["a", "b", "c"].map { Scribe($0, record) }
+        for scribe in scribes { delegates.addDelegate(scribe) }
+        #expect(delegates.results { $0 === scribes[1] } == [false, true, false])
+        #expect(delegates.allSatisfy { $0 !== record })
+        #expect(
+            !delegates.allSatisfy {
+                $0.hear("x")
+                return $0 !== scribes[1]
+            })
+        #expect(record.lines == ["a x", "b x"])
+        #expect(MulticastDelegate<any Listener>().allSatisfy { _ in false })
+    }
+
+    @Test("finds and removes each of many delegates, in any order")
+    func many() {
+        let scribes = (0..<5000).map { Scribe("\($0)", record) }
+        for scribe in scribes { delegates.addDelegate(scribe) }
+        for (number, scribe) in scribes.enumerated() where number % 3 != 0 {
+            #expect(delegates.removeDelegate(scribe))
+            #expect(!delegates.contains(scribe))
+        }
+        let left = scribes.enumerated().filter { $0.offset % 3 == 0 }.map(\.element)
+        #expect(delegates.delegates.map(ObjectIdentifier.init) == left.map(ObjectIdentifier.init))
+        for scribe in left.shuffled() { #expect(delegates.removeDelegate(scribe)) }
+        #expect(delegates.count == 0)
+        #expect(delegates.membership.members.count <= 16)
     }
 
     @Test("does not call a delegate that was removed")
@@ -180,13 +226,13 @@ struct MulticastDelegateTests {
         addAndRelease(10)
         #expect(delegates.membership.members.count == 10)
         delegates.invokeDelegates { $0.hear("x") }
-        #expect(delegates.membership.members.isEmpty)
+        #expect(delegates.membership.members.allSatisfy { $0 == nil })
         // Some of the new ones get the memory of released ones, others don't.
         var kept: [Scribe] = []
         for round in 0..<1000 {
             addAndRelease(10)
             if round % 2 == 0 { kept = [Scribe("elsewhere", record)] }
-            #expect(delegates.membership.members.count <= 32)
+            #expect(delegates.membership.members.count <= 48)
         }
         withExtendedLifetime(kept) {}
         #expect(record.lines.isEmpty)

@@ -25,6 +25,19 @@ struct MutationDuringInvocationTests {
         #expect(record.lines == ["first x"])
     }
 
+    @Test("a delegate that is added strongly and then removed before its turn is not called")
+    func upgradesAndRemoves() {
+        let last = Scribe("last", record)
+        let first = Scribe("first", record) { [delegates] _ in
+            delegates.addDelegate(last, holding: .strong)
+            delegates.removeDelegate(last)
+        }
+        delegates.addDelegate(first)
+        delegates.addDelegate(last)
+        delegates.invokeDelegates { $0.hear("x") }
+        #expect(record.lines == ["first x"])
+    }
+
     @Test("no more delegates are called after all were removed")
     func removesAll() {
         let first = Scribe("first", record) { [delegates] _ in delegates.removeAllDelegates() }

@@ -1,3 +1,4 @@
+import Observation
 import Testing
 
 @testable import Delegation
@@ -20,7 +21,7 @@ private enum AppState: Equatable {
     case signedIn(user: String)
 }
 
-private final class Observer: StateDelegate {
+private final class Observer: StateDelegate, Sendable {
     let name: String
     let record: Record
     let reaction: @Sendable (AppState, AppState) -> Void
@@ -40,7 +41,7 @@ private final class Observer: StateDelegate {
 }
 
 /// States from 0 up, for tests that count.
-private final class Chain: StateDelegate {
+private final class Chain: StateDelegate, Sendable {
     let heard = Box<[(old: Int, new: Int)]>([])
     func stateDidChange(from old: Int, to new: Int) { heard.update { $0.append((old, new)) } }
 
@@ -130,7 +131,7 @@ struct ObservedStateTests {
     @Test("holds its delegates weakly, and handlers by their token")
     func lifetime() {
         state.addDelegate(Observer("gone", record))
-        var token: DelegateToken? = state.addHandler { [record] in record.add("handler: \($0) → \($1)") }
+        var token: DelegateToken? = state.observe { [record] in record.add("handler: \($0) → \($1)") }
         state.value = .signedIn(user: "ada")
         #expect(token != nil)
         token = nil
@@ -159,6 +160,194 @@ struct ObservedStateTests {
         }
         #expect(chains[0].heard.value.map(\.new) == chains[1].heard.value.map(\.new))
     }
+
+    @Test("is updated atomically")
+    func update() async {
+        let counter = ObservedState(0)
+        let chain = Chain()
+        counter.addDelegate(chain)
+        await withTaskGroup(of: Void.self) { group in
+            for _ in 0..<8 { group.addTask { for _ in 0..<10_000 { counter.update { $0 += 1 } } } }
+        }
+        #expect(counter.value == 80_000)
+        while chain.heard.value.count < 80_000 { await Task.yield() }
+        #expect(chain.isComplete)
+    }
+
+    @Test("an update returns what its closure returns, and changes nothing if that throws")
+    func failingUpdate() {
+        struct Refusal: Error {}
+        let counter = ObservedState(1)
+        let chain = Chain()
+        counter.addDelegate(chain)
+        #expect(throws: Refusal.self) {
+            try counter.update { value throws(Refusal) in
+                value = 2
+                throw Refusal()
+            }
+        }
+        #expect(counter.value == 1 && chain.heard.value.isEmpty)
+        let text = counter.update {
+            $0 += 1
+            return "two"
+        }
+        #expect(text == "two" && counter.value == 2)
+    }
+
+    @Test("leaves out equal values when asked to, also in updates")
+    func duplicates() {
+        let state = ObservedState(1, removingDuplicates: true)
+        let chain = Chain()
+        state.addDelegate(chain)
+        for value in [1, 2, 2, 3] { state.value = value }
+        state.update { $0 = 3 }
+        state.update { $0 = 4 }
+        #expect(chain.heard.value.map(\.new) == [2, 3, 4])
+    }
+
+    @Test("an observer that is told the initial state misses no change, and hears none that came before")
+    func initial() async throws {
+        for _ in 0..<30 {
+            let counter = ObservedState(0)
+            let isOver = Box(false)
+            let writers = Task.detached {
+                // Not on threads of the pool, which the tests share.
+                async let first: Void = onThread { while !isOver.value { counter.update { $0 += 1 } } }
+                async let second: Void = onThread { while !isOver.value { counter.update { $0 += 1 } } }
+                _ = try await (first, second)
+            }
+            let heard = Box<[Int]>([])
+            let token = counter.observe(initial: true) { _, new in heard.update { $0.append(new) } }
+            while heard.value.count < 10 { await Task.yield() }
+            isOver.value = true
+            try await writers.value
+            while heard.value.last != counter.value { await Task.yield() }
+            let numbers = heard.value
+            #expect(numbers == Array(numbers[0]...numbers[numbers.count - 1]))
+            withExtendedLifetime(token) {}
+        }
+    }
+
+    @Test("on the main actor, an observer is told the initial state at once, and each change in its order") @MainActor
+    func mainActor() async {
+        let counter = ObservedState(1)
+        var heard: [[Int]] = []
+        let token = counter.observe(on: .main, initial: true) { heard.append([$0, $1]) }
+        #expect(heard == [[1, 1]])
+        blockUntilDone { counter.value = 2 }
+        #expect(heard == [[1, 1]])
+        counter.value = 3
+        #expect(heard == [[1, 1], [1, 2], [2, 3]])
+        withExtendedLifetime(token) {}
+    }
+
+    @Test("calls an actor on itself, once however often it was added, and does not keep it alive")
+    func stateActor() async {
+        actor Statistics: StateActor {
+            private(set) var changes: [Int] = []
+            func stateDidChange(from old: Int, to new: Int) { changes.append(new) }
+        }
+        let counter = ObservedState(0)
+        var statistics: Statistics? = Statistics()
+        weak let observed = statistics
+        if let statistics {
+            #expect(counter.addDelegate(statistics))
+            #expect(!counter.addDelegate(statistics))
+            for number in 1...100 { counter.value = number }
+            while await statistics.changes.count < 100 { await Task.yield() }
+            #expect(await statistics.changes == Array(1...100))
+            #expect(counter.removeDelegate(statistics))
+            #expect(counter.addDelegate(statistics))
+        }
+        statistics = nil
+        while observed != nil { await Task.yield() }
+        counter.value = 0
+        #expect(counter.membership.count == 0)
+    }
+
+    @Test("a delegate that only its actor may use is called there") @MainActor
+    func isolatedDelegates() async {
+        @MainActor final class Label: @MainActor StateDelegate {
+            var texts: [String] = []
+            func stateDidChange(from old: Int, to new: Int) { texts.append("\(old) → \(new)") }
+        }
+        let counter = ObservedState(0)
+        let label = Label()
+        counter.addDelegate(label)
+        counter.value = 1
+        #expect(label.texts == ["0 → 1"])
+        await Task.detached { counter.value = 2 }.value
+        while label.texts.count < 2 { await Task.yield() }
+        #expect(label.texts == ["0 → 1", "1 → 2"])
+    }
+
+    @Test("is a sequence that begins with the current state and ends with the object")
+    func values() async {
+        var counter: ObservedState<Int>? = ObservedState(1)
+        let all = counter?.values(buffering: .unbounded)
+        let latest = counter?.values
+        for number in 2...4 { counter?.value = number }
+        counter = nil
+        var heard: [Int] = []
+        if let all { for await number in all { heard.append(number) } }
+        #expect(heard == [1, 2, 3, 4])
+        heard = []
+        if let latest { for await number in latest { heard.append(number) } }
+        #expect(heard == [4])
+    }
+
+    @Test("a sequence that is cancelled ends, and leaves no delegate behind")
+    func cancelled() async {
+        let counter = ObservedState(0)
+        let task = Task { for await number in counter.values where number == 1 {} }
+        while counter.membership.count == 0 { await Task.yield() }
+        task.cancel()
+        await task.value
+        #expect(counter.membership.count == 0)
+    }
+
+    @Test("is tracked by Observation on the main actor, for assignments, updates and transitions, on any thread")
+    @MainActor
+    func observation() async throws {
+        let counter = ObservedState(0)
+        let machine = StateMachine(0) { $1 > $0 }
+        let redraws = Box(0)
+        @MainActor func draw() -> [Int] {
+            withObservationTracking {
+                [counter.tracked, machine.tracked]
+            } onChange: {
+                redraws.update { $0 += 1 }
+            }
+        }
+        #expect(draw() == [0, 0])
+        counter.value = 1
+        #expect(redraws.value == 1 && draw() == [1, 0])
+        counter.update { $0 += 1 }
+        #expect(redraws.value == 2 && draw() == [2, 0])
+        try machine.transition(to: 1)
+        #expect(redraws.value == 3 && draw() == [2, 1])
+        await Task.detached { counter.value = 7 }.value
+        while redraws.value < 4 { await Task.yield() }
+        #expect(draw() == [7, 1])
+        weak var observed: ObservedState<Int>?
+        do {
+            let other = ObservedState(0)
+            #expect(other.tracked == 0)
+            observed = other
+        }
+        #expect(observed == nil)
+    }
+
+    @Test("nested assignments are announced before the outer one returns, however many")
+    func longChain() {
+        let counter = ObservedState(0)
+        let token = counter.observe { _, new in if new < 10_000 { counter.value = new + 1 } }
+        let chain = Chain()
+        counter.addDelegate(chain)
+        counter.value = 1
+        #expect(chain.heard.value.count == 10_000 && chain.isComplete)
+        withExtendedLifetime(token) {}
+    }
 }
 
 @Suite("A state machine", .timeLimit(.minutes(5)))
@@ -176,7 +365,7 @@ struct StateMachineTests {
     func rules() throws {
         let record = Record()
         let door = StateMachine(Door.closed) { Self.isAllowed($0, $1) }
-        let token = door.addHandler { record.add("\($0) → \($1)") }
+        let token = door.observe { record.add("\($0) → \($1)") }
         try door.transition(to: .locked)
         let error = #expect(throws: IllegalTransition<Door>.self) { try door.transition(to: .open) }
         #expect(error?.old == .locked && error?.new == .open)

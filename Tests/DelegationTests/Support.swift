@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 
 @testable import Delegation
@@ -65,4 +66,14 @@ func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) a
     try await withCheckedThrowingContinuation { continuation in
         Thread { continuation.resume(with: Result { try body() }) }.start()
     }
+}
+
+/// Runs the body on a thread of its own, and keeps this one until it has ended.
+func blockUntilDone(_ body: @escaping @Sendable () -> Void) {
+    let done = DispatchSemaphore(value: 0)
+    Thread {
+        body()
+        done.signal()
+    }.start()
+    done.wait()
 }

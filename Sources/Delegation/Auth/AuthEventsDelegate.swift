@@ -1,40 +1,30 @@
-/// Receives logins and logouts. Every method has a default implementation, so a delegate implements only those that it
-/// needs.
+/// Receives logins and logouts.
 ///
 /// ```swift
 /// final class Greeter: AuthEventsDelegate {
 ///     func userIsLoggedIn(user: Account) { print("Hello, \(user.name)") }
+///     func userIsLoggedOut(user: Account?) { print("Good-bye") }
+///     func userAuthStatusChanged(user: Account?, isLoggedIn: Bool?) {}
 /// }
 /// ```
-/// A delegate without a method that takes the user declares the type: `typealias User = Account`.
-public protocol AuthEventsDelegate<User>: AnyObject, Sendable {
+/// No method has a default implementation: a method with a slightly different type, such as `user: Account?` instead of
+/// `Account`, does not compile, where otherwise it would never be called. For a single event a closure is shorter, see
+/// ``AuthEvents/observe(isolation:_:)``.
+///
+/// The protocol needs no actor, and takes classes of any: a class of the main actor conforms to it with
+/// `@MainActor AuthEventsDelegate`, and is called there when it was added there.
+public protocol AuthEventsDelegate<User>: AnyObject {
     /// The type that describes a user.
     associatedtype User: Sendable
 
     /// A user has logged in.
     func userIsLoggedIn(user: User)
 
-    /// A user has logged out.
-    func userIsLoggedOut()
-
-    /// The login status has changed.
-    func userAuthStatusChanged()
-
-    /// This user has logged out; `nil` if the user is unknown. Calls ``userIsLoggedOut()`` by default: implement this
-    /// one if there is more than one user.
+    /// A user has logged out; `nil` if the user is unknown.
     func userIsLoggedOut(user: User?)
 
-    /// The login status of this user has changed; unknown values are `nil`. Calls ``userAuthStatusChanged()`` by
-    /// default.
+    /// The login status of a user has changed; unknown values are `nil`.
     func userAuthStatusChanged(user: User?, isLoggedIn: Bool?)
-}
-
-extension AuthEventsDelegate {
-    public func userIsLoggedIn(user: User) {}
-    public func userIsLoggedOut() {}
-    public func userAuthStatusChanged() {}
-    public func userIsLoggedOut(user: User?) { userIsLoggedOut() }
-    public func userAuthStatusChanged(user: User?, isLoggedIn: Bool?) { userAuthStatusChanged() }
 }
 
 /// A call of an ``AuthEventsDelegate`` as a value.
@@ -50,13 +40,37 @@ public enum AuthEvent<User: Sendable>: Sendable {
 extension AuthEvent: Equatable where User: Equatable {}
 
 /// A closure as a delegate.
+@usableFromInline
 final class AuthHandler<User: Sendable>: AuthEventsDelegate {
-    private let handle: @Sendable (AuthEvent<User>) -> Void
+    @usableFromInline let handle: (AuthEvent<User>) -> Void
 
-    init(_ handle: @escaping @Sendable (AuthEvent<User>) -> Void) { self.handle = handle }
+    @inlinable
+    init(_ handle: @escaping (AuthEvent<User>) -> Void) { self.handle = handle }
 
+    @inlinable
     func userIsLoggedIn(user: User) { handle(.loggedIn(user)) }
+    @inlinable
     func userIsLoggedOut(user: User?) { handle(.loggedOut(user)) }
+    @inlinable
+    func userAuthStatusChanged(user: User?, isLoggedIn: Bool?) {
+        handle(.statusChanged(user, isLoggedIn: isLoggedIn))
+    }
+}
+
+/// A closure of the main actor as a delegate. The runtime checks that it is called there.
+@usableFromInline
+@MainActor
+final class MainAuthHandler<User: Sendable>: @preconcurrency AuthEventsDelegate {
+    @usableFromInline let handle: @MainActor @Sendable (AuthEvent<User>) -> Void
+
+    @inlinable
+    nonisolated init(_ handle: @escaping @MainActor @Sendable (AuthEvent<User>) -> Void) { self.handle = handle }
+
+    @inlinable
+    func userIsLoggedIn(user: User) { handle(.loggedIn(user)) }
+    @inlinable
+    func userIsLoggedOut(user: User?) { handle(.loggedOut(user)) }
+    @inlinable
     func userAuthStatusChanged(user: User?, isLoggedIn: Bool?) {
         handle(.statusChanged(user, isLoggedIn: isLoggedIn))
     }

@@ -29,8 +29,9 @@ public protocol FormNavigation: AnyObject {
     /// The fields of the form, in any order.
     var fields: [Field] { get }
 
-    /// The destination after the form: in UIKit the identifier of a segue.
-    var exitIdentifier: String { get }
+    /// The destination after the form: in UIKit the identifier of a segue. `nil` if Return in the last field only ends the
+    /// input.
+    var exitIdentifier: String? { get }
 
     /// Leaves the form for this destination.
     func exit(by identifier: String)
@@ -52,12 +53,11 @@ extension FormNavigation {
 
     /// Call this when Return is pressed in a field: moves the focus to the next one, or leaves the form.
     public func advance(from field: Field) {
+        let next = self.field(after: field)
+        // The next one takes the focus before the last one gives it up, so that a keyboard on the screen stays.
+        next?.focus()
         field.blur()
-        if let next = self.field(after: field) {
-            next.focus()
-        } else {
-            exit(by: exitIdentifier)
-        }
+        if next == nil, let exitIdentifier { exit(by: exitIdentifier) }
     }
 
     private var inOrder: [Field] {

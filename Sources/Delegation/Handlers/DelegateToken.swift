@@ -5,6 +5,7 @@ public final class DelegateToken: Sendable {
     private weak let membership: Membership?
     private let member: Member
 
+    @usableFromInline
     init(_ membership: Membership, _ member: Member) {
         self.membership = membership
         self.member = member
@@ -16,18 +17,33 @@ public final class DelegateToken: Sendable {
     deinit { cancel() }
 }
 
+/// Tokens are distinguished by identity, so that they can be kept in a set.
+extension DelegateToken: Hashable {
+    public static func == (left: DelegateToken, right: DelegateToken) -> Bool { left === right }
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
 extension MulticastDelegate where Delegate: Sendable {
     /// Adds a delegate after the others and keeps it alive as long as the token lives.
     /// - Returns: the registration; `nil` if the delegate is already a member.
     public func register(_ delegate: Delegate) -> DelegateToken? {
-        let member = Member(delegate, identity(of: delegate), holding: .strong)
-        return membership.add(member) ? DelegateToken(membership, member) : nil
+        let member = StrongMember(delegate)
+        return membership.add(member, identity(of: delegate)) ? DelegateToken(membership, member) : nil
     }
+}
 
-    /// Adds a new delegate, which can't be a member yet.
-    func token(for new: Delegate) -> DelegateToken {
-        let member = Member(new, .object(ObjectIdentifier(Member.object(of: new))), holding: .strong)
-        _ = membership.add(member)
-        return DelegateToken(membership, member)
+extension Membership {
+    /// Adds a delegate that nobody else has, for a closure.
+    ///
+    /// - Parameters:
+    ///   - actor: where it is called; `nil` for the thread of each caller.
+    ///   - first: see ``add(_:_:on:first:)``.
+    @inlinable
+    func token<Delegate>(
+        for new: Delegate, on actor: (any Actor)? = nil, first: (() -> Message)? = nil
+    ) -> DelegateToken {
+        let member = StrongMember(new)
+        add(member, .address(member.address), on: actor, first: first)
+        return DelegateToken(self, member)
     }
 }

@@ -19,17 +19,17 @@ public final class Handler<Event>: Sendable {
 extension MulticastDelegate {
     /// Calls the closure for each event from now on, on the calling thread, until the token is released.
     public func addHandler<Event>(_ handle: @escaping @Sendable (Event) -> Void) -> DelegateToken
-    where Delegate == Handler<Event> { token(for: Handler(handle)) }
+    where Delegate == Handler<Event> { membership.token(for: Handler(handle)) }
 
-    /// Calls the closure for each event from now on, on that queue and in the order of the events, until the token is
-    /// released. Pending events are dropped then.
+    /// Calls the closure for each event from now on, on the main actor and in the order of the events, until the token is
+    /// released: before `invokeHandlers` returns when that is called on the main thread, later otherwise.
+    /// - Parameter isolation: the actor of the calling code.
     public func addHandler<Event: Sendable>(
-        on queue: DelegateQueue, _ handle: @escaping @Sendable (Event) -> Void
+        on actor: MainActor, isolation: isolated (any Actor)? = #isolation,
+        _ handle: @escaping @MainActor @Sendable (Event) -> Void
     ) -> DelegateToken where Delegate == Handler<Event> {
-        let registration = Registration()
-        return addHandler { [registration] event in
-            queue.enqueue { [weak registration] in if registration != nil { handle(event) } }
-        }
+        MainThread.record(on: isolation)
+        return addHandler(on: actor, calling: Handler { event in MainActor.assumeIsolated { handle(event) } })
     }
 
     /// Calls the closure for each event from now on, on the actor and in the order of the events, until the token is
@@ -37,17 +37,16 @@ extension MulticastDelegate {
     public func addHandler<Event: Sendable, Isolation: Actor>(
         on actor: Isolation, _ handle: @escaping @Sendable (isolated Isolation, Event) -> Void
     ) -> DelegateToken where Delegate == Handler<Event> {
-        addHandler(on: .actor(actor)) { [weak actor] event in
-            actor?.assumeIsolated { handle($0, event) }
-        }
+        addHandler(
+            on: actor,
+            calling: Handler { [weak actor] event in actor?.assumeIsolated { handle($0, event) } })
     }
 
-    /// Calls the closure for each event from now on, on the main actor and in the order of the events, until the token is
-    /// released.
-    public func addHandler<Event: Sendable>(
-        on actor: MainActor, _ handle: @escaping @MainActor (Event) -> Void
-    ) -> DelegateToken where Delegate == Handler<Event> {
-        addHandler(on: .main) { event in MainActor.assumeIsolated { handle(event) } }
+    private func addHandler<Event: Sendable>(on actor: any Actor, calling handler: Handler<Event>) -> DelegateToken
+    where Delegate == Handler<Event> {
+        let isolated = SharedMulticastDelegate<Handler<Event>>()
+        let token = isolated.membership.token(for: handler, on: actor)
+        return addHandler { event in withExtendedLifetime(token) { isolated.invokeDelegates { $0.handle(event) } } }
     }
 
     /// Calls every handler, in the order of registration.
@@ -55,7 +54,18 @@ extension MulticastDelegate {
     public func invokeHandlers<Event>(_ event: Event) where Delegate == Handler<Event> {
         invokeDelegates { $0.handle(event) }
     }
+
+    /// The events from now on, as a sequence. It ends when the collection is released.
+    ///
+    /// - Parameter buffering: what becomes of events that the loop has not taken yet.
+    public func events<Event: Sendable>(
+        buffering: AsyncStream<Event>.Continuation.BufferingPolicy = .unbounded
+    ) -> AsyncStream<Event> where Delegate == Handler<Event> {
+        membership.stream(buffering) { feed in Handler { feed.yield($0) } }
+    }
 }
 
-/// Lives as long as a handler is registered.
-private final class Registration: Sendable {}
+extension MainActor {
+    /// The main actor, in `addHandler(on: .main)` and `observe(on: .main)`.
+    public static var main: MainActor { shared }
+}

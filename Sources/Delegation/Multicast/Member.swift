@@ -1,87 +1,128 @@
 public import Synchronization
 
-/// A member of a multicast delegate, for any type of delegates.
+/// A member of a collection of delegates: a ``WeakMember`` or a ``StrongMember``.
 ///
-/// Swift can't hold a value of an unconstrained type, such as the existential `any DownloadDelegate`, weakly; casting a
-/// weak `AnyObject` back at each call would cost more than everything else. So a member has the bits of the delegate
-/// without ownership, and a reference to the object. The bits are used only together with a strong reference to the
-/// object.
-///
-/// `@unchecked Sendable` is correct because only the atomic flag changes; the runtime clears a weak reference
-/// atomically. The delegate crosses threads only if the collection may.
+/// `@unchecked Sendable` is correct because only the atomic address changes; the runtime clears a weak reference
+/// atomically. The delegate is used where the collection promises it: on the caller's thread or on the actor of its lane.
 @usableFromInline
-final class Member: @unchecked Sendable {
-    // The properties that a round uses come first, so that they share a cache line.
-
-    /// Set when the delegate is removed, so that rounds in progress skip it.
-    @usableFromInline let removed = Atomic(false)
-    /// The object, if it is held strongly.
-    @usableFromInline let retained: AnyObject?
-    /// The object, if it is held weakly.
-    @usableFromInline weak let object: AnyObject?
-    /// A copy of the delegate that was made without retaining it, and is never destroyed.
-    @usableFromInline let bits: UnsafeMutableRawPointer
-
-    let identity: Identity
-    /// Where the delegate is called; `nil` for the thread of the caller.
-    let queue: DelegateQueue?
+class Member: @unchecked Sendable {
+    /// The address of the object, which identifies the member in its collection; zero after its removal, so that rounds
+    /// in progress skip it.
+    @inlinable final var address: UInt { storedAddress.load(ordering: .relaxed) }
+    @usableFromInline final let storedAddress: Atomic<UInt>
 
     @usableFromInline
-    init(
-        _ object: AnyObject, _ identity: Identity, holding: DelegateHolding, queue: DelegateQueue?,
-        bits: UnsafeMutableRawPointer
-    ) {
-        self.identity = identity
-        self.queue = queue
-        retained = holding == .strong ? object : nil
-        self.object = holding == .weak ? object : nil
-        self.bits = bits
-    }
+    init(_ address: UInt) { storedAddress = Atomic(address) }
 
-    deinit { bits.deallocate() }
+    /// Whether its delegate can still be called. Takes a strong reference for a moment.
+    @usableFromInline var isAlive: Bool { true }
 
-    @usableFromInline var isAlive: Bool { retained != nil || object != nil }
+    @inlinable final var isRemoved: Bool { address == 0 }
 
-    @inlinable var isRemoved: Bool { removed.load(ordering: .relaxed) }
+    func remove() { storedAddress.store(0, ordering: .relaxed) }
 
-    func remove() { removed.store(true, ordering: .relaxed) }
+    /// This one takes the place of another one with the same delegate, which rounds in progress may have.
+    func succeed(_ old: Member) {}
 }
 
-/// Distinguishes the members of a collection.
+/// Swift can't hold a value of an unconstrained type, such as the existential `any DownloadDelegate`, weakly; casting a
+/// weak `AnyObject` back at each call would cost more than everything else, and fails for a conformance that is isolated
+/// to an actor. So a weak member has a reference to the object, and a copy of the rest of the delegate's bits, which own
+/// nothing. They are used only together with a strong reference to the object, which comes first in them.
+///
+/// 40 bytes: with what the runtime keeps for a weak reference, and the place in the collection, it is less than 128.
 @usableFromInline
-enum Identity: Hashable {
-    case object(ObjectIdentifier)
-    /// The delegate's own key.
-    case key(AnyHashable)
+final class WeakMember: Member, @unchecked Sendable {
+    @usableFromInline weak let object: AnyObject?
+    /// The second word of a delegate that has two: an existential of a class and its conformance. Of a larger one, the
+    /// address of a copy, plus 1 to say so. (Words and copies are aligned, so that this bit is free.)
+    @usableFromInline let word: UInt
+
+    @usableFromInline
+    init(_ object: AnyObject, word: UInt) {
+        self.object = object
+        self.word = word
+        super.init(Member.address(of: object))
+    }
+
+    deinit { if word & 1 != 0 { UnsafeMutableRawPointer(bitPattern: word & ~1)?.deallocate() } }
+
+    @usableFromInline override var isAlive: Bool { object != nil }
+
+    @inlinable
+    convenience init<Delegate>(_ delegate: Delegate) {
+        let object = Member.object(of: delegate)
+        let size = MemoryLayout<Delegate>.size
+        let word: UInt = withUnsafeBytes(of: delegate) { bytes in
+            if size <= MemoryLayout<UInt>.size { return 0 }
+            if size == 2 * MemoryLayout<UInt>.size {
+                return bytes.load(fromByteOffset: MemoryLayout<UInt>.size, as: UInt.self)
+            }
+            let copy = UnsafeMutableRawBufferPointer.allocate(
+                byteCount: size, alignment: MemoryLayout<Delegate>.alignment)
+            copy.copyMemory(from: bytes)
+            return UInt(bitPattern: copy.baseAddress) | 1
+        }
+        self.init(object, word: word)
+    }
+
+    /// The delegate, or `nil` if it was released.
+    @inlinable @inline(__always)
+    func load<Delegate>(_: Delegate.Type) -> Delegate? {
+        guard let object else { return nil }
+        // The retained reference becomes the ownership that the bits lack.
+        var bits = (Unmanaged.passRetained(object).toOpaque(), word)
+        if MemoryLayout<Delegate>.size > MemoryLayout.size(ofValue: bits) {
+            let copy = UnsafeMutableRawPointer(bitPattern: word & ~1).unsafelyUnwrapped
+            return copy.assumingMemoryBound(to: Delegate.self).move()
+        }
+        return withUnsafeMutablePointer(to: &bits) {
+            UnsafeMutableRawPointer($0).assumingMemoryBound(to: Delegate.self).move()
+        }
+    }
+}
+
+/// A delegate that the collection keeps alive.
+@usableFromInline
+class StrongMember<Delegate>: Member, @unchecked Sendable {
+    @usableFromInline final let delegate: Delegate
+    private var predecessor: Member?
+
+    @inlinable
+    convenience init(_ delegate: Delegate) { self.init(delegate, for: Member.object(of: delegate)) }
+
+    /// - Parameter object: what identifies the member.
+    @usableFromInline
+    init(_ delegate: Delegate, for object: AnyObject) {
+        self.delegate = delegate
+        super.init(Member.address(of: object))
+    }
+
+    final override func remove() {
+        super.remove()
+        predecessor?.remove()
+    }
+
+    final override func succeed(_ old: Member) { predecessor = old }
 }
 
 extension Member {
-    @inlinable
-    convenience init<Delegate>(
-        _ delegate: Delegate, _ identity: Identity, holding: DelegateHolding, queue: DelegateQueue? = nil
-    ) {
-        let object = Member.object(of: delegate)
-        let bits = UnsafeMutableRawPointer.allocate(
-            byteCount: MemoryLayout<Delegate>.size, alignment: MemoryLayout<Delegate>.alignment)
-        withUnsafePointer(to: delegate) { bits.copyMemory(from: $0, byteCount: MemoryLayout<Delegate>.size) }
-        self.init(object, identity, holding: holding, queue: queue, bits: bits)
-    }
-
-    /// The weakly held delegate, or `nil` if it was released.
+    /// The member's delegate; `nil` if it was released or removed.
     @inlinable @inline(__always)
-    func load<Delegate>() -> Delegate? {
-        guard let object else { return nil }
-        // The loaded reference becomes the ownership that the bits lack.
-        _ = Unmanaged.passRetained(object)
-        return bits.assumingMemoryBound(to: Delegate.self).move()
+    final func delegate<Delegate>(_: Delegate.Type) -> Delegate? {
+        if isRemoved { return nil }
+        return type(of: self) == WeakMember.self
+            ? unsafeDowncast(self, to: WeakMember.self).load(Delegate.self)
+            : unsafeDowncast(self, to: StrongMember<Delegate>.self).delegate
     }
 
-    /// The delegate; `nil` if it was released or removed.
     @inlinable
-    func delegate<Delegate>() -> Delegate? {
-        if isRemoved { return nil }
-        return retained == nil ? load() : bits.assumingMemoryBound(to: Delegate.self).pointee
+    static func make<Delegate>(_ delegate: Delegate, _ holding: DelegateHolding) -> Member {
+        holding == .weak ? WeakMember(delegate) : StrongMember(delegate)
     }
+
+    @inlinable
+    static func address(of object: AnyObject) -> UInt { UInt(bitPattern: Unmanaged.passUnretained(object).toOpaque()) }
 
     /// The object of a delegate. Stops the program for a value that is not an object.
     @inlinable
@@ -93,4 +134,16 @@ extension Member {
                 + "\(type(of: delegate as Any)) is not a class.")
         return delegate as AnyObject
     }
+}
+
+/// Stands for an actor, which is not kept alive, and which its delegate calls.
+final class ActorMember<Delegate>: StrongMember<Delegate>, @unchecked Sendable {
+    private weak let actor: (any Actor)?
+
+    init(_ delegate: Delegate, for actor: any Actor) {
+        self.actor = actor
+        super.init(delegate, for: actor)
+    }
+
+    override var isAlive: Bool { actor != nil }
 }

@@ -1,95 +1,305 @@
-/// The members of one multicast delegate and their lock. It does not depend on the delegates' type, so its code exists
-/// once.
+/// The members of a collection of delegates, by the lane in which they are called, and their lock. It does not depend on
+/// the delegates' type, so its code exists once.
 ///
 /// The lock is held for a few instructions and never while a delegate could be called or released, because its `deinit`
 /// may remove itself. Of foreign code only `==` and `hash(into:)` of keys run with the lock.
+///
+/// `@unchecked Sendable` is correct because the lock guards all that changes here and in the lanes, and registering with a
+/// key requires that it is `Sendable`.
 @usableFromInline
-final class Membership: Sendable {
-    /// `@unchecked Sendable` because of the keys: registering with a key requires that it is `Sendable`.
-    private struct State: @unchecked Sendable {
-        /// In the order of registration.
-        var members: [Member] = []
-        var byIdentity: [Identity: Member] = [:]
-        /// At this number of members, released ones are removed: twice as many as were left last time.
-        var sweepCount = 16
+final class Membership: @unchecked Sendable {
+    /// What distinguishes the members: the object, or a key of its own.
+    @usableFromInline
+    enum Identity {
+        case address(UInt)
+        case key(AnyHashable)
     }
 
-    private let state = Lock(State())
+    private let lock = Lock(())
+    /// Members that are called by the thread of each caller.
+    private let free = Lane(nil)
+    /// Members that are called on an actor: one lane for each.
+    private var bound: [Lane] = []
+    /// Members that have keys, and back.
+    private var byKey: [AnyHashable: Member] = [:]
+    private var keys: [ObjectIdentifier: AnyHashable] = [:]
 
     @usableFromInline init() {}
 
-    /// The current members, including released ones.
-    @usableFromInline var members: [Member] { state.withLock { $0.members } }
+    /// For code that is inlined, which has a value guarded by this lock.
+    @usableFromInline func acquire() { lock.acquire() }
+    @usableFromInline func release() { lock.release() }
 
-    @usableFromInline var count: Int { members.count { $0.isAlive } }
+    private func withLock<Result>(_ body: () -> Result) -> Result {
+        lock.acquire()
+        defer { lock.release() }
+        return body()
+    }
 
-    /// Adds a member unless its identity already has one. The caller keeps the object alive.
-    @usableFromInline
-    func add(_ member: Member) -> Bool {
+    // MARK: Members
+
+    /// The members that are called by the thread of the caller, including released ones; `nil` where one was removed.
+    @usableFromInline var members: [Member?] {
+        lock.acquire()
+        defer { lock.release() }
+        return free.roster.slots
+    }
+
+    private var all: [Member] { withLock { lanes.flatMap { $0.roster.slots.compactMap { $0 } } } }
+
+    @usableFromInline var count: Int { all.count { $0.isAlive } }
+
+    /// Adds a member unless its identity has one; if that one is held weakly and this one strongly, it takes its place.
+    /// The caller keeps the object alive.
+    ///
+    /// - Parameters:
+    ///   - actor: where it is called; `nil` for the thread of each caller.
+    ///   - first: makes a message for this member alone, before all that is sent from now on. Called with the lock.
+    /// - Returns: whether it was added.
+    @usableFromInline @discardableResult
+    func add(
+        _ new: Member, _ identity: Identity, on actor: (any Actor)? = nil, first: (() -> Message)? = nil
+    ) -> Bool {
         while true {
-            let (existing, mustSweep) = state.withLock { state -> (Member?, Bool) in
-                if let existing = state.byIdentity[member.identity] { return (existing, false) }
-                state.members.append(member)
-                state.byIdentity[member.identity] = member
-                return (nil, state.members.count >= state.sweepCount)
+            var mustSweep = false
+            var ready: [Lane] = []
+            let existing: Member? = withLock {
+                if let existing = member(identity) { return existing }
+                let lane = lane(on: actor)
+                lane.roster.append(new)
+                if case .key(let key) = identity { enter(new, key) }
+                mustSweep = lane.roster.count >= lane.sweepCount
+                if let first { ready = append(first(), for: [new], to: lane) ? [lane] : [] }
+                return nil
             }
             guard let existing else {
-                if mustSweep { sweep(members.filter { !$0.isAlive }) }
+                if mustSweep { sweep() }
+                process(ready)
                 return true
             }
-            if existing.isAlive { return false }
+            if existing.isAlive {
+                if existing is WeakMember && !(new is WeakMember) { replace(existing, by: new) }
+                return false
+            }
             // Its delegate was released; the new object has its address, or an equal key.
             remove(existing)
         }
     }
 
-    @usableFromInline
+    @usableFromInline @discardableResult
     func remove(_ identity: Identity) -> Bool {
-        guard let member = state.withLock({ $0.byIdentity[identity] }) else { return false }
-        // A released member may have the same address as a new object, which is not a member.
-        let isMember = member.isAlive
-        return remove(member) && isMember
+        lock.acquire()
+        let removed = take(identity)
+        lock.release()
+        // A released member may have had the same address as a new object, which is not a member.
+        return removed?.isAlive ?? false
     }
 
     /// The caller holds the member, so that its delegate is not released with the lock held.
     @discardableResult
-    func remove(_ member: Member) -> Bool {
-        state.withLock { state in
-            guard state.byIdentity[member.identity] === member else { return false }
-            state.byIdentity[member.identity] = nil
-            member.remove()
-            if let index = state.members.firstIndex(where: { $0 === member }) { state.members.remove(at: index) }
-            return true
-        }
-    }
+    func remove(_ member: Member) -> Bool { withLock { take(member) } }
 
     @usableFromInline
     func removeAll() {
-        let removed = state.withLock { state in
-            for member in state.members { member.remove() }
-            defer { state = State() }
-            return state
+        let removed: [Member] = withLock {
+            let removed = lanes.flatMap { $0.roster.slots.compactMap { $0 } }
+            for member in removed { member.remove() }
+            for lane in lanes { lane.roster = Roster() }
+            (byKey, keys) = ([:], [:])
+            return removed
         }
         withExtendedLifetime(removed) {}
     }
 
     @usableFromInline
-    func contains(_ identity: Identity) -> Bool {
-        state.withLock { $0.byIdentity[identity] }?.isAlive ?? false
-    }
+    func contains(_ identity: Identity) -> Bool { withLock { member(identity) }?.isAlive ?? false }
 
     /// Removes members that were found to be released. The caller finds them, because that takes a strong reference for
     /// a moment, which may be the last one.
     @usableFromInline
-    func sweep(_ released: [Member]) {
-        state.withLock { state in
-            for member in released {
-                member.remove()
-                // The identity may belong to a newer member.
-                if state.byIdentity[member.identity] === member { state.byIdentity[member.identity] = nil }
+    func sweep(_ released: [Member]) { withLock { for member in released { _ = take(member) } } }
+
+    private func sweep() {
+        sweep(all.filter { !$0.isAlive })
+        withLock { for lane in lanes { lane.sweepCount = max(16, lane.roster.count * 2) } }
+    }
+
+    private func replace(_ weak: Member, by strong: Member) {
+        withLock {
+            for lane in lanes where lane.roster.replace(weak, by: strong) {
+                if let key = keys.removeValue(forKey: ObjectIdentifier(weak)) { enter(strong, key) }
+                return
             }
-            if !released.isEmpty { state.members.removeAll(where: \.isRemoved) }
-            state.sweepCount = max(16, state.members.count * 2)
         }
+    }
+
+    // MARK: With the lock
+
+    private var lanes: [Lane] { [free] + bound }
+
+    private func member(_ identity: Identity) -> Member? {
+        switch identity {
+        case .key(let key): return byKey[key]
+        case .address(let address):
+            if let member = free.roster.member(at: address) { return member }
+            for lane in bound { if let member = lane.roster.member(at: address) { return member } }
+            return nil
+        }
+    }
+
+    private func enter(_ member: Member, _ key: AnyHashable) {
+        byKey[key] = member
+        keys[ObjectIdentifier(member)] = key
+    }
+
+    private func take(_ identity: Identity) -> Member? {
+        // The common case looks for the member once.
+        if keys.isEmpty, case .address(let address) = identity, let member = free.roster.remove(at: address) {
+            return member
+        }
+        return member(identity).flatMap { take($0) ? $0 : nil }
+    }
+
+    private func take(_ member: Member) -> Bool {
+        if !keys.isEmpty, let key = keys.removeValue(forKey: ObjectIdentifier(member)) { byKey[key] = nil }
+        if free.roster.remove(member) { return true }
+        guard let index = bound.firstIndex(where: { $0.roster.remove(member) }) else { return false }
+        if bound[index].roster.count == 0 && bound[index].phase == .idle { bound.remove(at: index) }
+        return true
+    }
+
+    private func lane(on actor: (any Actor)?) -> Lane {
+        guard let actor else { return free }
+        // A lane whose actor was released is found by nobody, and ends with its next message.
+        // (The address comes first, because to ask another one for its actor could release that.)
+        let identity = ObjectIdentifier(actor)
+        if let lane = bound.first(where: { $0.isolation == identity && $0.actor != nil }) { return lane }
+        let lane = Lane(actor)
+        bound.append(lane)
+        return lane
+    }
+
+    // MARK: Messages
+
+    /// Members that this thread calls now, without a message that waits. To be ended with ``finish(_:released:)``.
+    @usableFromInline
+    struct Round {
+        fileprivate let lane: Lane
+        @usableFromInline let members: [Member?]
+    }
+
+    /// Called with the lock.
+    @usableFromInline var hasMembers: Bool { free.roster.count > 0 || !bound.isEmpty }
+
+    /// Called with the lock.
+    /// - Returns: all members, if this thread may call them, and nothing is before.
+    @usableFromInline
+    func begin() -> Round? {
+        let lane: Lane
+        if bound.isEmpty {
+            lane = free
+        } else if bound.count == 1 && free.roster.count == 0 {
+            lane = bound[0]
+        } else {
+            return nil
+        }
+        guard lane.phase == .idle, lane.isHere else { return nil }
+        lane.phase = .busy
+        return Round(lane: lane, members: lane.roster.slots)
+    }
+
+    /// Sends what came during the round.
+    @usableFromInline
+    func finish(_ round: Round, released: [Member]) {
+        if !released.isEmpty { sweep(released) }
+        lock.acquire()
+        let isIdle = round.lane.next == nil
+        if isIdle { round.lane.phase = .idle }
+        lock.release()
+        if !isIdle { run(round.lane) }
+    }
+
+    /// Sends a message to all members, after those that wait. Called with the lock.
+    /// - Returns: lanes for ``process(_:)``, to be called without it.
+    @usableFromInline
+    func enqueue(_ message: @escaping Message) -> [Lane] {
+        lanes.filter { $0.roster.count > 0 && append(message, for: $0.roster.slots, to: $0) }
+    }
+
+    /// - Returns: whether the caller has to process the lane.
+    private func append(_ message: @escaping Message, for members: [Member?], to lane: Lane) -> Bool {
+        lane.append(Lane.Item(message: message, members: members, thread: ThreadIdentity.current))
+        switch lane.phase {
+        case .busy: return false
+        case .scheduled where !lane.isHere: return false
+        case .scheduled, .idle:
+            // A change by this thread overtakes nothing: it sends what waits.
+            lane.phase = lane.isHere ? .busy : .scheduled
+            return true
+        }
+    }
+
+    @usableFromInline
+    func process(_ lanes: [Lane]) { for lane in lanes { if lane.isHere { run(lane) } else { schedule(lane) } } }
+
+    /// Messages of other threads that a thread sends before it leaves the others to a job, so that it isn't kept.
+    private static let courtesy = 32
+
+    /// Sends what waits.
+    private func run(_ lane: Lane) {
+        let thread = ThreadIdentity.current
+        var left = Self.courtesy
+        while true {
+            lock.acquire()
+            guard let item = lane.next else {
+                lane.phase = .idle
+                return lock.release()
+            }
+            if item.thread != thread { left -= 1 }
+            guard left >= 0 else {
+                lane.phase = .scheduled
+                lock.release()
+                return schedule(lane)
+            }
+            lane.removeNext()
+            lock.release()
+            let released = item.message(item.members)
+            if !released.isEmpty { sweep(released) }
+        }
+    }
+
+    private func schedule(_ lane: Lane) {
+        if lane.isolation == nil {
+            Task { resume(lane) }
+        } else if let actor = lane.actor {
+            Task { await resume(lane, on: actor) }
+        } else {
+            end(lane)
+        }
+    }
+
+    private func resume(_ lane: Lane, on actor: isolated any Actor) {
+        MainThread.record(on: actor)
+        resume(lane)
+    }
+
+    private func resume(_ lane: Lane) {
+        let isMine = withLock {
+            // Another thread may have sent all of it.
+            if lane.phase != .scheduled { return false }
+            lane.phase = .busy
+            return true
+        }
+        if isMine { run(lane) }
+    }
+
+    /// The actor was released, and with it all that its members wait for.
+    private func end(_ lane: Lane) {
+        let roster = withLock {
+            bound.removeAll { $0 === lane }
+            defer { lane.roster = Roster() }
+            return lane.roster
+        }
+        withExtendedLifetime(roster) {}
     }
 }

@@ -5,8 +5,8 @@ extension MulticastDelegate {
     public func invokeDelegatesInOrder(
         isolation: isolated (any Actor)? = #isolation, _ body: (Delegate) async -> Void
     ) async {
-        for member in membership.members {
-            if let delegate: Delegate = member.delegate() { await body(delegate) }
+        for case let member? in membership.members {
+            if let delegate = member.delegate(Delegate.self) { await body(delegate) }
         }
     }
 
@@ -19,8 +19,8 @@ extension MulticastDelegate {
         isolation: isolated (any Actor)? = #isolation, _ body: (Delegate) async throws(Failure) -> Void
     ) async throws(MulticastError<Failure>) {
         var entries: [MulticastError<Failure>.Entry] = []
-        for member in membership.members {
-            guard let delegate: Delegate = member.delegate() else { continue }
+        for case let member? in membership.members {
+            guard let delegate = member.delegate(Delegate.self) else { continue }
             do throws(Failure) {
                 try await body(delegate)
             } catch {
@@ -37,8 +37,8 @@ extension MulticastDelegate where Delegate: Sendable {
     @inlinable
     public func invokeDelegatesConcurrently(_ body: @escaping @Sendable (Delegate) async -> Void) async {
         await withDiscardingTaskGroup { group in
-            for member in membership.members {
-                group.addTask { if let delegate: Delegate = member.delegate() { await body(delegate) } }
+            for case let member? in membership.members {
+                group.addTask { if let delegate = member.delegate(Delegate.self) { await body(delegate) } }
             }
         }
     }
@@ -54,9 +54,9 @@ extension MulticastDelegate where Delegate: Sendable {
         let members = membership.members
         typealias Numbered = (number: Int, entry: MulticastError<Failure>.Entry)
         let failed = await withTaskGroup(of: Numbered?.self, returning: [Numbered].self) { group in
-            for (number, member) in members.enumerated() {
+            for case (let number, let member?) in members.enumerated() {
                 group.addTask {
-                    guard let delegate: Delegate = member.delegate() else { return nil }
+                    guard let delegate = member.delegate(Delegate.self) else { return nil }
                     do throws(Failure) {
                         try await body(delegate)
                         return nil

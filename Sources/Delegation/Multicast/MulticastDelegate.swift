@@ -19,13 +19,15 @@
 ///   removed later, at a small cost that few calls pay.
 /// - **Calls** run one after another on the thread of the caller, without a lock. So a delegate may add and remove
 ///   members, including itself, and invoke the delegates again. A member that is added during a round is called from
-///   the next round on. A member that is removed or released before its turn is skipped; only a call that another
-///   thread has already started still ends. Strongly held members of a round live until its end.
-/// - **Concurrency**: every method may be called from any thread at any time. The collection is `Sendable` if
-///   `Delegate` is, so let the protocol inherit from `Sendable` to share it between threads.
+///   the next round on. A member that is removed or released before its turn is skipped. Strongly held members of a
+///   round live until its end.
+/// - **Concurrency**: the collection is `Sendable` if `Delegate` is; then every method may be called from any thread at
+///   any time. While one thread removes a delegate, another one may be about to call it: this call may begin after
+///   ``removeDelegate(_:)`` has returned. On one thread or actor no call begins afterwards. For delegates that belong to
+///   different actors there is ``SharedMulticastDelegate``.
 ///
-/// A round of n weakly held delegates costs one uncontended lock and n loads of a weak reference. Adding and finding
-/// take constant time, removing takes time linear in the number of members.
+/// A round of n weakly held delegates costs one uncontended lock and n loads of a weak reference. Adding, finding and
+/// removing take constant time.
 public final class MulticastDelegate<Delegate> {
     @usableFromInline let membership = Membership()
     @usableFromInline let key: (@Sendable (Delegate) -> AnyHashable)?
@@ -56,14 +58,12 @@ public final class MulticastDelegate<Delegate> {
     ///
     /// - Parameters:
     ///   - delegate: an instance of a class.
-    ///   - holding: whether the collection keeps it alive. Has no effect on an existing member; remove it first to
-    ///     change it.
+    ///   - holding: whether the collection keeps it alive. A weakly held member that is added with `strong` keeps its place
+    ///     and is kept alive from then on.
     /// - Returns: whether it was added; `false` if it is already a member.
     @inlinable @discardableResult
     public func addDelegate(_ delegate: Delegate, holding: DelegateHolding = .weak) -> Bool {
-        withExtendedLifetime(delegate) {
-            membership.add(Member(delegate, identity(of: delegate), holding: holding))
-        }
+        withExtendedLifetime(delegate) { membership.add(.make(delegate, holding), identity(of: delegate)) }
     }
 
     /// Removes a weakly or strongly held delegate.
@@ -94,34 +94,37 @@ public final class MulticastDelegate<Delegate> {
     /// Calls the closure with each member, in the order of registration, on the thread of the caller.
     @inlinable
     public func invokeDelegates(_ body: (Delegate) -> Void) {
-        forEachMember { delegate, _ in body(delegate) }
+        let released = membership.members.forEachDelegate(Delegate.self, body)
+        if !released.isEmpty { membership.sweep(released) }
     }
 
-    @usableFromInline
-    func identity(of delegate: Delegate) -> Identity {
-        key.map { .key($0(delegate)) } ?? .object(ObjectIdentifier(Member.object(of: delegate)))
+    /// Calls the closure with each member, in the order of registration, on the thread of the caller.
+    /// - Returns: the results, in the same order.
+    @inlinable
+    public func results<Result>(_ body: (Delegate) -> Result) -> [Result] {
+        var results: [Result] = []
+        invokeDelegates { results.append(body($0)) }
+        return results
+    }
+
+    /// Asks one member after another, in the order of registration, until one answers `false`.
+    ///
+    /// ```swift
+    /// if windows.allSatisfy({ $0.shouldClose() }) { quit() }
+    /// ```
+    /// - Returns: whether all have answered `true`; `true` without members.
+    @inlinable
+    public func allSatisfy(_ predicate: (Delegate) throws -> Bool) rethrows -> Bool {
+        for case let member? in membership.members {
+            if let delegate = member.delegate(Delegate.self), try !predicate(delegate) { return false }
+        }
+        return true
     }
 
     @inlinable
-    func forEachMember(_ body: (Delegate, Member) -> Void) {
-        // Usually stays empty, and then costs nothing.
-        var released: [Member] = []
-        membership.members.withUnsafeBufferPointer { members in
-            // The array holds the members for the whole round. Not retaining each of them saves a third of the time.
-            for member in UnsafeRawBufferPointer(members).bindMemory(to: Unmanaged<Member>.self) {
-                member._withUnsafeGuaranteedRef { member in
-                    if member.isRemoved { return }
-                    if member.retained != nil {
-                        body(member.bits.assumingMemoryBound(to: Delegate.self).pointee, member)
-                    } else if let delegate: Delegate = member.load() {
-                        body(delegate, member)
-                    } else {
-                        released.append(member)
-                    }
-                }
-            }
-        }
-        if !released.isEmpty { membership.sweep(released) }
+    func identity(of delegate: Delegate) -> Membership.Identity {
+        if let key { return .key(key(delegate)) }
+        return .address(of: delegate)
     }
 }
 

@@ -47,7 +47,7 @@ extension MulticastDelegate {
         _ body: (Delegate) throws(Failure) -> Void
     ) throws(MulticastError<Failure>) {
         var entries: [MulticastError<Failure>.Entry] = []
-        forEachMember { delegate, _ in
+        invokeDelegates { delegate in
             do throws(Failure) {
                 try body(delegate)
             } catch {

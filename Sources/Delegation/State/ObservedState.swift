@@ -17,28 +17,73 @@
 /// state = .dataRetrieval(.running)
 /// ```
 ///
-/// - Every assignment notifies the delegates, like `didSet`, even of an equal value; the initial value does not.
-/// - Delegates are called on the thread that assigns, in the order of their registration, before the assignment
-///   returns.
-/// - All delegates are notified of all changes in the order of the changes. An assignment during a notification takes
-///   effect at once, and its notification follows after all delegates were notified of the previous one. The same
-///   applies to an assignment by another thread: it returns at once, and the notifying thread continues with it.
-/// - A delegate that is added later can read ``value``.
+/// - Every assignment calls the delegates, like `didSet`, even of an equal value, unless the state was created with
+///   `removingDuplicates`. The initial value does not.
+/// - A delegate is called where it was added: on the actor of the code that adds it, or on the thread that assigns. On the
+///   main thread, and without an actor, that is before the assignment returns. See ``SharedMulticastDelegate``.
+/// - All delegates are called for all changes in the order of the changes. An assignment during a notification takes
+///   effect at once, and its notification follows after the previous one. The same applies to an assignment by another
+///   thread: it returns at once, and the notifying thread continues with it.
 @propertyWrapper
 public final class ObservedState<State: Sendable>: StateBoard<State>, @unchecked Sendable {
+    /// Whether two states are equal, if such an assignment is left out.
+    @usableFromInline let isSame: (@Sendable (State, State) -> Bool)?
+
+    @inlinable
+    init(_ initial: State, isSame: (@Sendable (State, State) -> Bool)?) {
+        self.isSame = isSame
+        super.init(initial)
+    }
+
     /// Creates a state with its initial value, without notification.
-    public override init(_ initial: State) { super.init(initial) }
+    @inlinable
+    public override convenience init(_ initial: State) { self.init(initial, isSame: nil) }
 
     /// Creates a state as a property wrapper.
-    public convenience init(wrappedValue: State) { self.init(wrappedValue) }
+    @inlinable
+    public convenience init(wrappedValue: State) { self.init(wrappedValue, isSame: nil) }
 
-    /// The current state. Assigning notifies the delegates.
+    /// The current state. Assigning calls the delegates.
+    @inlinable
     public var value: State {
-        get { current }
-        set { set(newValue) }
+        get { versioned.value }
+        set {
+            if let isSame { return replace(newValue, unless: isSame) }
+            set(newValue)
+        }
+    }
+
+    /// Changes the state depending on the current one, atomically: no change by another thread comes between.
+    ///
+    /// ```swift
+    /// counter.update { $0 += 1 }
+    /// ```
+    /// - Parameter change: is called without a lock, and again if another thread was faster. If it throws, nothing changes.
+    /// - Returns: what the closure returns.
+    @inlinable @discardableResult
+    public func update<Result, Failure: Error>(
+        _ change: (inout State) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        while true {
+            let (old, version) = versioned
+            var new = old
+            let result = try change(&new)
+            if let isSame, isSame(old, new) { return result }
+            if set(new, ifVersion: version) { return result }
+        }
+    }
+
+    @usableFromInline
+    func replace(_ new: State, unless isSame: (State, State) -> Bool) {
+        while true {
+            // Compared without the lock, since that is foreign code.
+            let (old, version) = versioned
+            if isSame(old, new) || set(new, ifVersion: version) { return }
+        }
     }
 
     /// The current state, as the wrapped property.
+    @inlinable
     public var wrappedValue: State {
         get { value }
         set { value = newValue }
@@ -46,4 +91,21 @@ public final class ObservedState<State: Sendable>: StateBoard<State>, @unchecked
 
     /// The object, for adding delegates.
     public var projectedValue: ObservedState { self }
+}
+
+extension ObservedState where State: Equatable {
+    /// Creates a state with its initial value, without notification.
+    /// - Parameter removingDuplicates: whether assigning an equal value calls nobody.
+    @inlinable
+    public convenience init(_ initial: State, removingDuplicates: Bool) {
+        let isSame: @Sendable (State, State) -> Bool = { $0 == $1 }
+        self.init(initial, isSame: removingDuplicates ? isSame : nil)
+    }
+
+    /// Creates a state as a property wrapper: `@ObservedState(removingDuplicates: true) var state = AppState.idle`.
+    /// - Parameter removingDuplicates: whether assigning an equal value calls nobody.
+    @inlinable
+    public convenience init(wrappedValue: State, removingDuplicates: Bool) {
+        self.init(wrappedValue, removingDuplicates: removingDuplicates)
+    }
 }

@@ -1,83 +1,185 @@
 /// A value and its delegates: the common part of ``ObservedState`` and ``StateMachine``.
 ///
-/// Every delegate is notified of every change, in the order of the changes. One thread at a time notifies: a change
-/// that is made meanwhile, by a delegate or another thread, takes effect at once and is announced after the previous
-/// ones.
+/// A change takes effect at once. Delegates are called like those of a ``SharedMulticastDelegate``: each one where it was
+/// added, for every change, in the order of the changes.
 ///
-/// `@unchecked`, since the compiler can't know what a class that has subclasses is. What is here is constant and guards itself,
-/// and so is what the two subclasses add; others there can't be, outside of this module.
+/// `@unchecked Sendable` is correct because the lock of the members guards the value and its version, and the rest is
+/// constant or isolated, also in the two subclasses. There are no others outside of this module.
 public class StateBoard<State: Sendable>: @unchecked Sendable {
-    private struct Contents {
-        var value: State
-        /// The number of changes.
-        var version = 0
-        var untold: [(old: State, new: State)] = []
-        var isTelling = false
+    @usableFromInline final let membership = Membership()
+    @usableFromInline final var state: State
+    /// The number of changes.
+    @usableFromInline final var version = 0
+    /// For ``tracked``.
+    @MainActor final var copy: TrackedState<State>?
+
+    @usableFromInline
+    init(_ state: State) { self.state = state }
+
+    @usableFromInline typealias Delegate = any StateDelegate<State>
+
+    @inlinable final var versioned: (value: State, version: Int) {
+        membership.acquire()
+        defer { membership.release() }
+        return (state, version)
     }
 
-    private let contents: Lock<Contents>
-    private let delegates = MulticastDelegate<any StateDelegate<State>>()
-
-    init(_ value: State) { contents = Lock(Contents(value: value)) }
-
-    final var current: State { contents.withLock { $0.value } }
-
-    final var versioned: (value: State, version: Int) { contents.withLock { ($0.value, $0.version) } }
-
-    /// Changes the value and notifies, unless it has changed since that version.
+    /// Changes the value and calls the delegates, unless it has changed since that version.
     /// - Returns: whether it was changed.
-    @discardableResult
-    final func set(_ value: State, ifVersion version: Int? = nil) -> Bool {
-        let (isSet, mustTell) = contents.withLock { contents in
-            if let version, version != contents.version { return (false, false) }
-            contents.untold.append((contents.value, value))
-            contents.value = value
-            contents.version += 1
-            defer { contents.isTelling = true }
-            return (true, !contents.isTelling)
+    @inlinable @discardableResult
+    final func set(_ new: State, ifVersion expected: Int? = nil) -> Bool {
+        membership.acquire()
+        if let expected, expected != version {
+            membership.release()
+            return false
         }
-        if mustTell { tell() }
-        return isSet
+        let old = state
+        state = new
+        version &+= 1
+        guard let round = membership.begin() else {
+            let lanes = membership.hasMembers ? membership.enqueue(Self.message(old, new)) : []
+            membership.release()
+            membership.process(lanes)
+            return true
+        }
+        membership.release()
+        let released = round.members.forEachDelegate(Delegate.self) { $0.stateDidChange(from: old, to: new) }
+        membership.finish(round, released: released)
+        return true
     }
 
-    private func tell() {
-        while true {
-            let changes = contents.withLock { contents in
-                defer { contents.untold = [] }
-                contents.isTelling = !contents.untold.isEmpty
-                return contents.untold
-            }
-            if changes.isEmpty { return }
-            for (old, new) in changes { delegates.invokeDelegates { $0.stateDidChange(from: old, to: new) } }
-        }
+    /// For all members, or for a new one.
+    @inlinable
+    static func message(_ old: State, _ new: State) -> Message {
+        { members in members.forEachDelegate(Delegate.self) { $0.stateDidChange(from: old, to: new) } }
     }
 
-    /// Adds a delegate after the others; see ``MulticastDelegate``.
+    // MARK: Delegates
+
+    /// Adds a delegate after the others, on the actor of the calling code. See ``SharedMulticastDelegate``.
+    ///
+    /// - Parameters:
+    ///   - holding: whether it is kept alive.
+    ///   - isolation: where it is called: the actor of the calling code.
     /// - Returns: whether it was added; `false` if it is already a member.
     @discardableResult
-    public final func addDelegate(_ delegate: any StateDelegate<State>, holding: DelegateHolding = .weak) -> Bool {
-        delegates.addDelegate(delegate, holding: holding)
+    public final func addDelegate<Observer: StateDelegate>(
+        _ delegate: Observer, holding: DelegateHolding = .weak, isolation: isolated any Actor = #isolation
+    ) -> Bool where Observer.State == State { membership.add(delegate as Delegate, holding, on: isolation) }
+
+    /// Adds a delegate after the others, on the actor of the calling code, or on the thread of each change if that code
+    /// has no actor. See ``SharedMulticastDelegate``.
+    ///
+    /// - Parameters:
+    ///   - holding: whether it is kept alive.
+    ///   - isolation: where it is called: the actor of the calling code, or `nil` for the thread of each change.
+    /// - Returns: whether it was added; `false` if it is already a member.
+    @discardableResult
+    public final func addDelegate<Observer: StateDelegate & Sendable>(
+        _ delegate: Observer, holding: DelegateHolding = .weak, isolation: isolated (any Actor)? = #isolation
+    ) -> Bool where Observer.State == State { membership.add(delegate as Delegate, holding, on: isolation) }
+
+    /// Adds an actor after the others, which is called on itself. It is not kept alive.
+    /// - Returns: whether it was added; `false` if it is already a member.
+    @discardableResult
+    public final func addDelegate<Observer: StateActor>(_ delegate: Observer) -> Bool where Observer.State == State {
+        let proxy = StateHandler<State> { [weak delegate] old, new in
+            delegate?.assumeIsolated { $0.stateDidChange(from: old, to: new) }
+        }
+        return membership.add(
+            ActorMember(proxy as Delegate, for: delegate), .address(of: delegate), on: delegate)
     }
 
-    /// Removes a delegate.
+    /// Removes a delegate. Its pending calls are dropped.
     /// - Returns: whether it was a member.
     @discardableResult
-    public final func removeDelegate(_ delegate: any StateDelegate<State>) -> Bool {
-        delegates.removeDelegate(delegate)
+    public final func removeDelegate<Observer: AnyObject>(_ delegate: Observer) -> Bool {
+        membership.remove(.address(of: delegate))
     }
 
-    /// Calls the closure with the old and the new state at each change, until the token is released.
-    public final func addHandler(
+    // MARK: Closures
+
+    /// Calls the closure with the old and the new state at each change, until the token is released: on the actor of the
+    /// calling code, or on the thread of each change if that code has no actor.
+    ///
+    /// - Parameters:
+    ///   - initial: whether the closure is called with the current state first, as the old and the new one. No change is
+    ///     missed or reported twice.
+    ///   - isolation: where it is called: the actor of the calling code, or `nil` for the thread of each change.
+    @inlinable
+    public final func observe(
+        initial: Bool = false, isolation: isolated (any Actor)? = #isolation,
         _ handle: @escaping @Sendable (_ old: State, _ new: State) -> Void
     ) -> DelegateToken {
-        delegates.token(for: StateHandler(handle))
+        MainThread.record(on: isolation)
+        return token(for: StateHandler(handle), on: isolation, initial: initial)
+    }
+
+    /// Calls the closure with the old and the new state at each change, on the main actor, until the token is released:
+    /// before the change returns when that is made on the main thread, later otherwise.
+    ///
+    /// ```swift
+    /// token = state.observe(on: .main, initial: true) { [weak self] _, new in self?.title = new.title }
+    /// ```
+    /// - Parameters:
+    ///   - initial: whether the closure is called with the current state first, as the old and the new one. No change is
+    ///     missed or reported twice.
+    ///   - isolation: the actor of the calling code.
+    @inlinable
+    public final func observe(
+        on actor: MainActor, initial: Bool = false, isolation: isolated (any Actor)? = #isolation,
+        _ handle: @escaping @MainActor @Sendable (_ old: State, _ new: State) -> Void
+    ) -> DelegateToken {
+        MainThread.record(on: isolation)
+        return token(for: MainStateHandler(handle), on: actor, initial: initial)
+    }
+
+    /// Calls the closure with the old and the new state at each change, on the actor, until the token is released. The
+    /// actor is not kept alive.
+    ///
+    /// ```swift
+    /// token = state.observe(on: self) { me, _, new in me.last = new }
+    /// ```
+    /// - Parameter initial: whether the closure is called with the current state first, as the old and the new one. No
+    ///   change is missed or reported twice.
+    @inlinable
+    public final func observe<Isolation: Actor>(
+        on actor: Isolation, initial: Bool = false,
+        _ handle: @escaping @Sendable (_ actor: isolated Isolation, _ old: State, _ new: State) -> Void
+    ) -> DelegateToken {
+        let handler = StateHandler { [weak actor] old, new in actor?.assumeIsolated { handle($0, old, new) } }
+        return token(for: handler, on: actor, initial: initial)
+    }
+
+    @inlinable
+    final func token(for delegate: Delegate, on actor: (any Actor)?, initial: Bool) -> DelegateToken {
+        // `as`, or it would be a member of its own class.
+        membership.token(for: delegate as Delegate, on: actor, first: initial ? { self.first } : nil)
+    }
+
+    /// The current state, as a change for a new member. Called with the lock.
+    @inlinable final var first: Message { Self.message(state, state) }
+
+    // MARK: Sequences
+
+    /// The current state and those that follow, as a sequence. A loop that is slow gets the latest state only.
+    public final var values: AsyncStream<State> { values(buffering: .bufferingNewest(1)) }
+
+    /// The current state and those that follow, as a sequence. It ends when this object is released.
+    ///
+    /// - Parameter buffering: what becomes of states that the loop has not taken yet.
+    public final func values(
+        buffering: AsyncStream<State>.Continuation.BufferingPolicy
+    ) -> AsyncStream<State> {
+        membership.stream(
+            buffering, delegate: { feed in StateHandler { feed.yield($1) } as Delegate }, first: { self.first })
     }
 }
 
 extension StateBoard where State: Equatable {
     /// Whether the current state equals this one.
-    public static func == (board: StateBoard, value: State) -> Bool { board.current == value }
+    public static func == (board: StateBoard, value: State) -> Bool { board.versioned.value == value }
 
     /// Whether the current state differs from this one.
-    public static func != (board: StateBoard, value: State) -> Bool { board.current != value }
+    public static func != (board: StateBoard, value: State) -> Bool { board.versioned.value != value }
 }

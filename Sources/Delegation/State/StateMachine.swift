@@ -22,7 +22,7 @@ public final class StateMachine<State: Sendable>: StateBoard<State>, @unchecked 
     }
 
     /// The current state.
-    public var value: State { current }
+    public var value: State { versioned.value }
 
     /// Changes the state and notifies the delegates.
     /// - Throws: ``IllegalTransition`` if the rules do not allow it from the current state.

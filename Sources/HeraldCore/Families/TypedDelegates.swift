@@ -39,7 +39,8 @@ extension Hub {
     /// - Returns: the registration, to be kept as long as the delegate is to be called; `nil` if the delegate is
     ///   already registered with this hub.
     public func addDelegate<User: Sendable>(
-        _ delegate: any AuthEventsDelegate<User>, description: String, selection: EventSelection = EventSelection(),
+        _ delegate: any AuthEventsDelegate<User> & Sendable, description: String,
+        selection: EventSelection = EventSelection(),
         decode: @escaping @Sendable (EventUser) -> User?
     ) -> HubRegistration? {
         add(AuthAdapter(delegate, selection, decode), description)
@@ -47,7 +48,7 @@ extension Hub {
 
     /// Notifies a delegate whose user type is ``EventUser``.
     public func addDelegate(
-        _ delegate: any AuthEventsDelegate<EventUser>, description: String,
+        _ delegate: any AuthEventsDelegate<EventUser> & Sendable, description: String,
         selection: EventSelection = EventSelection()
     ) -> HubRegistration? {
         addDelegate(delegate, description: description, selection: selection) { $0 }
@@ -64,7 +65,8 @@ extension Hub {
     /// - Returns: the registration, to be kept as long as the delegate is to be called; `nil` if the delegate is
     ///   already registered with this hub.
     public func addDelegate<State: Sendable>(
-        _ delegate: any StateDelegate<State>, description: String, selection: EventSelection = EventSelection(),
+        _ delegate: any StateDelegate<State> & Sendable, description: String,
+        selection: EventSelection = EventSelection(),
         initial: State, decode: @escaping @Sendable (EventState) -> State?
     ) -> HubRegistration? {
         add(StateAdapter(delegate, selection, initial, decode), description)
@@ -72,7 +74,8 @@ extension Hub {
 
     /// Notifies a delegate whose state type is ``EventState``.
     public func addDelegate(
-        _ delegate: any StateDelegate<EventState>, description: String, selection: EventSelection = EventSelection()
+        _ delegate: any StateDelegate<EventState> & Sendable, description: String,
+        selection: EventSelection = EventSelection()
     ) -> HubRegistration? {
         addDelegate(delegate, description: description, selection: selection, initial: .none) { $0 }
     }
@@ -94,12 +97,12 @@ private protocol TypedAdapter: EventDelegate {
 }
 
 private final class AuthAdapter<User: Sendable>: TypedAdapter {
-    private weak let delegate: (any AuthEventsDelegate<User>)?
+    private weak let delegate: (any AuthEventsDelegate<User> & Sendable)?
     private let selection: EventSelection
     private let decode: @Sendable (EventUser) -> User?
 
     init(
-        _ delegate: any AuthEventsDelegate<User>, _ selection: EventSelection,
+        _ delegate: any AuthEventsDelegate<User> & Sendable, _ selection: EventSelection,
         _ decode: @escaping @Sendable (EventUser) -> User?
     ) {
         self.delegate = delegate
@@ -128,13 +131,13 @@ private final class AuthAdapter<User: Sendable>: TypedAdapter {
 }
 
 private final class StateAdapter<State: Sendable>: TypedAdapter {
-    private weak let delegate: (any StateDelegate<State>)?
+    private weak let delegate: (any StateDelegate<State> & Sendable)?
     private let selection: EventSelection
     private let initial: State
     private let decode: @Sendable (EventState) -> State?
 
     init(
-        _ delegate: any StateDelegate<State>, _ selection: EventSelection, _ initial: State,
+        _ delegate: any StateDelegate<State> & Sendable, _ selection: EventSelection, _ initial: State,
         _ decode: @escaping @Sendable (EventState) -> State?
     ) {
         self.delegate = delegate

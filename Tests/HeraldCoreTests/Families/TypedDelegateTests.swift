@@ -6,7 +6,7 @@ import HeraldTestSupport
 import Testing
 
 /// Writes down the ids of the events that it is told of.
-private final class Observer: AuthEventsDelegate, StateDelegate {
+private final class Observer: AuthEventsDelegate, StateDelegate, Sendable {
     let told = Recorder<String>()
     let auth = Recorder<AuthEvent<String>>()
 
@@ -63,7 +63,7 @@ struct TypedDelegateTests {
         let bench = try HubBench()
         let observer = Observer()
         let registration = bench.hub.addDelegate(
-            observer as any AuthEventsDelegate<EventUser>, description: "test")
+            observer as any AuthEventsDelegate<EventUser> & Sendable, description: "test")
         #expect(registration != nil)
         try await post(bench, login("in", user: 1, plan: "pro"), #"{"type": "order.paid", "id": "other"}"#)
         try await post(bench, logout("out", user: 1))
@@ -96,7 +96,7 @@ struct TypedDelegateTests {
         let all = await bench.register("https://all.example/")
         let observer = Observer()
         let registration = bench.hub.addDelegate(
-            observer as any AuthEventsDelegate<EventUser>, description: "test", selection: selection)
+            observer as any AuthEventsDelegate<EventUser> & Sendable, description: "test", selection: selection)
         for round in 0..<10 {
             let user = round % 3 + 1
             try await post(
@@ -121,7 +121,7 @@ struct TypedDelegateTests {
     @Test("of the app state receive the old and the new one, decoded")
     func appState() async throws {
         enum Stage: String, Sendable { case idle, running, done }
-        final class Stages: StateDelegate {
+        final class Stages: StateDelegate, Sendable {
             let told = Recorder<String>()
             func stateDidChange(from old: Stage, to new: Stage) { told.record("\(old.rawValue) → \(new.rawValue)") }
         }
@@ -132,7 +132,7 @@ struct TypedDelegateTests {
             guard let document = try? JSONDocument(parsing: $0.json) else { return nil }
             return document.root.string.flatMap(Stage.init)
         }
-        let raw = bench.hub.addDelegate(observer as any StateDelegate<EventState>, description: "raw")
+        let raw = bench.hub.addDelegate(observer as any StateDelegate<EventState> & Sendable, description: "raw")
         try await post(bench, state("1", #""running""#), state("2", "17"), state("3", #""done""#))
         #expect(stages.told.items == ["idle → running", "idle → done"])
         #expect(observer.told.items == [#"null → "running""#, #""running" → 17"#, #"17 → "done""#])
@@ -148,13 +148,15 @@ struct TypedDelegateTests {
         weak let observed = observer
         let told = try #require(observer).told
         var registration = bench.hub.addDelegate(
-            try #require(observer) as any StateDelegate<EventState>, description: "test")
+            try #require(observer) as any StateDelegate<EventState> & Sendable, description: "test")
         #expect(registration != nil)
         #expect(
-            bench.hub.addDelegate(try #require(observer) as any StateDelegate<EventState>, description: "again") == nil)
+            bench.hub.addDelegate(
+                try #require(observer) as any StateDelegate<EventState> & Sendable, description: "again") == nil)
         // It has the other family too.
         #expect(
-            bench.hub.addDelegate(try #require(observer) as any AuthEventsDelegate<EventUser>, description: "auth")
+            bench.hub.addDelegate(
+                try #require(observer) as any AuthEventsDelegate<EventUser> & Sendable, description: "auth")
                 != nil)
         try await post(bench, state("1", "1"))
         #expect(told.items.count == 1)
@@ -164,7 +166,7 @@ struct TypedDelegateTests {
         #expect(bench.hub.inMemoryDelegates.count == before)
 
         registration = bench.hub.addDelegate(
-            try #require(observer) as any StateDelegate<EventState>, description: "test")
+            try #require(observer) as any StateDelegate<EventState> & Sendable, description: "test")
         observer = nil
         #expect(observed == nil)
         try await post(bench, state("3", "3"))
@@ -178,7 +180,7 @@ struct TypedDelegateTests {
         let bench = try HubBench()
         let events = AuthEvents<String>()
         let heard = Recorder<AuthEvent<String>>()
-        let token = events.addHandler { heard.record($0) }
+        let token = events.observe { heard.record($0) }
         let registration = bench.hub.addDelegate(events, description: "login observers") { $0.id }
         try await post(bench, login("in", user: 7, plan: "pro"))
         #expect(heard.items == [.loggedIn("7"), .statusChanged("7", isLoggedIn: true)])

@@ -1,4 +1,5 @@
-// Nanoseconds for each delegate that is told, in several ways side by side. Prints one JSON object; Benchmarks/run reads it.
+// Nanoseconds for each delegate that is told, in several ways side by side, and what members cost besides. Prints one JSON object;
+// Benchmarks/run reads it.
 //
 // Every delegate is an object of its own, of one of two classes, and is told an integer and a string through a protocol.
 
@@ -108,7 +109,7 @@ func tell(_ delegates: MulticastDelegate<any Listener>, _ number: Int) {
 @inline(never)
 func tell(_ handlers: MulticastDelegate<Handler<Int>>, _ number: Int) { handlers.invokeHandlers(number) }
 
-func makeVariants(_ count: Int) -> [Variant] {
+@MainActor func makeVariants(_ count: Int) -> [Variant] {
     var variants: [Variant] = []
 
     let plain = makeListeners(count)
@@ -142,6 +143,8 @@ func makeVariants(_ count: Int) -> [Variant] {
     }
     variants.append(Variant(name: "handlers", round: { tell(handlers, $0) }, keep: tokens))
 
+    variants += stateVariants(count)
+
     let wrapped = makeListeners(count)
     let book = Unshared(value: BookMulticast<any Listener>())
     for listener in wrapped { book.value.addDelegate(listener) }
@@ -160,6 +163,35 @@ func makeVariants(_ count: Int) -> [Variant] {
         Variant(
             name: "notification_center", round: { _ in center.value.post(name: name, object: nil) }, keep: observers))
     return variants
+}
+
+/// States and logins, on the main actor: as a delegate or a handler there, and as one on any thread.
+@MainActor func stateVariants(_ count: Int) -> [Variant] {
+    @MainActor final class Screen: @MainActor StateDelegate, @MainActor AuthEventsDelegate {
+        var alarms = 0
+        @inline(never) func stateDidChange(from old: Int, to new: Int) { if new < 0 { alarms += 1 } }
+        @inline(never) func userIsLoggedIn(user: Int) { if user < 0 { alarms += 1 } }
+        func userIsLoggedOut(user: Int?) {}
+        func userAuthStatusChanged(user: Int?, isLoggedIn: Bool?) {}
+    }
+    let (handled, main, followed) = (ObservedState(0), ObservedState(0), ObservedState(0))
+    let logins = AuthEvents<Int>()
+    let listeners = makeListeners(count)
+    let screens = (0..<count).map { _ in Screen() }
+    let tokens = listeners.map { listener in
+        handled.observe(isolation: nil) { _, new in listener.heard(new, "message") }
+    }
+    let mainTokens = screens.map { screen in main.observe(on: .main) { screen.stateDidChange(from: $0, to: $1) } }
+    for screen in screens {
+        followed.addDelegate(screen)
+        logins.addDelegate(screen)
+    }
+    return [
+        Variant(name: "state_handlers", round: { handled.value = $0 }, keep: tokens),
+        Variant(name: "state_main_handlers", round: { main.value = $0 }, keep: mainTokens),
+        Variant(name: "state_main_delegates", round: { followed.value = $0 }, keep: screens),
+        Variant(name: "auth_main_delegates", round: { logins.userIsLoggedIn(user: $0) }, keep: screens),
+    ]
 }
 
 // MARK: Measuring
@@ -198,7 +230,9 @@ func measureTwo(_ round: @escaping @Sendable (Int) -> Void, _ count: Int, calls:
 
 let calls = CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 2_000_000
 /// By variant.
-var result: [String: [String: Double]] = [:]
+var result: [String: [String: Double]] = ["members": ["bytes": memberBytes()]]
+for order in RemovalOrder.allCases { result["members"]?[order.rawValue] = removalMilliseconds(order) }
+for (name, frames) in Frames.all() { result["members"]?["frames_\(name)"] = Double(frames) }
 for count in [1, 10, 1000] {
     let variants = makeVariants(count)
     for variant in variants {

@@ -1,0 +1,163 @@
+import Testing
+
+@testable import Delegation
+
+/// Not `Sendable`: it belongs to the actor that adds it.
+private protocol Hearing: AnyObject {
+    func hear(_ word: String)
+}
+
+@MainActor
+private final class Screen: @MainActor Hearing {
+    private(set) var words: [String] = []
+    var reaction: (Screen) -> Void = { _ in }
+    func hear(_ word: String) {
+        MainActor.assertIsolated()
+        words.append(word)
+        reaction(self)
+    }
+}
+
+/// Keeps delegates that aren't `Sendable` for itself.
+private actor Library {
+    final class Reader: Hearing {
+        var words: [String] = []
+        func hear(_ word: String) { words.append(word) }
+    }
+
+    private let reader = Reader()
+    var words: [String] { reader.words }
+
+    func join(_ delegates: SharedMulticastDelegate<any Hearing>) { delegates.addDelegate(reader) }
+    func leave(_ delegates: SharedMulticastDelegate<any Hearing>) -> Int {
+        delegates.removeDelegate(reader)
+        return reader.words.count
+    }
+}
+
+@Suite("Delegates on different actors", .timeLimit(.minutes(5)))
+struct SharedTests {
+    private let record = Record()
+    private let delegates = SharedMulticastDelegate<any Hearing>()
+
+    @Test("on the main actor are called before the call returns, if that is made on its thread") @MainActor
+    func mainThread() {
+        let screens = [Screen(), Screen()]
+        for screen in screens { #expect(delegates.addDelegate(screen)) }
+        #expect(!delegates.addDelegate(screens[0]))
+        delegates.invokeDelegates { $0.hear("x") }
+        #expect(screens.map(\.words) == [["x"], ["x"]])
+        #expect(delegates.removeDelegate(screens[0]))
+        delegates.invokeDelegates { $0.hear("y") }
+        #expect(screens.map(\.words) == [["x"], ["x", "y"]])
+        #expect(!delegates.contains(screens[0]) && delegates.contains(screens[1]) && delegates.count == 1)
+        delegates.removeAllDelegates()
+        #expect(delegates.count == 0)
+    }
+
+    @Test("on the main actor are called later, in order, for calls on other threads; and none overtakes another")
+    @MainActor
+    func otherThread() async {
+        let screen = Screen()
+        delegates.addDelegate(screen)
+        let delegates = delegates
+        blockUntilDone { for number in 0..<100 { delegates.invokeDelegates { $0.hear("\(number)") } } }
+        #expect(screen.words.isEmpty)
+        // This one sends what waits, before its own.
+        delegates.invokeDelegates { $0.hear("last") }
+        while screen.words.count < 101 { await Task.yield() }
+        #expect(screen.words == (0..<100).map(String.init) + ["last"])
+    }
+
+    @Test("that aren't Sendable are called on the actor that adds them, and not after it has removed them")
+    func actors() async {
+        let library = Library()
+        await library.join(delegates)
+        for number in 0..<1000 { delegates.invokeDelegates { $0.hear("\(number)") } }
+        while await library.words.count < 1000 { await Task.yield() }
+        #expect(await library.words == (0..<1000).map(String.init))
+        for _ in 0..<100 {
+            await library.join(delegates)
+            let delegates = delegates
+            async let calls: Void = Task.detached {
+                for _ in 0..<100 { delegates.invokeDelegates { $0.hear("x") } }
+            }.value
+            let count = await library.leave(delegates)
+            await calls
+            #expect(await library.words.count == count)
+        }
+    }
+
+    @Test("without an actor are called on the thread of the caller")
+    func noActor() async throws {
+        let delegates = SharedMulticastDelegate<any Listener>()
+        let scribe = Scribe("a", record)
+        #expect(delegates.addDelegate(scribe))
+        delegates.invokeDelegates { $0.hear("x") }
+        #expect(record.lines == ["a x"])
+        try await onThread { delegates.invokeDelegates { $0.hear("y") } }
+        #expect(record.lines == ["a x", "a y"])
+    }
+
+    @Test("are called for a nested call after the outer one") @MainActor
+    func nested() {
+        let screens = [Screen(), Screen()]
+        for screen in screens { delegates.addDelegate(screen) }
+        let delegates = delegates
+        screens[0].reaction = { screen in
+            if screen.words.count == 1 { delegates.invokeDelegates { $0.hear("inner") } }
+        }
+        delegates.invokeDelegates { $0.hear("outer") }
+        #expect(screens.map(\.words) == [["outer", "inner"], ["outer", "inner"]])
+    }
+
+    @Test("are not called for what waits after they were removed or released") @MainActor
+    func leaving() async {
+        let removed = Screen()
+        let stays = Screen()
+        var released: Screen? = Screen()
+        for case let screen? in [removed, released, stays] { delegates.addDelegate(screen) }
+        let delegates = delegates
+        blockUntilDone { delegates.invokeDelegates { $0.hear("x") } }
+        delegates.removeDelegate(removed)
+        weak let observed = released
+        released = nil
+        #expect(observed == nil)
+        while stays.words.isEmpty { await Task.yield() }
+        #expect(removed.words.isEmpty)
+        #expect(delegates.count == 1)
+    }
+
+    @Test("end with their actor, which is not kept alive")
+    func goneActor() async {
+        weak var observed: Library?
+        do {
+            let library = Library()
+            observed = library
+            await library.join(delegates)
+            delegates.invokeDelegates { $0.hear("x") }
+        }
+        // The task that calls may hold it for a moment longer.
+        while observed != nil { await Task.yield() }
+        delegates.invokeDelegates { $0.hear("y") }
+        #expect(delegates.count == 0)
+    }
+
+    @Test("a thread is not kept for the calls of others")
+    func courtesy() async throws {
+        let delegates = SharedMulticastDelegate<any Listener>()
+        let isOver = Box(false)
+        let scribe = Scribe("a", record)
+        delegates.addDelegate(scribe)
+        let other = Task.detached {
+            try await onThread { while !isOver.value { delegates.invokeDelegates { $0.hear("other") } } }
+        }
+        try await onThread {
+            // Would not come back while the other one goes on.
+            for _ in 0..<20 { delegates.invokeDelegates { $0.hear("mine") } }
+            isOver.value = true
+        }
+        try await other.value
+        while record.lines.count(where: { $0 == "a mine" }) < 20 { await Task.yield() }
+    }
+}
