@@ -1,5 +1,4 @@
 // swift-tools-version: 6.2
-import Foundation
 import PackageDescription
 
 let settings: [SwiftSetting] = [
@@ -11,15 +10,13 @@ let settings: [SwiftSetting] = [
 let package = Package(
     name: "adoption",
     platforms: [.macOS(.v15)],
-    dependencies: [.package(name: "herald", path: "../..")]
-)
-
-if FileManager.default.fileExists(atPath: Context.packageDirectory + "/Sources/DelegationAdoption") {
-    package.targets.append(
+    dependencies: [.package(name: "herald", path: "../..")],
+    targets: [
         .executableTarget(
             name: "DelegationAdoption", dependencies: [.product(name: "Delegation", package: "herald")],
-            swiftSettings: settings))
-}
+            swiftSettings: settings)
+    ]
+)
 
 #if os(Linux)
     // The hub, beside packages whose targets have the names of well-known ones.
