@@ -51,6 +51,7 @@ struct AsyncTests {
         await delegates.invokeDelegatesInOrder { await $0.hear("x") }
         #expect(
             record.lines == ["a begins x", "a ends x", "b begins x", "b ends x", "c begins x", "c ends x"])
+        withExtendedLifetime(readers) {}
     }
 
     @Test("when called concurrently, they can wait for each other")
@@ -61,6 +62,7 @@ struct AsyncTests {
         await delegates.invokeDelegatesConcurrently { await $0.hear("x") }
         #expect(record.lines.count == 6)
         #expect(record.lines.prefix(3).allSatisfy { $0.contains("begins") })
+        withExtendedLifetime(readers) {}
     }
 
     @Test("a delegate that is released or removed before its turn is not called")
@@ -91,5 +93,6 @@ struct AsyncTests {
             heard += 1
         }
         #expect(heard == 1)
+        withExtendedLifetime(reader) {}
     }
 }

@@ -185,7 +185,9 @@ extension CompilerTests {
             public init(@ViewBuilder content: () -> Content) {}
         }
         extension View {
-            public func task(_ action: sending @escaping @isolated(any) () async -> Void) -> some View { self }
+            public func task(
+                @_inheritActorContext _ action: sending @escaping @isolated(any) () async -> Void
+            ) -> some View { self }
         }
         @propertyWrapper public struct State<Value> {
             private final class Box {

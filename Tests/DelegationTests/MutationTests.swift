@@ -13,6 +13,7 @@ struct MutationDuringInvocationTests {
         delegates.invokeDelegates { $0.hear("x") }
         delegates.invokeDelegates { $0.hear("y") }
         #expect(record.lines == (0..<5).map { "\($0) x" })
+        withExtendedLifetime(scribes) {}
     }
 
     @Test("a delegate that is removed before its turn is not called", arguments: [DelegateHolding.weak, .strong])

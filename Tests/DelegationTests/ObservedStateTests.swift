@@ -71,6 +71,7 @@ struct ObservedStateTests {
                 "b: dataRetrieval(running) → dataRetrieval(running)",
                 "a: dataRetrieval(running) → signedIn(user: \"ada\")",
             ])
+        withExtendedLifetime(observers) {}
     }
 
     @Test("compares all possible values, including associated values")

@@ -53,6 +53,7 @@ struct SharedTests {
         #expect(!delegates.contains(screens[0]) && delegates.contains(screens[1]) && delegates.count == 1)
         delegates.removeAllDelegates()
         #expect(delegates.count == 0)
+        withExtendedLifetime(screens) {}
     }
 
     @Test("on the main actor are called later, in order, for calls on other threads; and none overtakes another")

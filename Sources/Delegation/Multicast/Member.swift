@@ -74,10 +74,10 @@ final class WeakMember: Member, @unchecked Sendable {
         var bits = (Unmanaged.passRetained(object).toOpaque(), word)
         if MemoryLayout<Delegate>.size > MemoryLayout.size(ofValue: bits) {
             let copy = UnsafeMutableRawPointer(bitPattern: word & ~1).unsafelyUnwrapped
-            return copy.assumingMemoryBound(to: Delegate.self).move()
+            return copy.bindMemory(to: Delegate.self, capacity: 1).move()
         }
         return withUnsafeMutablePointer(to: &bits) {
-            UnsafeMutableRawPointer($0).assumingMemoryBound(to: Delegate.self).move()
+            UnsafeMutableRawPointer($0).bindMemory(to: Delegate.self, capacity: 1).move()
         }
     }
 }
