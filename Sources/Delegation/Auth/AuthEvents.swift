@@ -34,6 +34,7 @@ public final class AuthEvents<User: Sendable>: AuthEventsDelegate, Sendable {
     /// Adds a delegate after the others, on the actor of the calling code.
     ///
     /// - Parameters:
+    ///   - delegate: an instance of a class.
     ///   - holding: whether it is kept alive.
     ///   - isolation: where it is called: the actor of the calling code.
     /// - Returns: whether it was added; `false` if it is already a member.
@@ -46,6 +47,7 @@ public final class AuthEvents<User: Sendable>: AuthEventsDelegate, Sendable {
     /// no actor.
     ///
     /// - Parameters:
+    ///   - delegate: an instance of a class.
     ///   - holding: whether it is kept alive.
     ///   - isolation: where it is called: the actor of the calling code, or `nil` for the thread of each post.
     /// - Returns: whether it was added; `false` if it is already a member.
@@ -73,7 +75,6 @@ public final class AuthEvents<User: Sendable>: AuthEventsDelegate, Sendable {
 
     /// Calls the closure for each event, on the main actor, until the token is released: before the post returns when
     /// that is made on the main thread, later otherwise.
-    /// - Parameter isolation: the actor of the calling code.
     @inlinable
     public func observe(
         on actor: MainActor, isolation: isolated (any Actor)? = #isolation,

@@ -23,7 +23,6 @@ extension MulticastDelegate {
 
     /// Calls the closure for each event from now on, on the main actor and in the order of the events, until the token is
     /// released: before `invokeHandlers` returns when that is called on the main thread, later otherwise.
-    /// - Parameter isolation: the actor of the calling code.
     public func addHandler<Event: Sendable>(
         on actor: MainActor, isolation: isolated (any Actor)? = #isolation,
         _ handle: @escaping @MainActor @Sendable (Event) -> Void

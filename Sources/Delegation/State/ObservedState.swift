@@ -95,7 +95,9 @@ public final class ObservedState<State: Sendable>: StateBoard<State>, @unchecked
 
 extension ObservedState where State: Equatable {
     /// Creates a state with its initial value, without notification.
-    /// - Parameter removingDuplicates: whether assigning an equal value calls nobody.
+    /// - Parameters:
+    ///   - initial: the first state.
+    ///   - removingDuplicates: whether assigning an equal value calls no delegate.
     @inlinable
     public convenience init(_ initial: State, removingDuplicates: Bool) {
         let isSame: @Sendable (State, State) -> Bool = { $0 == $1 }
@@ -103,7 +105,9 @@ extension ObservedState where State: Equatable {
     }
 
     /// Creates a state as a property wrapper: `@ObservedState(removingDuplicates: true) var state = AppState.idle`.
-    /// - Parameter removingDuplicates: whether assigning an equal value calls nobody.
+    /// - Parameters:
+    ///   - wrappedValue: the first state.
+    ///   - removingDuplicates: whether assigning an equal value calls no delegate.
     @inlinable
     public convenience init(wrappedValue: State, removingDuplicates: Bool) {
         self.init(wrappedValue, removingDuplicates: removingDuplicates)

@@ -59,6 +59,7 @@ public class StateBoard<State: Sendable>: @unchecked Sendable {
     /// Adds a delegate after the others, on the actor of the calling code. See ``SharedMulticastDelegate``.
     ///
     /// - Parameters:
+    ///   - delegate: an instance of a class.
     ///   - holding: whether it is kept alive.
     ///   - isolation: where it is called: the actor of the calling code.
     /// - Returns: whether it was added; `false` if it is already a member.
@@ -71,6 +72,7 @@ public class StateBoard<State: Sendable>: @unchecked Sendable {
     /// has no actor. See ``SharedMulticastDelegate``.
     ///
     /// - Parameters:
+    ///   - delegate: an instance of a class.
     ///   - holding: whether it is kept alive.
     ///   - isolation: where it is called: the actor of the calling code, or `nil` for the thread of each change.
     /// - Returns: whether it was added; `false` if it is already a member.
@@ -106,6 +108,7 @@ public class StateBoard<State: Sendable>: @unchecked Sendable {
     ///   - initial: whether the closure is called with the current state first, as the old and the new one. No change is
     ///     missed or reported twice.
     ///   - isolation: where it is called: the actor of the calling code, or `nil` for the thread of each change.
+    ///   - handle: is called with the old and the new state.
     @inlinable
     public final func observe(
         initial: Bool = false, isolation: isolated (any Actor)? = #isolation,
@@ -122,9 +125,11 @@ public class StateBoard<State: Sendable>: @unchecked Sendable {
     /// token = state.observe(on: .main, initial: true) { [weak self] _, new in self?.title = new.title }
     /// ```
     /// - Parameters:
+    ///   - actor: `.main`.
     ///   - initial: whether the closure is called with the current state first, as the old and the new one. No change is
     ///     missed or reported twice.
     ///   - isolation: the actor of the calling code.
+    ///   - handle: is called with the old and the new state.
     @inlinable
     public final func observe(
         on actor: MainActor, initial: Bool = false, isolation: isolated (any Actor)? = #isolation,
@@ -140,8 +145,11 @@ public class StateBoard<State: Sendable>: @unchecked Sendable {
     /// ```swift
     /// token = state.observe(on: self) { me, _, new in me.last = new }
     /// ```
-    /// - Parameter initial: whether the closure is called with the current state first, as the old and the new one. No
-    ///   change is missed or reported twice.
+    /// - Parameters:
+    ///   - actor: where it is called.
+    ///   - initial: whether the closure is called with the current state first, as the old and the new one. No change is
+    ///     missed or reported twice.
+    ///   - handle: is called with the actor, and with the old and the new state.
     @inlinable
     public final func observe<Isolation: Actor>(
         on actor: Isolation, initial: Bool = false,
