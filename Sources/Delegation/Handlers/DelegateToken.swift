@@ -33,7 +33,7 @@ extension MulticastDelegate where Delegate: Sendable {
 }
 
 extension Membership {
-    /// Adds a delegate that nobody else has, for a closure.
+    /// Adds a delegate of its own for a closure.
     ///
     /// - Parameters:
     ///   - actor: where it is called; `nil` for the thread of each caller.

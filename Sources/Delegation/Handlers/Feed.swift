@@ -10,7 +10,7 @@ final class Feed<Element: Sendable>: Sendable {
 }
 
 extension Membership {
-    /// A stream that a new delegate feeds, on the thread of each caller, until nobody takes from the stream any more.
+    /// A stream that a new delegate feeds, on the thread of each caller, until the stream is no longer used.
     ///
     /// - Parameters:
     ///   - delegate: creates the delegate.

@@ -170,7 +170,7 @@ final class Membership: @unchecked Sendable {
 
     private func lane(on actor: (any Actor)?) -> Lane {
         guard let actor else { return free }
-        // A lane whose actor was released is found by nobody, and ends with its next message.
+        // A lane whose actor was released is not used again, and ends with its next message.
         // (The address comes first, because to ask another one for its actor could release that.)
         let identity = ObjectIdentifier(actor)
         if let lane = bound.first(where: { $0.isolation == identity && $0.actor != nil }) { return lane }

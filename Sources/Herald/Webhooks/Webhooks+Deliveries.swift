@@ -7,7 +7,7 @@ extension Webhooks {
     ///     `pending`.
     ///   - id: only those to this webhook.
     ///   - eventID: only those of this event.
-    ///   - limit: at most so many, 1 to 500.
+    ///   - limit: the maximum number of entries, 1 to 500.
     ///   - cursor: continues behind an earlier page.
     /// - Returns: newest first; those that are pending in the order in which they are sent.
     /// - Throws: `HubError.invalid`, `.notFound`, or that the hub can't read.

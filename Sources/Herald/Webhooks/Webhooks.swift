@@ -169,7 +169,7 @@ extension Webhooks {
     /// - Parameters:
     ///   - status: only those with this status.
     ///   - event: only those whose patterns match this type.
-    ///   - limit: at most so many, 1 to 500.
+    ///   - limit: the maximum number of entries, 1 to 500.
     ///   - cursor: continues behind an earlier page.
     /// - Throws: `HubError.invalid`, or that the hub can't read.
     public func list(
@@ -205,7 +205,7 @@ extension Webhooks {
     ///   - id: the id of the webhook.
     ///   - succeeded: only successes, or only failures; `nil` for all.
     ///   - eventID: only those for this event.
-    ///   - limit: at most so many, 1 to 500.
+    ///   - limit: the maximum number of entries, 1 to 500.
     ///   - cursor: continues behind an earlier page.
     /// - Throws: `HubError.notFound`, `.invalid`, or that the hub can't read.
     public func attempts(
