@@ -2,7 +2,7 @@
 /// bounded. A value; its owner synchronizes access.
 ///
 /// An array and the index of its front: removed elements are released in bulk, when they are half of the array, or by
-/// ``compact()``.
+/// ``compact()``; those that are optional, at once, by ``takeFirst()``.
 ///
 /// Inlinable, so that it is specialized for its elements.
 public struct FIFO<Element> {
@@ -65,6 +65,19 @@ public struct FIFO<Element> {
     @inlinable
     public func elements(_ range: Range<Int>) -> [Element] {
         Array(items[start + range.lowerBound..<start + range.upperBound])
+    }
+}
+
+extension FIFO {
+    /// Removes the first element and releases it from the queue at once. For elements that hold much, and for a queue that a
+    /// lock guards: their release in bulk takes long.
+    @inlinable
+    public mutating func takeFirst<Wrapped>() -> Wrapped? where Element == Wrapped? {
+        guard !isEmpty else { return nil }
+        let element = items[start]
+        items[start] = nil
+        removeFirst()
+        return element
     }
 }
 

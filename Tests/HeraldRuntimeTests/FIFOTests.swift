@@ -53,6 +53,24 @@ struct FIFOTests {
         #expect(queue.first == 10 && queue.count == 45 && queue.slack == 0)
     }
 
+    @Test("releases an element at once that is taken")
+    func take() {
+        final class Item {}
+        var queue = FIFO<Item?>()
+        for _ in 0..<1_000 { queue.append(Item()) }
+        weak let first = queue[0]
+        let taken = queue.takeFirst()
+        #expect(first != nil && taken === first)
+        withExtendedLifetime(taken) {}
+        for _ in 0..<10 {
+            weak let next = queue[0]
+            #expect(queue.takeFirst() != nil && next == nil)
+        }
+        #expect(queue.count == 989)
+        while queue.takeFirst() != nil {}
+        #expect(queue.isEmpty)
+    }
+
     @Test("releases removed elements, at the latest when they are half of it")
     func release() {
         final class Item {}

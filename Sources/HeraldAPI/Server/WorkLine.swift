@@ -17,7 +17,8 @@ final class WorkLine: Sendable {
     }
 
     private struct State {
-        var waiting: [AppKey: FIFO<Entry>] = [:]
+        /// Optional so that an entry that runs is not held by the queue.
+        var waiting: [AppKey: FIFO<Entry?>] = [:]
         /// Apps with queued work; the next one first.
         var turns = FIFO<AppKey>()
         var count = 0
@@ -77,7 +78,7 @@ final class WorkLine: Sendable {
     @discardableResult
     private func close() -> Thread? {
         let (refused, thread) = state.withLock { state in
-            let refused = state.waiting.values.flatMap { $0 }
+            let refused = state.waiting.values.flatMap { $0.compactMap { $0 } }
             let thread = state.thread
             state = State()
             state.isEnded = true
@@ -112,7 +113,7 @@ final class WorkLine: Sendable {
 
     private func next() -> Entry? {
         state.withLock { state in
-            guard let app = state.turns.popFirst(), let entry = state.waiting[app]?.popFirst() else { return nil }
+            guard let app = state.turns.popFirst(), let entry = state.waiting[app]?.takeFirst() else { return nil }
             if state.waiting[app]?.isEmpty == true {
                 state.waiting[app] = nil
             } else {

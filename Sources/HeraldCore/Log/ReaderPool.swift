@@ -6,7 +6,8 @@ final class ReaderPool: Sendable {
     typealias Job = @Sendable (Result<any StoreReader, StoreError>) -> Void
 
     private struct Queue {
-        var jobs = FIFO<Job>(capacity: ReaderPool.maxWaiting)
+        /// Optional so that a job that runs is not held by the queue.
+        var jobs = FIFO<Job?>(capacity: ReaderPool.maxWaiting)
         var isEnded = false
     }
 
@@ -58,7 +59,7 @@ final class ReaderPool: Sendable {
         var reader: (any StoreReader)?
         while true {
             tickets.wait()
-            let job = queue.withLock { $0.jobs.popFirst() }
+            let job = queue.withLock { $0.jobs.takeFirst() }
             guard let job else {
                 if queue.withLock({ $0.isEnded }) { return }
                 continue
