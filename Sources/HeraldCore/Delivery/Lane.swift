@@ -14,6 +14,15 @@ final class Lane {
     let key: DelegateKey
     private(set) var delegate: WebhookDelegate
     private(set) var next: LogPosition?
+    // The small properties come together: a lane fills a block of 384 bytes.
+    /// The engine has removed the lane. Open attempts still refer to it.
+    private(set) var isRemoved = false
+    /// Changed since the last checkpoint.
+    private var isTouched = false
+    /// The receiver was found lost: nothing is sent until the registry reports the delegate's new status.
+    private(set) var isHalted = false
+    /// The delegate is gone and its deliveries have ended.
+    private(set) var isGone: Bool
     /// Open first attempts, ascending.
     private var inFlight: [LogPosition] = []
     private var retriesInFlight = 0
@@ -27,14 +36,6 @@ final class Lane {
     /// The index of the lane in the engine; `share` is that of its app in the scheduler.
     private(set) var index = 0
     private(set) var share = 0
-    /// The engine has removed the lane. Open attempts still refer to it.
-    private(set) var isRemoved = false
-    /// Changed since the last checkpoint.
-    private var isTouched = false
-    /// The receiver was found lost: nothing is sent until the registry reports the delegate's new status.
-    private(set) var isHalted = false
-    /// The delegate is gone and its deliveries have ended.
-    private(set) var isGone: Bool
     /// When the earliest timer of the lane fires, in monotonic nanoseconds.
     private var wakeTimer: Int64?
     private var turns = SourceTurns()

@@ -32,7 +32,7 @@ struct FlowControl: Equatable {
     private(set) var concurrency = Concurrency()
     private var nextStart: Int64 = 0
     /// Its open requests that occupy slots; see `Slots`.
-    var held = 0
+    var held: Int32 = 0
 
     init() {}
 
@@ -169,8 +169,10 @@ struct FlowControl: Equatable {
 /// An unknown receiver gets one. Each success doubles that, up to the delegate's `max_in_flight`; a receiver that hangs
 /// or fails many times in a row is back at one, so that it occupies few slots.
 struct Concurrency: Equatable {
-    private(set) var limit = 1
+    private var requests: UInt32 = 1
 
-    mutating func succeeded(max: Int) { limit = min(limit * 2, max) }
-    mutating func collapse() { limit = 1 }
+    var limit: Int { Int(requests) }
+
+    mutating func succeeded(max: Int) { requests = UInt32(min(limit * 2, max)) }
+    mutating func collapse() { requests = 1 }
 }

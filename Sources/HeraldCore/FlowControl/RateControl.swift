@@ -12,9 +12,9 @@ struct RateControl: Equatable {
     private static let second: Int64 = 1_000_000_000
     private static let windowLength = second
     private static let longestWindow = 60 * second
-    private static let windowAnswers = 50
+    private static let windowAnswers: UInt32 = 50
     /// While the rate doubles, and at the end of the longest window.
-    private static let fewAnswers = 5
+    private static let fewAnswers: UInt32 = 5
     /// Rejections beyond the tolerated share by this much are too many, or by two standard deviations if that is more.
     private static let slack = 0.1
     private static let toleratedFor = 60 * second
@@ -42,13 +42,14 @@ struct RateControl: Equatable {
         let limitBefore: Double
     }
 
+    /// Small, since each lane has one.
     private struct Window: Equatable {
-        var number: UInt32 = 0
         /// `nil` if no attempt has begun.
         var start: Int64?
-        var started = 0
-        var accepted = 0
-        var rejected = 0
+        var number: UInt32 = 0
+        var started: UInt32 = 0
+        var accepted: UInt32 = 0
+        var rejected: UInt32 = 0
     }
 
     /// The interval between two starts under the limit, in nanoseconds.
@@ -78,15 +79,15 @@ struct RateControl: Equatable {
 
     /// The number of responses that a window needs. With a limit of a few attempts per second, fifty would take a
     /// minute, and growth would take hours.
-    private var enoughAnswers: Int {
+    private var enoughAnswers: UInt32 {
         guard limit.isFinite, trial == nil else { return Self.windowAnswers }
         if growth >= 1 { return Self.fewAnswers }
-        return min(max(Int(2 * limit), Self.fewAnswers), Self.windowAnswers)
+        return UInt32(min(max(2 * limit, Double(Self.fewAnswers)), Double(Self.windowAnswers)))
     }
 
     private mutating func close(seconds: Double, now: Int64) -> Bool {
         let closed = window
-        defer { window = Window(number: closed.number &+ 1, start: now) }
+        defer { window = Window(start: now, number: closed.number &+ 1) }
         let answers = Double(closed.accepted + closed.rejected)
         let rejected = Double(closed.rejected) / answers
         let accepted = Double(closed.accepted) / seconds
@@ -141,6 +142,6 @@ struct RateControl: Equatable {
         limit = max(Self.afterOutage, quarter)
         growth = 1
         interrupted()
-        window = Window(number: window.number &+ 1, start: now)
+        window = Window(start: now, number: window.number &+ 1)
     }
 }
