@@ -10,6 +10,8 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 // Swift imports the enumerators as closed enums; epoll_event.events needs plain integers.
 static inline unsigned herald_epollin(void) { return EPOLLIN; }
@@ -22,12 +24,31 @@ static inline int herald_eventfd(int semaphore) {
 static inline int herald_epoll_create(void) { return epoll_create1(EPOLL_CLOEXEC); }
 // prctl is variadic. Names the calling thread; the kernel truncates the name to 15 bytes.
 static inline void herald_name_thread(const char *name) { prctl(PR_SET_NAME, name, 0, 0, 0); }
-// Both apply to the calling thread: on Linux each thread has its own priority. With the first it gets a third of the
-// processor time of others; with the second it runs only when no other thread wants the processor.
-static inline void herald_lower_priority(void) { setpriority(PRIO_PROCESS, 0, 5); }
+// These apply to the calling thread: on Linux each thread has its own priority. With the first it gets a third of the
+// processor time of others, and does not interrupt them; with the second it runs only when no other thread wants the
+// processor.
+static inline void herald_lower_priority(void) {
+    struct sched_param parameters = {0};
+    setpriority(PRIO_PROCESS, 0, 5);
+    pthread_setschedparam(pthread_self(), SCHED_BATCH, &parameters);
+}
 static inline void herald_run_when_idle(void) {
     struct sched_param parameters = {0};
     pthread_setschedparam(pthread_self(), SCHED_IDLE, &parameters);
+}
+// With a short time slice (Linux 6.12) it interrupts a thread that has a longer one. The C library has neither the function
+// nor the structure: sched_setattr(2), first version.
+static inline void herald_take_short_turns(unsigned long long nanoseconds) {
+    struct {
+        unsigned size, policy;
+        unsigned long long flags;
+        int nice;
+        unsigned priority;
+        unsigned long long runtime, deadline, period;
+    } attributes = {.size = sizeof attributes, .policy = SCHED_OTHER, .runtime = nanoseconds};
+    if (sched_getscheduler(0) != SCHED_OTHER) return;
+    attributes.nice = getpriority(PRIO_PROCESS, 0);
+    syscall(SYS_sched_setattr, 0, &attributes, 0);
 }
 
 // Only root can read the process's memory and environment from then on, and there is no core file.

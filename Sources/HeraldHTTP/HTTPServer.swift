@@ -53,7 +53,7 @@ public final class HTTPServer: Sendable {
         }
         for (index, loop) in loops.enumerated() {
             do {
-                let thread = try HeraldRuntime.Thread(name: "http-\(index)") { loop.run() }
+                let thread = try HeraldRuntime.Thread(name: "http-\(index)", priority: .prompt) { loop.run() }
                 threads.withLock { $0.append(thread) }
             } catch {
                 stop()

@@ -47,8 +47,11 @@ public final class Thread: Sendable {
 
     /// The scheduling priority.
     public enum Priority: Sendable {
+        /// Others wait for its short work: when it wakes it interrupts a thread that computes for long. It gets no more of
+        /// the processor for it.
+        case prompt
         case normal
-        /// A third of the processor time of a normal thread.
+        /// A third of the processor time of a normal thread; does not interrupt others.
         case low
         /// Runs when no other thread wants the processor, and yields as soon as one does.
         case idle
@@ -58,6 +61,7 @@ public final class Thread: Sendable {
         let start = Unmanaged<Start>.fromOpaque(argument).takeRetainedValue()
         herald_name_thread(start.name)
         switch start.priority {
+        case .prompt: herald_take_short_turns(500_000)
         case .normal: break
         case .low: herald_lower_priority()
         case .idle: herald_run_when_idle()

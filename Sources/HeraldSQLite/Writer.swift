@@ -31,9 +31,9 @@ final class Writer: StoreTransaction {
     let sessions: SessionTable
     let audit: AuditTable
 
-    /// 4 MiB of log. A checkpoint runs between two commits, and publishers wait for it: small ones, more often, delay them
+    /// 2 MiB of log. A checkpoint runs between two commits, and publishers wait for it: small ones, more often, delay them
     /// less than large ones, which cost others more than their share (`Documentation/delivery.md`, the noisy neighbor).
-    private static let checkpointPages = 1000
+    private static let checkpointPages = 500
     /// While a reader holds back the checkpoint, the next try is after this many more pages.
     private static let retryPages = 1000
     /// After a failure, the next commit after a second tries again.

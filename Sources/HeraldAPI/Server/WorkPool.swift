@@ -28,7 +28,7 @@ final class WorkPool: Sendable {
             self.long = long
             first = try WorkLine(
                 name: "checks", bounds: .init(requests: 256, bytes: 16 << 20), steps: WorkPool.firstSteps,
-                priority: .normal,
+                priority: .prompt,
                 spent: { work in
                     if let problem = long.add(work) { work.refuse(problem) }
                 })

@@ -63,7 +63,7 @@ package final class LogWriter: Sendable {
     }
 
     func start(_ start: Start) throws(SystemError) {
-        let started = try Thread(name: "store-writer") { [self] in
+        let started = try Thread(name: "store-writer", priority: .prompt) { [self] in
             var state = State(start)
             while writeNext(&state) {}
         }

@@ -94,7 +94,8 @@ public final class ContentFilter: Sendable {
     /// Whether the event matches. An event that can't be decided in ``maxSteps`` matches: an unwanted event is better
     /// than a missed one.
     package func matches(_ event: EventView) -> Bool {
-        var budget = WorkBudget(steps: Self.maxSteps)
+        let steps = min(Self.maxSteps, event.budget.left)
+        var budget = WorkBudget(steps: steps)
         let matches = fields.allSatisfy { field in
             switch field.name {
             case .id: field.clause.accepts(event.event.id, &budget)
@@ -104,7 +105,7 @@ public final class ContentFilter: Sendable {
             case .data: field.clause.accepts(event.data, &budget)
             }
         }
-        event.spend(Self.maxSteps - budget.left)
+        event.spend(steps - budget.left)
         return matches
     }
 
@@ -116,7 +117,7 @@ public final class ContentFilter: Sendable {
     /// The same for an event that is known not to match.
     func firstMismatch(_ event: EventView) -> FilterMismatch? {
         // It was decided within the budget, and so it is again at each depth.
-        let steps = Self.maxSteps * (Self.maxDepth + 1)
+        let steps = min(Self.maxSteps * (Self.maxDepth + 1), event.budget.left)
         var budget = WorkBudget(steps: steps)
         defer { event.spend(steps - budget.left) }
         for field in fields {

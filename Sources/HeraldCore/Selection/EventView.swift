@@ -22,10 +22,10 @@ package final class EventView {
 
     func spend(_ steps: Int) { budget.spend(steps) }
 
-    /// `nil` if the event's data is not JSON.
+    /// `nil` if the event's data is not JSON, or if the budget doesn't suffice to parse it.
     private(set) lazy var data: JSONValue? = {
         spend(event.data.count / 8)
-        return parser.parse(event.data)
+        return budget.isSpent ? nil : parser.parse(event.data)
     }()
 
     /// As in the callback's body.

@@ -204,4 +204,19 @@ struct ContentFilterTests {
         for _ in 0..<10 { #expect(!filter.matches(view)) }
         #expect(view.budget.isSpent)
     }
+
+    @Test("a filter stops when the budget of the request is exhausted, and large data is not parsed beyond it")
+    func remainingBudget() throws {
+        let texts = (0..<200).map { "{\"suffix\": \"\($0)x\"}" }.joined(separator: ",")
+        let filter = try #require(compileFilter(#"{"data": {"list": [\#(texts)]}}"#).filter)
+        let list = (0..<10_000).map { "\"\($0)\"" }.joined(separator: ",")
+        let event = Event("order.paid", data: #"{"list": [\#(list)]}"#)
+        let view = EventView(event, within: WorkBudget(steps: 20_000))
+        _ = filter.mismatch(view)
+        #expect(view.budget.isSpent && view.budget.left > -1_000)
+        #expect(view.data != nil)
+        let short = EventView(event, within: WorkBudget(steps: 1_000))
+        _ = filter.matches(short)
+        #expect(short.budget.isSpent && short.data == nil)
+    }
 }
