@@ -1,4 +1,5 @@
 // swift-tools-version: 6.2
+import Foundation
 import PackageDescription
 
 let settings: [SwiftSetting] = [
@@ -17,6 +18,15 @@ let package = Package(
             swiftSettings: settings)
     ]
 )
+
+// script/adoption adds the articles of Delegation, a program each.
+let articles = (try? FileManager.default.contentsOfDirectory(atPath: Context.packageDirectory + "/Articles")) ?? []
+for article in articles.sorted() {
+    package.targets.append(
+        .executableTarget(
+            name: article, dependencies: [.product(name: "Delegation", package: "herald")], path: "Articles/\(article)",
+            swiftSettings: settings))
+}
 
 #if os(Linux)
     // The hub, beside packages whose targets have the names of well-known ones.
