@@ -55,6 +55,8 @@ final class ClientConnection: @unchecked Sendable {
     var finishedIn: UInt64 = 0
     /// Whether the request is the last one on its connection.
     var isLast = false
+    /// Whether the request changes nothing, so that the client can repeat it.
+    var onlyReads = false
     /// How often the library may still ask for the response before the connection is suspended.
     var pollsLeft = 0
     /// Numbers the requests, so that a late response can't be sent to the next one.
@@ -67,6 +69,8 @@ final class ClientConnection: @unchecked Sendable {
     /// Handles the request when it is complete.
     var admitted: (any AdmittedRequest)?
     var body: [UInt8] = []
+    /// How much of the body, or of the response's, counts among the loop's `partialBytes`.
+    var countedBytes = 0
     /// For a chunked body, which has to be checked.
     var chunks: ChunkLayout?
     /// Used by the connection's TLS session until its end.
@@ -93,6 +97,7 @@ final class ClientConnection: @unchecked Sendable {
         head = nil
         admitted = nil
         body = []
+        loop.forgetBytes(of: self)
         chunks = nil
         isLast = false
         immediate = nil

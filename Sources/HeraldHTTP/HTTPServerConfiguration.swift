@@ -8,13 +8,16 @@ public struct HTTPServerConfiguration: Sendable {
     public var loops = 1
     /// Checked with `Content-Length`, and while the body arrives.
     public var maxBodyBytes = 262_144
+    /// In total, of bodies of more than 16 KiB that are on their way: of incomplete requests, and of responses that are not
+    /// sent yet. A request that exceeds it gets 503, but not if it is the only one.
+    public var maxPartialBytes = Int.max
     /// Memory of a connection for the request line and the header fields, plus about 50 bytes for each field and each
     /// query item; half of it is the read buffer for bodies. From 4,096 to 65,535. The library clears all of it for
     /// each request: with 32 KiB, and 64 connections that no longer fit into the processor's cache, that takes 1 µs.
     public var maxHeadBytes = 16_384
     /// In total. When all places are taken, the connections that are idle longest are closed, then those whose request
-    /// is incomplete longest. New connections wait in the system's queue only while all others have a request in
-    /// progress.
+    /// is incomplete, or whose response is unread, longest; requests that only read and have waited for five seconds get
+    /// 503. New connections wait in the system's queue only while all others have a request in progress.
     public var maxConnections = 2000
     /// Streams (`Responder.stream`), besides the connections. Each needs a descriptor and less than 1 KiB.
     public var maxStreams = 2000
@@ -50,7 +53,7 @@ extension HTTPServerConfiguration {
         if loops < 1 || loops > 256 { return "loops must be from 1 to 256" }
         if maxHeadBytes < 4096 || maxHeadBytes > 65_535 { return "maxHeadBytes must be from 4096 to 65535" }
         if maxConnections < loops { return "maxConnections must be at least the number of loops" }
-        if maxBodyBytes < 0 || maxConnectionsPerAddress < 0 || maxWaiting < 0 || maxStreams < 0
+        if maxBodyBytes < 0 || maxPartialBytes < 0 || maxConnectionsPerAddress < 0 || maxWaiting < 0 || maxStreams < 0
             || strictTransportSeconds < 0
         {
             return "limits must not be negative"

@@ -7,7 +7,7 @@ struct ListeningSocket {
     let port: UInt16
 
     /// Pending connections in the system's queue.
-    private static let backlog: Int32 = 1024
+    static let backlog: Int32 = 1024
     /// The system's send buffer of each connection, which could grow to megabytes. A client 100 ms away still gets 2 MB
     /// per second.
     private static let unreadBytes: Int32 = 128 << 10

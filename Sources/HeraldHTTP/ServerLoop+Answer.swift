@@ -54,6 +54,7 @@ extension ServerLoop {
 
     /// Passes the response to the library. `false` closes the connection.
     func queue(_ connection: ClientConnection, _ response: Response) -> Bool {
+        let response = count(response.body.count, of: connection) ? response : failure(.overloaded)
         connection.phase = .answered
         setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
         let status = (200...599).contains(response.status) ? response.status : 500

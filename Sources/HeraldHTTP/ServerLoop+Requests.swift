@@ -116,6 +116,7 @@ extension ServerLoop {
         switch connection.phase {
         case .body where connection.body.count + data.count <= configuration.maxBodyBytes:
             connection.body.append(contentsOf: data)
+            if !count(connection.body.count, of: connection) { return leave(connection, failure(.overloaded)) }
         case .body: return leave(connection, failure(.bodyTooLarge))
         default: break
         }
@@ -136,8 +137,10 @@ extension ServerLoop {
 
         var body: [UInt8] = []
         swap(&body, &connection.body)
+        forgetBytes(of: connection)
         let request = Request(head: head, body: body, peer: connection.peer)
         connection.phase = .handling
+        connection.onlyReads = head.method == .get || head.method == .head
         admitted.handle(request, Responder(connection, request: connection.request))
         if let response = connection.immediate {
             connection.immediate = nil

@@ -61,6 +61,8 @@ final class ServerLoop: @unchecked Sendable {
     var round: UInt64 = 0
     /// Connections whose first request got its response in this round.
     var answeredFirst: [ClientConnection] = []
+    /// Of the large bodies of incomplete requests, and of responses that are being sent.
+    private var partialBytes = 0
     /// Clients that were sent their last response.
     var leaving: LeavingClients
     var isStopping = false
@@ -157,6 +159,26 @@ final class ServerLoop: @unchecked Sendable {
         _ = mailbox.takeAll()
     }
 
+    /// Counts a large body that is on its way, or the part of it that has arrived.
+    /// - Returns: `false` if there is no room for it. There is always room for one.
+    func count(_ bytes: Int, of connection: ClientConnection) -> Bool {
+        guard bytes > Self.smallBody else { return true }
+        let others = partialBytes - connection.countedBytes
+        guard others == 0 || others + bytes <= configuration.maxPartialBytes / configuration.loops else { return false }
+        partialBytes = others + bytes
+        connection.countedBytes = bytes
+        return true
+    }
+
+    /// The body has arrived, or the connection's request has ended.
+    func forgetBytes(of connection: ClientConnection) {
+        partialBytes -= connection.countedBytes
+        connection.countedBytes = 0
+    }
+
+    /// Each connection may have a body of this size.
+    private static let smallBody = 16 << 10
+
     private func milliseconds(until time: Int64) -> Int32 {
         if isStopping { return 10 }
         if time == .max { return -1 }
@@ -227,10 +249,15 @@ extension ServerLoop {
     /// How long after a response the client's side of the connection is checked. An end that arrived together with the
     /// request is not reported again: the library has read the bytes, and waits for more.
     static let unseenNanoseconds: Int64 = 500_000_000
-    /// The minimum time for a request to become complete, when places are needed.
-    private static let minimumRequestNanoseconds: Int64 = 1_000_000_000
-    /// The pause after a search for places that found none.
-    private static let searchPauseNanoseconds: Int64 = 100_000_000
+    /// The minimum time for a request to become complete, or for a response to be read, when places are needed. With few
+    /// places it is less: a full queue of the system, whose clients all do nothing, has passed through in five seconds.
+    private var minimumNanoseconds: Int64 {
+        min(1_000_000_000, max(100_000_000, 5_000_000_000 * Int64(maxConnections) / Int64(ListeningSocket.backlog)))
+    }
+    /// The minimum time for a new connection until its request begins; also the pause after a search that found nothing.
+    private static let freshNanoseconds: Int64 = 50_000_000
+    /// The minimum time for a request that only reads and waits for its response, such as a long poll.
+    private static let minimumWaitNanoseconds: Int64 = 5_000_000_000
 
     func setDeadline(_ connection: ClientConnection, seconds: Int) {
         setDeadline(connection, milliseconds: seconds * 1_000)
@@ -292,25 +319,42 @@ extension ServerLoop {
     }
 
     /// All places are taken, and new clients wait for one, which the loop can't see. So the connections that are idle
-    /// longest are closed; if there are none, those whose request is incomplete longest, but not within its first
-    /// second. Several at once, so that the search pays off.
+    /// longest are closed; if there are none, those whose request is incomplete, or whose response is not read, longest,
+    /// but not within the first second; if there are none, requests that only wait get 503. Several at once, so that the
+    /// search pays off.
     private func makeRoom() {
         guard connections.count >= maxConnections, isAccepting.load(ordering: .relaxed) else { return }
         if now < nextRoom { return }
+        let minimum = minimumNanoseconds
         var candidates: [(rank: Int64, connection: ClientConnection)] = []
         for connection in connections where connection.deadline != .max {
+            let age = now - connection.since
             switch connection.phase {
-            case .idle: candidates.append((connection.since - now, connection))
+            case .idle:
+                if !connection.isFresh || age >= Self.freshNanoseconds { candidates.append((-age, connection)) }
             case .head, .body:
-                let age = now - connection.since
-                if age >= Self.minimumRequestNanoseconds { candidates.append((.max - age, connection)) }
+                if age >= minimum { candidates.append((.max / 2 - age, connection)) }
+            case .answered:
+                let unread = now - (connection.deadline - Int64(configuration.idleTimeoutSeconds) * 1_000_000_000)
+                if unread >= minimum { candidates.append((.max / 2 - unread, connection)) }
+            case .waiting, .suspended:
+                guard connection.onlyReads, age >= Self.minimumWaitNanoseconds else { break }
+                candidates.append((.max - age, connection))
             default: break
             }
         }
         candidates.sort { $0.rank < $1.rank }
-        for candidate in candidates.prefix(max(maxConnections / 32, 1)) { cut(candidate.connection, isLate: true) }
+        for (_, connection) in candidates.prefix(max(maxConnections / 32, 1)) {
+            if connection.isWaiting {
+                var response = failure(.overloaded)
+                response.closesConnection = true
+                resume(connection, response)
+            } else {
+                cut(connection, isLate: true)
+            }
+        }
         if candidates.isEmpty {
-            nextRoom = now + Self.searchPauseNanoseconds
+            nextRoom = now + Self.freshNanoseconds
             nextExpiry = min(nextExpiry, nextRoom)
         } else {
             mustRunAgain = true

@@ -113,4 +113,55 @@ struct LimitTests {
             withExtendedLifetime(clients) {}
         }
     }
+
+    /// What clients do that take all connections.
+    enum Occupation: CaseIterable {
+        case halfOpen, halfOpenFromManyAddresses, unread, longPolls
+
+        var clients: Int {
+            switch self {
+            case .halfOpen, .halfOpenFromManyAddresses: 400
+            case .unread: 24
+            case .longPolls: 16
+            }
+        }
+
+        func occupy(_ port: UInt16, _ number: Int) throws -> RawHTTPClient {
+            let isSpread = self == .halfOpenFromManyAddresses
+            let client = try RawHTTPClient(port: port, source: isSpread ? UInt8(2 + number % 200) : 1)
+            switch self {
+            case .halfOpen, .halfOpenFromManyAddresses: client.send("GET /v1/events HTTP/1.1\r\nHost: loc")
+            case .unread: client.send("GET /v1/events?type=large.one&limit=200 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            case .longPolls: client.send("GET /v1/app-state?wait=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            }
+            return client
+        }
+    }
+
+    @Test(
+        "with few descriptors, clients that take all connections keep nobody from a list, a registration or a health check",
+        .timeLimit(.minutes(5)), arguments: Occupation.allCases)
+    func reserve(occupation: Occupation) async throws {
+        let herald = try await HeraldProcess.start(prefix: ["sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
+        let large = #"{"type": "large.one", "data": "\#(String(repeating: "x", count: 200_000))"}"#
+        if occupation == .unread { for _ in 0..<30 { _ = try await herald.post("/v1/events", large) } }
+        let port = herald.port
+        try await RawHTTP.onThread {
+            let clients = try (0..<occupation.clients).map { try occupation.occupy(port, $0) }
+            let body = #"{"url": "http://127.0.0.1:9/"}"#
+            for (request, status) in [
+                ("GET /v1/delegates HTTP/1.1", 200), ("GET /healthz HTTP/1.1", 200), ("GET /readyz HTTP/1.1", 200),
+                (
+                    "POST /v1/delegates HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: \(body.utf8.count)",
+                    201
+                ),
+            ] {
+                // Each client waits for all those that came before it.
+                let client = try RawHTTPClient(port: port, timeoutSeconds: 25)
+                client.send("\(request)\r\nHost: localhost\r\nConnection: close\r\n\r\n" + (status == 201 ? body : ""))
+                #expect(try client.readResponse()?.status == status, "\(request)")
+            }
+            withExtendedLifetime(clients) {}
+        }
+    }
 }

@@ -51,6 +51,30 @@ struct LimitTests {
         }
     }
 
+    @Test(
+        "large bodies that arrive slowly have a budget in common: beyond it 503, while small ones and a finished one go on"
+    )
+    func partialBodies() async throws {
+        try await Fixture.run(with(\.maxPartialBytes, 1)) { fixture in
+            // A body of the limit always fits.
+            let first = try fixture.client()
+            first.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 262144\r\n\r\n")
+            first.send(String(repeating: "x", count: 250_000))
+            let second = try fixture.client()
+            second.send("POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n")
+            second.send(String(repeating: "x", count: 40_000))
+            #expect(try second.readResponse()?.status == 503)
+            let small = try fixture.client()
+            small.send(post("/echo", String(repeating: "x", count: 16_000)))
+            #expect(try small.readResponse()?.body.count == 16_000)
+            first.send(String(repeating: "x", count: 12_144))
+            #expect(try first.readResponse()?.body.count == 262_144)
+            let third = try fixture.client()
+            third.send(post("/echo", String(repeating: "x", count: 200_000)))
+            #expect(try third.readResponse()?.body.count == 200_000)
+        }
+    }
+
     @Test("a body of exactly the limit arrives whole, in both forms")
     func largestBody() async throws {
         try await Fixture.run { fixture in

@@ -25,8 +25,10 @@ public final class RawHTTPClient {
     private var received: [UInt8] = []
     private var isAtEnd = false
 
-    /// - Parameter timeoutSeconds: of each read.
-    public init(port: UInt16, timeoutSeconds: Int = 60) throws {
+    /// - Parameters:
+    ///   - timeoutSeconds: of each read.
+    ///   - source: the last byte of the client's own address, 127.0.0.x.
+    public init(port: UInt16, timeoutSeconds: Int = 60, source: UInt8 = 1) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, socklen_t(MemoryLayout<timeval>.size))
@@ -37,6 +39,15 @@ public final class RawHTTPClient {
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
         address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        var own = address
+        own.sin_port = 0
+        own.sin_addr.s_addr = (0x7f00_0000 | UInt32(source)).bigEndian
+        let bound = withUnsafePointer(to: own) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                source == 1 ? 0 : Glibc.bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        if bound != 0 { throw Failure.connect(errno) }
         let result = withUnsafePointer(to: address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
                 Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
