@@ -1,5 +1,6 @@
-"""What Linux says about processes and the machine: CPU time and memory, from /proc."""
+"""What Linux says about processes and the machine: CPU time and memory, from /proc; and control groups with little memory."""
 import os
+import pathlib
 import time
 
 TICK = os.sysconf("SC_CLK_TCK")
@@ -40,6 +41,50 @@ def file_system(folder):
             if inside and len(point) >= len(best):
                 best, kind = point, this
     return kind
+
+
+class MemoryGroup:
+    """A control group with a limit of memory, version 1 or 2; a context manager. Without `path` where none can be made."""
+
+    KINDS = (("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.max_usage_in_bytes"),
+             ("/sys/fs/cgroup", "memory.max", "memory.peak"))
+
+    def __init__(self, limit):
+        self.limit, self.path, self.peak_file = limit, None, None
+
+    def __enter__(self):
+        for base, limit, peak in self.KINDS:
+            path = pathlib.Path(base) / f"herald-{os.getpid()}"
+            try:
+                path.mkdir()
+            except OSError:
+                continue
+            try:
+                (path / limit).write_text(str(self.limit))
+            except OSError:
+                path.rmdir()
+                continue
+            self.path, self.peak_file = path, path / peak
+            break
+        return self
+
+    def __exit__(self, *_):
+        deadline = time.monotonic() + 10
+        # Its processes have just ended.
+        while self.path and (self.path / "cgroup.procs").read_text() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        if self.path:
+            self.path.rmdir()
+
+    @property
+    def prefix(self):
+        """Runs a command in the group."""
+        return ("sh", "-c", f'echo $$ >{self.path}/cgroup.procs && exec "$0" "$@"') if self.path else ()
+
+    @property
+    def peak(self):
+        """Of the group, with the pages of its files; `None` where the kernel does not count it."""
+        return int(self.peak_file.read_text()) if self.path and self.peak_file.exists() else None
 
 
 class Patience:

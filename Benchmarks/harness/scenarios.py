@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import time
 
+from backups import backup
 from counts import counts
 from embedding import embedding
 from faults import faults
@@ -16,7 +17,7 @@ from programs import ROOT, Failed, Herald, Ingest, Pipeline, Receiver, StoringHe
 from report import Goal
 from sampling import children_seconds, complete, interleave, own_seconds, sample, take_turns, together
 from sending import sending
-from soak import soak
+from soak import small, soak
 from streams import idle_streams, live_streams
 from transport import tls
 
@@ -234,6 +235,7 @@ ALL = {
     "embedding": embedding,
     "sizes": sizes,
     "connections": many_connections,
+    "backup": backup,
     "one": one_delegate,
     "ten": ten_delegates,
     "hundreds": hundreds_of_delegates,
@@ -249,6 +251,7 @@ ALL = {
     "multicast": multicast,
     "others": others,
     "soak": soak,
+    "small": small,
     "faults": faults,
 }
 
@@ -256,4 +259,4 @@ ALL = {
 APART = ("faults",)
 
 # What --quick leaves out, unless --only names it.
-LONG = ("sizes", "connections", "hundreds", "load", "growth", "others", "soak")
+LONG = ("sizes", "connections", "backup", "hundreds", "load", "growth", "others", "soak", "small")

@@ -23,6 +23,10 @@ public final class Hub: Sendable {
     package let rules: WebhookRules
     /// How long events and attempts are kept, and their budgets.
     package let retentionLimits: Retention
+    /// Of a page of the log that lanes or streams read from the store.
+    let pageBytes: Int
+    /// Of the events in one list.
+    package let maxListBytes: Int
     private let store: any EventStore
     /// The recent events, the projections of auth status and app state, objects in the process, and the delivery loops,
     /// which call the webhooks.
@@ -50,6 +54,8 @@ public final class Hub: Sendable {
         self.store = store
         self.clock = clock
         retentionLimits = configuration.retention
+        pageBytes = configuration.loop.pageBytes
+        maxListBytes = configuration.maxListBytes
         var recovery = try store.recover()
         recovery.delegates = recovery.delegates.map(\.repaired)
         secret = recovery.secret
@@ -68,7 +74,9 @@ public final class Hub: Sendable {
         rules = WebhookRules { firstSender.problems(of: &$0) }
         for number in 0..<max(1, configuration.deliveryLoops) {
             let sender = number == 0 ? firstSender : try makeSender()
-            loops.append(try DeliveryLoop(sender: sender, recentEvents: recentEvents, clock: clock))
+            loops.append(
+                try DeliveryLoop(
+                    sender: sender, recentEvents: recentEvents, limits: configuration.loop, clock: clock))
         }
         self.loops = loops
         // Created after everything that can fail, because it starts threads.
@@ -129,11 +137,11 @@ public final class Hub: Sendable {
             keyUse.look()
         }
         return DeliveryLoop.Services(
-            readPage: { [readers] after, answer in
+            readPage: { [readers, pageBytes] after, answer in
                 let taken = readers.submit { reader in
                     answer(
                         try? reader.get().events(
-                            after: after, limit: PageCache.eventsPerPage, maxBytes: PageCache.bytesPerPage))
+                            after: after, limit: PageCache.eventsPerPage, maxBytes: pageBytes))
                 }
                 if !taken { answer(nil) }
             },

@@ -11,7 +11,25 @@ extension Hub {
         /// The maximum number of recent events in memory.
         package var maxRecentEvents = 16_384
         package var maxRecentBytes = 32 << 20
+        /// What each delivery loop keeps in memory.
+        package var loop = LoopLimits()
+        /// A list of events ends with the event that exceeds so many bytes, and goes on at its cursor.
+        package var maxListBytes = 64 << 20
         package var retention = Retention()
+        package init() {}
+    }
+
+    /// What one delivery loop keeps in memory at most.
+    package struct LoopLimits: Sendable {
+        /// The recent events that lanes read without a lock.
+        package var recentEvents = 8_192
+        package var recentBytes = 16 << 20
+        /// Of one page of older events, of which 32 are kept.
+        package var pageBytes = 1 << 20
+        /// Attempts that are not written yet. Above it no new attempts start until the writer has taken them.
+        package var attempts = 50_000
+        /// Deliveries of one delegate that wait for a retry. With this many it gets no new event until one is settled.
+        package var waitingDeliveries = 10_000
         package init() {}
     }
 

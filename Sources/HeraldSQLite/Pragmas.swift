@@ -20,8 +20,6 @@ enum Pragmas {
         // Without mmap: an I/O error in mapped memory would raise SIGBUS.
         ("mmap_size", "0"),
         ("temp_store", "2"),
-        // 64 MiB.
-        ("cache_size", "-65536"),
     ]
 
     static let reader = [
@@ -32,10 +30,11 @@ enum Pragmas {
         ("cell_size_check", "1"),
         ("mmap_size", "0"),
         ("temp_store", "2"),
-        ("cache_size", "-4096"),
     ]
 
-    static func set(_ pragmas: [(String, String)], on connection: Connection) throws(StoreError) {
+    /// - Parameter cache: the maximum size of the connection's pages in memory, in bytes.
+    static func set(_ pragmas: [(String, String)], cache: Int, on connection: Connection) throws(StoreError) {
         for (name, value) in pragmas { try connection.set(name, value) }
+        try connection.set("cache_size", String(-cache >> 10))
     }
 }

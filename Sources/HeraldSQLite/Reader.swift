@@ -14,9 +14,9 @@ final class Reader: StoreReader {
     let deliveries: DeliveryQueries
     let retention: RetentionQueries
 
-    init(path: String, _ heads: AttemptHeads, _ damaged: DamagedEvents) throws(StoreError) {
+    init(path: String, _ heads: AttemptHeads, _ damaged: DamagedEvents, cache: Int) throws(StoreError) {
         let connection = try Connection(path: path, .readOnly)
-        try Pragmas.set(Pragmas.reader, on: connection)
+        try Pragmas.set(Pragmas.reader, cache: cache, on: connection)
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         self.connection = connection
         self.heads = heads
@@ -74,13 +74,20 @@ final class Reader: StoreReader {
         statement.bind(7, query.subject)
         statement.bind(8, Int64(query.limit))
         statement.bind(9, query.after)
-        let rows = try statement.rows { row throws(StoreError) in (row.integer(0), try reading.listed(row)) }
+        var bytes = 0
+        let hasRoom = { bytes < query.maxBytes }
+        let rows = try statement.rows(while: hasRoom) { row throws(StoreError) in
+            let logged = try reading.listed(row)
+            bytes += logged?.event.body.count ?? 0
+            return (row.integer(0), logged)
+        }
         let found = rows.compactMap { $0.1 }
-        guard found.count < rows.count, let last = rows.last?.0 else { return found }
+        guard found.count < rows.count, bytes < query.maxBytes, let last = rows.last?.0 else { return found }
         // Damaged events were left out: continue with earlier events instead.
         var rest = query
         rest.before = last
         rest.limit = query.limit - found.count
+        rest.maxBytes = query.maxBytes - bytes
         return found + (try events(rest))
     }
 

@@ -7,20 +7,22 @@ extension SQLiteStore {
     static let checkedBytes = 256 << 20
 
     static func open(
-        _ folder: StoreFolder, _ lock: LockFile, _ extent: LogExtent, _ columnSealer: ColumnSealer
+        _ folder: StoreFolder, _ lock: LockFile, _ extent: LogExtent, _ columnSealer: ColumnSealer,
+        cache: Int = Caches().writer
     ) throws(StoreError) -> Connection {
-        if let connection = try prepare(folder, lock, extent, columnSealer) { return connection }
+        if let connection = try prepare(folder, lock, extent, columnSealer, cache: cache) { return connection }
         // The old file is closed, and its log deleted.
         try folder.publishNewDatabase()
         let connection = try Connection(path: folder.database, .readWrite)
-        try Pragmas.set(Pragmas.writer, on: connection)
+        try Pragmas.set(Pragmas.writer, cache: cache, on: connection)
         try lock.write(logInUse: true)
         return connection
     }
 
     /// - Returns: `nil` if the database was written anew, to replace the old one.
     private static func prepare(
-        _ folder: StoreFolder, _ lock: LockFile, _ extent: LogExtent, _ columnSealer: ColumnSealer
+        _ folder: StoreFolder, _ lock: LockFile, _ extent: LogExtent, _ columnSealer: ColumnSealer,
+        cache: Int
     ) throws(StoreError) -> Connection? {
         let logSize = folder.size(folder.log)
         if folder.size(folder.database) == nil {
@@ -28,7 +30,7 @@ extension SQLiteStore {
             if let logSize, logSize > 0 {
                 throw .corrupt(path: folder.database, reason: "it is missing, but its log herald.db-wal is there")
             }
-            try create(folder)
+            try create(folder, cache: cache)
         }
         try folder.checkHeader()
         if lock.logWasInUse && logSize == nil {
@@ -56,7 +58,7 @@ extension SQLiteStore {
 
         let isSealed = try sealing(connection, opens: columnSealer)
 
-        try Pragmas.set(Pragmas.writer, on: connection)
+        try Pragmas.set(Pragmas.writer, cache: cache, on: connection)
         try Schema.migrate(connection)
         // After a crash the log may contain recently erased data. If it can't be truncated now, it is when it grows
         // long.
@@ -83,19 +85,19 @@ extension SQLiteStore {
     }
 
     /// After a crash in here there is no `herald.db`, and the next start creates it again.
-    static func create(_ folder: StoreFolder) throws(StoreError) {
+    static func create(_ folder: StoreFolder, cache: Int = Caches().writer) throws(StoreError) {
         for suffix in ["", "-wal", "-shm", "-journal"] { folder.remove(folder.newDatabase + suffix) }
         try folder.createPrivateFile(folder.newDatabase)
-        try fill(folder.newDatabase)
+        try fill(folder.newDatabase, cache)
         try folder.publishNewDatabase()
     }
 
-    private static func fill(_ newDatabase: String) throws(StoreError) {
+    private static func fill(_ newDatabase: String, _ cache: Int) throws(StoreError) {
         let connection = try Connection(path: newDatabase, .readWrite)
         // Before the first table: this way the file can give back free pages (Compaction).
         try connection.set("auto_vacuum", Compaction.incremental)
         try connection.execute("PRAGMA application_id = \(Schema.applicationID)")
-        try Pragmas.set(Pragmas.writer, on: connection)
+        try Pragmas.set(Pragmas.writer, cache: cache, on: connection)
         try Schema.migrate(connection)
         // Move everything into the one file that will be renamed.
         guard try connection.checkpoint(.truncate) else { throw .failed(reason: "the new database is in use") }

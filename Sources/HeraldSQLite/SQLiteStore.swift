@@ -11,8 +11,17 @@ import Synchronization
 /// `herald.lock`, which names the process. @unchecked: `writer` and `lock` belong to the writer's thread, as EventStore
 /// requires; all else is immutable or locked.
 package final class SQLiteStore: EventStore, @unchecked Sendable {
+    /// The maximum sizes of the pages that connections keep in memory, in bytes.
+    package struct Caches: Sendable {
+        package var writer = 64 << 20
+        /// Of each reader.
+        package var reader = 4 << 20
+        package init() {}
+    }
+
     private let folder: StoreFolder
     private let reserve: UInt64
+    private let caches: Caches
     private let extent: LogExtent
     private let columnSealer: ColumnSealer
     private let heads: AttemptHeads
@@ -31,13 +40,16 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
     ///     the existing values. A sealed database opens with the same key only; otherwise `StoreError.sealed` is
     ///     thrown.
     ///   - reserve: `health` reports a full disk below this many free bytes, before the disk is actually full.
-    package init(folder: String, sealer: Sealer? = nil, reserve: UInt64 = 64 << 20) throws(StoreError) {
+    package init(
+        folder: String, sealer: Sealer? = nil, reserve: UInt64 = 64 << 20, caches: Caches = Caches()
+    ) throws(StoreError) {
         self.folder = try StoreFolder(folder)
         self.reserve = reserve
+        self.caches = caches
         let lock = try LockFile(self.folder)
         columnSealer = ColumnSealer(sealer: sealer)
         extent = try LogExtent(path: self.folder.extent)
-        let connection = try SQLiteStore.open(self.folder, lock, extent, columnSealer)
+        let connection = try SQLiteStore.open(self.folder, lock, extent, columnSealer, cache: caches.writer)
         heads = try AttemptHeads(connection)
         writer = try Writer(connection, columnSealer, heads, damagedEvents, extent)
         files = OpenFiles(self.folder)
@@ -76,7 +88,7 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
     }
 
     package func makeReader() throws(StoreError) -> any StoreReader {
-        try Reader(path: folder.database, heads, damagedEvents)
+        try Reader(path: folder.database, heads, damagedEvents, cache: caches.reader)
     }
 
     package func health() throws(StoreError) {

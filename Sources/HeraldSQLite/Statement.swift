@@ -143,10 +143,13 @@ final class Statement {
     }
 
     /// All rows.
-    func rows<Row>(_ make: (Statement) throws(StoreError) -> Row) throws(StoreError) -> [Row] {
+    /// - Parameter mayGoOn: asked before each row.
+    func rows<Row>(
+        while mayGoOn: () -> Bool = { true }, _ make: (Statement) throws(StoreError) -> Row
+    ) throws(StoreError) -> [Row] {
         defer { reset() }
         var rows: [Row] = []
-        while try step() { rows.append(try make(self)) }
+        while mayGoOn(), try step() { rows.append(try make(self)) }
         return rows
     }
 

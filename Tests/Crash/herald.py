@@ -44,8 +44,8 @@ class Broken(Exception):
 class Outcome:
     """What an attack did, and what came of it."""
 
-    def __init__(self, deadline=float("inf")):
-        self.deadline = deadline
+    def __init__(self, deadline=float("inf"), is_full=False):
+        self.deadline, self.is_full = deadline, is_full
         self.counts = collections.Counter()
         self.figures = collections.defaultdict(list)
         self.failures = []

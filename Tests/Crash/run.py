@@ -62,7 +62,7 @@ def main():
 def attempt(name, module, count, seed, seconds, is_kept):
     print(f"{name}: {count:,} {module.UNIT}", flush=True)
     begin = time.monotonic()
-    outcome = herald.Outcome(begin + seconds)
+    outcome = herald.Outcome(begin + seconds, is_full=is_kept)
     try:
         module.run(count, seed, outcome)
     except herald.Failure as failure:

@@ -57,6 +57,7 @@ struct CommandTests {
             ("deny-networks", "everything", "networks"),
             ("allow-anonymous", "yes", "true or false"), ("threads", "0", "1 to 64"), ("threads", "many", "1 to 64"),
             ("max-body", "1", "1024 to 16777216"), ("grace", "-1", "0 to 600"), ("log-format", "xml", "human or json"),
+            ("memory", "47MiB", "at least 48MiB, in MiB, GiB or TiB"), ("memory", "64", "at least 48MiB"),
             ("log-level", "loud", "debug, info, warning or error"),
         ])
     func wrongValues(name: String, value: String, allowed: String) async throws {

@@ -21,9 +21,8 @@ final class SchemaChecks: Sendable {
         var size = 0
     }
 
-    /// In units of `JSONSchema.size`: about 50 MB.
-    private static let maxSize = 500_000
-
+    /// In units of `JSONSchema.size`.
+    private let maxSize: Int
     private let catalogue: EventTypeCatalogue
     private let compiled = Mutex(Cache())
     /// Events that did not match, with `report`.
@@ -31,7 +30,8 @@ final class SchemaChecks: Sendable {
     private let refused = Atomic<Int>(0)
     private let null: JSONDocument?
 
-    init(_ catalogue: EventTypeCatalogue, _ pool: WorkPool) {
+    init(_ catalogue: EventTypeCatalogue, _ pool: WorkPool, maxSize: Int = 500_000) {
+        self.maxSize = maxSize
         self.catalogue = catalogue
         self.pool = pool
         null = try? JSONDocument(parsing: "null")
@@ -81,7 +81,7 @@ final class SchemaChecks: Sendable {
         else { return nil }
         compiled.withLock { compiled in
             // Beyond the limit, all cached schemas are dropped together, including those of deleted types.
-            if compiled.size + schema.size > Self.maxSize { compiled = Cache() }
+            if compiled.size + schema.size > maxSize { compiled = Cache() }
             compiled.size += schema.size - (compiled.entries[key]?.schema.size ?? 0)
             compiled.entries[key] = Compiled(record: record, schema: schema)
         }

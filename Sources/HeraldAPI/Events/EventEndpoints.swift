@@ -38,6 +38,7 @@ struct EventEndpoints: Sendable {
         wanted.before = try call.cursor(query, .event)
         let limit = try query.limit()
         wanted.limit = limit + 1
+        wanted.maxBytes = hub.maxListBytes
         let events = wanted
         try call.answer(from: hub) { reader in
             let (found, rest) = try hub.usage.events(events, reader)
@@ -123,19 +124,25 @@ extension Call {
 extension LogUsage {
     /// Events of an app, newest first. Only blocks of the log in which it has some are looked at: how much others post
     /// doesn't show in the time.
-    /// - Returns: what was found, and the place before which the search has to go on: it ends after a bounded piece of work.
+    /// - Returns: what was found, and the place before which the search has to go on: it ends after a bounded piece of
+    ///   work, and with a bounded number of bytes.
     fileprivate func events(
         _ query: EventQuery, _ reader: any StoreReader
     ) throws(StoreError) -> (found: [LoggedEvent], rest: LogPosition?) {
         var found: [LoggedEvent] = []
+        var bytes = 0
         let (parts, rest) = searchParts(of: query.app, before: query.before ?? .max, work: Self.searchedRows)
         for stretch in parts {
             var part = query
             part.before = stretch.upperBound + 1
             part.after = stretch.lowerBound - 1
             part.limit = query.limit - found.count
-            found += try reader.events(part)
+            part.maxBytes = query.maxBytes - bytes
+            let more = try reader.events(part)
+            bytes += more.reduce(0) { $0 + $1.event.body.count }
+            found += more
             if found.count >= query.limit { break }
+            if bytes >= query.maxBytes { return (found, found.last?.sequence) }
         }
         return (found, rest)
     }

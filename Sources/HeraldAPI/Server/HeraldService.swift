@@ -10,6 +10,10 @@ public final class HeraldService: RequestHandler {
         /// As `--version` prints it.
         public var version = "0"
         public var maxBodyBytes = 262_144
+        /// Of requests that wait to be read or checked.
+        package var maxWaitingBytes = 96 << 20
+        /// Of compiled schemas, in units of `JSONSchema.size`: about 100 bytes.
+        package var maxSchemas = 500_000
         /// The counters of the HTTP server, for `/metrics`.
         public var httpStatistics: @Sendable () -> HTTPServerStatistics? = { nil }
         /// A key outside of the store with the scope `admin`; at least 20 bytes.
@@ -31,12 +35,13 @@ public final class HeraldService: RequestHandler {
     private let hub: Hub
     private let maxBodyBytes: Int
     let seal: NumberSeal
-    private let pool = WorkPool()
+    private let pool: WorkPool
     let origins: OriginRules
 
     public init(hub: Hub, configuration: Configuration = Configuration()) {
         self.hub = hub
         maxBodyBytes = configuration.maxBodyBytes
+        pool = WorkPool(maxBytes: configuration.maxWaitingBytes)
         origins = OriginRules(configuration.corsOrigins)
         let access = AccessControl(
             hub: hub, operatorKey: configuration.operatorKey, requestsPerSecond: configuration.requestsPerSecond,
@@ -44,7 +49,7 @@ public final class HeraldService: RequestHandler {
         self.access = access
         let seal = NumberSeal(hub.secret)
         self.seal = seal
-        let checks = SchemaChecks(hub.catalogue, pool)
+        let checks = SchemaChecks(hub.catalogue, pool, maxSize: configuration.maxSchemas)
         let streams = Streams(hub, seal)
         let metrics = Metrics(
             hub: hub, checks: checks, streams: streams, wrongKeys: access.wrongKeys, version: configuration.version,

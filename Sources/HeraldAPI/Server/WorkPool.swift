@@ -21,25 +21,29 @@ final class WorkPool: Sendable {
 
         var all: [WorkLine] { [bodies, first, long] }
 
-        init() throws(SystemError) {
+        init(maxBytes: Int) throws(SystemError) {
             let long = try WorkLine(
-                name: "checks-long", bounds: .init(requests: 256, bytes: 16 << 20), steps: WorkBudget.stepsPerRequest,
+                name: "checks-long", bounds: .init(requests: 256, bytes: maxBytes / 6),
+                steps: WorkBudget.stepsPerRequest,
                 priority: .idle, spent: { $0.refuse(.budgetExceeded) })
             self.long = long
             first = try WorkLine(
-                name: "checks", bounds: .init(requests: 256, bytes: 16 << 20), steps: WorkPool.firstSteps,
-                priority: .prompt,
+                name: "checks", bounds: .init(requests: 256, bytes: maxBytes / 6), steps: WorkPool.firstSteps,
+                priority: .normal,
                 spent: { work in
                     if let problem = long.add(work) { work.refuse(problem) }
                 })
             bodies = try WorkLine(
-                name: "bodies", bounds: .init(requests: 2_048, bytes: 64 << 20), steps: 0, priority: .low,
+                name: "bodies", bounds: .init(requests: 2_048, bytes: maxBytes / 6 * 4), steps: 0, priority: .low,
                 spent: { _ in })
         }
     }
 
     /// `nil` if no thread could be created: then nothing can be validated.
-    private let lines = try? Lines()
+    private let lines: Lines?
+
+    /// - Parameter maxBytes: of the bodies that wait: two thirds to be read, a sixth for each kind of checks.
+    init(maxBytes: Int = 96 << 20) { lines = try? Lines(maxBytes: maxBytes) }
 
     deinit {
         for line in lines?.all ?? [] { line.end() }

@@ -131,6 +131,16 @@ extension Option {
             help: "Cores to use, 1 to 64. There are two fewer delivery threads, and at least one."
         ) { text, settings throws(Disallowed) in settings.threads = try number(text, 1...64) },
         Option(
+            name: "memory", placeholder: "SIZE",
+            defaultText: "the limit of the control group, else 3/4 of the machine's",
+            help: "Memory to use: 64MiB, 2GiB, ..., at least 48MiB. Caches, queues, connections and callbacks share it."
+        ) { text, settings throws(Disallowed) in
+            guard let bytes = bytes(text), bytes >= MemoryPlan.minimum else {
+                throw Disallowed(allowed: "at least 48MiB, in MiB, GiB or TiB, such as 64MiB or 2GiB")
+            }
+            settings.memory = Int(bytes)
+        },
+        Option(
             name: "max-body", placeholder: "BYTES", defaultText: "262144",
             help: "The largest request body, 1024 to 16777216."
         ) { text, settings throws(Disallowed) in settings.maxBody = try number(text, 1024...16_777_216) },
@@ -311,9 +321,16 @@ extension Option {
     /// Bytes; `nil` for no limit.
     private static func size(_ text: String) throws(Disallowed) -> Int64? {
         if text == "unlimited" { return nil }
+        guard let bytes = bytes(text), bytes >= 16 << 20 else {
+            throw Disallowed(allowed: "at least 16MiB, in MiB, GiB or TiB, such as 10GiB, or unlimited")
+        }
+        return bytes
+    }
+
+    private static func bytes(_ text: String) -> Int64? {
         guard let unit = sizeUnits.first(where: { text.hasSuffix($0.name) }), let number = Int64(text.dropLast(3)),
-            (1...1_000_000).contains(number), number * unit.bytes >= 16 << 20
-        else { throw Disallowed(allowed: "at least 16MiB, in MiB, GiB or TiB, such as 10GiB, or unlimited") }
+            (1...1_000_000).contains(number)
+        else { return nil }
         return number * unit.bytes
     }
 

@@ -14,6 +14,7 @@ struct Server {
     private let settings: Settings
     private let log: Log
     private let descriptors: DescriptorLimit
+    private let memory: MemoryPlan
     private let http: HTTPServer
     private let hub: Hub
     private let service: HeraldService
@@ -29,6 +30,7 @@ struct Server {
         // Before any thread exists, so that all threads block the signals.
         let signals = Signals()
         Allocator.giveBackWhenIdle()
+        let memory = try MemoryPlan(settings)
         let log: Log
         do throws(SystemError) {
             log = try Log(format: settings.logFormat, level: settings.logLevel)
@@ -37,7 +39,7 @@ struct Server {
         }
         defer { log.end() }
         do {
-            let server = try Server(settings, log)
+            let server = try Server(settings, memory, log)
             server.announce()
             let signal = signals.waitForStop { server.reload() }
             let isLost = server.storageLog.isLost
@@ -58,27 +60,29 @@ struct Server {
         }
     }
 
-    private init(_ settings: Settings, _ log: Log) throws {
+    private init(_ settings: Settings, _ memory: MemoryPlan, _ log: Log) throws {
         self.settings = settings
         self.log = log
-        let configuration = Self.hubConfiguration(settings)
+        self.memory = memory
+        let configuration = Self.hubConfiguration(settings, memory)
         descriptors = DescriptorLimit(
             granted: DescriptorLimit.raise(), threads: settings.threads, deliveryLoops: configuration.deliveryLoops)
         let startup = StartupHandler()
-        var listening = Self.httpConfiguration(settings, descriptors)
+        var listening = Self.httpConfiguration(settings, descriptors, memory)
         listening.certificate = try settings.tls?.load()
         http = try HTTPServer(listening, handler: startup)
         do {
             resolver = Resolver()
             let guardian = Self.addressGuard(settings, port: http.port)
             var sending = CurlSender.Configuration(version: HeraldCommand.version, addressGuard: guardian)
-            sending.capacity = descriptors.callbacks
-            sending.maxConnections = descriptors.callbacks * 2
+            sending.capacity = min(descriptors.callbacks, memory.callbacks)
+            sending.maxConnections = sending.capacity * 2
             sending.source = settings.source
             sending.origin = settings.origin
             sending.certificateAuthorities = settings.certificateAuthorities
             hub = try Hub(
-                store: SQLiteStore(folder: settings.data, sealer: settings.masterKey.map(Sealer.init)),
+                store: SQLiteStore(
+                    folder: settings.data, sealer: settings.masterKey.map(Sealer.init), caches: memory.caches),
                 configuration: configuration,
                 onDurabilityLost: { error in
                     log.error("stopped: the state of the data on disk is unknown", ["reason": error.description])
@@ -108,6 +112,8 @@ struct Server {
             serving.requestsPerSecond = settings.requestsPerSecond
             serving.version = HeraldCommand.version
             serving.maxBodyBytes = settings.maxBody
+            serving.maxWaitingBytes = memory.waitingBodies
+            serving.maxSchemas = memory.schemas
             serving.corsOrigins = settings.corsOrigins
             serving.reportWrongKeys = { report in
                 log.write(.warning, "wrong access keys") {
@@ -134,6 +140,7 @@ struct Server {
                     "to_do": "raise the limit: LimitNOFILE= of systemd, --ulimit nofile= of Docker, or ulimit -n",
                 ])
         }
+        log.write(memory.isScarce ? .info : .debug, "memory is divided") { memory.parts }
         if let risk = settings.tls?.risk {
             log.warning("other users may be able to read the private key", ["risk": risk])
         }
@@ -155,6 +162,7 @@ struct Server {
                 "address": (settings.tls == nil ? "http://" : "https://")
                     + Endpoint(host: settings.listen.host, port: http.port).description,
                 "data": settings.data,
+                "memory": Option.describe(size: Int64(memory.total)),
                 "events": String(hub.head),
                 "webhooks": String(hub.registry.count),
                 "loopback_callbacks": settings.listen.isLoopback ? "allowed" : "refused",
@@ -214,13 +222,14 @@ struct Server {
     // MARK: Configurations of the parts
 
     private static func httpConfiguration(
-        _ settings: Settings, _ descriptors: DescriptorLimit
+        _ settings: Settings, _ descriptors: DescriptorLimit, _ memory: MemoryPlan
     ) -> HTTPServerConfiguration {
         var http = HTTPServerConfiguration(host: settings.listen.host, port: settings.listen.port)
         http.loops = settings.threads > 8 ? 2 : 1
         http.maxBodyBytes = settings.maxBody
-        http.maxConnections = descriptors.connections
-        http.maxStreams = descriptors.streams
+        http.maxPartialBytes = memory.partialBodies
+        http.maxConnections = min(descriptors.connections, memory.connections)
+        http.maxStreams = min(descriptors.streams, memory.streams)
         // A year. Not for loopback: it would apply to all other servers with the name `localhost`.
         if !settings.listen.isLoopback { http.strictTransportSeconds = 31_536_000 }
         // All clients on one machine, or behind one proxy, have the same address.
@@ -230,9 +239,14 @@ struct Server {
         return http
     }
 
-    private static func hubConfiguration(_ settings: Settings) -> Hub.Configuration {
+    private static func hubConfiguration(_ settings: Settings, _ memory: MemoryPlan) -> Hub.Configuration {
         var hub = Hub.Configuration()
-        hub.deliveryLoops = max(1, settings.threads - 2)
+        hub.deliveryLoops = settings.deliveryLoops
+        hub.maxWaitingBytes = memory.waitingEvents
+        hub.maxRecentBytes = memory.recentEvents
+        hub.maxRecentEvents = min(hub.maxRecentEvents, memory.recentEvents / 2048)
+        hub.maxListBytes = memory.list
+        hub.loop = memory.ofLoop
         hub.retention = settings.retention
         return hub
     }

@@ -19,6 +19,8 @@ struct Settings {
     /// `nil` for no limit.
     var requestsPerSecond: Int?
     var threads = min(64, max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))))
+    /// Bytes; `nil` for what the system grants.
+    var memory: Int?
     var maxBody = 262_144
     var graceSeconds = 30
     var retention = Hub.Retention()
@@ -104,6 +106,8 @@ struct Settings {
             }
         }
     }
+
+    var deliveryLoops: Int { max(1, threads - 2) }
 
     /// `nil` for plain HTTP.
     var tls: TLSFiles? {

@@ -13,13 +13,12 @@ struct CheckpointBuilder {
     static let interval: Int64 = 100_000_000
     /// Delay after a failed write, in nanoseconds.
     static let retryInterval: Int64 = 1_000_000_000
-    /// Maximum number of unwritten attempts. Above it no new attempts start until the writer has taken them.
-    static let maxAttempts = 50_000
     /// Number of attempts per partial checkpoint, unless there are far more of them. Publish requests wait for the
     /// transaction that writes them, and a thousand attempts take the writer several milliseconds.
     static let partSize = 256
     private static let maxParts = 64
 
+    private let maxAttempts: Int
     private var attempts: [AttemptRecord] = []
     private var waiting: [DeliveryKey: WaitingDelivery] = [:]
     private var ended: Set<DeliveryKey> = []
@@ -41,12 +40,14 @@ struct CheckpointBuilder {
     /// When the next checkpoint is due; `nil` if nothing has changed or one is being written.
     private(set) var due: Int64?
 
-    init(settled: LogPosition) {
+    /// - Parameter maxAttempts: of unwritten attempts. Above it no new attempts start until the writer has taken them.
+    init(settled: LogPosition, maxAttempts: Int = Hub.LoopLimits().attempts) {
+        self.maxAttempts = maxAttempts
         self.settled = settled
         routed = settled
     }
 
-    var isFull: Bool { attempts.count >= Self.maxAttempts }
+    var isFull: Bool { attempts.count >= maxAttempts }
     var isWriting: Bool { writing != nil }
     /// Statistics are collected that no checkpoint contains yet.
     var hasStatistics: Bool { !statistics.isEmpty }

@@ -45,22 +45,24 @@ final class DeliveryEngine {
 
     /// - Parameters:
     ///   - settled: the common position of lanes without a row.
-    ///   - windowEvents: how many recent events are kept for the lanes.
+    ///   - limits: what is kept in memory.
     init(
         ports: Ports, settled: LogPosition, counters: DeliveryCounters = DeliveryCounters(),
-        board: LaneSnapshots = LaneSnapshots(), windowEvents: Int = 8192
+        board: LaneSnapshots = LaneSnapshots(), limits: Hub.LoopLimits = .init()
     ) {
         self.counters = counters
         timers = LoopTimers(ports.clock)
         log = LoopLog(
-            settled: settled, windowEvents: windowEvents, recentEvents: ports.recentEvents, timers: timers,
+            settled: settled, limits: limits, recentEvents: ports.recentEvents, timers: timers,
             readPage: ports.readPage)
-        ledger = DeliveryLedger(settled: settled, board: board, timers: timers, submit: ports.submit)
+        ledger = DeliveryLedger(
+            settled: settled, board: board, timers: timers, maxAttempts: limits.attempts, submit: ports.submit)
         starter = AttemptStarter(
             sender: ports.sender, lanes: lanes, log: log, ledger: ledger, timers: timers, awaited: awaited)
         calls = DelegateCalls(starter: starter, ledger: ledger, timers: timers, makeID: ports.makeID)
         keeper = LaneKeeper(
-            lanes: lanes, log: log, starter: starter, calls: calls, ledger: ledger, timers: timers, awaited: awaited)
+            lanes: lanes, log: log, starter: starter, calls: calls, ledger: ledger, timers: timers, awaited: awaited,
+            maxWaiting: limits.waitingDeliveries)
         distributor = EventDistributor(
             lanes: lanes, log: log, starter: starter, ledger: ledger, timers: timers, awaited: awaited,
             counters: counters)

@@ -17,11 +17,14 @@ final class DeliveryLedger {
     private var statisticsDue: Int64?
     private var statisticsAreLeaving = false
 
-    init(settled: LogPosition, board: LaneSnapshots, timers: LoopTimers, submit: @escaping (Checkpoint) -> Void) {
+    init(
+        settled: LogPosition, board: LaneSnapshots, timers: LoopTimers, maxAttempts: Int,
+        submit: @escaping (Checkpoint) -> Void
+    ) {
         self.board = board
         self.timers = timers
         self.submit = submit
-        checkpoints = CheckpointBuilder(settled: settled)
+        checkpoints = CheckpointBuilder(settled: settled, maxAttempts: maxAttempts)
         board.settled = settled
     }
 

@@ -8,6 +8,7 @@ final class DeliveryLoop: EventDelegate {
     let counters = DeliveryCounters()
     private let sender: any CallbackSender
     private let recentEvents: RecentEvents
+    private let limits: Hub.LoopLimits
     private let clock: Clock
     private let mailbox: Mailbox<LoopMessage>
     private let wakeup: CoalescingWakeup
@@ -20,11 +21,14 @@ final class DeliveryLoop: EventDelegate {
     private let hasFlushed: Semaphore
     private let mayClose: Semaphore
 
-    init(sender: any CallbackSender, recentEvents: RecentEvents, clock: Clock) throws(SystemError) {
+    init(
+        sender: any CallbackSender, recentEvents: RecentEvents, limits: Hub.LoopLimits = .init(), clock: Clock
+    ) throws(SystemError) {
         hasFlushed = try Semaphore()
         mayClose = try Semaphore()
         self.sender = sender
         self.recentEvents = recentEvents
+        self.limits = limits
         self.clock = clock
         let wakeup = CoalescingWakeup(sender)
         self.wakeup = wakeup
@@ -103,7 +107,7 @@ final class DeliveryLoop: EventDelegate {
                 submit: { services.submit($0) { mailbox.post(.checkpointEnded($0)) } },
                 random: { Double.random(in: 0..<1, using: &random) }, makeID: services.makeID,
                 runMaintenance: services.runMaintenance),
-            settled: settled, counters: counters, board: board)
+            settled: settled, counters: counters, board: board, limits: limits)
         for lane in lanes {
             engine.set(
                 lane.delegate,

@@ -49,14 +49,15 @@ final class Lane {
     ///   - position: the last event that was read; the events in `decided` were read as well.
     ///   - now: monotonic nanoseconds.
     ///   - nextProbe: when to probe a receiver that was failing before the restart, in monotonic nanoseconds.
+    ///   - maxWaiting: of deliveries that wait for a retry; see `Hub.LoopLimits`.
     init(
         _ delegate: WebhookDelegate, next: LogPosition?, position: LogPosition, decided: Set<LogPosition> = [],
-        now: Int64 = 0, nextProbe: Int64 = 0
+        now: Int64 = 0, nextProbe: Int64 = 0, maxWaiting: Int = Hub.LoopLimits().waitingDeliveries
     ) {
         key = delegate.key
         self.delegate = delegate
         self.next = next
-        waiting = WaitingDeliveries(delegate)
+        waiting = WaitingDeliveries(delegate, limit: maxWaiting)
         self.position = max(position, decided.max() ?? position)
         self.decided = decided
         floor = max(delegate.start, next.map { $0 - 1 } ?? 0)

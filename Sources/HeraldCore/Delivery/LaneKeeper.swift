@@ -20,13 +20,14 @@ final class LaneKeeper {
     private let ledger: DeliveryLedger
     private let timers: LoopTimers
     private let awaited: AwaitedAttempts
+    private let maxWaiting: Int
     private var probes = ProbeCalendar()
     /// When the timer of a lease fires, in monotonic nanoseconds.
     private var leaseTimers: [DelegateKey: Int64] = [:]
 
     init(
         lanes: LaneTable, log: LoopLog, starter: AttemptStarter, calls: DelegateCalls, ledger: DeliveryLedger,
-        timers: LoopTimers, awaited: AwaitedAttempts
+        timers: LoopTimers, awaited: AwaitedAttempts, maxWaiting: Int
     ) {
         self.lanes = lanes
         self.log = log
@@ -35,6 +36,7 @@ final class LaneKeeper {
         self.ledger = ledger
         self.timers = timers
         self.awaited = awaited
+        self.maxWaiting = maxWaiting
     }
 
     // MARK: Adding, changing and removing lanes
@@ -94,14 +96,16 @@ final class LaneKeeper {
         return Lane(
             delegate, next: restored.position.map { $0.cursor + 1 },
             position: restored.position?.position ?? log.routed, decided: restored.decided, now: now,
-            nextProbe: delegate.state.failingSince == nil ? now : reserveProbe(now))
+            nextProbe: delegate.state.failingSince == nil ? now : reserveProbe(now), maxWaiting: maxWaiting)
     }
 
     private func newLane(_ delegate: WebhookDelegate) -> Lane {
         // The writer made its row in the transaction that registered the delegate.
         ledger.hasRow(delegate.key)
         // Events published after the registration may have been routed before its message arrived here.
-        return Lane(delegate, next: delegate.start < log.routed ? delegate.start + 1 : nil, position: delegate.start)
+        return Lane(
+            delegate, next: delegate.start < log.routed ? delegate.start + 1 : nil, position: delegate.start,
+            maxWaiting: maxWaiting)
     }
 
     /// Sets the timer of a row, unless the row is queued behind another one.

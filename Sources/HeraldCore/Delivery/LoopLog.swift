@@ -19,14 +19,14 @@ final class LoopLog {
     private var view: EventView?
 
     init(
-        settled: LogPosition, windowEvents: Int, recentEvents: RecentEvents, timers: LoopTimers,
+        settled: LogPosition, limits: Hub.LoopLimits, recentEvents: RecentEvents, timers: LoopTimers,
         readPage: @escaping (LogPosition) -> Void
     ) {
         self.recentEvents = recentEvents
         self.readPage = readPage
         self.timers = timers
         routed = settled
-        recent = EventWindow(after: settled, maxEvents: windowEvents, maxBytes: 16 << 20)
+        recent = EventWindow(after: settled, maxEvents: limits.recentEvents, maxBytes: limits.recentBytes)
     }
 
     /// The first event in memory.

@@ -9,7 +9,6 @@ typealias PageCache = LogPageCache<EventBatch>
 /// Pages of a log. Live streams use one too, in place of lanes. Confined to one thread.
 struct LogPageCache<Page: LogPage> {
     static var eventsPerPage: Int { 256 }
-    static var bytesPerPage: Int { 1 << 20 }
     /// Maximum number of cached pages, and of concurrent reads.
     static var maxPages: Int { 32 }
     static var maxReads: Int { 4 }

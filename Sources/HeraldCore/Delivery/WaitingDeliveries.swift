@@ -23,10 +23,8 @@ struct WaitingDeliveries {
         fileprivate let subject: String?
     }
 
-    /// A lane with this many rows takes no new event until one is settled. Bounds memory.
-    static let limit = 10_000
-
     private let delegate: DelegateKey
+    private let limit: Int
     private var ordering: WebhookSettings.Ordering
     /// The ordering has changed: nothing starts until the open attempts have ended.
     private(set) var isReordering = false
@@ -35,12 +33,14 @@ struct WaitingDeliveries {
     private var due = FIFO<Retry>()
     private var lines = SubjectQueues()
 
-    init(_ delegate: WebhookDelegate) {
+    /// - Parameter limit: with this many rows the lane takes no new event until one is settled. Bounds memory.
+    init(_ delegate: WebhookDelegate, limit: Int) {
+        self.limit = limit
         self.delegate = delegate.key
         ordering = delegate.settings.ordering
     }
 
-    var isFull: Bool { rows.count >= Self.limit }
+    var isFull: Bool { rows.count >= limit }
     var dueCount: Int { due.count }
 
     // MARK: Retries

@@ -30,7 +30,12 @@ extension MemoryReader {
             let matching = contents.events.enumerated().prefix(max(0, Int(end - first + 1))).reversed().lazy
                 .map { LoggedEvent(sequence: first + LogPosition($0.offset), event: $0.element) }
                 .filter { $0.sequence > query.after && query.matches($0.event) && !removed.contains($0.sequence) }
-            return Array(matching.prefix(query.limit))
+            var bytes = 0
+            return Array(
+                matching.prefix(query.limit).prefix { logged in
+                    defer { bytes += logged.event.body.count }
+                    return bytes < query.maxBytes
+                })
         }
     }
 

@@ -22,6 +22,8 @@ package struct EventQuery: Sendable {
     package var after: LogPosition = 0
     /// ≥ 1.
     package var limit: Int = 50
+    /// The result ends with the event that brings its bodies to so many bytes.
+    package var maxBytes = Int.max
     package init() {}
 }
 

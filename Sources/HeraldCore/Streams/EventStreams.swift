@@ -4,7 +4,7 @@ import Synchronization
 /// like its superclass: it adds no mutable state.
 package final class EventStreams: LiveStreams<EventLog>, EventDelegate, @unchecked Sendable {
     package init(hub: Hub, format: StreamFormat<Event>) {
-        super.init(hub: hub, log: EventLog(hub.recentEvents, hub.usage), format: format)
+        super.init(hub: hub, log: EventLog(hub.recentEvents, hub.usage, pageBytes: hub.pageBytes), format: format)
     }
 
     package func published(_ batch: EventBatch) { wake() }
@@ -20,10 +20,12 @@ package final class EventLog: StreamLog {
 
     private let recentEvents: RecentEvents
     private let usage: LogUsage
+    private let pageBytes: Int
 
-    init(_ recentEvents: RecentEvents, _ usage: LogUsage) {
+    init(_ recentEvents: RecentEvents, _ usage: LogUsage, pageBytes: Int) {
         self.recentEvents = recentEvents
         self.usage = usage
+        self.pageBytes = pageBytes
     }
 
     package func count(of app: AppKey, after place: LogPosition) -> Int64 { usage.events(of: app, after: place) }
@@ -47,6 +49,6 @@ package final class EventLog: StreamLog {
     package func end(in reader: any StoreReader) throws(StoreError) -> LogPosition { recentEvents.head }
 
     package func page(after place: LogPosition, in reader: any StoreReader) throws(StoreError) -> EventBatch {
-        try reader.events(after: place, limit: PageCache.eventsPerPage, maxBytes: PageCache.bytesPerPage)
+        try reader.events(after: place, limit: PageCache.eventsPerPage, maxBytes: pageBytes)
     }
 }

@@ -41,7 +41,7 @@ package enum Compaction {
         guard version <= Schema.migrations.count else {
             throw StoreError.newer(path: folder.database, found: version, supported: Schema.migrations.count)
         }
-        try Pragmas.set(Pragmas.writer, on: connection)
+        try Pragmas.set(Pragmas.writer, cache: SQLiteStore.Caches().writer, on: connection)
         guard try connection.checkpoint(.truncate) else {
             throw StoreError.failed(reason: "the write-ahead log could not be copied into the database")
         }

@@ -60,12 +60,12 @@ package enum Salvage {
 
     private static func copyRows(_ damaged: String, to database: String, _ report: inout DatabaseCheck.Report) throws {
         let from = try Connection(path: damaged, .readWrite)
-        try Pragmas.set(Pragmas.writer, on: from)
+        try Pragmas.set(Pragmas.writer, cache: SQLiteStore.Caches().writer, on: from)
         // Read rows as far as possible: damage in a page is detected there.
         try from.execute("PRAGMA cell_size_check = 0; PRAGMA foreign_keys = 0")
         try Schema.migrate(from)
         let to = try Connection(path: database, .readWrite)
-        try Pragmas.set(Pragmas.writer, on: to)
+        try Pragmas.set(Pragmas.writer, cache: SQLiteStore.Caches().writer, on: to)
         try to.execute("PRAGMA foreign_keys = 0; BEGIN IMMEDIATE")
         let tables = try Statement(
             to, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"

@@ -87,7 +87,7 @@ final class FlowWorld {
                     checkpoints += 1
                 }, random: { [unowned self] in Double.random(in: 0..<1, using: &random) }, makeID: { "evt_call" },
                 runMaintenance: nil),
-            settled: 0, windowEvents: 8_192)
+            settled: 0)
         for (index, lane) in lanes.enumerated() {
             engine.set(
                 WebhookDelegate(DelegateKey(index + 1)) { settings in

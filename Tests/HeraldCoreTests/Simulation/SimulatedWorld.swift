@@ -69,7 +69,7 @@ final class SimulatedLoop: @unchecked Sendable {
                 readPage: { [unowned self] in reads.append($0) },
                 submit: { [unowned self] in submit($0, self) }, random: random, makeID: { "evt_call" },
                 runMaintenance: nil),
-            settled: recovery.settled, windowEvents: windowEvents)
+            settled: recovery.settled, limits: .window(windowEvents))
         for lane in recovery.lanes(of: number, among: count) {
             engine.set(
                 lane.delegate,

@@ -30,7 +30,7 @@ final class EngineBench {
                 readPage: { [unowned self] in reads.append($0) },
                 submit: { [unowned self] in submitted.append($0) }, random: { 0.5 },
                 makeID: { "evt_call" }, runMaintenance: nil),
-            settled: settled, windowEvents: windowEvents)
+            settled: settled, limits: .window(windowEvents))
     }
 
     /// Adds a delegate whose receiver is known to work: it may have all its requests open at once. Or changes it.
@@ -125,5 +125,14 @@ extension FlowControl {
     mutating func prove(now: Int64) {
         let limits = Limits(maxInFlight: 256, rateLimit: nil, patience: 5 * 86_400_000)
         for _ in 0..<8 { _ = succeeded(started(limits, now: now), limits, now: now) }
+    }
+}
+
+extension Hub.LoopLimits {
+    /// With so many recent events for the lanes.
+    static func window(_ events: Int) -> Self {
+        var limits = Self()
+        limits.recentEvents = events
+        return limits
     }
 }

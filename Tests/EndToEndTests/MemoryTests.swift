@@ -1,0 +1,106 @@
+import Foundation
+import HeraldCore
+import HeraldJSON
+import HeraldSQLite
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCLI
+
+@Suite("Memory", .timeLimit(.minutes(5)), .serialized)
+struct MemoryTests {
+    @Test(
+        "a machine with 2 GiB and one or two delivery threads gets all that the parts have use for", arguments: [1, 2])
+    func full(loops: Int) {
+        let plan = MemoryPlan(total: MemoryLimit.found(root: "/nowhere", machine: 2 << 30), deliveryLoops: loops)
+        let hub = Hub.Configuration()
+        #expect(plan.waitingEvents == hub.maxWaitingBytes && plan.recentEvents == hub.maxRecentBytes)
+        #expect(plan.caches.writer == SQLiteStore.Caches().writer && plan.caches.reader == SQLiteStore.Caches().reader)
+        let (given, wanted) = (plan.ofLoop, hub.loop)
+        #expect(given.recentEvents == wanted.recentEvents && given.recentBytes == wanted.recentBytes)
+        #expect(given.pageBytes == wanted.pageBytes && given.attempts == wanted.attempts)
+        #expect(given.waitingDeliveries == wanted.waitingDeliveries)
+        #expect(plan.waitingBodies == 96 << 20 && plan.schemas == 500_000)
+        #expect(plan.connections == 10_000 && plan.streams == 10_000 && plan.callbacks == 4_096)
+        #expect(!plan.isScarce)
+    }
+
+    @Test("the parts together never exceed the whole, and none is empty", arguments: [48, 64, 100, 256, 1024, 65_536])
+    func sum(mebibytes: Int) {
+        for loops in [1, 2, 6, 62] {
+            let plan = MemoryPlan(total: mebibytes << 20, deliveryLoops: loops)
+            let parts = [
+                plan.databasePages, plan.waitingEvents, plan.list * 4, plan.recentEvents, plan.eventsOfLoop * loops,
+                plan.waitingBodies, plan.partialBodies, plan.connections * 26 << 10, plan.streams * 4 << 10,
+                plan.schemas * 100, plan.callbacks * loops * 32 << 10, plan.ofLoop.attempts * loops * 256,
+            ]
+            #expect(parts.reduce(MemoryPlan.fixed, +) <= plan.total)
+            #expect(parts.allSatisfy { $0 > 0 })
+        }
+    }
+
+    @Test(
+        "the limit is that of the control group or of one that it is in, version 1 or 2, or else a part of the machine's",
+        arguments: [
+            // (/proc/self/cgroup, files, MiB)
+            ("0::/a/b", ["a/b/memory.max": "100", "a/memory.max": "max"], 100),
+            ("0::/a/b", ["a/b/memory.max": "max", "a/memory.max": "90", "memory.max": "95"], 90),
+            ("0::/", ["memory.max": "80"], 80), ("0::/", ["memory.max": "max"], 768), ("0::/", [:], 768),
+            ("4:memory:/x\n0::/", ["memory/x/memory.limit_in_bytes": "70"], 70),
+            ("4:cpu,memory:/x\n1:name=systemd:/", ["memory/x/memory.limit_in_bytes": "60"], 60),
+            // In a container the path may be that of the host.
+            ("4:memory:/docker/abc", ["memory/memory.limit_in_bytes": "50"], 50),
+            ("4:memory:/x", ["memory/x/memory.limit_in_bytes": "8796093022207"], 768), ("", [:], 768),
+        ] as [(String, [String: String], Int)])
+    func limit(groups: String, files: [String: String], mebibytes: Int) throws {
+        let folder = TemporaryFolder()
+        func write(_ path: String, _ text: String) throws {
+            let file = URL(fileURLWithPath: "\(folder.path)/\(path)")
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: file)
+        }
+        try write("proc/self/cgroup", groups)
+        for (path, limit) in files {
+            try write("sys/fs/cgroup/" + path, (Int(limit).map { String($0 << 20) } ?? limit) + "\n")
+        }
+        #expect(MemoryLimit.found(root: folder.path, machine: 1 << 30) == mebibytes << 20)
+    }
+
+    @Test("a server with 64 MiB says how it divides them, and delivers")
+    func small() async throws {
+        let receiver = try Receiver()
+        defer { receiver.close() }
+        let herald = try await HeraldProcess.start(["--memory", "64MiB"])
+        #expect(herald.log("listening").first?["memory"]?.string == "64MiB")
+        let line = try #require(herald.log("memory is divided").first)
+        #expect(line["database_pages"]?.string?.hasSuffix("KiB") == true && line["connections"]?.string == "255")
+        _ = try await herald.register(receiver.url())
+        let id = try await herald.publish()
+        _ = try await herald.deliveries(of: id, "delivered")
+    }
+
+    @Test("with little memory a list of large events comes in small pages, and has everything in the end")
+    func lists() async throws {
+        let herald = try await HeraldProcess.start(["--memory", "64MiB"])
+        let body = #"{"type": "large.one", "data": "\#(String(repeating: "x", count: 200_000))"}"#
+        var ids: Set<String> = []
+        for _ in 0..<10 { ids.insert(try await herald.post("/v1/events", body).id) }
+        var found: [String] = []
+        var path: String? = "/v1/events?type=large.*&limit=200"
+        while let address = path {
+            let page = try await herald.get(address)
+            #expect(page.data.count < 5)
+            found += page.data.compactMap { $0["id"]?.string }
+            path = page.string("next_cursor").map { "/v1/events?type=large.*&limit=200&cursor=\($0)" }
+        }
+        #expect(found.count == 10 && Set(found) == ids)
+    }
+
+    @Test("a setting that is given explicitly holds with little memory, too")
+    func explicit() async throws {
+        let herald = try await HeraldProcess.start(["--memory", "48MiB", "--max-body", "8388608"])
+        let body = #"{"type": "large.one", "data": "\#(String(repeating: "x", count: 8_000_000))"}"#
+        #expect(try await herald.post("/v1/events", body).status == 202)
+    }
+}
