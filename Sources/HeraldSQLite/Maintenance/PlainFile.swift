@@ -75,14 +75,17 @@ final class PlainFile {
     }
 
     /// The hash of the first `count` bytes; `nil` if the file is shorter.
-    func hash(_ count: Int) throws(StoreError) -> UInt64? {
+    /// - Parameter pause: called after each mebibyte with the time at which it began, in monotonic nanoseconds.
+    func hash(_ count: Int, _ pause: (_ started: Int64) -> Void = { _ in }) throws(StoreError) -> UInt64? {
         var hash: UInt64 = 0
         var place = 0
         while place < count {
+            let started = Clock.system.monotonic()
             let part = try read(min(Self.partSize, count - place), at: place)
             if part.isEmpty { return nil }
             hash = part.withUnsafeBytes { herald_hash($0.baseAddress, $0.count, hash) }
             place += part.count
+            pause(started)
         }
         return hash
     }
