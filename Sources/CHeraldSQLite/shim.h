@@ -4,7 +4,9 @@
 
 #include <sqlite3.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 // Disables the memory statistics of SQLite, which Herald does not use: they take a lock at each allocation. Call it
 // before any other function of SQLite; afterwards it has no effect.
@@ -67,6 +69,16 @@ static inline int herald_sqlite_is_late(void *deadline) {
 }
 static inline void herald_sqlite_watch_clock(sqlite3 *db, long long *deadline) {
     sqlite3_progress_handler(db, 10000, herald_sqlite_is_late, deadline);
+}
+
+// Reserves blocks for a file that is about to be written, without changing its size. System calls, because Swift's Glibc
+// lacks both functions. Not all file systems have them: without them the file is written all the same.
+static inline void herald_reserve(int file, long long size) {
+    (void)syscall(SYS_fallocate, file, 1 /* FALLOC_FL_KEEP_SIZE */, 0LL, size);
+}
+// Starts to write what is in memory of a file, without waiting.
+static inline void herald_begin_writing(int file) {
+    (void)syscall(SYS_sync_file_range, file, 0LL, 0LL, 2 /* SYNC_FILE_RANGE_WRITE */);
 }
 
 #endif

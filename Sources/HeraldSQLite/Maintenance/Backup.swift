@@ -13,9 +13,9 @@ package enum Backup {
     private static let sealSize = 32
     /// The number of database pages copied between two pauses: 256 KiB.
     private static let pagesPerStep: Int32 = 64
-    /// After so many steps the copy is flushed, 4 MiB at a time: one flush of all of it would delay the commits of a
-    /// server on the same disk.
-    private static let stepsPerFlush = 16
+    /// After so many steps the disk begins to write them, 1 MiB at a time: one flush of all of it would delay the commits of
+    /// a server on the same disk.
+    private static let stepsPerWrite = 4
 
     // MARK: Making one
 
@@ -82,7 +82,8 @@ package enum Backup {
         try target.execute("PRAGMA synchronous = OFF")
         // A snapshot: commits after this are not copied, and do not restart the copy.
         try source.execute("BEGIN")
-        _ = try source.integer("SELECT count(*) FROM sqlite_schema")
+        let pages = try source.integer("PRAGMA page_count")
+        file.reserve(Int(pages) * Int(try source.integer("PRAGMA page_size")))
         guard let copying = sqlite3_backup_init(target.handle, "main", source.handle, "main") else {
             throw target.error(sqlite3_errcode(target.handle))
         }
@@ -99,7 +100,7 @@ package enum Backup {
             all = Int(sqlite3_backup_pagecount(copying))
             copied = all - Int(sqlite3_backup_remaining(copying))
             steps += 1
-            if pace.isOn, steps.isMultiple(of: stepsPerFlush) { try file.sync() }
+            if pace.isOn, steps.isMultiple(of: stepsPerWrite) { file.beginWriting() }
             pace.rest(since: started)
         }
         _ = progress(all, all)

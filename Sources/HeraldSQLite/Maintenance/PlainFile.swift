@@ -1,3 +1,4 @@
+import CHeraldSQLite
 import CHeraldXXHash
 import Glibc
 import HeraldCore
@@ -69,6 +70,13 @@ final class PlainFile {
             }
         }
     }
+
+    /// Reserves the space for what is going to be written, where the file system can. Otherwise a flush of any other file
+    /// may have to wait until all of this one is written, which gets its blocks only then.
+    func reserve(_ count: Int) { herald_reserve(descriptor, Int64(count)) }
+
+    /// Starts to write what was changed, without waiting.
+    func beginWriting() { herald_begin_writing(descriptor) }
 
     func sync() throws(StoreError) {
         guard fsync(descriptor) == 0 else { throw .syncFailed(reason: "\(path): \(String(cString: strerror(errno)))") }
