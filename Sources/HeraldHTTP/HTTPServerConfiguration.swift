@@ -8,7 +8,7 @@ public struct HTTPServerConfiguration: Sendable {
     public var loops = 1
     /// Checked with `Content-Length`, and while the body arrives.
     public var maxBodyBytes = 262_144
-    /// In total, of bodies of more than 16 KiB that are on their way: of incomplete requests, and of responses that are not
+    /// In total, of bodies of more than 16 KiB that are on their way: of incomplete requests, and of responses to GET that are not
     /// sent yet. A request that exceeds it gets 503, but not if it is the only one.
     public var maxPartialBytes = Int.max
     /// Memory of a connection for the request line and the header fields, plus about 50 bytes for each field and each

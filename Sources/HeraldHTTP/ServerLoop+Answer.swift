@@ -54,7 +54,9 @@ extension ServerLoop {
 
     /// Passes the response to the library. `false` closes the connection.
     func queue(_ connection: ClientConnection, _ response: Response) -> Bool {
-        let response = count(response.body.count, of: connection) ? response : failure(.overloaded)
+        // The response to a request that changed something is sent in any case: its client must not repeat it.
+        let isRefused = connection.onlyReads && !count(response.body.count, of: connection)
+        let response = isRefused ? failure(.overloaded) : response
         connection.phase = .answered
         setDeadline(connection, seconds: configuration.idleTimeoutSeconds)
         let status = (200...599).contains(response.status) ? response.status : 500

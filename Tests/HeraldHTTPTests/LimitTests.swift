@@ -1,3 +1,4 @@
+import Glibc
 import HeraldTestSupport
 import Testing
 
@@ -72,6 +73,25 @@ struct LimitTests {
             let third = try fixture.client()
             third.send(post("/echo", String(repeating: "x", count: 200_000)))
             #expect(try third.readResponse()?.body.count == 200_000)
+        }
+    }
+
+    @Test("so have large responses that are not read, but not those to requests that change something")
+    func unreadResponses() async throws {
+        try await Fixture.run(with(\.maxPartialBytes, 1)) { fixture in
+            let unread = try fixture.client()
+            unread.send(get("/large"))
+            var byte: UInt8 = 0
+            #expect(recv(unread.descriptor, &byte, 1, Int32(MSG_PEEK)) == 1)
+            let refused = try fixture.client()
+            refused.send(get("/large"))
+            #expect(try refused.readResponse()?.status == 503)
+            let small = try fixture.client()
+            small.send(get("/x"))
+            #expect(try small.readResponse()?.text == "/x")
+            let changing = try fixture.client()
+            changing.send(post("/large", "x"))
+            #expect(try changing.readResponse()?.body.count == 32_000_000)
         }
     }
 
