@@ -13,8 +13,9 @@ struct AuditTable {
     func add(_ entry: AuditEntry) throws(StoreError) {
         try AuditColumns.table.bind(entry, to: add)
         try add.run()
-        try removeOld.run()
     }
+
+    func trim() throws(StoreError) { try removeOld.run() }
 }
 
 /// All columns but `id`, which SQLite assigns.

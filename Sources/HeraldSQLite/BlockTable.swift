@@ -24,11 +24,11 @@ struct BlockTable {
             connection, "INSERT INTO app_blocks (\(AppBlock.columns)) VALUES (?1, ?2, ?3, ?4)")
     }
 
-    /// Counts a block and stores the result.
-    func recount(_ block: Int64) throws(StoreError) -> [AppBlock] {
+    /// Counts a block, and stores the result if the log, which ends at `head`, has filled it.
+    func recount(_ block: Int64, head: LogPosition) throws(StoreError) -> [AppBlock] {
         try removeOld.run()
         let found = try found(in: block)
-        try keep(block, found)
+        if block < AppBlock.number(of: head + 1) { try keep(block, found) }
         return found
     }
 
@@ -53,16 +53,28 @@ struct BlockTable {
         }
     }
 
-    /// The blocks of the whole log, which ends at `head`.
-    static func all(_ connection: Connection, head: LogPosition) throws(StoreError) -> [AppBlock] {
-        let last = AppBlock.number(of: head)
-        let kept = try Statement(connection, "SELECT \(AppBlock.columns) FROM app_blocks WHERE block < ?1")
-        kept.bind(1, last)
-        let blocks = try kept.rows {
+    /// The blocks of the whole log, from its first event to the last one. Counts and stores full blocks that are
+    /// missing: the process may have ended before it stored them.
+    static func all(
+        _ connection: Connection, first: LogPosition, head: LogPosition
+    ) throws(StoreError) -> [AppBlock] {
+        let table = try BlockTable(connection)
+        let last = AppBlock.number(of: head + 1)
+        // Older versions stored a block that was not full.
+        let removeLast = try Statement(connection, "DELETE FROM app_blocks WHERE block >= ?1")
+        removeLast.bind(1, last)
+        try removeLast.run()
+        var blocks = try Statement(connection, "SELECT \(AppBlock.columns) FROM app_blocks ORDER BY block").rows {
             AppBlock(
                 app: AppKey(rawValue: $0.integer(1)), block: $0.integer(0), events: $0.integer(2), bytes: $0.integer(3))
         }
-        return blocks + (try BlockTable(connection).found(in: last))
+        let next = blocks.last.map { $0.block + 1 } ?? AppBlock.number(of: first)
+        for block in stride(from: next, through: last, by: 1) {
+            let found = try table.found(in: block)
+            if block < last { try table.keep(block, found) }
+            blocks += found
+        }
+        return blocks
     }
 }
 

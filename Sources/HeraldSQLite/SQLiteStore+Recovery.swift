@@ -37,7 +37,7 @@ extension SQLiteStore {
         ).rows { row throws(StoreError) in try App(row) }
         recovery.nextAppKey = AppKey(
             rawValue: max(AppKey.default.rawValue, try connection.integer("SELECT max(key) FROM apps")) + 1)
-        recovery.blocks = try BlockTable.all(connection, head: head)
+        recovery.blocks = try BlockTable.all(connection, first: recovery.first, head: head)
         if let secret = try secret(connection, columnSealer) { recovery.secret = secret }
         recovery.lastMark = try Statement(
             connection, "SELECT \(LogMark.columns) FROM marks ORDER BY sequence DESC, time DESC LIMIT 1"

@@ -15,4 +15,6 @@ extension Writer {
     func removeApp(_ key: AppKey, at time: Int64) throws(StoreError) { try access.removeApp(key, at: time) }
 
     func addAudit(_ entry: AuditEntry) throws(StoreError) { try audit.add(entry) }
+
+    func trimAudit() throws(StoreError) { try audit.trim() }
 }

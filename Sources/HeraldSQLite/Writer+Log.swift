@@ -59,7 +59,7 @@ extension Writer {
 
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) { try blocks.keep(block, parts) }
 
-    func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock] { try blocks.recount(block) }
+    func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock] { try blocks.recount(block, head: head) }
 
     func erase(_ events: [LogPosition]) throws(StoreError) -> Erasure {
         var erasure = Erasure()

@@ -85,6 +85,24 @@ struct BlockConformance {
         #expect(blocks.first == kept && blocks.map(\.block) == [0, 1] && blocks.last?.events == 77)
     }
 
+    @Test(
+        "full blocks whose counts were not stored before the end are counted at the start",
+        arguments: StoreKind.allCases)
+    func missing(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...1_500).map { Event(id: "a\($0)", app: $0 % 9 == 0 ? other : .default) })
+        try fixture.transaction { (transaction) throws(StoreError) in
+            _ = try transaction.erase([1_400])
+            // The log has not filled it yet.
+            _ = try transaction.countBlock(1)
+        }
+        try fixture.append((1...3_500).map { Event(id: "b\($0)", app: $0 % 9 == 0 ? other : .default) })
+        #expect(sorted(try fixture.restart().blocks) == (try expected(fixture)))
+        try fixture.append((1...2_000).map { Event(id: "c\($0)") })
+        #expect(sorted(try fixture.restart().blocks) == (try expected(fixture)))
+        #expect(sorted(try fixture.restart().blocks).map(\.block).max() == 6)
+    }
+
     @Test("the server's secret survives a restart", arguments: StoreKind.allCases)
     func secret(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

@@ -139,6 +139,22 @@ struct StateConformance {
         #expect(try reader.audit(before: newest[2].id, limit: 9).map(\.entry) == [entries[1], entries[0]])
     }
 
+    @Test("the oldest entries of the audit log are removed beyond its limit", arguments: StoreKind.allCases)
+    func auditLimit(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        let provenance = Provenance(actor: "key_1", address: "192.0.2.1", action: "DELETE /v1/delegates/{id}")
+        try fixture.transaction { (transaction) throws(StoreError) in
+            for number in 1...AuditEntry.limit + 3 {
+                try transaction.addAudit(AuditEntry(provenance, app: .default, target: nil, time: number))
+            }
+        }
+        for _ in 1...2 {
+            try fixture.transaction { (transaction) throws(StoreError) in try transaction.trimAudit() }
+            let kept = try fixture.store.makeReader().audit(before: .max, limit: .max).map(\.entry.time)
+            #expect(kept.count == Int(AuditEntry.limit) && kept.last == 4)
+        }
+    }
+
     @Test("the log of one app contains nothing of another", arguments: StoreKind.allCases)
     func eventsOfApps(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

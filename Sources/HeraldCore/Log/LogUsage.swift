@@ -81,17 +81,13 @@ package final class LogUsage: Sendable {
         }
     }
 
-    /// The contents of a block including events that are not yet added.
-    func parts(of block: Int64, with batch: EventBatch) -> [AppBlock] {
-        var parts = contents.withLock { contents in
-            contents.usages.compactMapValues { usage in usage.blocks.last.flatMap { $0.block == block ? $0 : nil } }
+    /// The counts of a block, which is one of the last.
+    func parts(of block: Int64) -> [AppBlock] {
+        contents.withLock { contents in
+            contents.usages.values.compactMap { usage in
+                usage.blocks.last { $0.block <= block }.flatMap { $0.block == block ? $0 : nil }
+            }
         }
-        let places = AppBlock.places(block).clamped(to: batch.first...max(batch.first, batch.last))
-        for place in places {
-            let event = batch.events[Int(place - batch.first)]
-            parts[event.app, default: AppBlock(app: event.app, block: block, events: 0, bytes: 0)].add(event)
-        }
-        return Array(parts.values)
     }
 
     /// Replaces the counts of a block.

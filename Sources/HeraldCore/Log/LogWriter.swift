@@ -109,7 +109,10 @@ package final class LogWriter: Sendable {
         var head: LogPosition
         var lastMark: LogMark
         var erased = ErasedEvents()
-        var nextCleaning: Int64 = 0
+        /// The first block of the log whose counts are not stored yet.
+        var firstOpenBlock: Int64
+        /// Milliseconds since 1970 UTC.
+        var nextHousekeeping: Int64 = 0
         /// Monotonic nanoseconds.
         var nextLook: Int64 = 0
 
@@ -117,8 +120,12 @@ package final class LogWriter: Sendable {
             settledByLoop = start.settledByLoop
             nextDelegateKey = start.nextDelegateKey
             head = start.head
+            firstOpenBlock = AppBlock.number(of: start.head + 1)
             lastMark = start.lastMark ?? LogMark(sequence: 0, time: 0)
         }
+
+        /// The blocks that are full and not stored yet.
+        var filledBlocks: Range<Int64> { firstOpenBlock..<AppBlock.number(of: head + 1) }
     }
 
     /// The effects of a transaction, to be carried out once it is durable.
@@ -139,6 +146,8 @@ package final class LogWriter: Sendable {
         var added: [AppKey: Int64] = [:]
         /// The blocks of the log from which something was removed.
         var changedBlocks: Set<Int64> = []
+        /// The blocks that were filled by earlier transactions: their counts are due to be stored.
+        var filledBlocks: Range<Int64>?
         var hasAttempts = false
         /// Something is erased, and has to leave the write-ahead log before the response.
         var erases = false
@@ -158,7 +167,8 @@ package final class LogWriter: Sendable {
         var head: LogPosition { first.map { $0 + LogPosition(appended) - 1 } ?? headBefore }
     }
 
-    private func write(_ batch: [Intake.Submission], _ state: inout State) {
+    private func write(_ submissions: [Intake.Submission], _ state: inout State) {
+        let batch = isHousekeepingDue(state) ? submissions + [.command(Housekeeping(state))] : submissions
         // A constant: passing the mutable `state` would copy it for each submission.
         let before = state
         var plan = Plan(families: FamilyState(auth, appState), before)
@@ -168,9 +178,7 @@ package final class LogWriter: Sendable {
                 plan = Plan(families: FamilyState(auth, appState), before)
                 for submission in batch { try perform(submission, transaction, &plan) }
                 try append(transaction, &plan)
-                try clean(transaction, before)
-                try mark(transaction, before, &plan)
-                try countBlocks(transaction, &plan)
+                try countBlocks(transaction, before, &plan)
             }
         } catch {
             fail(batch, error)
@@ -199,7 +207,8 @@ package final class LogWriter: Sendable {
     private func complete(_ plan: Plan, _ state: inout State) {
         state.settledByLoop = plan.settledByLoop
         state.erased = plan.erased
-        if clock.wall() >= state.nextCleaning { state.nextCleaning = clock.wall() + Self.cleaningInterval }
+        if isHousekeepingDue(state) { state.nextHousekeeping = clock.wall() + Housekeeping.interval }
+        if let filled = plan.filledBlocks { state.firstOpenBlock = filled.upperBound }
         if let first = plan.first {
             let events = EventBatch(first: first, events: plan.events)
             state.head = events.last
@@ -280,29 +289,6 @@ extension LogWriter {
         try transaction.setAnswer(
             answer, app: app, key: key.key, expiresAt: clock.wall() + IdempotencyKey.lifetime)
     }
-
-    /// Removes expired responses, a few at a time.
-    private func clean(_ transaction: any StoreTransaction, _ state: State) throws(StoreError) {
-        let now = clock.wall()
-        guard now >= state.nextCleaning else { return }
-        try transaction.removeExpiredAnswers(now: now, limit: Self.cleaningLimit)
-    }
-
-    /// Milliseconds between two removals, and the maximum number of rows that one deletes.
-    private static let cleaningInterval: Int64 = 1_000
-    private static let cleaningLimit = 500
-}
-
-/// The log is marked as it grows, so that it can be cut by age.
-extension LogWriter {
-    private func mark(_ transaction: any StoreTransaction, _ state: State, _ plan: inout Plan) throws(StoreError) {
-        let now = clock.wall()
-        // After the clock went back, there are no marks until it has caught up, because marks ascend.
-        guard plan.head > state.lastMark.sequence, now >= state.lastMark.time + LogMark.interval else { return }
-        let mark = LogMark(sequence: plan.head, time: now)
-        try transaction.addMark(mark)
-        plan.mark = mark
-    }
 }
 
 /// Counting the stored events of each app, inside a transaction.
@@ -315,17 +301,20 @@ extension LogWriter {
         return used + Int64(more) > limit ? .quotaExceeded(limit: limit) : nil
     }
 
-    /// The last step of a transaction: stores the counts of the blocks that it has filled, or removed something from,
-    /// for the next start.
-    private func countBlocks(_ transaction: any StoreTransaction, _ plan: inout Plan) throws(StoreError) {
+    private func isHousekeepingDue(_ state: State) -> Bool { clock.wall() >= state.nextHousekeeping }
+
+    /// The last step of a transaction that removed something from blocks, or keeps house: stores the counts of these
+    /// blocks for the next start.
+    private func countBlocks(
+        _ transaction: any StoreTransaction, _ state: State, _ plan: inout Plan
+    ) throws(StoreError) {
         for block in plan.changedBlocks.sorted() {
             plan.effects.append(.counted(block: block, try transaction.countBlock(block)))
         }
-        guard let first = plan.first else { return }
-        let filled = AppBlock.number(of: first)..<AppBlock.number(of: plan.head + 1)
-        for block in filled where !plan.changedBlocks.contains(block) {
-            let parts = usage.parts(of: block, with: EventBatch(first: first, events: plan.events))
-            try transaction.keepBlock(block, parts)
+        // All or none, so that a start finds what is missing behind the last one.
+        if !plan.changedBlocks.isEmpty { plan.filledBlocks = state.filledBlocks }
+        for block in plan.filledBlocks ?? 0..<0 where !plan.changedBlocks.contains(block) {
+            try transaction.keepBlock(block, usage.parts(of: block))
         }
     }
 }

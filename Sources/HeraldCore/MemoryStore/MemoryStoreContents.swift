@@ -139,8 +139,9 @@ struct MemoryContents {
     mutating func add(_ entry: AuditEntry) {
         lastAuditID += 1
         audit.append(StoredAuditEntry(id: lastAuditID, entry: entry))
-        if audit.count > AuditEntry.limit { audit.removeFirst() }
     }
+
+    mutating func trimAudit() { audit.removeFirst(max(0, audit.count - Int(AuditEntry.limit))) }
 
     mutating func set(_ app: App) {
         apps[app.key] = app

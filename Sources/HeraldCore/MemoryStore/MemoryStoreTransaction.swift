@@ -235,4 +235,6 @@ extension MemoryTransaction {
     func removeApp(_ key: AppKey, at time: Int64) { apply { $0.removeApp(key) } }
 
     func addAudit(_ entry: AuditEntry) { apply { $0.add(entry) } }
+
+    func trimAudit() { apply { $0.trimAudit() } }
 }

@@ -14,8 +14,10 @@ package protocol AccessTransaction: AnyObject {
     /// Its key is not reused. Deletes its auth statuses, its app state and its stored responses; everything else,
     /// except its events, is deleted separately.
     func removeApp(_ key: AppKey, at time: Int64) throws(StoreError)
-    /// Adds an entry to the audit log, whose oldest entries are removed beyond `AuditEntry.limit`.
+    /// Adds an entry to the audit log.
     func addAudit(_ entry: AuditEntry) throws(StoreError)
+    /// Removes the oldest entries of the audit log beyond `AuditEntry.limit`.
+    func trimAudit() throws(StoreError)
 }
 
 /// Reads the audit log.

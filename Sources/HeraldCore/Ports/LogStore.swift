@@ -32,11 +32,11 @@ package protocol LogTransaction: AnyObject {
     func giveBack(bytes: Int64) throws(StoreError) -> Int64
     /// Adds to the count of what retention has removed.
     func count(_ removal: Removal) throws(StoreError)
-    /// Stores the counts of a block that this transaction has filled. The last block of the log is counted at each
-    /// start.
+    /// Stores the counts of a full block. Blocks are stored in their order; those behind the last one, and the block in
+    /// which the log ends, are counted at each start.
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError)
-    /// Counts a block from which this transaction has removed something, and stores the counts; deletes those of blocks
-    /// before the log's first event.
+    /// Counts a block from which this transaction has removed something, and stores the counts if the block is full;
+    /// deletes those of blocks before the log's first event.
     func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock]
     /// Erases the content of events (`Event.erased`), their attempts and waiting deliveries. The events keep their
     /// positions in the log. Takes time linear in the number of their attempts.

@@ -1,0 +1,37 @@
+import HeraldRuntime
+
+/// What the store needs from time to time: the writer adds it to the first transaction after each interval. Publishing
+/// does not depend on it.
+struct Housekeeping: StoreCommand {
+    /// Milliseconds between two.
+    static let interval: Int64 = 1_000
+    /// The maximum number of stored responses that one removes.
+    private static let maxAnswers = 500
+
+    private let lastMark: LogMark
+    private let filledBlocks: Range<Int64>
+
+    init(_ state: LogWriter.State) {
+        lastMark = state.lastMark
+        filledBlocks = state.filledBlocks
+    }
+
+    static var admission: CommandAdmission { .always }
+
+    func perform(
+        _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
+    ) throws(StoreError) {
+        let now = writer.clock.wall()
+        try transaction.removeExpiredAnswers(now: now, limit: Self.maxAnswers)
+        try transaction.trimAudit()
+        plan.filledBlocks = filledBlocks
+        // The log is marked as it grows, so that it can be cut by age. After the clock went back, there are no marks
+        // until it has caught up, because marks ascend.
+        guard plan.head > lastMark.sequence, now >= lastMark.time + LogMark.interval else { return }
+        let mark = LogMark(sequence: plan.head, time: now)
+        try transaction.addMark(mark)
+        plan.mark = mark
+    }
+
+    func refuse(_ refusal: WriteRefusal) {}
+}
