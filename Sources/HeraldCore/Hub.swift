@@ -88,8 +88,8 @@ public final class Hub: Sendable {
             loops: loops.count,
             tell: { [loops] number, message in loops[number].post(message) })
         writer = LogWriter(
-            store: store, intake: intake, delegates: delegates, auth: auth, appState: appState, registry: registry,
-            catalogue: catalogue, keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ids, clock: clock,
+            store: store, intake: intake, delegates: delegates, registry: registry, catalogue: catalogue,
+            keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ids, clock: clock,
             hooks: .init(changed: memory.take, onDurabilityLost: onDurabilityLost))
         retention = RetentionTask(
             configuration.retention, readers: readers, intake: intake, registry: registry, usage: usage, clock: clock,

@@ -3,7 +3,7 @@ import HeraldCore
 /// Current values, for the writer: the tables `auth_status`, `app_states` and `event_types`.
 struct ValueTables {
     private let findAuthStatus, setAuthStatus, removeAuthStatus: Statement
-    private let setAppState, setEventType, removeEventType: Statement
+    private let findAppState, setAppState, setEventType, removeEventType: Statement
 
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
@@ -12,6 +12,7 @@ struct ValueTables {
         setAuthStatus = try prepare(
             "INSERT OR REPLACE INTO auth_status (\(AuthStatus.columns)) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
         removeAuthStatus = try prepare("DELETE FROM auth_status WHERE app = ?1 AND user_id = ?2")
+        findAppState = try prepare("SELECT \(AppState.columns) FROM app_states WHERE app = ?1")
         setAppState = try prepare("INSERT OR REPLACE INTO app_states (\(AppState.columns)) VALUES (?1, ?2, ?3, ?4)")
         setEventType = try prepare(EventTypeColumns.table.replace)
         removeEventType = try prepare("DELETE FROM event_types WHERE app = ?1 AND type = ?2")
@@ -36,6 +37,11 @@ struct ValueTables {
         removeAuthStatus.bind(1, app.rawValue)
         removeAuthStatus.bind(2, userID)
         try removeAuthStatus.run()
+    }
+
+    func appState(_ app: AppKey) throws(StoreError) -> AppState? {
+        findAppState.bind(1, app.rawValue)
+        return try findAppState.row { AppState($0) }
     }
 
     func set(_ state: AppState) throws(StoreError) {

@@ -17,6 +17,8 @@ extension Writer {
 
     func setAuthStatus(_ status: AuthStatus) throws(StoreError) { try values.set(status) }
 
+    func appState(_ app: AppKey) throws(StoreError) -> AppState? { try values.appState(app) }
+
     func setAppState(_ state: AppState) throws(StoreError) { try values.set(state) }
 
     func answer(app: AppKey, key: String, now: Int64) throws(StoreError) -> StoredAnswer? {

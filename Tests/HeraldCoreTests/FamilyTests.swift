@@ -24,6 +24,10 @@ struct FamilyTests {
 
         @discardableResult
         func post(_ events: String...) async throws -> [PublishedEvent] {
+            try await bench.hub.publish(drafts(events))
+        }
+
+        func drafts(_ events: [String]) throws -> [EventDraft] {
             var errors: [FieldError] = []
             let drafts = try events.compactMap { json in
                 EventInput.read(
@@ -31,7 +35,7 @@ struct FamilyTests {
                     .init(app: .default, now: bench.hub.clock.wall(), ids: bench.hub.ids), &errors)
             }
             #expect(errors.isEmpty)
-            return try await bench.hub.publish(drafts)
+            return drafts
         }
 
         /// The types that were heard since the last question.
@@ -44,6 +48,22 @@ struct FamilyTests {
 
     private func logout(_ id: String, user: Int = 1) -> String {
         #"{"type": "auth.logged_out", "id": "\#(id)", "subject": "user:\#(user)"}"#
+    }
+
+    @Test("a login in the transaction that erases the user's status begins anew")
+    func erased() async throws {
+        let bench = try Bench()
+        try await bench.post(login("e1"))
+        let hub = bench.bench.hub
+        let drafts = try bench.drafts([login("e2")])
+        // What is submitted on the writer's thread is written together.
+        hub.submit(
+            Barrier { [weak hub] in
+                hub?.submit(DeliveryWrite(action: .erase([], subject: "user:1")) { _ in })
+                hub?.publish(Publication(drafts: drafts) { _ in })
+            })
+        try await eventually("the second login") { bench.types.count >= 4 }
+        #expect(bench.types == ["logged_in", "status_changed", "logged_in", "status_changed"])
     }
 
     @Test("a status changes with the first login and the next logout, and not in between")

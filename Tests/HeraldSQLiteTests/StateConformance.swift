@@ -36,9 +36,18 @@ struct StateConformance {
             AppState(app: .default, state: Array("null".utf8), since: 3, eventID: "c"),
         ]
         for state in states {
-            try fixture.store.transaction { (transaction) throws(StoreError) in try transaction.setAppState(state) }
+            try fixture.transaction { (transaction) throws(StoreError) in
+                try transaction.setAppState(state)
+                #expect(try transaction.appState(state.app) == state)
+            }
         }
         #expect(try fixture.restart().appStates == [states[2], states[1]])
+        try fixture.transaction { (transaction) throws(StoreError) in
+            #expect(try transaction.appState(user2) == states[1])
+            #expect(try transaction.appState(AppKey(rawValue: 3)) == nil)
+            try transaction.removeApp(user2, at: 9)
+            #expect(try transaction.appState(user2) == nil)
+        }
     }
 
     @Test("event types are stored as last described", arguments: StoreKind.allCases)

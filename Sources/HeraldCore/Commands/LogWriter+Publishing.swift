@@ -42,7 +42,7 @@ extension LogWriter {
             append(event, &plan)
             return PublishedEvent(event: event, disposition: .accepted)
         case .appState(let state, let onlyIfChanged, let ifMatch):
-            let current = plan.families.appState(event.app)
+            let current = try transaction.appState(event.app)
             if let ifMatch, ifMatch != current?.eventID ?? AppState.unknownVersion {
                 return PublishedEvent(event: event, disposition: .preconditionFailed)
             }
@@ -52,19 +52,16 @@ extension LogWriter {
             let completed = AppStateFamily.withPrevious(event, current?.state)
             append(completed, &plan)
             let next = AppState(app: event.app, state: state, since: event.time, eventID: event.id)
-            plan.families.set(next)
             try transaction.setAppState(next)
             return PublishedEvent(event: completed, disposition: .accepted)
         case .auth(let userID, let isLoggedIn, let user, let ifMatch):
-            var current = plan.families.authStatus(event.app, userID)
-            if current == nil { current = try transaction.authStatus(app: event.app, userID: userID) }
+            let current = try transaction.authStatus(app: event.app, userID: userID)
             if let ifMatch, ifMatch != current?.version ?? AuthStatus.unknownVersion {
                 return PublishedEvent(event: event, disposition: .preconditionFailed)
             }
             append(event, &plan)
             let next = AuthStatus.next(
                 after: current, userID: userID, isLoggedIn: isLoggedIn, user: user, event: event)
-            plan.families.set(next)
             try transaction.setAuthStatus(next)
             if event.type != AuthFamily.statusChanged, current?.isLoggedIn != isLoggedIn {
                 // Not the event's time, which the client chose: ids count up from the latest one.

@@ -137,16 +137,14 @@ extension RegistryWrite: RequestCommand {
         let selection = delegate.selection
         func nextID() -> String { writer.ids.next("evt_", time: writer.clock.wall(), of: delegate.app) }
         if selection.includes(type: AppStateFamily.changed), selection.subjectSelection.contains(nil),
-            let state = plan.families.appState(delegate.app)
+            let state = try transaction.appState(delegate.app)
         {
             writer.append(AppStateFamily.current(state, id: nextID(), audience: delegate.key), &plan)
         }
         guard selection.includes(type: AuthFamily.statusChanged) else { return }
         for subject in delegate.settings.subjects where SubjectSelection.prefix(subject) == nil {
             let userID = AuthFamily.userID(ofSubject: subject)
-            var status = plan.families.authStatus(delegate.app, userID)
-            if status == nil { status = try transaction.authStatus(app: delegate.app, userID: userID) }
-            guard let status else { continue }
+            guard let status = try transaction.authStatus(app: delegate.app, userID: userID) else { continue }
             writer.append(AuthFamily.current(status, subject: subject, id: nextID(), audience: delegate.key), &plan)
         }
     }

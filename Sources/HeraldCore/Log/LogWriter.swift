@@ -27,8 +27,6 @@ package final class LogWriter: Sendable {
     private let store: any EventStore
     let intake: Intake
     private let delegates: MulticastDelegate<any EventDelegate>
-    let auth: AuthProjection
-    let appState: AppStateProjection
     let registry: Registry
     let catalogue: EventTypeCatalogue
     let keys: KeyRing
@@ -42,15 +40,13 @@ package final class LogWriter: Sendable {
 
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
-        auth: AuthProjection, appState: AppStateProjection, registry: Registry, catalogue: EventTypeCatalogue,
+        registry: Registry, catalogue: EventTypeCatalogue,
         keys: KeyRing, apps: AppCatalogue, sessions: SessionStore, usage: LogUsage, ids: ULIDGenerator, clock: Clock,
         hooks: Hooks
     ) {
         self.store = store
         self.intake = intake
         self.delegates = delegates
-        self.auth = auth
-        self.appState = appState
         self.registry = registry
         self.catalogue = catalogue
         self.keys = keys
@@ -134,7 +130,6 @@ package final class LogWriter: Sendable {
         /// How many of the events are appended to the store already.
         var appended = 0
         var first: LogPosition?
-        var families: FamilyState
         var effects: [WriteEffect] = []
         var posted: [(publication: Publication, events: [PublishedEvent])] = []
         /// The responses to all other submissions, in their order.
@@ -155,8 +150,7 @@ package final class LogWriter: Sendable {
         let nextDelegateKey: DelegateKey
         private let headBefore: LogPosition
 
-        init(families: FamilyState, _ state: State) {
-            self.families = families
+        init(_ state: State) {
             settledByLoop = state.settledByLoop
             erased = state.erased
             nextDelegateKey = state.nextDelegateKey
@@ -171,11 +165,11 @@ package final class LogWriter: Sendable {
         let batch = isHousekeepingDue(state) ? submissions + [.command(Housekeeping(state))] : submissions
         // A constant: passing the mutable `state` would copy it for each submission.
         let before = state
-        var plan = Plan(families: FamilyState(auth, appState), before)
+        var plan = Plan(before)
         let started = clock.monotonic()
         do {
             try store.transaction { transaction throws(StoreError) in
-                plan = Plan(families: FamilyState(auth, appState), before)
+                plan = Plan(before)
                 for submission in batch { try perform(submission, transaction, &plan) }
                 try append(transaction, &plan)
                 try countBlocks(transaction, before, &plan)

@@ -12,6 +12,7 @@ final class MemoryTransaction: StoreTransaction {
     private var head: LogPosition
     private var appended: [MemoryContents.NameInApp: LoggedEvent] = [:]
     private var authStatus: [MemoryContents.NameInApp: AuthStatus] = [:]
+    private var appStates: [AppKey: AppState] = [:]
     private var answers: [MemoryContents.NameInApp: (answer: StoredAnswer, expiresAt: Int64)] = [:]
     private var delegates: [DelegateKey: WebhookDelegate] = [:]
     private var removed: Set<DelegateKey> = []
@@ -79,7 +80,13 @@ extension MemoryTransaction {
         apply { $0.authStatus[name] = status }
     }
 
+    func appState(_ app: AppKey) -> AppState? {
+        if let copy { return copy.appStates[app] }
+        return appStates[app] ?? store.read { $0.appStates[app] }
+    }
+
     func setAppState(_ state: AppState) {
+        appStates[state.app] = state
         apply { $0.appStates[state.app] = state }
     }
 
@@ -232,7 +239,7 @@ extension MemoryTransaction {
 
     func setApp(_ app: App) { apply { $0.set(app) } }
 
-    func removeApp(_ key: AppKey, at time: Int64) { apply { $0.removeApp(key) } }
+    func removeApp(_ key: AppKey, at time: Int64) { change { $0.removeApp(key) } }
 
     func addAudit(_ entry: AuditEntry) { apply { $0.add(entry) } }
 

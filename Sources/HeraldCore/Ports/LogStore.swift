@@ -11,7 +11,9 @@ package protocol LogTransaction: AnyObject {
     func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus?
     /// Adds or replaces.
     func setAuthStatus(_ status: AuthStatus) throws(StoreError)
-    /// Adds or replaces; all are in memory from the start.
+    /// The current app state, including changes of this transaction.
+    func appState(_ app: AppKey) throws(StoreError) -> AppState?
+    /// Adds or replaces.
     func setAppState(_ state: AppState) throws(StoreError)
     /// The response stored for an idempotency key, unless it has expired.
     func answer(app: AppKey, key: String, now: Int64) throws(StoreError) -> StoredAnswer?

@@ -139,8 +139,7 @@ final class SimulatedProcess: @unchecked Sendable {
             loops: size.loops,
             tell: { inboxes.loops[$0].inbox.append($1) })
         writer = LogWriter(
-            store: store, intake: intake, delegates: delegates, auth: auth,
-            appState: AppStateProjection(recovery.appStates), registry: registry, catalogue: catalogue,
+            store: store, intake: intake, delegates: delegates, registry: registry, catalogue: catalogue,
             keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ULIDGenerator(), clock: clock,
             hooks: .init(
                 changed: { effect in
