@@ -60,15 +60,17 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
 
     package func recover() throws(StoreError) -> Recovery {
         let writer = try openWriter()
-        return try SQLiteStore.recovery(writer.connection, columnSealer, head: writer.head)
+        return try SQLiteStore.recovery(writer.connection, columnSealer, head: writer.last)
     }
 
-    package func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
+    package func transaction(
+        _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
+    ) throws(StoreError) -> Commit {
         let writer = try openWriter()
         do {
-            try writer.begin()
+            try writer.begin(kind)
             try body(writer)
-            try writer.commit()
+            return try writer.commit()
         } catch {
             writer.rollback()
             // The next transaction may need the space of the log.

@@ -4,11 +4,9 @@ import HeraldCore
 extension Writer {
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent? { try events.event(app: app, id: id) }
 
-    func append(_ new: [Event]) throws(StoreError) -> LogPosition {
-        let first = head + 1
-        try events.append(new, from: first)
-        head += LogPosition(new.count)
-        return first
+    func append(_ new: [Event]) throws(StoreError) {
+        try events.append(new, from: last + 1)
+        last += LogPosition(new.count)
     }
 
     func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
@@ -38,7 +36,7 @@ extension Writer {
     func removeEvents(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> RemovedEvents {
         let first = try events.firstSequence()
         let lower = max(range.lowerBound, first)
-        var upper = min(range.upperBound, head - 1, lower - 1 + min(LogPosition(limit), head))
+        var upper = min(range.upperBound, last - 1, lower - 1 + min(LogPosition(limit), last))
         if lower <= upper { upper = try waiting.remove(lower...upper, limit: limit) }
         guard lower <= upper else {
             return RemovedEvents(count: 0, through: range.lowerBound - 1, first: first)
@@ -61,7 +59,7 @@ extension Writer {
 
     func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) { try blocks.keep(block, parts) }
 
-    func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock] { try blocks.recount(block, head: head) }
+    func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock] { try blocks.recount(block, head: last) }
 
     func erase(_ events: [LogPosition]) throws(StoreError) -> Erasure {
         var erasure = Erasure()

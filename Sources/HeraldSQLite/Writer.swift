@@ -5,9 +5,10 @@ import HeraldRuntime
 final class Writer: StoreTransaction {
     let connection: Connection
     private let extent: LogExtent
+    private var kind = TransactionKind.deciding
     /// The last event of the log, including those of the open transaction.
-    var head: LogPosition
-    private var committedHead: LogPosition
+    var last: LogPosition
+    private var committed: LogPosition
     /// The number of pages in the write-ahead log at which the next checkpoint is due.
     private var checkpointAt = Writer.checkpointPages
     /// When to retry a failed checkpoint, in monotonic nanoseconds; `nil` if the last one did not fail.
@@ -48,8 +49,8 @@ final class Writer: StoreTransaction {
         self.connection = connection
         self.extent = extent
         connection.watchLog()
-        head = try connection.integer("SELECT max(sequence) FROM events")
-        committedHead = head
+        last = try connection.integer("SELECT max(sequence) FROM events")
+        committed = last
         beginStatement = try Statement(connection, "BEGIN IMMEDIATE")
         commitStatement = try Statement(connection, "COMMIT")
         rollbackStatement = try Statement(connection, "ROLLBACK")
@@ -70,23 +71,34 @@ final class Writer: StoreTransaction {
 
     // MARK: The transaction itself
 
-    func begin() throws(StoreError) {
+    /// All kinds are alike, since no other process writes. But only a deciding one gets the end of the log, so that what
+    /// runs on this store runs on all.
+    func begin(_ kind: TransactionKind) throws(StoreError) {
+        self.kind = kind
         // Needed only if an earlier rollback failed.
         if connection.isInTransaction { try rollbackStatement.run() }
         try extent.withdrawIfDue()
         try beginStatement.run()
     }
 
+    var head: LogPosition {
+        get throws(StoreError) {
+            guard kind == .deciding else { throw .headIsUnknown }
+            return last
+        }
+    }
+
     /// Durable on return. If it throws, nothing was acknowledged; call `rollback` next.
-    func commit() throws(StoreError) {
+    func commit() throws(StoreError) -> Commit {
         try commitStatement.run()
         extent.raise(toPages: connection.logPages) { connection.logSalts }
-        committedHead = head
+        committed = last
         attempts.ended(committed: true)
+        return Commit(head: last)
     }
 
     func rollback() {
-        head = committedHead
+        last = committed
         attempts.ended(committed: false)
         // After some errors SQLite has already rolled back.
         if connection.isInTransaction { try? rollbackStatement.run() }

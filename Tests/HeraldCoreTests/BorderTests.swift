@@ -116,7 +116,7 @@ struct BorderTests {
         }
         try store.transaction { transaction throws(StoreError) in
             try transaction.setDelegate(delegate)
-            _ = try transaction.append([Event("a.b", id: "e")])
+            try transaction.append([Event("a.b", id: "e")])
         }
         let bench = try HubBench(store: store)
         #expect(try await bench.callbacks.first(1).map(\.event.id) == ["e"])

@@ -68,7 +68,7 @@ struct BlockConformance {
         let fixture = try StoreFixture(kind)
         try fixture.append([Event(id: "a")])
         let found = try fixture.transaction { (transaction) throws(StoreError) in
-            _ = try transaction.append(Event(id: "b"))
+            try transaction.append(Event(id: "b"))
             return try transaction.countBlock(0)
         }
         #expect(found.map(\.events) == [2])

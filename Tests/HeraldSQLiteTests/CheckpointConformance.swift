@@ -177,6 +177,12 @@ struct CheckpointConformance {
             try transaction.addReplay(delegate: 2, after: 0, until: 1, at: 100)
         }
         #expect(next.id > added[2].id, "no number is given twice")
+        try fixture.transaction { (transaction) throws(StoreError) in
+            #expect(try !transaction.removeReplay(next.id, of: 1), "another delegate's")
+            #expect(try transaction.removeReplay(next.id, of: 2))
+            #expect(try !transaction.removeReplay(next.id, of: 2))
+        }
+        #expect(try fixture.restart().replays == [moved, added[1]])
     }
 
     @Test("statistics of a slot are added up", arguments: StoreKind.allCases)

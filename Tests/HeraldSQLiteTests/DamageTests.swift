@@ -25,7 +25,7 @@ struct DamageTests {
     private func makeDatabase(_ count: Int) throws -> [Event] {
         let events = events(count)
         let store = try SQLiteStore(folder: path)
-        try store.transaction { (transaction) throws(StoreError) in _ = try transaction.append(events) }
+        try store.transaction { (transaction) throws(StoreError) in try transaction.append(events) }
         store.close()
         return events
     }
@@ -107,7 +107,7 @@ struct DamageTests {
         let store = try SQLiteStore(folder: path)
         defer { store.close() }
         try store.transaction { (transaction) throws(StoreError) in
-            _ = try transaction.append(Event(id: "c"))
+            try transaction.append(Event(id: "c"))
             _ = try transaction.erase([2])
         }
         let batch = try store.makeReader().events(after: 0, limit: 9, maxBytes: 999)

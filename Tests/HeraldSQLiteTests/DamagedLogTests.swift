@@ -18,7 +18,7 @@ struct DamagedLogTests {
         let store = try SQLiteStore(folder: path)
         for number in 1...count {
             try store.transaction { (transaction) throws(StoreError) in
-                _ = try transaction.append(
+                try transaction.append(
                     Event(id: "e\(number)", data: "\"" + String(repeating: "x", count: 6000) + "\""))
             }
         }
@@ -141,7 +141,7 @@ struct DamagedLogTests {
         for round in 1...24 {
             let size = round.isMultiple(of: 5) ? 2_000_000 : round.isMultiple(of: 3) ? 700_000 : 3000
             try store.commit { (transaction) throws(StoreError) in
-                _ = try transaction.append(
+                try transaction.append(
                     Event(id: "e\(round)", data: "\"" + String(repeating: "x", count: size) + "\""))
             }
             count += 1
@@ -159,7 +159,7 @@ struct DamagedLogTests {
     @Test("a clean end leaves nothing to miss")
     func cleanEnd() throws {
         let store = try SQLiteStore(folder: path)
-        try store.commit { (transaction) throws(StoreError) in _ = try transaction.append(Event(id: "a")) }
+        try store.commit { (transaction) throws(StoreError) in try transaction.append(Event(id: "a")) }
         #expect(LogExtent.bound(path: path + "/herald.extent").pages > 0)
         store.close()
         #expect(LogExtent.bound(path: path + "/herald.extent") == .none)

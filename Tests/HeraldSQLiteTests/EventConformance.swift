@@ -72,10 +72,8 @@ struct EventConformance {
                 id: "e-\(number)", subject: subjects[number % 3], attributes: attributes, audience: audience,
                 data: "[\(number)]")
         }
-        #expect(try fixture.transaction { (transaction) throws(StoreError) in try transaction.append(events) } == 1)
-        #expect(
-            try fixture.transaction { (transaction) throws(StoreError) in try transaction.append(Event(id: "x")) } == 48
-        )
+        try fixture.append(events)
+        try fixture.append([Event(id: "x")])
         let found = try fixture.store.makeReader().events(after: 0, limit: 47, maxBytes: 1 << 20).events
         #expect(found.map(\.id) == events.map(\.id))
         #expect(found.map(\.subject) == events.map(\.subject))
@@ -85,7 +83,7 @@ struct EventConformance {
 
         let twice = failure {
             try fixture.store.transaction { (transaction) throws(StoreError) in
-                _ = try transaction.append((0..<20).map { Event(id: "y-\($0 % 19)") })
+                try transaction.append((0..<20).map { Event(id: "y-\($0 % 19)") })
             }
         }
         guard case .failed? = twice else {
@@ -99,10 +97,11 @@ struct EventConformance {
     func duplicate(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.store.transaction { (transaction) throws(StoreError) in
-            #expect(try transaction.append(Event(id: "a")) == 1)
+            try transaction.append(Event(id: "a"))
             #expect(try transaction.event(app: .default, id: "a")?.sequence == 1)
             #expect(try transaction.event(app: AppKey(rawValue: 2), id: "a") == nil)
-            #expect(try transaction.append(Event(id: "a", app: AppKey(rawValue: 2))) == 2)
+            try transaction.append(Event(id: "a", app: AppKey(rawValue: 2)))
+            #expect(try transaction.event(app: AppKey(rawValue: 2), id: "a")?.sequence == 2)
         }
         guard case .failed? = failure({ try fixture.append([Event(id: "b"), Event(id: "a")]) }) else {
             Issue.record("the second event with the id was taken")
@@ -118,7 +117,7 @@ struct EventConformance {
         try fixture.set(WebhookDelegate(1))
         let thrown = failure {
             try fixture.store.transaction { (transaction) throws(StoreError) in
-                _ = try transaction.append(Event(id: "b"))
+                try transaction.append(Event(id: "b"))
                 try transaction.setDelegate(WebhookDelegate(2))
                 try transaction.removeDelegate(1, at: 5)
                 try transaction.setAppState(AppState(app: .default, state: [49], since: 1, eventID: "b"))

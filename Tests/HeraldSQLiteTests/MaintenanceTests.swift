@@ -19,7 +19,7 @@ struct MaintenanceTests {
         try store.transaction { (transaction) throws(StoreError) in
             for number in ids {
                 let data = "{\"text\": \"" + String(repeating: "x", count: number * 13 % 900) + "\"}"
-                _ = try transaction.append(
+                try transaction.append(
                     Event(id: "e\(number)", subject: "s\(number % 3)", time: Int64(number), data: data))
             }
         }

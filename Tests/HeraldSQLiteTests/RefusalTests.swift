@@ -21,7 +21,7 @@ struct RefusalTests {
     private func fill(_ store: SQLiteStore) throws {
         try store.transaction { (transaction) throws(StoreError) in
             for number in 0..<200 {
-                _ = try transaction.append(
+                try transaction.append(
                     Event(id: "e\(number)", data: "\"" + String(repeating: "x", count: 500) + "\""))
             }
         }

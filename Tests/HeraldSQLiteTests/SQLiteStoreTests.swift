@@ -13,7 +13,7 @@ struct SQLiteStoreTests {
 
     private func append(_ store: SQLiteStore, _ ids: String..., data: String = "{}") throws {
         try store.commit { (transaction) throws(StoreError) in
-            for id in ids { _ = try transaction.append(Event(id: id, data: data)) }
+            for id in ids { try transaction.append(Event(id: id, data: data)) }
         }
     }
 
@@ -106,7 +106,7 @@ struct SQLiteStoreTests {
             // More than the page cache, so that uncommitted pages are on the disk, too.
             try store.writer?.connection.execute("PRAGMA cache_size = 10")
             for number in 0..<200 {
-                _ = try transaction.append(
+                try transaction.append(
                     Event(id: "x\(number)", data: "\"" + String(repeating: "x", count: 5000) + "\""))
             }
             copyAsAfterKill(path, to: copy)
@@ -136,7 +136,7 @@ struct SQLiteStoreTests {
         let data = "\"" + String(repeating: "x", count: 100_000) + "\""
         for round in 0..<30 {
             try store.commit { (transaction) throws(StoreError) in
-                for number in 0..<10 { _ = try transaction.append(Event(id: "e\(round)-\(number)", data: data)) }
+                for number in 0..<10 { try transaction.append(Event(id: "e\(round)-\(number)", data: data)) }
             }
         }
         let size = try #require(bytes(database + "-wal")).count
@@ -155,7 +155,7 @@ struct SQLiteStoreTests {
             #expect(try statement.step())
             for round in 0..<40 {
                 try store.commit { (transaction) throws(StoreError) in
-                    for number in 0..<10 { _ = try transaction.append(Event(id: "e\(round)-\(number)", data: data)) }
+                    for number in 0..<10 { try transaction.append(Event(id: "e\(round)-\(number)", data: data)) }
                 }
             }
             #expect(try #require(bytes(database + "-wal")).count > 70 << 20)
@@ -218,7 +218,7 @@ struct SQLiteStoreTests {
             for number in 0..<50 {
                 let data = number % 5 == 0 ? #"{"secret": "\#(long)"}"# : #"{"n": \#(number)}"#
                 let attributes = number % 5 == 0 ? [KeyValue("source", "personal")] : []
-                _ = try transaction.append(
+                try transaction.append(
                     Event(
                         id: "e\(number)", subject: number % 5 == 0 ? "personal" : nil, attributes: attributes,
                         data: data)

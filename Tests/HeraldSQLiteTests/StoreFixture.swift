@@ -7,6 +7,9 @@ import Testing
 /// The stores that the conformance suite runs against.
 enum StoreKind: CaseIterable {
     case memory, sqlite
+
+    /// Those that several processes may write to.
+    static let shared: [StoreKind] = [.memory]
 }
 
 /// A store of its own for one test.
@@ -34,7 +37,7 @@ final class StoreFixture {
 
     func append(_ events: [Event]) throws {
         try store.transaction { (transaction) throws(StoreError) in
-            for event in events { _ = try transaction.append(event) }
+            try transaction.append(events)
         }
     }
 

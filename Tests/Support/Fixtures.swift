@@ -14,6 +14,14 @@ extension Event {
     }
 }
 
+extension EventStore {
+    /// A transaction that may do everything.
+    @discardableResult
+    package func transaction(
+        _ body: (any StoreTransaction) throws(StoreError) -> Void
+    ) throws(StoreError) -> Commit { try transaction(.deciding, body) }
+}
+
 extension WebhookSettings {
     package static func made(
         _ url: String = "https://receiver.example/", _ change: (inout WebhookSettings) -> Void = { _ in }

@@ -309,9 +309,12 @@ extension Problem {
     /// The cause is for the operator: the detail describes only the consequence for the client.
     init(_ error: StoreError) {
         let detail =
-            error == .full
-            ? "Nothing was done. The service continues by itself when there is space."
-            : "Nothing was done; try again in a few seconds."
+            switch error {
+            case .full: "Nothing was done. The service continues by itself when there is space."
+            case .unknown:
+                "It is not known whether it was done. Try again in a few seconds, with the same id or Idempotency-Key."
+            default: "Nothing was done; try again in a few seconds."
+            }
         self = .unavailable(error.problem, detail, retryAfter: 5)
     }
 
@@ -321,6 +324,7 @@ extension Problem {
             switch error {
             case .full: "The disk is full, or almost."
             case .inputOutput, .syncFailed: "The disk reports errors."
+            case .unavailable, .unknown: "The store cannot be reached."
             case .notWritable: "The files of the store cannot be written."
             default: "The store fails."
             }

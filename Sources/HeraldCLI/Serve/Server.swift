@@ -267,7 +267,8 @@ struct Server {
             case .corrupt, .logDamaged, .newer, .sealed: (ExitCode.data, error.description)
             case .inUse, .notWritable: (ExitCode.cannotCreate, error.description)
             case .full, .inputOutput, .syncFailed, .lost: (ExitCode.inputOutput, error.description)
-            case .failed: (ExitCode.software, error.description)
+            case .unavailable: (ExitCode.unavailable, error.description)
+            case .failed, .unknown, .outdated: (ExitCode.software, error.description)
             }
         case let error as MaintenanceError: (ExitCode.software, error.description)
         case let error as CommandError: (error.exitCode, error.description)

@@ -107,8 +107,9 @@ extension DeliveryWrite: RequestCommand {
             guard try transaction.countReplays(delegate.key) < Self.maxReplays else {
                 return .tooMany("\(Self.maxReplays) replays of this webhook have not ended yet.")
             }
+            let head = try transaction.head
             let replay = try transaction.addReplay(
-                delegate: delegate.key, after: after, until: min(until ?? plan.head, plan.head), at: now)
+                delegate: delegate.key, after: after, until: min(until ?? head, head), at: now)
             plan.effects.append(.replay(replay))
             return .replay(replay)
         case .endReplay(let delegateID, let id):

@@ -27,8 +27,9 @@ struct Housekeeping: StoreCommand {
         plan.filledBlocks = filledBlocks
         // The log is marked as it grows, so that it can be cut by age. After the clock went back, there are no marks
         // until it has caught up, because marks ascend.
-        guard plan.head > lastMark.sequence, now >= lastMark.time + LogMark.interval else { return }
-        let mark = LogMark(sequence: plan.head, time: now)
+        let head = try transaction.head
+        guard head > lastMark.sequence, now >= lastMark.time + LogMark.interval else { return }
+        let mark = LogMark(sequence: head, time: now)
         try transaction.addMark(mark)
         plan.mark = mark
     }

@@ -29,10 +29,12 @@ extension LogWriter {
         _ draft: EventDraft, _ transaction: any StoreTransaction, _ plan: inout Plan
     ) throws(StoreError) -> PublishedEvent {
         var event = draft.event
-        if draft.mayExist {
+        if draft.mayExist || plan.isRepeated {
             try append(transaction, &plan)
             switch try search(event, transaction) {
             case .found(let first):
+                // Its id is new, so this transaction was committed before.
+                if !draft.mayExist { return PublishedEvent(event: first, disposition: .accepted) }
                 return PublishedEvent(event: first, disposition: .existed, differences: first.differences(from: draft))
             case .isNew(let named): event = named
             }
@@ -98,8 +100,7 @@ extension LogWriter {
     /// Passes the events added since the last call to the store.
     func append(_ transaction: any StoreTransaction, _ plan: inout Plan) throws(StoreError) {
         guard plan.appended < plan.events.count else { return }
-        let first = try transaction.append(plan.appended == 0 ? plan.events : Array(plan.events[plan.appended...]))
-        if plan.first == nil { plan.first = first }
+        try transaction.append(plan.appended == 0 ? plan.events : Array(plan.events[plan.appended...]))
         plan.appended = plan.events.count
     }
 }

@@ -95,7 +95,7 @@ extension RegistryWrite: RequestCommand {
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) -> Outcome {
         let now = writer.clock.wall()
-        let new = Registry.NewDelegate(key: plan.nextDelegateKey, start: plan.head, time: now) {
+        let new = Registry.NewDelegate(key: plan.nextDelegateKey, start: try transaction.head, time: now) {
             writer.ids.next("dlg_", time: now)
         }
         let (outcome, effect) = refusal(writer) ?? writer.registry.decide(self, new)

@@ -7,7 +7,7 @@ struct StorageProbe: StoreCommand {
     func perform(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError) {
-        try transaction.addMark(LogMark(sequence: plan.head, time: writer.clock.wall()))
+        try transaction.addMark(LogMark(sequence: try transaction.head, time: writer.clock.wall()))
     }
 
     func refuse(_ refusal: WriteRefusal) {}

@@ -14,8 +14,7 @@ package protocol StoreCommand: Sendable {
     func checked(by rules: WebhookRules) -> Self?
 
     /// Writes, and adds the effects of the commit on memory and the completions to the plan. The state in `writer` (the
-    /// registry, keys, apps …) is that of the last commit. The writer's thread; may be repeated after a failed
-    /// transaction.
+    /// registry, keys, apps …) is that of the last commit. The writer's thread. It may run several times, and has no other effects.
     func perform(
         _ writer: LogWriter, _ transaction: any StoreTransaction, _ plan: inout LogWriter.Plan
     ) throws(StoreError)

@@ -64,6 +64,7 @@ struct TrimWrite: StoreCommand {
         var count = 0
         var done = 0
         var partial: ClosedRange<LogPosition>?
+        let head = try transaction.head
         for range in events where rows > 0 {
             let upper = min(range.upperBound, range.lowerBound + LogPosition(rows) - 1)
             let removed = try transaction.removeEvents(range.lowerBound...upper, limit: rows)
@@ -75,7 +76,7 @@ struct TrimWrite: StoreCommand {
             where block >= AppBlock.number(of: first) {
                 plan.changedBlocks.insert(block)
             }
-            if removed.through < min(range.upperBound, plan.head - 1) {
+            if removed.through < min(range.upperBound, head - 1) {
                 partial = max(removed.through + 1, range.lowerBound)...range.upperBound
                 break
             }

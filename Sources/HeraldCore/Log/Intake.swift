@@ -11,6 +11,15 @@ final class Intake: Sendable {
         indirect case checkpoint(Checkpoint, loop: Int, answer: @Sendable (Bool) -> Void)
         indirect case command(any StoreCommand)
 
+        /// The transaction that it needs.
+        var kind: TransactionKind {
+            switch self {
+            case .publish: .publishing
+            case .checkpoint(let checkpoint, _, _): checkpoint.notices.isEmpty ? .recording : .deciding
+            case .command: .deciding
+            }
+        }
+
         /// Whether a caller waits for the result.
         var isRequest: Bool {
             switch self {

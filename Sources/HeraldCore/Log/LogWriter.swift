@@ -96,13 +96,14 @@ package final class LogWriter: Sendable {
         } catch {
             health.lost(error)
         }
+        if state.log.isBehind { follow([], &state) }
         if health.needsProbe(at: now) { write([.command(StorageProbe())], &state) }
     }
 
     struct State {
         var settledByLoop: [LogPosition]
         var nextDelegateKey: DelegateKey
-        var head: LogPosition
+        var log: LogFollower
         var lastMark: LogMark
         var erased = ErasedEvents()
         /// The first block of the log whose counts are not stored yet.
@@ -115,13 +116,13 @@ package final class LogWriter: Sendable {
         init(_ start: Start) {
             settledByLoop = start.settledByLoop
             nextDelegateKey = start.nextDelegateKey
-            head = start.head
+            log = LogFollower(head: start.head)
             firstOpenBlock = AppBlock.number(of: start.head + 1)
             lastMark = start.lastMark ?? LogMark(sequence: 0, time: 0)
         }
 
         /// The blocks that are full and not stored yet.
-        var filledBlocks: Range<Int64> { firstOpenBlock..<AppBlock.number(of: head + 1) }
+        var filledBlocks: Range<Int64> { firstOpenBlock..<AppBlock.number(of: log.told + 1) }
     }
 
     /// The effects of a transaction, to be carried out once it is durable.
@@ -129,7 +130,6 @@ package final class LogWriter: Sendable {
         var events: [Event] = []
         /// How many of the events are appended to the store already.
         var appended = 0
-        var first: LogPosition?
         var effects: [WriteEffect] = []
         var posted: [(publication: Publication, events: [PublishedEvent])] = []
         /// The responses to all other submissions, in their order.
@@ -148,17 +148,15 @@ package final class LogWriter: Sendable {
         var erases = false
         /// The key of the next new delegate.
         let nextDelegateKey: DelegateKey
-        private let headBefore: LogPosition
+        /// Every event may be in the log already: it is not known whether this transaction was committed before.
+        let isRepeated: Bool
 
-        init(_ state: State) {
+        init(_ state: State, isRepeated: Bool = false) {
             settledByLoop = state.settledByLoop
             erased = state.erased
             nextDelegateKey = state.nextDelegateKey
-            headBefore = state.head
+            self.isRepeated = isRepeated
         }
-
-        /// The last event of the log, including those appended by this transaction.
-        var head: LogPosition { first.map { $0 + LogPosition(appended) - 1 } ?? headBefore }
     }
 
     private func write(_ submissions: [Intake.Submission], _ state: inout State) {
@@ -167,13 +165,9 @@ package final class LogWriter: Sendable {
         let before = state
         var plan = Plan(before)
         let started = clock.monotonic()
+        let commit: Commit
         do {
-            try store.transaction { transaction throws(StoreError) in
-                plan = Plan(before)
-                for submission in batch { try perform(submission, transaction, &plan) }
-                try append(transaction, &plan)
-                try countBlocks(transaction, before, &plan)
-            }
+            commit = try self.commit(batch, before, &plan)
         } catch {
             fail(batch, error)
             return
@@ -183,9 +177,42 @@ package final class LogWriter: Sendable {
         health.committed(at: ended, wall: clock.wall()) { (try? store.health()) != nil }
         // No other response waits until the log is copied.
         if plan.erases { copyLog() }
-        complete(plan, &state)
+        complete(plan, commit, &state)
         if !plan.erases { copyLog() }
     }
+
+    /// Runs a transaction until it is committed or has failed: again when another process has changed what it has read, and
+    /// when it is not known whether it was committed.
+    private func commit(
+        _ batch: [Intake.Submission], _ before: State, _ plan: inout Plan
+    ) throws(StoreError) -> Commit {
+        var kind = batch.reduce(.recording) { max($0, $1.kind) }
+        var isRepeated = false
+        var outdated = 0
+        while true {
+            do {
+                return try store.transaction(kind) { transaction throws(StoreError) in
+                    plan = Plan(before, isRepeated: isRepeated)
+                    for submission in batch { try perform(submission, transaction, &plan) }
+                    try append(transaction, &plan)
+                    try countBlocks(transaction, before, &plan)
+                }
+            } catch {
+                switch error {
+                case .outdated where kind != .deciding:
+                    outdated += 1
+                    if outdated == Self.maxOutdated { kind = .deciding }
+                case .unknown where !isRepeated:
+                    isRepeated = true
+                    kind = .deciding
+                default: throw error
+                }
+            }
+        }
+    }
+
+    /// How often a transaction may find what it has read changed. Then it keeps others from changing it.
+    private static let maxOutdated = 2
 
     private func copyLog() {
         do throws(StoreError) {
@@ -198,17 +225,13 @@ package final class LogWriter: Sendable {
     }
 
     /// Carries out the effects of a transaction, and responds.
-    private func complete(_ plan: Plan, _ state: inout State) {
+    private func complete(_ plan: Plan, _ commit: Commit, _ state: inout State) {
         state.settledByLoop = plan.settledByLoop
         state.erased = plan.erased
         if isHousekeepingDue(state) { state.nextHousekeeping = clock.wall() + Housekeeping.interval }
         if let filled = plan.filledBlocks { state.firstOpenBlock = filled.upperBound }
-        if let first = plan.first {
-            let events = EventBatch(first: first, events: plan.events)
-            state.head = events.last
-            usage.add(events)
-            delegates.invokeDelegates { $0.published(events) }
-        }
+        state.log.committed(head: commit.head)
+        follow(plan.events, &state)
         if plan.hasAttempts { delegates.invokeDelegates { $0.recordedAttempts() } }
         if let mark = plan.mark { state.lastMark = mark }
         for effect in plan.effects {
@@ -217,6 +240,25 @@ package final class LogWriter: Sendable {
         }
         for (publication, events) in plan.posted { publication.completion(.done(events)) }
         for answer in plan.answers { answer() }
+    }
+
+    /// Tells the delegates of the events of a commit, after those before them that they have not been told of.
+    private func follow(_ events: [Event], _ state: inout State) {
+        do throws(StoreError) {
+            try state.log.follow(
+                events,
+                read: { [store] after throws(StoreError) in
+                    try store.makeReader().events(
+                        after: after, limit: Intake.batchEvents, maxBytes: Intake.batchBytes)
+                },
+                tell: { batch in
+                    usage.add(batch)
+                    delegates.invokeDelegates { $0.published(batch) }
+                })
+        } catch {
+            // They are committed. They are read from the store later, unless it lacks some.
+            if case .failed = error { hooks.onDurabilityLost(error) }
+        }
     }
 
     private func perform(

@@ -4,9 +4,13 @@ import Synchronization
 /// It removes nothing by itself.
 ///
 /// A transaction collects its changes and applies them together at its end, so that readers see all or none of them,
-/// and a thrown error leaves nothing behind. The lock is held while they are applied, and during each read.
+/// and a thrown error leaves nothing behind. The lock is held while they are applied, and during each read. Several
+/// threads may write: a publishing transaction is outdated when another one was committed since it began, and a deciding
+/// one keeps all others from committing.
 package final class MemoryStore: EventStore {
     private let contents = Mutex(MemoryContents())
+    /// Held from what a transaction depends on to its commit. Before `contents`.
+    private let order = Mutex(())
 
     /// Always empty: memory is not checked for damage.
     package let damagedEvents = DamagedEvents()
@@ -18,11 +22,29 @@ package final class MemoryStore: EventStore {
         contents.withLock { $0.recovery() }
     }
 
-    package func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
-        let transaction = MemoryTransaction(self)
+    package func transaction(
+        _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
+    ) throws(StoreError) -> Commit {
+        if kind == .deciding {
+            return try order.withLock { _ throws(StoreError) in
+                let transaction = MemoryTransaction(self, kind)
+                try body(transaction)
+                return apply(transaction)
+            }
+        }
+        let transaction = MemoryTransaction(self, kind)
         try body(transaction)
+        return try order.withLock { _ throws(StoreError) in
+            if kind == .publishing, transaction.version != read({ $0.version }) { throw .outdated }
+            return apply(transaction)
+        }
+    }
+
+    private func apply(_ transaction: MemoryTransaction) -> Commit {
         contents.withLock { contents in
             for change in transaction.changes { change(&contents) }
+            contents.version += 1
+            return Commit(head: contents.head)
         }
     }
 

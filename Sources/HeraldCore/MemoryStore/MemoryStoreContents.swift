@@ -10,6 +10,9 @@ struct MemoryContents {
         let start: Int64
     }
 
+    /// The number of committed transactions.
+    var version = 0
+
     /// `events[0]` has the position `first`.
     var events: [Event] = []
     var first: LogPosition = 1

@@ -9,7 +9,10 @@ final class MemoryTransaction: StoreTransaction {
     /// linear in the content of the store, so frequent operations avoid it.
     private var copy: MemoryContents?
 
-    private var head: LogPosition
+    /// The store's when this transaction began.
+    let version: Int
+    private let kind: TransactionKind
+    private var last: LogPosition
     private var appended: [MemoryContents.NameInApp: LoggedEvent] = [:]
     private var authStatus: [MemoryContents.NameInApp: AuthStatus] = [:]
     private var appStates: [AppKey: AppState] = [:]
@@ -17,9 +20,10 @@ final class MemoryTransaction: StoreTransaction {
     private var delegates: [DelegateKey: WebhookDelegate] = [:]
     private var removed: Set<DelegateKey> = []
 
-    init(_ store: MemoryStore) {
+    init(_ store: MemoryStore, _ kind: TransactionKind) {
         self.store = store
-        head = store.read { $0.head }
+        self.kind = kind
+        (version, last) = store.read { ($0.version, $0.head) }
     }
 
     private func apply(_ change: @escaping Change) {
@@ -50,22 +54,28 @@ final class MemoryTransaction: StoreTransaction {
 
 /// Changes of the log.
 extension MemoryTransaction {
+    var head: LogPosition {
+        get throws(StoreError) {
+            guard kind == .deciding else { throw .headIsUnknown }
+            return last
+        }
+    }
+
     func event(app: AppKey, id: String) -> LoggedEvent? {
         if let copy { return copy.event(app: app, id: id) }
         return appended[.init(app: app, name: id)] ?? store.read { $0.event(app: app, id: id) }
     }
 
-    func append(_ events: [Event]) throws(StoreError) -> LogPosition {
-        let first = head + 1
+    func append(_ events: [Event]) throws(StoreError) {
         for event in events {
             guard self.event(app: event.app, id: event.id) == nil else {
                 throw .failed(reason: "there is an event \(event.id) already")
             }
-            head += 1
-            appended[.init(app: event.app, name: event.id)] = LoggedEvent(sequence: head, event: event)
+            last += 1
+            let position = kind == .deciding ? last : 0
+            appended[.init(app: event.app, name: event.id)] = LoggedEvent(sequence: position, event: event)
             apply { $0.append(event) }
         }
-        return first
     }
 
     func authStatus(app: AppKey, userID: String) -> AuthStatus? {

@@ -8,8 +8,15 @@ package protocol EventStore: AnyObject, Sendable {
     func recover() throws(StoreError) -> Recovery
 
     /// Runs `body` and makes everything that it wrote durable before returning; a thrown error leaves nothing behind.
-    /// After `StoreError.syncFailed` the state of the data on disk is unknown: the process has to stop.
-    func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError)
+    ///
+    /// A store may run `body` several times, and only the last run counts: it has no other effects.
+    /// - Throws: `.outdated` if something that a publishing transaction has read has changed meanwhile: run it again, or run it
+    ///   as a deciding one. `.unknown` if the transaction may have been committed nevertheless. After `.syncFailed` the
+    ///   state of the data on disk is unknown: the process has to stop.
+    @discardableResult
+    func transaction(
+        _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
+    ) throws(StoreError) -> Commit
 
     /// Copies the write-ahead log into the database if the log is long, or contains erased data. Call it after each
     /// transaction, on the writer's thread. A failure takes nothing back that was committed, unless it is
@@ -32,6 +39,27 @@ package protocol EventStore: AnyObject, Sendable {
 
     /// Closes the store cleanly. Must be the last call, after the end of all readers. The writer's thread.
     func close()
+}
+
+/// What a transaction does, for stores to which several processes write. Each kind may do what those before it may.
+package enum TransactionKind: Int, Comparable, Sendable {
+    /// Records the progress of deliveries (`DeliveryTransaction.write`), and reads nothing.
+    case recording
+    /// Appends events, and changes the values and responses that belong to them. What it has read may change before the
+    /// commit, which fails then (`StoreError.outdated`). The positions of its events are known after the commit.
+    case publishing
+    /// Does everything else. Nothing that it depends on changes before its commit, and the end of the log is known.
+    case deciding
+
+    package static func < (one: TransactionKind, other: TransactionKind) -> Bool { one.rawValue < other.rawValue }
+}
+
+/// What is known of a transaction once it is durable.
+package struct Commit: Equatable, Sendable {
+    /// The last event of the log: if the transaction has appended events, the last of these, which follow each other without
+    /// a gap.
+    package let head: LogPosition
+    package init(head: LogPosition) { self.head = head }
 }
 
 extension EventStore {

@@ -1,12 +1,14 @@
 /// The port for the log inside a transaction: events, values derived from them (auth statuses, app states), and
 /// responses stored for idempotency keys.
 package protocol LogTransaction: AnyObject {
-    /// The event with this id, if there is one, including those appended by this transaction.
+    /// The last event of the log, including those appended by this transaction. Deciding transactions only.
+    var head: LogPosition { get throws(StoreError) }
+    /// The event with this id, if there is one, including those appended by this transaction. These have a position in
+    /// deciding transactions only.
     func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent?
     /// Appends to the log, in this order: cheaper together than one by one.
     /// - Precondition: `event(app:id:)` is `nil` for each, and the ids are unique; otherwise `StoreError.failed`.
-    /// - Returns: the position of the first; the others follow without a gap.
-    func append(_ events: [Event]) throws(StoreError) -> LogPosition
+    func append(_ events: [Event]) throws(StoreError)
     /// The current status of a user, including changes of this transaction.
     func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus?
     /// Adds or replaces.
@@ -50,8 +52,7 @@ package protocol LogTransaction: AnyObject {
 
 extension LogTransaction {
     /// Appends one event to the log.
-    /// - Returns: its position.
-    package func append(_ event: Event) throws(StoreError) -> LogPosition { try append([event]) }
+    package func append(_ event: Event) throws(StoreError) { try append([event]) }
 }
 
 /// Reads the log.

@@ -20,6 +20,12 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A file that is open was removed, moved or replaced while the process ran. Nothing is written any more, and the process
     /// has to open the folder anew.
     case lost(path: String, file: String)
+    /// The store can't be reached. Nothing was written; may succeed later.
+    case unavailable(reason: String)
+    /// The connection to the store was lost: what was to be written may have been written, or not.
+    case unknown(reason: String)
+    /// Another process has changed what a transaction has read. Nothing was written. The hub runs the transaction again.
+    case outdated
     /// Any other error, including bugs in Herald.
     case failed(reason: String)
 
@@ -52,7 +58,16 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .lost(let path, let file):
             "\(path) no longer has the \(file) that is open: it was removed, moved or replaced. Nothing is written any more. "
                 + "Put the folder back as it was, and open it anew."
+        case .unavailable(let reason): "The store can't be reached: \(reason)."
+        case .unknown(let reason): "It is not known whether the store has written what it was given: \(reason)."
+        case .outdated: "What was read from the store has changed in the meantime."
         case .failed(let reason): "The store failed: \(reason)."
         }
     }
+}
+
+extension StoreError {
+    /// A transaction that is not a deciding one has asked for the end of the log.
+    package static let headIsUnknown = StoreError.failed(
+        reason: "the end of the log is known in deciding transactions only")
 }

@@ -14,7 +14,7 @@ struct RetentionPlannerTests {
             for key in 1...2 as ClosedRange<DelegateKey> { try transaction.setDelegate(WebhookDelegate(key)) }
             for number in 1...100 {
                 let type = number % 10 == 0 ? "b.x" : "a.x"
-                _ = try transaction.append(Event(id: "e\(number)", type: type, subject: nil, time: 0, data: data))
+                try transaction.append(Event(id: "e\(number)", type: type, subject: nil, time: 0, data: data))
             }
             var checkpoint = Checkpoint()
             checkpoint.settled = settled

@@ -5,21 +5,46 @@ import Synchronization
 
 @testable import HeraldCore
 
-/// A store that refuses what it is told to refuse. What was committed before stays.
+/// A store that refuses what it is told to refuse. What was committed before stays. It runs some transactions twice, as
+/// stores may.
 final class RefusingStore: EventStore {
-    let memory = MemoryStore()
+    let memory: MemoryStore
     private let refuses = Atomic<Bool>(false)
+    private let transactions = Atomic<Int>(0)
+    private let failures = Mutex<[StoreError]>([])
+    /// The kinds of the transactions, in their order.
+    let kinds = Recorder<TransactionKind>()
+
+    init(_ memory: MemoryStore = MemoryStore()) { self.memory = memory }
+
+    /// The next transactions, except those that only record, fail with these errors, in this order. What is unknown is
+    /// committed.
+    func fail(_ errors: StoreError...) { failures.withLock { $0 = errors.reversed() } }
 
     func refuse(_ value: Bool) { refuses.store(value, ordering: .sequentiallyConsistent) }
     var isRefusing: Bool { refuses.load(ordering: .sequentiallyConsistent) }
 
     func recover() throws(StoreError) -> Recovery { try memory.recover() }
-    func transaction(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
-        try memory.transaction { transaction throws(StoreError) in
+    func transaction(
+        _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
+    ) throws(StoreError) -> Commit {
+        if transactions.wrappingAdd(1, ordering: .relaxed).newValue % 3 == 0 {
+            _ = try? memory.transaction(kind) { transaction throws(StoreError) in
+                try body(transaction)
+                throw .outdated
+            }
+        }
+        kinds.record(kind)
+        let failure = kind == .recording ? nil : failures.withLock { $0.popLast() }
+        let commit = try memory.transaction(kind) { transaction throws(StoreError) in
             try body(transaction)
+            if let failure, !failure.isUnknown { throw failure }
             if isRefusing { throw .full }
         }
+        if let failure { throw failure }
+        return commit
     }
+
     func makeReader() throws(StoreError) -> any StoreReader {
         if isRefusing { throw .inputOutput(reason: "told to") }
         return memory.makeReader()
@@ -27,6 +52,10 @@ final class RefusingStore: EventStore {
     func health() throws(StoreError) { if isRefusing { throw .full } }
     var damagedEvents: DamagedEvents { memory.damagedEvents }
     func close() {}
+}
+
+extension StoreError {
+    fileprivate var isUnknown: Bool { if case .unknown = self { true } else { false } }
 }
 
 /// A sender whose requests stay open until the simulation ends them. `@unchecked`: one thread.

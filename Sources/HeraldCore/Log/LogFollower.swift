@@ -1,0 +1,44 @@
+/// How far the delegates of this process have been told of the log: of each event once, in the order of the log. What this
+/// process has appended comes from the writer; what others have appended before it, or what it has appended itself without
+/// getting to know, is read from the store.
+struct LogFollower {
+    /// The last event that the delegates were told of.
+    private(set) var told: LogPosition
+    /// The last event that is known to be committed.
+    private(set) var head: LogPosition
+
+    /// - Parameter head: the last event at the start, which delegates know already.
+    init(head: LogPosition) {
+        told = head
+        self.head = head
+    }
+
+    /// There are events that the delegates were not told of.
+    var isBehind: Bool { told < head }
+
+    mutating func committed(head: LogPosition) { self.head = max(self.head, head) }
+
+    /// Tells the delegates of everything up to the end of the log.
+    /// - Parameters:
+    ///   - events: the last events of the log; none if all are to be read.
+    ///   - read: returns events after a position. If it fails, they are told the next time.
+    /// - Throws: `.failed` if the store lacks events, or has others in their place.
+    mutating func follow(
+        _ events: [Event], read: (LogPosition) throws(StoreError) -> EventBatch, tell: (EventBatch) -> Void
+    ) throws(StoreError) {
+        let start = head - LogPosition(events.count)
+        guard told <= start else { throw .failed(reason: "the log has ended at \(start), before \(told)") }
+        while told < start {
+            let page = try read(told)
+            guard page.first == told + 1, !page.events.isEmpty else {
+                throw .failed(reason: "the log lacks the event at \(told + 1)")
+            }
+            let missing = page.events.prefix(Int(start - told))
+            told += LogPosition(missing.count)
+            tell(EventBatch(first: page.first, events: Array(missing)))
+        }
+        guard !events.isEmpty else { return }
+        told = head
+        tell(EventBatch(first: start + 1, events: events))
+    }
+}
