@@ -6,7 +6,8 @@ import Testing
 struct TransactionConformance {
     @Test("a commit says where the log ends", arguments: StoreKind.allCases)
     func commits(_ kind: StoreKind) throws {
-        let store = try StoreFixture(kind).store
+        let fixture = try StoreFixture(kind)
+        let store = fixture.store
         for (number, kind) in [TransactionKind.publishing, .deciding, .publishing].enumerated() {
             let commit = try store.transaction(kind) { transaction throws(StoreError) in
                 try transaction.append([Event(id: "a\(number)"), Event(id: "b\(number)")])
@@ -79,7 +80,8 @@ struct TransactionConformance {
 
     @Test("a transaction is outdated when others have changed what it has read", arguments: StoreKind.shared)
     func outdated(_ kind: StoreKind) throws {
-        let store = try StoreFixture(kind).store
+        let fixture = try StoreFixture(kind)
+        let store = fixture.store
         let thrown = failure {
             try store.transaction(.publishing) { transaction throws(StoreError) in
                 #expect(try transaction.event(app: .default, id: "a") == nil)

@@ -69,6 +69,8 @@ extension MemoryTransaction {
     func append(_ events: [Event]) throws(StoreError) {
         for event in events {
             guard self.event(app: event.app, id: event.id) == nil else {
+                // It may be there since this transaction has looked for it.
+                if kind != .deciding, store.read({ $0.version }) != version { throw .outdated }
                 throw .failed(reason: "there is an event \(event.id) already")
             }
             last += 1
