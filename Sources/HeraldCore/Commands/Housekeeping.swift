@@ -3,8 +3,8 @@ import HeraldRuntime
 /// What the store needs from time to time: the writer adds it to the first transaction after each interval. Publishing
 /// does not depend on it.
 struct Housekeeping: StoreCommand {
-    /// Milliseconds between two.
-    static let interval: Int64 = 1_000
+    /// Nanoseconds between two.
+    static let interval: Int64 = 1_000_000_000
     /// The maximum number of stored responses that one removes.
     private static let maxAnswers = 500
 

@@ -108,7 +108,7 @@ package final class LogWriter: Sendable {
         var erased = ErasedEvents()
         /// The first block of the log whose counts are not stored yet.
         var firstOpenBlock: Int64
-        /// Milliseconds since 1970 UTC.
+        /// Monotonic nanoseconds.
         var nextHousekeeping: Int64 = 0
         /// Monotonic nanoseconds.
         var nextLook: Int64 = 0
@@ -160,7 +160,8 @@ package final class LogWriter: Sendable {
     }
 
     private func write(_ submissions: [Intake.Submission], _ state: inout State) {
-        let batch = isHousekeepingDue(state) ? submissions + [.command(Housekeeping(state))] : submissions
+        let keepsHouse = clock.monotonic() >= state.nextHousekeeping
+        let batch = keepsHouse ? submissions + [.command(Housekeeping(state))] : submissions
         // A constant: passing the mutable `state` would copy it for each submission.
         let before = state
         var plan = Plan(before)
@@ -173,6 +174,7 @@ package final class LogWriter: Sendable {
             return
         }
         let ended = clock.monotonic()
+        if keepsHouse { state.nextHousekeeping = ended + Housekeeping.interval }
         counters.committed(events: plan.events.count, nanoseconds: ended - started)
         health.committed(at: ended, wall: clock.wall()) { (try? store.health()) != nil }
         // No other response waits until the log is copied.
@@ -228,7 +230,6 @@ package final class LogWriter: Sendable {
     private func complete(_ plan: Plan, _ commit: Commit, _ state: inout State) {
         state.settledByLoop = plan.settledByLoop
         state.erased = plan.erased
-        if isHousekeepingDue(state) { state.nextHousekeeping = clock.wall() + Housekeeping.interval }
         if let filled = plan.filledBlocks { state.firstOpenBlock = filled.upperBound }
         state.log.committed(head: commit.head)
         follow(plan.events, &state)
@@ -336,8 +337,6 @@ extension LogWriter {
         let used = usage.total(of: publication.app).bytes + plan.added[publication.app, default: 0]
         return used + Int64(more) > limit ? .quotaExceeded(limit: limit) : nil
     }
-
-    private func isHousekeepingDue(_ state: State) -> Bool { clock.wall() >= state.nextHousekeeping }
 
     /// The last step of a transaction that removed something from blocks, or keeps house: stores the counts of these
     /// blocks for the next start.

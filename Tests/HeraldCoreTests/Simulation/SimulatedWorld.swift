@@ -12,6 +12,8 @@ final class RefusingStore: EventStore {
     private let refuses = Atomic<Bool>(false)
     private let transactions = Atomic<Int>(0)
     private let failures = Mutex<[StoreError]>([])
+    /// Called in each transaction.
+    let duringTransaction = Mutex<(@Sendable () -> Void)?>(nil)
     /// The kinds of the transactions, in their order.
     let kinds = Recorder<TransactionKind>()
 
@@ -35,6 +37,7 @@ final class RefusingStore: EventStore {
             }
         }
         kinds.record(kind)
+        duringTransaction.withLock { $0 }?()
         let failure = kind == .recording ? nil : failures.withLock { $0.popLast() }
         let commit = try memory.transaction(kind) { transaction throws(StoreError) in
             try body(transaction)
