@@ -72,7 +72,7 @@ public final class Hub: Sendable {
         var loops: [DeliveryLoop] = []
         let firstSender = try makeSender()
         rules = WebhookRules { firstSender.problems(of: &$0) }
-        for number in 0..<max(1, configuration.deliveryLoops) {
+        for number in 0..<min(max(1, configuration.deliveryLoops), Shards.count) {
             let sender = number == 0 ? firstSender : try makeSender()
             loops.append(
                 try DeliveryLoop(
@@ -102,7 +102,7 @@ public final class Hub: Sendable {
         delegates.addDelegate(retention)
         addDelegate(auth, description: "Auth status: who is logged in")
         addDelegate(appState, description: "App state: the current one")
-        try start(recovery)
+        try start(recovery, store.recover(.all))
     }
 
     /// Objects that are called once the hub has stopped. One that is added later may miss the call: it should check
@@ -115,18 +115,18 @@ public final class Hub: Sendable {
     /// the next hub on the store.
     deinit { threads.stop(grace: 0) }
 
-    private func start(_ recovery: Recovery) throws {
+    private func start(_ recovery: Recovery, _ lanes: LaneRecovery) throws {
         // The loops are registered last in the multicast: objects in the process are up to date when a webhook is
         // called.
         for (number, loop) in loops.enumerated() {
+            let shards = Shards(ofLoop: number, among: loops.count)
             try loop.start(
-                name: "deliver-\(number + 1)", settled: recovery.settled,
-                lanes: recovery.lanes(of: number, among: loops.count), services: services(forLoop: number))
+                name: "deliver-\(number + 1)", settled: lanes.settled.earliest(of: shards), shards: shards,
+                lanes: lanes.lanes(of: shards, recovery.delegates), services: services(forLoop: number))
             delegates.addDelegate(loop)
         }
         try writer.start(
             .init(
-                settledByLoop: Array(repeating: recovery.settled, count: loops.count),
                 nextDelegateKey: recovery.nextDelegateKey, head: recovery.head, lastMark: recovery.lastMark))
     }
 
@@ -145,7 +145,7 @@ public final class Hub: Sendable {
                 }
                 if !taken { answer(nil) }
             },
-            submit: { [intake] checkpoint, answer in intake.submit(checkpoint, loop: number, answer: answer) },
+            submit: { [intake] checkpoint, answer in intake.submit(checkpoint, answer: answer) },
             makeID: { [ids, clock] in ids.next("evt_", time: clock.wall()) },
             runMaintenance: number == 0 ? runMaintenance : nil)
     }
@@ -365,5 +365,5 @@ public final class Hub: Sendable {
 
 extension [DeliveryLoop] {
     /// The loop that owns a delegate's lane.
-    fileprivate func owner(of key: DelegateKey) -> DeliveryLoop { self[Recovery.loop(of: key, among: count)] }
+    fileprivate func owner(of key: DelegateKey) -> DeliveryLoop { self[Shards.loop(of: key, among: count)] }
 }

@@ -3,6 +3,10 @@ import HeraldCore
 /// The progress of deliveries, for the writer: the tables `lanes`, `progress`, `replays` and `statistics`.
 struct ProgressTables {
     private let connection: Connection
+    /// Including the open transaction. The table has the earliest one: a shard costs no row of its own, since one process
+    /// has them all.
+    private var settled: SettledPositions
+    private var committedSettled: SettledPositions
     private let setLane, removeLane, setSettled: Statement
     private let addReplay, moveReplay, endReplay, removeReplay, countReplays: Statement
     private let findStatistics, setStatistics, removeStatistics: Statement
@@ -10,6 +14,8 @@ struct ProgressTables {
     init(_ connection: Connection) throws(StoreError) {
         func prepare(_ sql: String) throws(StoreError) -> Statement { try Statement(connection, sql) }
         self.connection = connection
+        settled = SettledPositions(try connection.integer("SELECT settled FROM progress"))
+        committedSettled = settled
         setLane = try prepare(
             "INSERT OR REPLACE INTO lanes (\(LanePosition.columns)) SELECT ?1, ?2, ?3 WHERE \(delegateLives)")
         removeLane = try prepare("DELETE FROM lanes WHERE delegate = ?1")
@@ -45,9 +51,18 @@ struct ProgressTables {
         try removeLane.run()
     }
 
-    func setSettled(_ settled: LogPosition) throws(StoreError) {
-        setSettled.bind(1, settled)
+    mutating func settle(_ shards: Shards, at position: LogPosition) throws(StoreError) {
+        let before = settled.earliest()
+        settled.set(shards, to: position)
+        let earliest = settled.earliest()
+        if earliest == before { return }
+        setSettled.bind(1, earliest)
         try setSettled.run()
+    }
+
+    /// Called when the open transaction has ended.
+    mutating func ended(committed: Bool) {
+        if committed { committedSettled = settled } else { settled = committedSettled }
     }
 
     // MARK: Replays

@@ -9,22 +9,12 @@ extension SQLiteStore {
         var recovery = Recovery()
         recovery.head = head
         recovery.first = head > 0 ? try connection.integer("SELECT min(sequence) FROM events") : 1
-        recovery.settled = try connection.integer("SELECT settled FROM progress")
         recovery.delegates = try Statement(
             connection, "SELECT \(WebhookDelegate.columns) FROM delegates WHERE deleted_at IS NULL ORDER BY key"
         ).rows { row throws(StoreError) in try WebhookDelegate(row, columnSealer) }
         recovery.nextDelegateKey = try connection.integer("SELECT max(key) FROM delegates") + 1
-        recovery.lanes = try Statement(connection, "SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
-            .rows { LanePosition($0) }
-        recovery.waiting = try Statement(
-            connection, "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE state = 1 ORDER BY due_at"
-        ).rows { row throws(StoreError) in try WaitingDelivery(row) }
-        recovery.decided = try decided(connection, recovery)
         recovery.appStates = try Statement(connection, "SELECT \(AppState.columns) FROM app_states ORDER BY app")
             .rows { AppState($0) }
-        recovery.unannounced = try RemovalTable.unannounced(connection)
-        recovery.replays = try Statement(connection, "SELECT \(Replay.columns) FROM replays ORDER BY id")
-            .rows { Replay($0) }
         recovery.eventTypes = try Statement(
             connection, "SELECT \(EventTypeRecord.columns) FROM event_types ORDER BY app, type"
         ).rows { row throws(StoreError) in try EventTypeRecord(row) }
@@ -45,15 +35,34 @@ extension SQLiteStore {
         return recovery
     }
 
+    /// Reads by keys and indexes, too. One process has all shards, and stores one position for them.
+    static func lanes(_ connection: Connection) throws(StoreError) -> LaneRecovery {
+        var recovery = LaneRecovery()
+        let settled = try connection.integer("SELECT settled FROM progress")
+        recovery.settled = SettledPositions(settled)
+        recovery.lanes = try Statement(connection, "SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate")
+            .rows { LanePosition($0) }
+        recovery.waiting = try Statement(
+            connection, "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE state = 1 ORDER BY due_at"
+        ).rows { row throws(StoreError) in try WaitingDelivery(row) }
+        recovery.decided = try decided(connection, settled, recovery.lanes)
+        recovery.replays = try Statement(connection, "SELECT \(Replay.columns) FROM replays ORDER BY id")
+            .rows { Replay($0) }
+        recovery.unannounced = try RemovalTable.unannounced(connection)
+        return recovery
+    }
+
     /// The deliveries that ended after the positions of their lanes. Redeliveries are included: the delegate has
     /// received what a replay delivered, and a waiting replay has a row. All are at or before the position of their
     /// lane, so without them the lane would only send them again.
-    private static func decided(_ connection: Connection, _ recovery: Recovery) throws(StoreError) -> [DeliveryKey] {
+    private static func decided(
+        _ connection: Connection, _ settled: LogPosition, _ lanes: [LanePosition]
+    ) throws(StoreError) -> [DeliveryKey] {
         let common = try Statement(connection, decidedAtCommonPosition)
-        common.bind(1, recovery.settled)
+        common.bind(1, settled)
         var decided = try common.rows { DeliveryKey($0) }
         let own = try Statement(connection, decidedOfLane)
-        for lane in recovery.lanes where lane.cursor < lane.position {
+        for lane in lanes where lane.cursor < lane.position {
             own.bind(1, lane.delegate)
             own.bind(2, lane.cursor)
             own.bind(3, lane.position)

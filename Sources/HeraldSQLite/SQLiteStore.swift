@@ -63,6 +63,10 @@ package final class SQLiteStore: EventStore, @unchecked Sendable {
         return try SQLiteStore.recovery(writer.connection, columnSealer, head: writer.last)
     }
 
+    package func recover(_ shards: Shards) throws(StoreError) -> LaneRecovery {
+        try SQLiteStore.lanes(openWriter().connection).of(shards)
+    }
+
     package func transaction(
         _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
     ) throws(StoreError) -> Commit {

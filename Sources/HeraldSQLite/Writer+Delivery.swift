@@ -8,7 +8,7 @@ extension Writer {
         for delivery in checkpoint.ended { try waiting.end(delivery) }
         for lane in checkpoint.lanes { try progress.set(lane) }
         for delegate in checkpoint.caughtUp { try progress.removeLane(delegate) }
-        if let settled = checkpoint.settled { try progress.setSettled(settled) }
+        if let settled = checkpoint.settled { try progress.settle(checkpoint.shards, at: settled) }
         for replay in checkpoint.replays { try progress.moveReplay(replay.id, to: replay.cursor) }
         for replay in checkpoint.endedReplays { try progress.endReplay(replay) }
         for slot in checkpoint.statistics { try progress.add(slot) }

@@ -24,7 +24,7 @@ final class Writer: StoreTransaction {
     let delegates: DelegateTable
     var attempts: AttemptTable
     let waiting: WaitingTable
-    let progress: ProgressTables
+    var progress: ProgressTables
     let blocks: BlockTable
     let gaps: GapTable
     let removals: RemovalTable
@@ -94,12 +94,14 @@ final class Writer: StoreTransaction {
         extent.raise(toPages: connection.logPages) { connection.logSalts }
         committed = last
         attempts.ended(committed: true)
+        progress.ended(committed: true)
         return Commit(head: last)
     }
 
     func rollback() {
         last = committed
         attempts.ended(committed: false)
+        progress.ended(committed: false)
         // After some errors SQLite has already rolled back.
         if connection.isInTransaction { try? rollbackStatement.run() }
     }

@@ -76,6 +76,53 @@ struct CheckpointConformance {
         #expect(Set(decided) == Set(expected.map { DeliveryKey(delegate: $0.0, event: $0.1) }))
     }
 
+    @Test("each shard is recovered with its own lanes", arguments: StoreKind.allCases)
+    func shards(_ kind: StoreKind) throws {
+        let fixture = try StoreFixture(kind)
+        try fixture.append((1...9).map { Event(id: "e\($0)") })
+        let (one, two) = (Shards(of: 1), Shards(of: 2))
+        try fixture.set(WebhookDelegate(1), WebhookDelegate(2), WebhookDelegate(65), WebhookDelegate(66))
+        try fixture.transaction { (transaction) throws(StoreError) in
+            for delegate in [65, 66] as [DelegateKey] {
+                _ = try transaction.addReplay(delegate: delegate, after: 1, until: 2, at: 5)
+            }
+        }
+        try fixture.write {
+            ($0.settled, $0.shards) = (8, one)
+            $0.lanes = [
+                LanePosition(delegate: 65, cursor: 3, position: 5), LanePosition(delegate: 66, cursor: 2, position: 9),
+            ]
+            $0.attempts = [attempt(1, 7), attempt(1, 8), attempt(1, 9), attempt(2, 8), attempt(65, 5), attempt(66, 4)]
+            $0.waiting = [
+                WaitingDelivery(delegate: 1, event: 6, attempts: 1, dueAt: 1, state: .retrying),
+                WaitingDelivery(delegate: 66, event: 8, attempts: 1, dueAt: 1, state: .retrying),
+            ]
+            $0.unannounced = [1: 3, 2: 4]
+        }
+        try fixture.write { ($0.settled, $0.shards) = (5, Shards.all.subtracting(one)) }
+        _ = try fixture.restart()
+        #expect(try fixture.store.makeReader().progress().settled == 5)
+
+        let first = try fixture.store.recover(one)
+        // Where a store has one position for all, the attempts tell the rest.
+        #expect((5...8).contains(first.settled[1]))
+        #expect(Set(first.decided.filter { $0.delegate == 1 }.map(\.event)) == Set((first.settled[1] + 1)...9))
+        #expect(first.lanes.map(\.delegate) == [65] && first.waiting.map(\.delegate) == [1])
+        #expect(first.decided.contains(DeliveryKey(delegate: 65, event: 5)))
+        #expect(first.decided.allSatisfy { one.contains($0.delegate) })
+        #expect(first.replays.map(\.delegate) == [65] && first.unannounced == [1: 3])
+
+        let second = try fixture.store.recover(two)
+        #expect(second.settled[2] == 5)
+        #expect(second.lanes.map(\.delegate) == [66] && second.waiting.map(\.delegate) == [66])
+        #expect(
+            Set(second.decided) == [
+                DeliveryKey(delegate: 2, event: 8), DeliveryKey(delegate: 66, event: 4),
+                DeliveryKey(delegate: 66, event: 8),
+            ])
+        #expect(second.replays.map(\.delegate) == [66] && second.unannounced == [2: 4])
+    }
+
     @Test("attempts are listed newest first for a delegate, oldest first for an event", arguments: StoreKind.allCases)
     func attempts(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)

@@ -57,7 +57,7 @@ struct MaintenanceTests {
     private func content(_ folder: String) throws -> Content {
         let store = try SQLiteStore(folder: folder)
         defer { store.close() }
-        let recovery = try store.recover()
+        let recovery = try store.found()
         var content = Content()
         let batch = try store.makeReader().events(after: 0, limit: 9999, maxBytes: 1 << 30)
         for (offset, event) in batch.events.enumerated() {

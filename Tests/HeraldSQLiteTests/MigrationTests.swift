@@ -56,7 +56,7 @@ struct MigrationTests {
         }
         let store = try SQLiteStore(folder: folder.path)
         defer { store.close() }
-        let recovery = try store.recover()
+        let recovery = try store.found()
         #expect((recovery.first, recovery.head, recovery.settled) == (1, 2, 2))
         #expect((recovery.delegates.map(\.id), recovery.nextDelegateKey) == (["dlg_1"], 3))
         var settings = WebhookSettings(

@@ -12,6 +12,21 @@ enum StoreKind: CaseIterable {
     static let shared: [StoreKind] = [.memory]
 }
 
+/// All that a start finds.
+@dynamicMemberLookup
+struct Found {
+    fileprivate let all: Recovery
+    fileprivate let deliveries: LaneRecovery
+
+    subscript<Value>(dynamicMember path: KeyPath<Recovery, Value>) -> Value { all[keyPath: path] }
+    subscript<Value>(dynamicMember path: KeyPath<LaneRecovery, Value>) -> Value { deliveries[keyPath: path] }
+    var settled: LogPosition { deliveries.settled.earliest() }
+}
+
+extension EventStore {
+    func found() throws(StoreError) -> Found { Found(all: try recover(), deliveries: try recover(.all)) }
+}
+
 /// A store of its own for one test.
 final class StoreFixture {
     let folder = TemporaryFolder()
@@ -27,12 +42,12 @@ final class StoreFixture {
     deinit { store.close() }
 
     /// What a restart finds. (Memory survives none; it tells what it would find.)
-    func restart() throws -> Recovery {
+    func restart() throws -> Found {
         if store is SQLiteStore {
             store.close()
             store = try SQLiteStore(folder: folder.path)
         }
-        return try store.recover()
+        return try store.found()
     }
 
     func append(_ events: [Event]) throws {

@@ -31,6 +31,7 @@ struct CheckpointBuilder {
     private var lanesChanged = false
     /// The rows in the store.
     private var rows: [DelegateKey: LanePosition] = [:]
+    private let shards: Shards
     private var settled: LogPosition
     private var routed: LogPosition
     private var writing: Checkpoint?
@@ -40,9 +41,9 @@ struct CheckpointBuilder {
     /// When the next checkpoint is due; `nil` if nothing has changed or one is being written.
     private(set) var due: Int64?
 
-    /// - Parameter maxAttempts: of unwritten attempts. Above it no new attempts start until the writer has taken them.
-    init(settled: LogPosition, maxAttempts: Int = Hub.LoopLimits().attempts) {
-        self.maxAttempts = maxAttempts
+    /// - Parameter shards: those that the lanes belong to.
+    init(settled: LogPosition, shards: Shards = .all) {
+        self.shards = shards
         self.settled = settled
         routed = settled
     }
@@ -177,6 +178,7 @@ struct CheckpointBuilder {
     mutating func take(settled: LogPosition, lanes: [(DelegateKey, Place)]) -> Checkpoint {
         var checkpoint = Checkpoint()
         checkpoint.settled = settled
+        checkpoint.shards = shards
         checkpoint.attempts = attempts
         checkpoint.waiting = Array(waiting.values)
         checkpoint.ended = Array(ended)

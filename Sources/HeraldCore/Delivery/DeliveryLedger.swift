@@ -18,13 +18,13 @@ final class DeliveryLedger {
     private var statisticsAreLeaving = false
 
     init(
-        settled: LogPosition, board: LaneSnapshots, timers: LoopTimers, maxAttempts: Int,
+        settled: LogPosition, shards: Shards, board: LaneSnapshots, timers: LoopTimers,
         submit: @escaping (Checkpoint) -> Void
     ) {
         self.board = board
         self.timers = timers
         self.submit = submit
-        checkpoints = CheckpointBuilder(settled: settled, maxAttempts: maxAttempts)
+        checkpoints = CheckpointBuilder(settled: settled, shards: shards)
         board.settled = settled
     }
 

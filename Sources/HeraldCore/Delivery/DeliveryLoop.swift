@@ -55,9 +55,15 @@ final class DeliveryLoop: EventDelegate {
         var unannounced = 0
     }
 
-    /// - Parameter settled: the common position of lanes without a row.
-    func start(name: String, settled: LogPosition, lanes: [RestoredLane], services: Services) throws(SystemError) {
-        let started = try Thread(name: name) { [self] in run(settled: settled, lanes: lanes, services: services) }
+    /// - Parameters:
+    ///   - settled: the common position of lanes without a row.
+    ///   - shards: those that the lanes belong to.
+    func start(
+        name: String, settled: LogPosition, shards: Shards = .all, lanes: [RestoredLane], services: Services
+    ) throws(SystemError) {
+        let started = try Thread(name: name) { [self] in
+            run(settled: settled, shards: shards, lanes: lanes, services: services)
+        }
         thread.withLock { $0 = started }
     }
 
@@ -97,7 +103,7 @@ final class DeliveryLoop: EventDelegate {
 
     // MARK: The loop's thread
 
-    private func run(settled: LogPosition, lanes: [RestoredLane], services: Services) {
+    private func run(settled: LogPosition, shards: Shards, lanes: [RestoredLane], services: Services) {
         let mailbox = self.mailbox
         var random = RandomBlock()
         let engine = DeliveryEngine(
@@ -107,7 +113,7 @@ final class DeliveryLoop: EventDelegate {
                 submit: { services.submit($0) { mailbox.post(.checkpointEnded($0)) } },
                 random: { Double.random(in: 0..<1, using: &random) }, makeID: services.makeID,
                 runMaintenance: services.runMaintenance),
-            settled: settled, counters: counters, board: board, limits: limits)
+            settled: settled, shards: shards, counters: counters, board: board)
         for lane in lanes {
             engine.set(
                 lane.delegate,
@@ -185,15 +191,17 @@ private final class CoalescingWakeup: Sendable {
     }
 }
 
-extension Recovery {
-    static func loop(of key: DelegateKey, among count: Int) -> Int { Int(key % Int64(count)) }
-
-    /// The lanes that one of the loops owns, in their state before the start.
-    func lanes(of loop: Int, among count: Int) -> [DeliveryLoop.RestoredLane] {
+extension LaneRecovery {
+    /// The lanes of these shards, in their state before the start.
+    func lanes(of shards: Shards, _ delegates: [WebhookDelegate]) -> [DeliveryLoop.RestoredLane] {
         var lanes: [DelegateKey: DeliveryLoop.RestoredLane] = [:]
         var order: [DelegateKey] = []
-        for delegate in delegates where Self.loop(of: delegate.key, among: count) == loop {
-            lanes[delegate.key] = .init(delegate: delegate)
+        let routed = settled.earliest(of: shards)
+        for delegate in delegates where shards.contains(delegate.key) {
+            let own = settled[delegate.key]
+            // A lane whose shard is ahead of the router has passed what the router offers it until then.
+            let position = own > routed ? LanePosition(delegate: delegate.key, cursor: own, position: own) : nil
+            lanes[delegate.key] = .init(delegate: delegate, position: position)
             order.append(delegate.key)
         }
         for position in self.lanes { lanes[position.delegate]?.position = position }

@@ -48,6 +48,6 @@ struct CommitObserver: Sendable {
 
     /// Sends a message to the loop that owns the delegate's lane.
     private func tell(_ key: DelegateKey, _ message: LoopMessage) {
-        tell(Recovery.loop(of: key, among: loops), message)
+        tell(Shards.loop(of: key, among: loops), message)
     }
 }

@@ -8,14 +8,14 @@ final class Intake: Sendable {
     enum Submission: Sendable {
         case publish(Publication)
         /// A checkpoint with notices may change the registry, and is the last submission of its transaction.
-        indirect case checkpoint(Checkpoint, loop: Int, answer: @Sendable (Bool) -> Void)
+        indirect case checkpoint(Checkpoint, answer: @Sendable (Bool) -> Void)
         indirect case command(any StoreCommand)
 
         /// The transaction that it needs.
         var kind: TransactionKind {
             switch self {
             case .publish: .publishing
-            case .checkpoint(let checkpoint, _, _): checkpoint.notices.isEmpty ? .recording : .deciding
+            case .checkpoint(let checkpoint, _): checkpoint.notices.isEmpty ? .recording : .deciding
             case .command: .deciding
             }
         }
@@ -122,8 +122,8 @@ final class Intake: Sendable {
     }
 
     /// The checkpoint of a delivery loop. It is always accepted, since each loop has at most one waiting.
-    func submit(_ checkpoint: Checkpoint, loop: Int, answer: @escaping @Sendable (Bool) -> Void) {
-        append(.checkpoint(checkpoint, loop: loop, answer: answer))
+    func submit(_ checkpoint: Checkpoint, answer: @escaping @Sendable (Bool) -> Void) {
+        append(.checkpoint(checkpoint, answer: answer))
     }
 
     /// Returns `false` if the writer accepts no more submissions.
@@ -187,7 +187,7 @@ final class Intake: Sendable {
                 events += publication.drafts.count
                 bytes += publication.bytes
                 count += 1
-            case .checkpoint(let checkpoint, _, _):
+            case .checkpoint(let checkpoint, _):
                 count += 1
                 if !checkpoint.notices.isEmpty { break cutting }
             case .command(let command):

@@ -8,7 +8,6 @@ import Synchronization
 package final class LogWriter: Sendable {
     /// The state of the store that the writer needs at the start.
     struct Start {
-        let settledByLoop: [LogPosition]
         let nextDelegateKey: DelegateKey
         let head: LogPosition
         let lastMark: LogMark?
@@ -101,7 +100,6 @@ package final class LogWriter: Sendable {
     }
 
     struct State {
-        var settledByLoop: [LogPosition]
         var nextDelegateKey: DelegateKey
         var log: LogFollower
         var lastMark: LogMark
@@ -114,7 +112,6 @@ package final class LogWriter: Sendable {
         var nextLook: Int64 = 0
 
         init(_ start: Start) {
-            settledByLoop = start.settledByLoop
             nextDelegateKey = start.nextDelegateKey
             log = LogFollower(head: start.head)
             firstOpenBlock = AppBlock.number(of: start.head + 1)
@@ -134,7 +131,6 @@ package final class LogWriter: Sendable {
         var posted: [(publication: Publication, events: [PublishedEvent])] = []
         /// The responses to all other submissions, in their order.
         var answers: [() -> Void] = []
-        var settledByLoop: [LogPosition]
         var erased: ErasedEvents
         var mark: LogMark?
         /// The bytes that this transaction adds for apps with a storage limit.
@@ -152,7 +148,6 @@ package final class LogWriter: Sendable {
         let isRepeated: Bool
 
         init(_ state: State, isRepeated: Bool = false) {
-            settledByLoop = state.settledByLoop
             erased = state.erased
             nextDelegateKey = state.nextDelegateKey
             self.isRepeated = isRepeated
@@ -228,7 +223,6 @@ package final class LogWriter: Sendable {
 
     /// Carries out the effects of a transaction, and responds.
     private func complete(_ plan: Plan, _ commit: Commit, _ state: inout State) {
-        state.settledByLoop = plan.settledByLoop
         state.erased = plan.erased
         if let filled = plan.filledBlocks { state.firstOpenBlock = filled.upperBound }
         state.log.committed(head: commit.head)
@@ -270,10 +264,8 @@ package final class LogWriter: Sendable {
         try append(transaction, &plan)
         switch submission {
         case .publish: break
-        case .checkpoint(let reported, let loop, let answer):
-            var checkpoint = plan.erased.applied(to: reported)
-            if let settled = checkpoint.settled { plan.settledByLoop[loop] = settled }
-            checkpoint.settled = plan.settledByLoop.min()
+        case .checkpoint(let reported, let answer):
+            let checkpoint = plan.erased.applied(to: reported)
             try transaction.write(checkpoint)
             if !checkpoint.attempts.isEmpty { plan.hasAttempts = true }
             try take(checkpoint.notices, transaction, &plan)
@@ -292,7 +284,7 @@ package final class LogWriter: Sendable {
         for submission in batch {
             switch submission {
             case .publish(let publication): publication.completion(.refused(.store(error)))
-            case .checkpoint(_, _, let answer): answer(false)
+            case .checkpoint(_, let answer): answer(false)
             case .command(let command): command.refuse(.store(error))
             }
         }

@@ -22,6 +22,8 @@ package final class MemoryStore: EventStore {
         contents.withLock { $0.recovery() }
     }
 
+    package func recover(_ shards: Shards) -> LaneRecovery { read { $0.laneRecovery() }.of(shards) }
+
     package func transaction(
         _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
     ) throws(StoreError) -> Commit {

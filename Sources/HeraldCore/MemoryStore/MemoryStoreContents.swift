@@ -24,7 +24,8 @@ struct MemoryContents {
     var lastAttemptID: Int64 = 0
     var waiting: [DeliveryKey: WaitingDelivery] = [:]
     var lanes: [DelegateKey: LanePosition] = [:]
-    var settled: LogPosition = 0
+    var settledPositions = SettledPositions(0)
+    var settled: LogPosition { settledPositions.earliest() }
     var removals: [Removal] = []
     var unannounced: [DelegateKey: Int] = [:]
     var replays: [Int64: Replay] = [:]
@@ -98,7 +99,7 @@ struct MemoryContents {
         for key in checkpoint.ended { waiting[key] = nil }
         for lane in checkpoint.lanes where delegates[lane.delegate] != nil { lanes[lane.delegate] = lane }
         for key in checkpoint.caughtUp { lanes[key] = nil }
-        settled = checkpoint.settled ?? settled
+        if let settled = checkpoint.settled { settledPositions.set(checkpoint.shards, to: settled) }
         for replay in checkpoint.replays { replays[replay.id]?.cursor = replay.cursor }
         for id in checkpoint.endedReplays { replays[id] = nil }
         for removal in checkpoint.missed { count(removal) }
@@ -164,19 +165,9 @@ struct MemoryContents {
         var recovery = Recovery()
         recovery.head = head
         recovery.first = first
-        recovery.settled = settled
         recovery.delegates = delegates.values.sorted { $0.key < $1.key }
         recovery.nextDelegateKey = lastDelegateKey + 1
-        recovery.lanes = lanes.values.sorted { $0.delegate < $1.delegate }
-        recovery.waiting = waiting.values.filter { $0.state == .retrying }.sorted { $0.dueAt < $1.dueAt }
-            .map(withSubject)
-        let delivered = attempts.lazy.filter(\.record.succeeded)
-            .map { DeliveryKey(delegate: $0.record.delegate, event: $0.record.event) }
-        recovery.decided = Set(delivered).union(waiting.keys).filter(isBeyondCursor)
-            .sorted { ($0.delegate, $0.event) < ($1.delegate, $1.event) }
         recovery.appStates = appStates.values.sorted { $0.app.rawValue < $1.app.rawValue }
-        recovery.unannounced = unannounced
-        recovery.replays = replays.values.sorted { $0.id < $1.id }
         recovery.eventTypes = eventTypes.values.sorted { ($0.app.rawValue, $0.type) < ($1.app.rawValue, $1.type) }
         recovery.keys = keys.values.sorted { $0.id < $1.id }
         recovery.sessions = sessions.values.sorted { $0.expiresAt < $1.expiresAt }
@@ -190,9 +181,26 @@ struct MemoryContents {
         return recovery
     }
 
+    func laneRecovery() -> LaneRecovery {
+        var recovery = LaneRecovery()
+        recovery.settled = settledPositions
+        recovery.lanes = lanes.values.sorted { $0.delegate < $1.delegate }
+        recovery.waiting = waiting.values.filter { $0.state == .retrying }.sorted { $0.dueAt < $1.dueAt }
+            .map(withSubject)
+        let delivered = attempts.lazy.filter(\.record.succeeded)
+            .map { DeliveryKey(delegate: $0.record.delegate, event: $0.record.event) }
+        recovery.decided = Set(delivered).union(waiting.keys).filter(isBeyondCursor)
+            .sorted { ($0.delegate, $0.event) < ($1.delegate, $1.event) }
+        recovery.unannounced = unannounced
+        recovery.replays = replays.values.sorted { $0.id < $1.id }
+        return recovery
+    }
+
     private func isBeyondCursor(_ delivery: DeliveryKey) -> Bool {
         guard delegates[delivery.delegate] != nil else { return false }
-        guard let lane = lanes[delivery.delegate] else { return delivery.event > settled }
+        guard let lane = lanes[delivery.delegate] else {
+            return delivery.event > settledPositions[delivery.delegate]
+        }
         return delivery.event > lane.cursor && delivery.event <= lane.position
     }
 }

@@ -163,8 +163,9 @@ package struct LanePosition: Equatable, Sendable {
 /// The changes of the delivery loops since their last checkpoint. Its size depends on the activity, not on the number
 /// of delegates.
 package struct Checkpoint: Sendable {
-    /// Every lane without a row of its own is settled up to this position. `nil` if unchanged.
+    /// Every lane of `shards` without a row of its own is settled up to this position. `nil` if unchanged.
     package var settled: LogPosition?
+    package var shards = Shards.all
     package var attempts: [AttemptRecord] = []
     /// Rows to insert or replace.
     package var waiting: [WaitingDelivery] = []

@@ -7,6 +7,9 @@ package protocol EventStore: AnyObject, Sendable {
     /// The content at the start of the process. Called once, before anything else.
     func recover() throws(StoreError) -> Recovery
 
+    /// The lanes of some shards, which this process has from now on.
+    func recover(_ shards: Shards) throws(StoreError) -> LaneRecovery
+
     /// Runs `body` and makes everything that it wrote durable before returning; a thrown error leaves nothing behind.
     ///
     /// A store may run `body` several times, and only the last run counts: it has no other effects.

@@ -1,26 +1,14 @@
-/// The content of a store at the start of the process.
+/// The content of a store at the start of the process, without the lanes.
 package struct Recovery: Sendable {
     /// The last event of the log, 0 if it is empty.
     package var head: LogPosition = 0
     /// The first remaining event; `head + 1` if there is none.
     package var first: LogPosition = 1
-    /// The common position of all lanes without a row.
-    package var settled: LogPosition = 0
     /// In the order of their keys.
     package var delegates: [WebhookDelegate] = []
     /// The key for the next delegate: larger than any key used before.
     package var nextDelegateKey: DelegateKey = 1
-    package var lanes: [LanePosition] = []
-    /// Those in state `retrying`, with their subjects.
-    package var waiting: [WaitingDelivery] = []
-    /// Deliveries beyond their lane's cursor (its row's, or the common one) that need nothing more: delivered, waiting
-    /// in a row, or exhausted. So a restart skips them.
-    package var decided: [DeliveryKey] = []
     package var appStates: [AppState] = []
-    /// The missed deliveries of each delegate that were not announced yet.
-    package var unannounced: [DelegateKey: Int] = [:]
-    /// Replays that have not ended, oldest first.
-    package var replays: [Replay] = []
     package var eventTypes: [EventTypeRecord] = []
     package var keys: [APIKey] = []
     /// Including expired ones.
@@ -36,4 +24,35 @@ package struct Recovery: Sendable {
     /// The newest one.
     package var lastMark: LogMark?
     package init() {}
+}
+
+/// The lanes of some shards, as the last process that had them has left them.
+package struct LaneRecovery: Sendable {
+    package var settled = SettledPositions(0)
+    /// The lanes that are not at the position of their shard.
+    package var lanes: [LanePosition] = []
+    /// Those in state `retrying`, with their subjects, in the order of their times.
+    package var waiting: [WaitingDelivery] = []
+    /// Deliveries beyond their lane's cursor (its row's, or the position of its shard) that need nothing more: delivered,
+    /// waiting in a row, or exhausted. So a restart skips them.
+    package var decided: [DeliveryKey] = []
+    /// Replays that have not ended, oldest first.
+    package var replays: [Replay] = []
+    /// The missed deliveries of each delegate that were not announced yet.
+    package var unannounced: [DelegateKey: Int] = [:]
+    package init() {}
+}
+
+extension LaneRecovery {
+    /// Only what belongs to these shards.
+    package func of(_ shards: Shards) -> LaneRecovery {
+        if shards == .all { return self }
+        var part = self
+        part.lanes.removeAll { !shards.contains($0.delegate) }
+        part.waiting.removeAll { !shards.contains($0.delegate) }
+        part.decided.removeAll { !shards.contains($0.delegate) }
+        part.replays.removeAll { !shards.contains($0.delegate) }
+        part.unannounced = unannounced.filter { shards.contains($0.key) }
+        return part
+    }
 }

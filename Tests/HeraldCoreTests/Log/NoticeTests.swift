@@ -11,7 +11,7 @@ struct NoticeTests {
         var checkpoint = Checkpoint()
         checkpoint.notices = notices.map { DeliveryNotice(key, $0) }
         world.process.unanswered += 1
-        world.process.intake.submit(checkpoint, loop: 0) { [process = world.process!] _ in process.unanswered -= 1 }
+        world.process.intake.submit(checkpoint) { [process = world.process!] _ in process.unanswered -= 1 }
         world.run()
     }
 

@@ -27,6 +27,7 @@ final class RefusingStore: EventStore {
     var isRefusing: Bool { refuses.load(ordering: .sequentiallyConsistent) }
 
     func recover() throws(StoreError) -> Recovery { try memory.recover() }
+    func recover(_ shards: Shards) throws(StoreError) -> LaneRecovery { memory.recover(shards) }
     func transaction(
         _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
     ) throws(StoreError) -> Commit {
@@ -91,8 +92,10 @@ final class SimulatedLoop: @unchecked Sendable {
     var reads: [LogPosition] = []
 
     init(
-        sender: SimulatedSender, recentEvents: RecentEvents, clock: Clock, recovery: Recovery, number: Int, count: Int,
-        windowEvents: Int, random: @escaping () -> Double, submit: @escaping (Checkpoint, SimulatedLoop) -> Void
+        sender: SimulatedSender, recentEvents: RecentEvents, clock: Clock, recovery: LaneRecovery,
+        delegates: [WebhookDelegate],
+        shards: Shards, windowEvents: Int, random: @escaping () -> Double,
+        submit: @escaping (Checkpoint, SimulatedLoop) -> Void
     ) {
         self.sender = sender
         engine = DeliveryEngine(
@@ -101,8 +104,8 @@ final class SimulatedLoop: @unchecked Sendable {
                 readPage: { [unowned self] in reads.append($0) },
                 submit: { [unowned self] in submit($0, self) }, random: random, makeID: { "evt_call" },
                 runMaintenance: nil),
-            settled: recovery.settled, limits: .window(windowEvents))
-        for lane in recovery.lanes(of: number, among: count) {
+            settled: recovery.settled.earliest(of: shards), shards: shards, windowEvents: windowEvents)
+        for lane in recovery.lanes(of: shards, delegates) {
             engine.set(
                 lane.delegate,
                 restored: .init(
@@ -145,6 +148,10 @@ final class SimulatedProcess: @unchecked Sendable {
         let capacity: Int
         let maxRecentEvents: Int
         let windowEvents: Int
+
+        func with(loops: Int) -> Size {
+            Size(loops: loops, capacity: capacity, maxRecentEvents: maxRecentEvents, windowEvents: windowEvents)
+        }
     }
 
     init(
@@ -152,6 +159,7 @@ final class SimulatedProcess: @unchecked Sendable {
         started: @escaping (Callback) -> Void, changed: @escaping @Sendable (WriteEffect) -> Void
     ) throws {
         let recovery = try store.recover()
+        let lanes = try store.recover(.all)
         intake = try Intake()
         recentEvents = RecentEvents(head: recovery.head, maxEvents: size.maxRecentEvents)
         let registry = Registry(recovery.delegates)
@@ -180,7 +188,6 @@ final class SimulatedProcess: @unchecked Sendable {
                 }, onDurabilityLost: { _ in }))
         writerState = LogWriter.State(
             .init(
-                settledByLoop: Array(repeating: recovery.settled, count: size.loops),
                 nextDelegateKey: recovery.nextDelegateKey, head: recovery.head,
                 lastMark: recovery.lastMark))
         delegates.addDelegate(recentEvents)
@@ -189,9 +196,10 @@ final class SimulatedProcess: @unchecked Sendable {
                 SimulatedLoop(
                     sender: SimulatedSender(capacity: size.capacity, started: started), recentEvents: recentEvents,
                     clock: clock,
-                    recovery: recovery, number: number, count: size.loops, windowEvents: size.windowEvents,
+                    recovery: lanes, delegates: recovery.delegates,
+                    shards: Shards(ofLoop: number, among: size.loops), windowEvents: size.windowEvents,
                     random: random,
-                    submit: { [unowned self] checkpoint, loop in submit(checkpoint, loop, number) }))
+                    submit: { [unowned self] checkpoint, loop in submit(checkpoint, loop) }))
         }
         inboxes.loops = loops
     }
@@ -201,9 +209,9 @@ final class SimulatedProcess: @unchecked Sendable {
         var loops: [SimulatedLoop] = []
     }
 
-    private func submit(_ checkpoint: Checkpoint, _ loop: SimulatedLoop, _ number: Int) {
+    private func submit(_ checkpoint: Checkpoint, _ loop: SimulatedLoop) {
         unanswered += 1
-        intake.submit(checkpoint, loop: number) { [self] succeeded in
+        intake.submit(checkpoint) { [self] succeeded in
             unanswered -= 1
             if succeeded {
                 for attempt in checkpoint.attempts where attempt.succeeded {

@@ -28,6 +28,7 @@ final class Simulation: @unchecked Sendable {
     private var step = 0
     private var failure: Failure?
     private let size: SimulatedProcess.Size
+    private let changesLoops: Bool
 
     private var receivers: [DelegateKey: Receiver] = [:]
     /// Every set of patterns that a delegate has had.
@@ -61,6 +62,7 @@ final class Simulation: @unchecked Sendable {
         size = SimulatedProcess.Size(
             loops: random.number(1...3), capacity: random.number(1...40), maxRecentEvents: random.number(4...64),
             windowEvents: random.number(4...64))
+        changesLoops = random.chance(0.5)
         try start()
     }
 
@@ -302,8 +304,10 @@ final class Simulation: @unchecked Sendable {
     // MARK: Lives
 
     private func start() throws {
+        // Lanes may get to another loop, together with lanes that were at another position.
+        let loops = changesLoops ? random.number(1...4) : size.loops
         process = try SimulatedProcess(
-            store, clock: clock.clock, size: size,
+            store, clock: clock.clock, size: size.with(loops: loops),
             random: { [unowned self] in Double.random(in: 0..<1, using: &random) },
             started: { [unowned self] in started($0) },
             changed: { [unowned self] in changed($0) })
@@ -432,7 +436,7 @@ final class Simulation: @unchecked Sendable {
             contents.attempts.lazy.filter(\.record.succeeded)
                 .map { DeliveryKey(delegate: $0.record.delegate, event: $0.record.event) })
         for (key, delegate) in contents.delegates {
-            let cursor = contents.lanes[key]?.cursor ?? contents.settled
+            let cursor = contents.lanes[key]?.cursor ?? contents.settledPositions[key]
             if wereGone.contains(key) { continue }
             for sequence in stride(from: max(contents.first, ended + 1, delegate.start + 1), through: cursor, by: 1) {
                 guard let event = contents.event(sequence), !event.isErased, isAlwaysWanted(event, by: key) else {
