@@ -29,7 +29,7 @@ final class WorkPool: Sendable {
             self.long = long
             first = try WorkLine(
                 name: "checks", bounds: .init(requests: 256, bytes: maxBytes / 6), steps: WorkPool.firstSteps,
-                priority: .normal,
+                priority: .prompt,
                 spent: { work in
                     if let problem = long.add(work) { work.refuse(problem) }
                 })

@@ -41,9 +41,12 @@ struct CheckpointBuilder {
     /// When the next checkpoint is due; `nil` if nothing has changed or one is being written.
     private(set) var due: Int64?
 
-    /// - Parameter shards: those that the lanes belong to.
-    init(settled: LogPosition, shards: Shards = .all) {
+    /// - Parameters:
+    ///   - shards: those that the lanes belong to.
+    ///   - maxAttempts: of unwritten attempts. Above it no new attempts start until the writer has taken them.
+    init(settled: LogPosition, shards: Shards = .all, maxAttempts: Int = Hub.LoopLimits().attempts) {
         self.shards = shards
+        self.maxAttempts = maxAttempts
         self.settled = settled
         routed = settled
     }

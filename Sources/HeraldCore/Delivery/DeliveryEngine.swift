@@ -49,7 +49,7 @@ final class DeliveryEngine {
     ///   - limits: what is kept in memory.
     init(
         ports: Ports, settled: LogPosition, shards: Shards = .all, counters: DeliveryCounters = DeliveryCounters(),
-        board: LaneSnapshots = LaneSnapshots(), windowEvents: Int = 8192
+        board: LaneSnapshots = LaneSnapshots(), limits: Hub.LoopLimits = .init()
     ) {
         self.counters = counters
         timers = LoopTimers(ports.clock)
@@ -57,7 +57,8 @@ final class DeliveryEngine {
             settled: settled, limits: limits, recentEvents: ports.recentEvents, timers: timers,
             readPage: ports.readPage)
         ledger = DeliveryLedger(
-            settled: settled, shards: shards, board: board, timers: timers, submit: ports.submit)
+            settled: settled, shards: shards, board: board, timers: timers, maxAttempts: limits.attempts,
+            submit: ports.submit)
         starter = AttemptStarter(
             sender: ports.sender, lanes: lanes, log: log, ledger: ledger, timers: timers, awaited: awaited)
         calls = DelegateCalls(starter: starter, ledger: ledger, timers: timers, makeID: ports.makeID)

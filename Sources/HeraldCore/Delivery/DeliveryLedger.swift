@@ -18,13 +18,13 @@ final class DeliveryLedger {
     private var statisticsAreLeaving = false
 
     init(
-        settled: LogPosition, shards: Shards, board: LaneSnapshots, timers: LoopTimers,
+        settled: LogPosition, shards: Shards, board: LaneSnapshots, timers: LoopTimers, maxAttempts: Int,
         submit: @escaping (Checkpoint) -> Void
     ) {
         self.board = board
         self.timers = timers
         self.submit = submit
-        checkpoints = CheckpointBuilder(settled: settled, shards: shards)
+        checkpoints = CheckpointBuilder(settled: settled, shards: shards, maxAttempts: maxAttempts)
         board.settled = settled
     }
 

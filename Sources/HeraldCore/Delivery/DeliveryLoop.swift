@@ -113,7 +113,7 @@ final class DeliveryLoop: EventDelegate {
                 submit: { services.submit($0) { mailbox.post(.checkpointEnded($0)) } },
                 random: { Double.random(in: 0..<1, using: &random) }, makeID: services.makeID,
                 runMaintenance: services.runMaintenance),
-            settled: settled, shards: shards, counters: counters, board: board)
+            settled: settled, shards: shards, counters: counters, board: board, limits: limits)
         for lane in lanes {
             engine.set(
                 lane.delegate,

@@ -104,7 +104,7 @@ final class SimulatedLoop: @unchecked Sendable {
                 readPage: { [unowned self] in reads.append($0) },
                 submit: { [unowned self] in submit($0, self) }, random: random, makeID: { "evt_call" },
                 runMaintenance: nil),
-            settled: recovery.settled.earliest(of: shards), shards: shards, windowEvents: windowEvents)
+            settled: recovery.settled.earliest(of: shards), shards: shards, limits: .window(windowEvents))
         for lane in recovery.lanes(of: shards, delegates) {
             engine.set(
                 lane.delegate,
