@@ -67,8 +67,14 @@ let package = Package(
             ]),
         // The hub: log, delegates, routing, lanes, retries, and the ports EventStore and CallbackSender. No C, no sockets, no SQL.
         module("HeraldCore", ["Delegation", "HeraldJSON", "HeraldRuntime"]),
+        // What stores encrypt, and for which place. Knows what is secret of the hub's values, and no store.
+        module("HeraldSealing", ["HeraldCore", "HeraldCrypto"]),
         // EventStore on SQLite, the embedded default; secrets sealed. Knows SQL, not HTTP.
-        module("HeraldSQLite", ["HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldSQLite", "CHeraldXXHash"]),
+        module(
+            "HeraldSQLite",
+            [
+                "HeraldCore", "HeraldRuntime", "HeraldCrypto", "HeraldSealing", "CHeraldSQLite", "CHeraldXXHash",
+            ]),
         // CallbackSender on libcurl: HTTP callbacks, signing, the address guard. Knows no store.
         module("HeraldWebhooks", ["HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl"]),
         // A small Swift face of libmicrohttpd; what works around its version 0.9.75 is in `Microhttpd`. Knows nothing of events.

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldSealing
 
 /// The remembered responses of idempotency keys, for the writer: the table `answers`. Bodies are sealed, since they may
 /// contain a secret.

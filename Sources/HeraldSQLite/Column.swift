@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldSealing
 
 /// The value of one column of one row.
 enum ColumnValue: Sendable {

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldSealing
 
 /// The columns of `delegates`. A deleted delegate remains as a tombstone, without the data that its owner provided.
 enum DelegateColumns {

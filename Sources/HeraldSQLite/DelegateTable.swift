@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldSealing
 
 /// Webhooks, for the writer: the table `delegates`, and the removal of dependent rows.
 struct DelegateTable {

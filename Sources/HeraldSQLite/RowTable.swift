@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldSealing
 
 /// A table with its columns, each declared once: the SQL that writes and reads rows, and the binding and reading of
 /// values, follow from the declarations.

@@ -1,5 +1,6 @@
 import Glibc
 import HeraldCore
+import HeraldSealing
 
 /// Opens a folder as a writable connection. A refused folder is left unchanged, to the byte.
 extension SQLiteStore {

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldSealing
 
 extension SQLiteStore {
     /// Reads by keys and indexes only: the time grows with the number of delegates and unfinished deliveries, not with

@@ -1,11 +1,9 @@
 package import HeraldCore
 package import HeraldCrypto
+import HeraldSealing
 
 /// Whether a database is sealed, and changes of its key.
 extension SQLiteStore {
-    /// This text is sealed to verify the key.
-    private static let proof = Array("herald".utf8)
-
     /// Seals all sealed values with another key, or decrypts them permanently if `to` is `nil`, in one transaction. The
     /// store must not be open.
     /// - Throws: `.inUse` while a server runs; `.sealed` if `from` is not the current key.
@@ -33,16 +31,7 @@ extension SQLiteStore {
         guard try connection.integer("PRAGMA user_version") > 1 else { return false }
         let found = try Statement(connection, "SELECT proof FROM sealing").row { $0.bytes(0) }
         guard let found else { return false }
-        guard let sealer = columnSealer.sealer else {
-            throw .sealed(path: connection.path, reason: "and no key was given")
-        }
-        do {
-            _ = try sealer.open(found, context: ColumnSealer.AssociatedData.proof.context)
-        } catch .otherKey {
-            throw .sealed(path: connection.path, reason: "under another key than the one that was given")
-        } catch {
-            throw .corrupt(path: connection.path, reason: error.description)
-        }
+        try columnSealer.check(found, path: connection.path)
         return true
     }
 
@@ -55,7 +44,7 @@ extension SQLiteStore {
             try connection.execute("DELETE FROM sealing")
             if new.sealer != nil {
                 try Statement(connection, "INSERT INTO sealing (proof) VALUES (?1)")
-                    .run(1, lent: try new.seal(proof, .proof))
+                    .run(1, lent: try new.makeProof())
             }
         }
         _ = try connection.checkpoint(.truncate)

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldSealing
 
 /// The server's own secret: one row, created if it is missing.
 extension SQLiteStore {

@@ -1,5 +1,6 @@
 package import HeraldCore
 package import HeraldCrypto
+import HeraldSealing
 import Synchronization
 
 /// The event store in one folder, on SQLite.

@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldRuntime
+import HeraldSealing
 
 /// The one connection that writes, with its tables. Extensions, one for each port, implement `StoreTransaction`.
 final class Writer: StoreTransaction {

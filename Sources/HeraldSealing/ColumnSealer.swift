@@ -1,0 +1,95 @@
+package import HeraldCore
+package import HeraldCrypto
+
+/// Encrypts what must not be readable on disk: secrets, extra headers and URLs of delegates, and remembered responses,
+/// which may contain a secret. Each value is bound to its row and column. Without a key, values are stored unchanged.
+///
+/// A database is sealed as a whole or not at all, and keeps a proof of its key. The same values in all stores are sealed for the
+/// same place, so that sealed bytes can move from one store to another.
+package struct ColumnSealer: Sendable {
+    /// The table, column and row of a value.
+    package struct AssociatedData: Sendable {
+        package let context: String
+
+        package static func secrets(_ key: DelegateKey) -> AssociatedData {
+            AssociatedData(context: "delegates/secrets/\(key)")
+        }
+        package static func url(_ key: DelegateKey) -> AssociatedData {
+            AssociatedData(context: "delegates/url/\(key)")
+        }
+        package static func headers(_ key: DelegateKey) -> AssociatedData {
+            AssociatedData(context: "delegates/headers/\(key)")
+        }
+        package static func tls(_ key: DelegateKey) -> AssociatedData {
+            AssociatedData(context: "delegates/tls/\(key)")
+        }
+        package static func answer(_ app: AppKey, key: String) -> AssociatedData {
+            AssociatedData(context: "answers/body/\(app.rawValue)/\(key)")
+        }
+        package static let secret = AssociatedData(context: "server/secret")
+        package static let proof = AssociatedData(context: "sealing/proof")
+    }
+
+    package let sealer: Sealer?
+
+    /// - Parameter sealer: `nil` to store values unchanged.
+    package init(sealer: Sealer?) { self.sealer = sealer }
+
+    /// For tables without sealed columns.
+    package static let none = ColumnSealer(sealer: nil)
+
+    package func seal(_ bytes: [UInt8], _ place: AssociatedData) throws(StoreError) -> [UInt8] {
+        guard let sealer else { return bytes }
+        do {
+            return try sealer.seal(bytes, context: place.context)
+        } catch {
+            throw .failed(reason: error.description)
+        }
+    }
+
+    package func open(_ bytes: [UInt8], _ place: AssociatedData) throws(StoreError) -> [UInt8] {
+        guard let sealer else { return bytes }
+        do {
+            return try sealer.open(bytes, context: place.context)
+        } catch {
+            throw .failed(reason: "\(place.context): \(error.description)")
+        }
+    }
+
+    /// For text columns: sealed bytes are stored in Base64.
+    package func seal(text: String, _ place: AssociatedData) throws(StoreError) -> String {
+        sealer == nil ? text : Base64.encode(try seal(Array(text.utf8), place))
+    }
+
+    package func open(text: String, _ place: AssociatedData) throws(StoreError) -> [UInt8] {
+        guard sealer != nil else { return Array(text.utf8) }
+        guard let sealed = Base64.decode(text) else {
+            throw .failed(reason: "\(place.context): \(SealError.notSealed.description)")
+        }
+        return try open(sealed, place)
+    }
+}
+
+/// The proof of the key, with which a store tells at the start whether it was given the right one.
+extension ColumnSealer {
+    /// This text is sealed.
+    private static let proof = Array("herald".utf8)
+
+    /// What a sealed store keeps.
+    package func makeProof() throws(StoreError) -> [UInt8] { try seal(Self.proof, .proof) }
+
+    /// - Parameters:
+    ///   - proof: what a sealed store has kept.
+    ///   - path: the store, for errors.
+    /// - Throws: `.sealed` if it was sealed with another key, or if there is none.
+    package func check(_ proof: [UInt8], path: String) throws(StoreError) {
+        guard let sealer else { throw .sealed(path: path, reason: "and no key was given") }
+        do {
+            _ = try sealer.open(proof, context: AssociatedData.proof.context)
+        } catch .otherKey {
+            throw .sealed(path: path, reason: "under another key than the one that was given")
+        } catch {
+            throw .corrupt(path: path, reason: error.description)
+        }
+    }
+}
