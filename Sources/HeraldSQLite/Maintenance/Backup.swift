@@ -180,9 +180,9 @@ private struct Pace {
 
     static var now: Int64 { Clock.system.monotonic() }
 
-    /// Rests four times as long as the work took.
+    /// Rests nine times as long as the work took.
     func rest(since started: Int64) {
-        if isOn { usleep(UInt32(clamping: min(900_000, (Self.now - started) / 1000 * 4))) }
+        if isOn { usleep(UInt32(clamping: min(900_000, (Self.now - started) / 1000 * 9))) }
     }
 }
 
