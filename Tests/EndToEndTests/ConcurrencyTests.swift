@@ -15,7 +15,7 @@ struct ConcurrencyTests {
         }
         defer { receiver.close() }
         let path = "/v1/delegates/" + (try await herald.register(receiver.url()).id)
-        let load = Load(port: herald.port, prefix: "p")
+        let load = Load(port: herald.port, most: 2_500, prefix: "p")
         for round in 1...40 {
             #expect(try await herald.send("POST", path + "/pause").status == 200)
             #expect(try await herald.send("PATCH", path, #"{"max_in_flight": \#(round)}"#).status == 200)

@@ -24,15 +24,17 @@ final class Load: Sendable {
     private let state: Mutex<State>
 
     /// - Parameters:
+    ///   - most: how many events each publisher posts at most, so that what a slow machine must deliver is bounded.
     ///   - prefix: of the ids.
     ///   - fields: more members of the event with this number, each with a comma in front.
     init(
-        port: UInt16, publishers: Int = 4, prefix: String, fields: @escaping @Sendable (Int) -> String = { _ in "" }
+        port: UInt16, publishers: Int = 4, most: Int = .max, prefix: String,
+        fields: @escaping @Sendable (Int) -> String = { _ in "" }
     ) {
         state = Mutex(State(running: publishers))
         for publisher in 0..<publishers {
             RawHTTP.start { [self] in
-                publish(port, "\(prefix)-\(publisher)-", fields)
+                publish(port, most, "\(prefix)-\(publisher)-", fields)
                 state.withLock { $0.running -= 1 }
             }
         }
@@ -47,10 +49,12 @@ final class Load: Sendable {
         return result
     }
 
-    private func publish(_ port: UInt16, _ prefix: String, _ fields: @Sendable (Int) -> String) {
+    private func publish(
+        _ port: UInt16, _ most: Int, _ prefix: String, _ fields: @Sendable (Int) -> String
+    ) {
         guard let client = try? RawHTTPClient(port: port) else { return }
         var number = 0
-        while !state.withLock({ $0.isStopped }) {
+        while number < most, !state.withLock({ $0.isStopped }) {
             number += 1
             let id = prefix + String(number)
             let body = "{\"type\":\"load.test\",\"id\":\"\(id)\",\"data\":{\"n\":\(number)}\(fields(number))}"
