@@ -13,7 +13,8 @@ extension Hub {
         package var maxRecentBytes = 32 << 20
         /// What each delivery loop keeps in memory.
         package var loop = LoopLimits()
-        /// A list of events ends with the event that exceeds so many bytes, and goes on at its cursor.
+        /// The maximum size of one list of events, in bytes. The event that exceeds it is the last one; the cursor continues
+        /// behind it.
         package var maxListBytes = 64 << 20
         package var retention = Retention()
         package init() {}

@@ -22,7 +22,7 @@ package struct EventQuery: Sendable {
     package var after: LogPosition = 0
     /// ≥ 1.
     package var limit: Int = 50
-    /// The result ends with the event that brings its bodies to so many bytes.
+    /// The maximum size of the bodies in the result, in bytes. The event that reaches it is the last one.
     package var maxBytes = Int.max
     package init() {}
 }

@@ -13,8 +13,8 @@ package enum Backup {
     private static let sealSize = 32
     /// The number of database pages copied between two pauses: 256 KiB.
     private static let pagesPerStep: Int32 = 64
-    /// After so many steps the disk begins to write them, 1 MiB at a time: one flush of all of it would delay the commits of
-    /// a server on the same disk.
+    /// The number of steps after which their pages, 1 MiB, are sent to the disk. One flush of the whole file would delay the
+    /// commits of a server on the same disk.
     private static let stepsPerWrite = 4
 
     // MARK: Making one
