@@ -51,7 +51,7 @@ public final class Thread: Sendable {
         /// the processor for it.
         case prompt
         case normal
-        /// A third of the processor time of a normal thread; does not interrupt others.
+        /// A tenth of the processor time of a normal thread while both compute; does not interrupt others.
         case low
         /// Runs when no other thread wants the processor, and yields as soon as one does.
         case idle
