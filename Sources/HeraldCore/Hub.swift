@@ -81,19 +81,20 @@ public final class Hub: Sendable {
         self.loops = loops
         // Created after everything that can fail, because it starts threads.
         readers = try ReaderPool(store: store, threads: max(1, configuration.readers))
+        retention = RetentionTask(
+            configuration.retention, readers: readers, intake: intake, registry: registry, usage: usage, clock: clock,
+            tell: { [loops] message in for loop in loops { loop.post(message) } })
         let memory = CommitObserver(
             registry: registry, catalogue: catalogue, keys: keys, apps: apps, sessions: sessions, auth: auth,
             recentEvents: recentEvents,
             usage: usage,
+            recordedAttempts: { [retention] in retention.recorded(attemptBytes: $0) },
             loops: loops.count,
             tell: { [loops] number, message in loops[number].post(message) })
         writer = LogWriter(
             store: store, intake: intake, delegates: delegates, registry: registry, catalogue: catalogue,
             keys: keys, apps: apps, sessions: sessions, usage: usage, ids: ids, clock: clock,
             hooks: .init(changed: memory.take, onDurabilityLost: onDurabilityLost))
-        retention = RetentionTask(
-            configuration.retention, readers: readers, intake: intake, registry: registry, usage: usage, clock: clock,
-            tell: { [loops] message in for loop in loops { loop.post(message) } })
         rates = EventRates(apps, clock: clock)
         keyUse = KeyUseTask(keys, intake: intake, clock: clock)
         threads = HubThreads(

@@ -26,21 +26,41 @@ struct RetentionQueries {
         SELECT sequence, \(BlockTable.bytes) FROM events WHERE sequence > ?1 AND sequence <= ?2 ORDER BY sequence LIMIT ?3
         """
 
-    /// The first and the last attempt, and what all take, by the mean of 64 that are spread evenly over the table: their
-    /// row, as SQLite stores it, and their entry in the index by event.
+    /// The first and the last attempt, and the rows of 64 that are spread evenly over the table, in bytes, as SQLite
+    /// stores them. None if there is no attempt.
     static let attempts = """
         WITH RECURSIVE span (first, last) AS (SELECT
             ifnull((SELECT min(id) FROM attempts), 0), ifnull((SELECT max(id) FROM attempts), 0)),
             probe (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM probe WHERE n < 63)
-        SELECT first, last, CAST((last - first + 1) * (SELECT avg(\(attemptBytes)) FROM probe CROSS JOIN attempts
-            ON id = first + (last - first) * n / 63) AS INTEGER) FROM span
+        SELECT first, last, \(attemptRow) FROM span CROSS JOIN probe CROSS JOIN attempts
+            ON id = first + (last - first) * n / 63 ORDER BY n
         """
 
-    private static let attemptBytes = """
-        53 + 3 * ((lookup IS NOT NULL) + (connect IS NOT NULL) + (tls IS NOT NULL) + (first_byte IS NOT NULL)
+    private static let attemptRow = """
+        36 + 3 * ((lookup IS NOT NULL) + (connect IS NOT NULL) + (tls IS NOT NULL) + (first_byte IS NOT NULL)
             + (bytes_sent IS NOT NULL) + (bytes_received IS NOT NULL))
         + ifnull(length(failure), 0) + ifnull(length(detail), 0) + ifnull(length(excerpt), 0) + ifnull(length(peer), 0)
         """
+
+    /// The entry of an attempt in the index by event.
+    private static let attemptEntry = 17
+
+    /// - Parameters:
+    ///   - count: the number of all attempts.
+    ///   - sample: the sizes of some rows, in their order. A row is not divided between pages: of 1,100 bytes, a page has three.
+    static func bytes(ofAttempts count: Int64, sample: [Int64], page: Int64) -> Int64 {
+        if sample.isEmpty { return 0 }
+        var (pages, filled): (Int64, Int64) = (0, 0)
+        for row in sample {
+            if filled + row > page {
+                pages += 1
+                filled = 0
+            }
+            filled += row
+        }
+        let rows = Double(pages * page + filled) / Double(sample.count)
+        return Int64(Double(count) * (rows + Double(attemptEntry)))
+    }
 
     /// The first event since time ?1. Marks bound the search: earlier events arrived up to the mark before ?1, later
     /// ones after the mark that follows ?1. Between these marks, the times of the events decide.
@@ -115,14 +135,15 @@ extension Reader {
     func sizes() throws(StoreError) -> StorageSizes {
         connection.startClock()
         var sizes = StorageSizes()
-        if let (pages, free, size) = try retention.pages.row({ ($0.integer(0), $0.integer(1), $0.integer(2)) }) {
-            (sizes.used, sizes.free) = ((pages - free) * size, free * size)
-        }
+        let (pages, free, page) =
+            try retention.pages.row { ($0.integer(0), $0.integer(1), $0.integer(2)) } ?? (0, 0, 0)
+        (sizes.used, sizes.free) = ((pages - free) * page, free * page)
         sizes.log = Int64(StoreFolder.size(connection.path + "-wal") ?? 0)
-        if let (first, last, all) = try retention.attempts.row({ ($0.integer(0), $0.integer(1), $0.integer(2)) }) {
-            (sizes.firstAttempt, sizes.lastAttempt) = (first, last)
-            sizes.attempts = min(sizes.used, all)
-        }
+        let probes = try retention.attempts.rows { ($0.integer(0), $0.integer(1), $0.integer(2)) }
+        (sizes.firstAttempt, sizes.lastAttempt) = probes.first.map { ($0.0, $0.1) } ?? (0, 0)
+        let all = RetentionQueries.bytes(
+            ofAttempts: sizes.lastAttempt - sizes.firstAttempt + 1, sample: probes.map(\.2), page: page)
+        sizes.attempts = min(sizes.used, all)
         return sizes
     }
 

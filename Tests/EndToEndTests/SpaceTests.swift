@@ -61,6 +61,47 @@ struct SpaceTests {
         ) { $1 }
     }
 
+    @Test("the budget of attempts is kept within a tenth while deliveries go on, and costs no event")
+    func attempts() async throws {
+        let herald = try await HeraldProcess.start(["--retention-attempts-size", "16MiB"])
+        let database = herald.folder.path + "/data/herald.db"
+        var configuration = HeraldReceiver.Receiver.Configuration()
+        configuration.maxRecordedRequests = 100
+        // An attempt keeps 1 KiB of the response.
+        let response = String(repeating: "r", count: 1_024)
+        let receiver = try Receiver(configuration) { _ in .status(200, body: response) }
+        defer { receiver.close() }
+        let delegates = 20
+        for number in 0..<delegates { _ = try await herald.register(receiver.url("/\(number)")) }
+        let largest = Largest()
+        let watch = Task {
+            while !Task.isCancelled {
+                largest.note(try Files.size(database))
+                try await Task.sleep(nanoseconds: 20_000_000)
+            }
+        }
+        // 36 MB of attempts and 1.2 MB of events. No faster than they are delivered, so that the watch sees the steady state.
+        let events = 1_600
+        for first in stride(from: 0, to: events, by: 200) {
+            let batch = (first..<first + 200).map { #"{"type": "some.order", "id": "some-\#($0)"}"# }
+            let answer = try await herald.post("/v1/events", "[\(batch.joined(separator: ","))]")
+            #expect(answer.status == 202)
+            let due = (first + 200) * delegates
+            try await eventually("they are delivered", within: 120) { receiver.requestCount >= due }
+        }
+        watch.cancel()
+        let storage = try await herald.get("/v1/storage")
+        #expect(removed(storage)["attempts size"] ?? 0 > 0)
+        #expect(removed(storage)["events size"] == 0)
+        // What else the database has: events, with their indexes.
+        #expect(largest.bytes <= (16 << 20) * 11 / 10 + (2 << 20))
+        #expect(largest.bytes > 14 << 20)
+        #expect(try await herald.get("/v1/events/some-0").status == 200)
+        #expect(try await herald.stop() == .exited(0))
+        let check = try await Binary.run(["check", herald.folder.path + "/data"])
+        #expect(check.end == .exited(0), "\(check.text)")
+    }
+
     @Test("GET /v1/storage shows parts, budgets and exact counts of what was removed, also after a kill")
     func storage() async throws {
         let arguments = ["--retention-size", "16MiB", "--retention", "2d"]

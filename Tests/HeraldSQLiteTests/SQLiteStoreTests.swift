@@ -322,7 +322,7 @@ struct SQLiteStoreTests {
         #expect(try connection.text("PRAGMA integrity_check") == "ok")
     }
 
-    @Test("what attempts take is estimated within a tenth", arguments: [0, 30, 400])
+    @Test("what attempts take is estimated within a tenth", arguments: [0, 30, 400, 800, 1_024])
     func attemptBytes(excerpt: Int) throws {
         let store = try SQLiteStore(folder: path)
         defer { store.close() }

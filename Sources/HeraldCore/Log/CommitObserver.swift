@@ -8,6 +8,8 @@ struct CommitObserver: Sendable {
     let auth: AuthProjection
     let recentEvents: RecentEvents
     let usage: LogUsage
+    /// Called with about what the attempts of a commit take, in bytes.
+    let recordedAttempts: @Sendable (Int) -> Void
     let loops: Int
     /// Sends a message to one of the delivery loops, by its number.
     let tell: @Sendable (_ loop: Int, LoopMessage) -> Void
@@ -35,6 +37,7 @@ struct CommitObserver: Sendable {
         case .erasedSubject(let subject, let app): auth.forget(app, userID: AuthFamily.userID(ofSubject: subject))
         case .counted(let block, let found): usage.set(block, found)
         case .trimmed(let first): usage.trim(first: first)
+        case .recordedAttempts(let bytes): recordedAttempts(bytes)
         case .setEventType(let record): catalogue.set(record)
         case .removeEventType(let type, let app): catalogue.remove(type, app)
         case .setKey(let key): keys.set(key)

@@ -139,7 +139,8 @@ package final class LogWriter: Sendable {
         var changedBlocks: Set<Int64> = []
         /// The blocks that were filled by earlier transactions: their counts are due to be stored.
         var filledBlocks: Range<Int64>?
-        var hasAttempts = false
+        /// What the attempts take that this transaction records.
+        var attemptBytes = 0
         /// Something is erased, and has to leave the write-ahead log before the response.
         var erases = false
         /// The key of the next new delegate.
@@ -227,7 +228,10 @@ package final class LogWriter: Sendable {
         if let filled = plan.filledBlocks { state.firstOpenBlock = filled.upperBound }
         state.log.committed(head: commit.head)
         follow(plan.events, &state)
-        if plan.hasAttempts { delegates.invokeDelegates { $0.recordedAttempts() } }
+        if plan.attemptBytes > 0 {
+            hooks.changed(.recordedAttempts(bytes: plan.attemptBytes))
+            delegates.invokeDelegates { $0.recordedAttempts() }
+        }
         if let mark = plan.mark { state.lastMark = mark }
         for effect in plan.effects {
             if case .set(let delegate) = effect { state.nextDelegateKey = max(state.nextDelegateKey, delegate.key + 1) }
@@ -267,7 +271,7 @@ package final class LogWriter: Sendable {
         case .checkpoint(let reported, let answer):
             let checkpoint = plan.erased.applied(to: reported)
             try transaction.write(checkpoint)
-            if !checkpoint.attempts.isEmpty { plan.hasAttempts = true }
+            plan.attemptBytes += checkpoint.attempts.reduce(0) { $0 + $1.storedBytes }
             try take(checkpoint.notices, transaction, &plan)
             plan.answers.append { answer(true) }
         case .command(let command): try command.perform(self, transaction, &plan)

@@ -4,7 +4,7 @@ import Synchronization
 /// Periodically looks on a reader's thread at what exceeds the retention (`RetentionPlanner`), and has the loops and the
 /// writer remove it.
 final class RetentionTask: EventDelegate {
-    /// Nanoseconds between two looks, unless much is published.
+    /// Nanoseconds between two looks, unless much is written.
     static let interval: Int64 = 1_000_000_000
     /// What an event takes at least besides its data, in bytes.
     private static let eventBytes = 200
@@ -13,13 +13,29 @@ final class RetentionTask: EventDelegate {
         var planner: RetentionPlanner
         /// A look, or the removal that follows it, is under way.
         var isBusy = false
+        /// Much was written meanwhile: look again after it.
+        var isDue = false
+    }
+
+    /// What was written of one budget since the last look. The writer's thread.
+    private struct Growth: ~Copyable {
+        private let bytes = Atomic<Int>(0)
+        /// The bytes after which to look: a fiftieth of the budget, so that it can't be exceeded far.
+        private let step: Int
+
+        init(budget: Int64?) { step = budget.map { Int(clamping: $0 / 50) } ?? .max }
+
+        /// - Returns: whether it is time to look.
+        borrowing func add(_ more: Int) -> Bool {
+            let sum = bytes.load(ordering: .relaxed) + more
+            bytes.store(sum < step ? sum : 0, ordering: .relaxed)
+            return sum >= step
+        }
     }
 
     private let state: Mutex<State>
-    /// The bytes that were published since the last look. The writer's thread.
-    private let published = Atomic<Int>(0)
-    /// The bytes after which to look: a fiftieth of the budget, so that a publisher can't exceed it far.
-    private let step: Int
+    private let events: Growth
+    private let attempts: Growth
     private let readers: ReaderPool
     private let intake: Intake
     private let registry: Registry
@@ -33,7 +49,8 @@ final class RetentionTask: EventDelegate {
         clock: Clock, tell: @escaping @Sendable (LoopMessage) -> Void
     ) {
         state = Mutex(State(planner: RetentionPlanner(retention)))
-        step = retention.bytes.map { Int(clamping: $0 / 50) } ?? .max
+        events = Growth(budget: retention.bytes)
+        attempts = Growth(budget: retention.attemptBytes)
         self.readers = readers
         self.intake = intake
         self.registry = registry
@@ -43,17 +60,21 @@ final class RetentionTask: EventDelegate {
     }
 
     func published(_ batch: EventBatch) {
-        let bytes = batch.events.reduce(published.load(ordering: .relaxed)) { $0 + Self.eventBytes + $1.data.count }
-        published.store(bytes < step ? bytes : 0, ordering: .relaxed)
-        if bytes >= step { look() }
+        if events.add(batch.events.reduce(0) { $0 + Self.eventBytes + $1.data.count }) { look() }
+    }
+
+    /// Attempts are durable. The writer's thread.
+    func recorded(attemptBytes: Int) {
+        if attempts.add(attemptBytes) { look() }
     }
 
     /// Any thread. If too many reads wait, the next call does the work.
     @Sendable
     func look() {
         let isFree = state.withLock { state in
-            defer { state.isBusy = true }
-            return !state.isBusy
+            state.isDue = state.isBusy
+            state.isBusy = true
+            return !state.isDue
         }
         if isFree, !readers.submit({ [self] in run($0) }) { ended() }
     }
@@ -72,22 +93,20 @@ final class RetentionTask: EventDelegate {
             tell(.trim(through: ending.through, gone: ending.gone, ending.cause))
         }
         guard var write = step.write else {
-            ended()
-            if step.isPartial { look() }
-            return
+            return ended(continues: step.isPartial)
         }
         let mayContinue = step.isPartial || !write.events.isEmpty
-        write.completion = { [weak self] succeeded in
-            self?.ended(succeeded: succeeded)
-            if succeeded, mayContinue { self?.look() }
-        }
-        if intake.submit(write) != nil { ended() }
+        write.completion = { [weak self] succeeded in self?.ended(succeeded: succeeded, continues: mayContinue) }
+        if intake.submit(write) != nil { ended(succeeded: false) }
     }
 
-    private func ended(succeeded: Bool = true) {
-        state.withLock { state in
+    /// - Parameter continues: there may be more to remove.
+    private func ended(succeeded: Bool = true, continues: Bool = false) {
+        let looksAgain = state.withLock { state in
             state.isBusy = false
             if !succeeded { state.planner.failed() }
+            return succeeded && (continues || state.isDue)
         }
+        if looksAgain { look() }
     }
 }

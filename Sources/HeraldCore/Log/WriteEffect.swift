@@ -17,6 +17,8 @@ enum WriteEffect: Sendable {
     case trimmed(first: LogPosition)
     /// The new counts of a block of the log.
     case counted(block: Int64, [AppBlock])
+    /// Attempts were recorded, which take about this much.
+    case recordedAttempts(bytes: Int)
     case setEventType(EventTypeRecord)
     case removeEventType(String, AppKey)
     case setKey(APIKey)

@@ -34,6 +34,9 @@ package struct AttemptRecord: Equatable, Sendable {
         self.excerpt = excerpt
     }
 
+    /// About what it takes in a store, with its entries in indexes.
+    var storedBytes: Int { 64 + detail.utf8.count + excerpt.count }
+
     package var succeeded: Bool { status.map { (200...299).contains($0) } ?? false }
 }
 

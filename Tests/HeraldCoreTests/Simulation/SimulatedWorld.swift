@@ -176,6 +176,7 @@ final class SimulatedProcess: @unchecked Sendable {
             registry: registry, catalogue: catalogue, keys: keys, apps: apps, sessions: sessions, auth: auth,
             recentEvents: recentEvents,
             usage: usage,
+            recordedAttempts: { _ in },
             loops: size.loops,
             tell: { inboxes.loops[$0].inbox.append($1) })
         writer = LogWriter(
