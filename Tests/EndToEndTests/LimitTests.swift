@@ -1,5 +1,6 @@
 import Glibc
 import HeraldJSON
+import HeraldReceiver
 import HeraldTestSupport
 import Testing
 
@@ -116,23 +117,31 @@ struct LimitTests {
 
     /// What clients do that take all connections.
     enum Occupation: CaseIterable {
-        case halfOpen, halfOpenFromManyAddresses, unread, longPolls
+        case halfOpen, halfOpenFromManyAddresses, unread, longPolls, waitingPosts, testCalls
 
         var clients: Int {
             switch self {
             case .halfOpen, .halfOpenFromManyAddresses: 400
             case .unread: 24
-            case .longPolls: 16
+            case .longPolls, .waitingPosts, .testCalls: 16
             }
         }
 
-        func occupy(_ port: UInt16, _ number: Int) throws -> RawHTTPClient {
+        /// - Parameter delegate: one whose receiver never responds.
+        func occupy(_ port: UInt16, _ number: Int, _ delegate: String) throws -> RawHTTPClient {
             let isSpread = self == .halfOpenFromManyAddresses
             let client = try RawHTTPClient(port: port, source: isSpread ? UInt8(2 + number % 200) : 1)
             switch self {
             case .halfOpen, .halfOpenFromManyAddresses: client.send("GET /v1/events HTTP/1.1\r\nHost: loc")
             case .unread: client.send("GET /v1/events?type=large.one&limit=200 HTTP/1.1\r\nHost: localhost\r\n\r\n")
             case .longPolls: client.send("GET /v1/app-state?wait=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            case .waitingPosts:
+                client.send(
+                    "POST /v1/events HTTP/1.1\r\nHost: localhost\r\nPrefer: wait=60\r\n"
+                        + "Content-Type: application/json\r\nContent-Length: 20\r\n\r\n{\"type\": \"some.one\"}")
+            case .testCalls:
+                client.send(
+                    "POST /v1/delegates/\(delegate)/test HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
             }
             return client
         }
@@ -142,12 +151,18 @@ struct LimitTests {
         "with few descriptors, clients that take all connections keep nobody from a list, a registration or a health check",
         .timeLimit(.minutes(5)), arguments: Occupation.allCases)
     func reserve(occupation: Occupation) async throws {
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        defer { receiver.close() }
+        defer { gate.open() }
         let herald = try await HeraldProcess.start(prefix: ["sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
+        let delegate = try await herald.register(receiver.url(), #""events": ["some.one"]"#, #""timeout_seconds": 60"#)
+            .id
         let large = #"{"type": "large.one", "data": "\#(String(repeating: "x", count: 200_000))"}"#
         if occupation == .unread { for _ in 0..<30 { _ = try await herald.post("/v1/events", large) } }
         let port = herald.port
         try await RawHTTP.onThread {
-            let clients = try (0..<occupation.clients).map { try occupation.occupy(port, $0) }
+            let clients = try (0..<occupation.clients).map { try occupation.occupy(port, $0, delegate) }
             let body = #"{"url": "http://127.0.0.1:9/"}"#
             for (request, status) in [
                 ("GET /v1/delegates HTTP/1.1", 200), ("GET /healthz HTTP/1.1", 200), ("GET /readyz HTTP/1.1", 200),

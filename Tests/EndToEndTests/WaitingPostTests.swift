@@ -27,6 +27,41 @@ struct WaitingPostTests {
         #expect(several.data.map { $0["deliveries"]?.count } == [4, 3])
     }
 
+    @Test("posts that wait hold half of the connections at most: others get the usual response at once")
+    func bounded() async throws {
+        let gate = ReceiverGate()
+        let receiver = try Receiver { _ in .held(gate) }
+        defer { receiver.close() }
+        defer { gate.open() }
+        // 8 connections.
+        let herald = try await HeraldProcess.start(prefix: ["sh", "-c", "ulimit -n 64 && exec \"$0\" \"$@\""])
+        _ = try await herald.register(receiver.url())
+        // Refused ones hold nothing.
+        for _ in 0..<10 { #expect(try await herald.post("/v1/events", "{}", ["Prefer": "wait=60"]).status == 422) }
+        let waits = (0..<4).map { number in
+            Task {
+                try await herald.post(
+                    "/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=60", "Idempotency-Key": "\(number)"])
+            }
+        }
+        _ = try await herald.get("/metrics") { $0.text.contains("\nherald_http_requests_waiting 4\n") }
+        for _ in 0..<10 {
+            let answer = try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=60"])
+            #expect(answer.status == 202 && answer.header("preference-applied") == nil)
+        }
+        // The response of the first request is not known yet.
+        let repeated = try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Idempotency-Key": "0"])
+        #expect(repeated.status == 503 && repeated.header("retry-after") == "1")
+        gate.open()
+        for wait in waits {
+            let answer = try await wait.value
+            #expect(answer.status == 200 && answer["deliveries"]?.count == 1)
+        }
+        // All of them have ended.
+        let next = try await herald.post("/v1/events", #"{"type": "a.b"}"#, ["Prefer": "wait=60"])
+        #expect(next.status == 200)
+    }
+
     @Test("the same request gets the first response again, also while the first one waits")
     func repeated() async throws {
         let herald = try await HeraldProcess.start()

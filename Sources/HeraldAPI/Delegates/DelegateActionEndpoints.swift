@@ -6,6 +6,7 @@ import HeraldJSON
 /// Actions on a webhook other than changes of its settings.
 struct DelegateActionEndpoints: Sendable {
     let hub: Hub
+    let waits: ReceiverWaits
 
     var routes: [Route] {
         [
@@ -76,10 +77,12 @@ struct DelegateActionEndpoints: Sendable {
         let delegate = try problem { () throws(HubError) in
             try hub.testableWebhook(call.parameters[0], of: call.app)
         }
+        guard let wait = waits.begin() else { throw .tooManyCalls }
         hub.submit(
             AccessWrite(app: call.app, action: .note(target: delegate.id), provenance: call.provenance) { result in
                 if case .refused(let refusal) = result { return call.send(Problem(refusal.error)) }
                 hub.test(delegate) { outcome in
+                    defer { withExtendedLifetime(wait) {} }
                     if let outcome { return call.send { $0.members(of: outcome) } }
                     // It was deleted, or too many test calls are waiting.
                     let isThere = hub.registry.delegate(call.app, id: delegate.id) != nil

@@ -8,9 +8,11 @@ struct EventEndpoints: Sendable {
     let hub: Hub
     private let posting: PostEndpoint
 
-    init(hub: Hub, checks: SchemaChecks, publish: @escaping @Sendable (Publication) -> Void) {
+    init(
+        hub: Hub, checks: SchemaChecks, waits: ReceiverWaits, publish: @escaping @Sendable (Publication) -> Void
+    ) {
         self.hub = hub
-        posting = PostEndpoint(hub: hub, checks: checks, publish: publish)
+        posting = PostEndpoint(hub: hub, checks: checks, waits: waits, publish: publish)
     }
 
     var routes: [Route] {

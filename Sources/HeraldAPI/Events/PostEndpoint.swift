@@ -12,10 +12,14 @@ final class PostEndpoint: Sendable {
     /// Reused, because a new one allocates 20 KiB, a third of the cost of accepting an event.
     private let parser = SharedParser()
     private let openWaits = OpenWaits()
+    private let waits: ReceiverWaits
 
     /// - Parameter publish: receives parsed and authorized events.
-    init(hub: Hub, checks: SchemaChecks, publish: @escaping @Sendable (Publication) -> Void) {
+    init(
+        hub: Hub, checks: SchemaChecks, waits: ReceiverWaits, publish: @escaping @Sendable (Publication) -> Void
+    ) {
         self.hub = hub
+        self.waits = waits
         self.checks = checks
         self.publish = publish
     }
@@ -51,15 +55,17 @@ final class PostEndpoint: Sendable {
     }
 
     private func publish(_ input: PostInput, _ body: [UInt8], _ call: Call, _ waiting: WaitingPost?) throws(Problem) {
+        if input.drafts.isEmpty { return Posting(call, input, nil).accept() }
+        // A server may ignore a preference (RFC 7240), and so does one where too many wait already.
+        let waiting = waiting?.begin(waits) == true ? waiting : nil
         let posting = Posting(call, input, waiting)
-        if input.drafts.isEmpty { return posting.accept() }
         // Most posts have no key: no closure is allocated for them.
         let idempotency: Idempotency<[PublishedEvent]>? =
             call.request.head.has("Idempotency-Key")
             ? try call.idempotency(of: body) { posting.answer.response($0) } : nil
         var completion = posting.finishAlone
         if let idempotency {
-            let repetitions = Repetitions(hub, openWaits, call.app, idempotency.key)
+            let repetitions = Repetitions(hub, openWaits, waits, call.app, idempotency.key)
             waiting?.answer { posted, reports in posting.accept(posted, reports, repetitions) }
             completion = { posting.finish($0, repetitions) }
         } else {
@@ -178,14 +184,15 @@ private final class Posting: Sendable {
             // The ids in the log are those of the request.
             if posted.allSatisfy({ $0.event.id == $0.event.publisherID }) { return accept() }
         case .replayed:
-            if let repetitions, repetitions.join(call) {
-                waiting?.giveUp()
-                return
+            waiting?.giveUp()
+            switch repetitions?.join(call) {
+            case .joined: return
+            case .refused: return call.send(.tooManyWaits)
+            case .ended, nil: break
             }
-        default: break
+        default: waiting?.giveUp()
         }
         call.send(result) { answer.response($0) }
-        waiting?.giveUp()
     }
 }
 
@@ -193,12 +200,14 @@ private final class Posting: Sendable {
 private struct Repetitions: Sendable {
     private let hub: Hub
     private let open: OpenWaits
+    private let waits: ReceiverWaits
     private let name: OpenWaits.Name
     private let key: IdempotencyKey
 
-    init(_ hub: Hub, _ open: OpenWaits, _ app: AppKey, _ key: IdempotencyKey) {
+    init(_ hub: Hub, _ open: OpenWaits, _ waits: ReceiverWaits, _ app: AppKey, _ key: IdempotencyKey) {
         self.hub = hub
         self.open = open
+        self.waits = waits
         self.key = key
         name = OpenWaits.Name(app: app, key: key.key)
     }
@@ -206,12 +215,26 @@ private struct Repetitions: Sendable {
     /// The writer's thread, like `join`: the first request is executed before another one can be its repetition.
     func begin() { open.calls.withLock { $0[name] = [] } }
 
-    /// - Returns: `false` if the first request has its response already.
-    func join(_ call: Call) -> Bool {
-        open.calls.withLock { $0[name]?.append(call) != nil }
+    enum Joining {
+        /// Gets the response of the first request.
+        case joined
+        /// The first request has its response already.
+        case ended
+        /// Too many requests wait.
+        case refused
     }
 
-    func end() -> [Call] { open.calls.withLock { $0.removeValue(forKey: name) } ?? [] }
+    func join(_ call: Call) -> Joining {
+        let wait = waits.begin()
+        return open.calls.withLock { calls in
+            guard calls[name] != nil else { return .ended }
+            guard let wait else { return .refused }
+            calls[name]?.append(.init(call: call, wait: wait))
+            return .joined
+        }
+    }
+
+    func end() -> [Call] { open.calls.withLock { $0.removeValue(forKey: name) }?.map(\.call) ?? [] }
 
     /// From now on repetitions get this response.
     func replace(_ response: Response, _ completion: @escaping @Sendable (Bool) -> Void) {
@@ -220,14 +243,19 @@ private struct Repetitions: Sendable {
     }
 }
 
-/// The repetitions of each waiting request, by idempotency key. Any thread; bounded by the limit of waiting requests.
+/// The repetitions of each waiting request, by idempotency key. Any thread; bounded by `ReceiverWaits`.
 private final class OpenWaits: Sendable {
+    struct Repetition {
+        let call: Call
+        let wait: ReceiverWaits.Wait
+    }
+
     struct Name: Hashable {
         let app: AppKey
         let key: String
     }
 
-    let calls = Mutex<[Name: [Call]]>([:])
+    let calls = Mutex<[Name: [Repetition]]>([:])
 }
 
 /// A post whose client waits until one attempt was made for every delegate (`Prefer: wait`).
@@ -242,6 +270,8 @@ private final class WaitingPost: Sendable {
         /// All attempts were made, or the time is up.
         var isOver = false
         var reports: [DeliveryWatch.Report]?
+        /// From `begin` until the response.
+        var wait: ReceiverWaits.Wait?
     }
 
     let seconds: Int
@@ -260,6 +290,13 @@ private final class WaitingPost: Sendable {
         }
     }
 
+    /// - Returns: `false` if too many wait already.
+    func begin(_ waits: ReceiverWaits) -> Bool {
+        let wait = waits.begin()
+        state.withLock { $0.wait = wait }
+        return wait != nil
+    }
+
     /// Sets the handler of the outcome. Must be called before the events are posted.
     func answer(_ body: @escaping Handler) { state.withLock { $0.handler = body } }
 
@@ -267,12 +304,18 @@ private final class WaitingPost: Sendable {
     func committed(_ posted: [PublishedEvent]) { change { $0.posted = posted } }
 
     /// The request got its response in another way.
-    func giveUp() { state.withLock { $0.handler = nil } }
+    func giveUp() {
+        state.withLock { state in
+            state.handler = nil
+            state.wait = nil
+        }
+    }
 
     private func change(_ body: (inout State) -> Void) {
         let (handler, posted, reports) = state.withLock { state in
             body(&state)
             guard state.isOver, let posted = state.posted else { return (nil, [], nil) as Ended }
+            state.wait = nil
             return (state.handler.take(), posted, state.reports)
         }
         handler?(posted, reports)

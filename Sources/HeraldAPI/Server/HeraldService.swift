@@ -12,6 +12,8 @@ public final class HeraldService: RequestHandler {
         public var maxBodyBytes = 262_144
         /// Of requests that wait to be read or checked.
         package var maxWaitingBytes = 96 << 20
+        /// Of requests whose response waits for receivers, at least 1: they must not hold all connections.
+        package var maxReceiverWaits = 1_000
         /// Of compiled schemas, in units of `JSONSchema.size`: about 100 bytes.
         package var maxSchemas = 500_000
         /// The counters of the HTTP server, for `/metrics`.
@@ -56,13 +58,15 @@ public final class HeraldService: RequestHandler {
             http: configuration.httpStatistics)
         hub.addDelegate(metrics.events, description: "Metrics: events by family")
         let watch = AppStateWatch(hub: hub)
+        let waits = ReceiverWaits(limit: configuration.maxReceiverWaits)
         hub.addDelegate(watch, description: "Long polls: who waits for the app state to change")
         table = RouteTable(
             DelegateEndpoints(hub: hub, streams: streams).routes
-                + DelegateActionEndpoints(hub: hub).routes + DelegateRecordEndpoints(hub: hub).routes
+                + DelegateActionEndpoints(hub: hub, waits: waits).routes + DelegateRecordEndpoints(hub: hub).routes
                 + StreamEndpoints(hub: hub, streams: streams, access: access).routes
                 + EventEndpoints(
-                    hub: hub, checks: checks, publish: configuration.publish ?? { [hub] in hub.enqueue($0) }
+                    hub: hub, checks: checks, waits: waits,
+                    publish: configuration.publish ?? { [hub] in hub.enqueue($0) }
                 ).routes
                 + DeliveryEndpoints(hub: hub).routes
                 + EventTypeEndpoints(hub: hub, pool: pool).routes + SubjectEndpoints(hub: hub).routes

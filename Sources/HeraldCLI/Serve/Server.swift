@@ -113,6 +113,7 @@ struct Server {
             serving.version = HeraldCommand.version
             serving.maxBodyBytes = settings.maxBody
             serving.maxWaitingBytes = memory.waitingBodies
+            serving.maxReceiverWaits = max(1, listening.maxConnections / (2 * listening.loops))
             serving.maxSchemas = memory.schemas
             serving.corsOrigins = settings.corsOrigins
             serving.reportWrongKeys = { report in
