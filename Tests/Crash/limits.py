@@ -76,7 +76,7 @@ def soak(folder, seed, outcome):
         seen, peaks = endurance.endure(folder / "soak", seconds, endurance.SMALL_PER_SECOND, memory=MEMORY)
     except programs.Failed as failure:
         return outcome.fail(f"soak within 64 MiB: {failure}")
-    outcome.counts["seconds of soak"] = seconds
+    outcome.counts["seconds of soak"] += seconds
     outcome.figures["soak_MiB"].append(peaks["process"] / (1 << 20) / 1000)
     if peaks["process"] > MEMORY:
         outcome.fail(f"soak within 64 MiB: it took {peaks['process'] >> 20} MiB")
@@ -195,7 +195,7 @@ def row(o):
         f"acknowledged, {o['lost']} lost")
     return [
         ("a burst for 5 s with 64 MiB of memory, with a receiver that never responds", f"{o['memory']} times", small),
-        (f"3,000 events per second to 3 webhooks for {o['seconds of soak']} s, with 64 MiB of memory", "once" if o["soak"] == 1 else f"{o['soak']} times",
+        (f"3,000 events per second to 3 webhooks for {o['seconds of soak'] // max(1, o['soak'])} s, with 64 MiB of memory", "once" if o["soak"] == 1 else f"{o['soak']} times",
          f"each arrived at each webhook; at most {o['soak_MiB_max']} MiB resident"),
         ("64 descriptors, 400 clients that ask for streams or send half a request, 20 receivers that never respond", f"{o['descriptors']} times",
          f"{o['refused with few descriptors']} requests refused; a post took at most {o['few_post_max']} ms, a list {o['few_list_max']} ms; "
