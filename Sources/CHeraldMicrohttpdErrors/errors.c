@@ -16,36 +16,20 @@ typedef enum MHD_Result (*lookup_function)(struct MHD_Connection *, enum MHD_Val
 static queue_function library_queue;
 static lookup_function library_lookup;
 
-// Of GnuTLS.
-struct gnutls_session_int;
-typedef ssize_t (*receive_function)(struct gnutls_session_int *, void *, size_t);
-typedef int (*end_function)(struct gnutls_session_int *, int);
-static receive_function library_receive;
-static end_function library_end;
-
 __attribute__((constructor)) static void find_functions(void) {
     library_queue = (queue_function)dlsym(RTLD_NEXT, "MHD_queue_response");
     library_lookup = (lookup_function)dlsym(RTLD_NEXT, "MHD_lookup_connection_value_n");
-    library_receive = (receive_function)dlsym(RTLD_NEXT, "gnutls_record_recv");
-    library_end = (end_function)dlsym(RTLD_NEXT, "gnutls_bye");
 }
 
 // The handler of the daemon that this thread runs. NULL outside `herald_mhd_run`: then the caller is another user of
 // the library in this process.
 static _Thread_local herald_mhd_error_handler current_handler;
-static _Thread_local herald_mhd_end_handler current_end_handler;
 static _Thread_local void *current_owner;
-// The session that the last bytes of this run came from.
-static _Thread_local struct gnutls_session_int *last_read;
 
-void herald_mhd_run(struct MHD_Daemon *daemon, void *owner, herald_mhd_error_handler handler,
-                    herald_mhd_end_handler ended) {
-    last_read = NULL;
+void herald_mhd_run(struct MHD_Daemon *daemon, void *owner, herald_mhd_error_handler handler) {
     current_owner = owner;
     current_handler = handler;
-    current_end_handler = ended;
     (void)MHD_run(daemon);
-    current_end_handler = NULL;
     current_handler = NULL;
     current_owner = NULL;
 }
@@ -84,19 +68,4 @@ enum MHD_Result MHD_lookup_connection_value_n(struct MHD_Connection *connection,
     if (value) *value = found;
     if (value_size) *value_size = size;
     return result;
-}
-
-FOUND_BY_NAME
-ssize_t gnutls_record_recv(struct gnutls_session_int *session, void *data, size_t size) {
-    ssize_t count = library_receive(session, data, size);
-    last_read = count > 0 ? session : NULL;
-    return count;
-}
-
-FOUND_BY_NAME
-int gnutls_bye(struct gnutls_session_int *session, int how) {
-    int is_asked = current_end_handler && session == last_read;
-    // The handler ends the session with this function.
-    last_read = NULL;
-    return is_asked && current_end_handler(current_owner, session) ? 0 : library_end(session, how);
 }

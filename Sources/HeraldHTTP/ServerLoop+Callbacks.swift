@@ -22,7 +22,7 @@ private let answerHeadBytes = 4096
 
 /// One run of the library.
 func runLibrary(_ daemon: OpaquePointer, for loop: ServerLoop) {
-    herald_mhd_run(daemon, Unmanaged.passUnretained(loop).toOpaque(), mhdErred, mhdEnds)
+    herald_mhd_run(daemon, Unmanaged.passUnretained(loop).toOpaque(), mhdErred)
 }
 
 private func mhdErred(_ owner: UnsafeMutableRawPointer?, _ handle: OpaquePointer?, _ status: UInt32) {
@@ -30,11 +30,6 @@ private func mhdErred(_ owner: UnsafeMutableRawPointer?, _ handle: OpaquePointer
     lend(owner, herald_mhd_context(handle), otherwise: ()) { loop, connection in
         loop.refuse(connection, libraryStatus: status)
     }
-}
-
-private func mhdEnds(_ owner: UnsafeMutableRawPointer?, _ session: UnsafeMutableRawPointer?) -> Int32 {
-    guard let loop = loop(owner), let session else { return 0 }
-    return loop.refuseFirstLine(ofSession: session) ? 1 : 0
 }
 
 private func loop(_ owner: UnsafeMutableRawPointer?) -> ServerLoop? {

@@ -165,20 +165,6 @@ struct TLSTests {
         }
     }
 
-    @Test("a first line without a space gets a response, and the end of a connection gets none")
-    func firstLine() async throws {
-        let fixture = try fixture()
-        let request = "printf 'GARBAGE\\r\\nHost: localhost\\r\\n\\r\\n'"
-        let text = try await ChildProcess.run(
-            "sh", ["-c", "\(request) | openssl s_client -quiet -connect localhost:\(fixture.server.port)"]
-        ).text
-        #expect(text.ranges(of: "HTTP/1.1 400").count == 1, "\(text)")
-        #expect(text.contains("failure: "), "\(text)")
-        for version in ["1.2", "1.3"] { #expect(try await curl(fixture, "--tls-max", version, "/a", "/b") == "/a/b") }
-        try await eventually("all have ended") { fixture.server.statistics.openConnections == 0 }
-        #expect(fixture.server.statistics.answers4xx == 1)
-    }
-
     @Test("a new certificate is used for new connections; open ones keep theirs")
     func replaced() async throws {
         let fixture = try fixture()

@@ -1,8 +1,7 @@
 // libmicrohttpd responds to some malformed requests by itself, without a callback: with an HTML page, and in 0.9.75
 // sometimes with two header sections. There is no setting for that. But it queues such a response with its own public
 // function, which it calls through the dynamic linker. So this target defines that function, and forwards all other
-// calls of it. A TLS connection whose first line has no space the library ends without a response and without a
-// callback; so the functions of GnuTLS that it reads with, and ends a session with, are defined here in the same way.
+// calls of it.
 #ifndef HERALD_CMICROHTTPD_ERRORS_H
 #define HERALD_CMICROHTTPD_ERRORS_H
 
@@ -11,13 +10,8 @@
 // Called with the library's own response to this connection, before it is sent.
 typedef void (*herald_mhd_error_handler)(void *owner, struct MHD_Connection *connection, unsigned status);
 
-// Called when the library ends a TLS session without a response, in the same run in which it has read from it.
-// Returns whether it has ended the session.
-typedef int (*herald_mhd_end_handler)(void *owner, void *session);
-
-// MHD_run; the handlers are called from within it, on this thread.
-void herald_mhd_run(struct MHD_Daemon *daemon, void *owner, herald_mhd_error_handler handler,
-                    herald_mhd_end_handler ended);
+// MHD_run; `handler` is called from within it, on this thread.
+void herald_mhd_run(struct MHD_Daemon *daemon, void *owner, herald_mhd_error_handler handler);
 
 // Queues the response and releases it; 0 on failure.
 int herald_mhd_queue(struct MHD_Connection *connection, unsigned status, struct MHD_Response *response);

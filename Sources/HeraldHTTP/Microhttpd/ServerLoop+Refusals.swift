@@ -7,51 +7,27 @@ import Glibc
 // these responses by itself, with a page of its own, and close the socket while the client still sends, which can
 // destroy responses. So the socket is taken from it, and the response is sent here.
 extension ServerLoop {
-    /// The library is about to send a response of its own. It tells the method only with a complete header section. So the
-    /// response to a HEAD request with a malformed one has a body, as if to GET; the connection closes behind it.
+    /// The library is about to send a response of its own.
     func refuse(_ connection: ClientConnection, libraryStatus status: UInt32) {
         if connection.phase == .left { return }
         leave(connection, failure(connection.failure(ofLibraryStatus: Int(status))))
     }
 
     /// The library has closed a connection silently: because the client has closed it, or because it found no method or
-    /// no target in the first line. The socket shows which. Over TLS, `refuseFirstLine(ofSession:)` has responded.
+    /// no target in the first line. The socket shows which.
     func refuseFirstLine(of connection: ClientConnection) {
-        var unsent: [UInt8] = []
+        guard connection.phase == .idle, connection.finishedIn != round, connection.deadline != .max,
+            connection.certificate == nil, !isStopping
+        else { return }
         let descriptor = herald_mhd_descriptor(connection.handle)
-        if connection.certificate == nil {
-            guard isIdle(connection), !hasEnded(descriptor) else { return }
-            unsent = firstLineRefusal()
-        } else if connection.phase != .left || connection.isDetached {
-            return
-        }
+        if hasEnded(descriptor) { return }
         // The library closes its own descriptor next.
         let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard own >= 0 else { return }
         connection.isDetached = true
-        seeOff(own, connection.peer, unsent: unsent)
-    }
-
-    /// The library is about to end a TLS session from which it has just read.
-    /// - Returns: whether the session was ended here, after a response.
-    func refuseFirstLine(ofSession session: UnsafeMutableRawPointer) -> Bool {
-        let connection = connections.first { herald_mhd_tls_session($0.handle) == session }
-        guard let connection, isIdle(connection) else { return false }
-        let bytes = firstLineRefusal()
-        herald_tls_send_last(session, bytes, bytes.count)
-        connection.phase = .left
-        return true
-    }
-
-    /// Whether there is neither a request nor a reason of ours to close the connection.
-    private func isIdle(_ connection: ClientConnection) -> Bool {
-        connection.phase == .idle && connection.finishedIn != round && connection.deadline != .max && !isStopping
-    }
-
-    private func firstLineRefusal() -> [UInt8] {
         let response = failure(.malformed(.requestLine))
         counters.countAnswer(response.status)
-        return response.bytes(wall: wall)
+        seeOff(own, connection.peer, unsent: response.bytes(wall: wall))
     }
 
     private func seeOff(_ descriptor: Int32, _ peer: PeerAddress, unsent: [UInt8]) {
