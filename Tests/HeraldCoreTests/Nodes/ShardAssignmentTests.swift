@@ -42,63 +42,63 @@ private func nodes(_ count: Int, seed: UInt32 = 1) -> [NodeKey] {
     func nobody() { #expect(ShardAssignment.shards(among: []).isEmpty) }
 }
 
-@Suite struct ShardKeeperTests {
+@Suite struct ShardPlanTests {
     private let me = nodes(1)[0]
 
     @Test("a node that is alone takes all shards, and asks again for those that others still have")
     func alone() {
-        var keeper = ShardKeeper(node: me)
-        #expect(keeper.look(at: [me]) == .init(take: .all))
-        keeper.took(Shards.all.first(40))
-        #expect(count(keeper.look(at: [me]).take) == 24)
-        keeper.took(.all)
-        #expect(keeper.look(at: [me]) == .init())
+        var plan = ShardPlan(node: me)
+        #expect(plan.look(at: [me]) == .init(take: .all))
+        plan.took(Shards.all.first(40))
+        #expect(count(plan.look(at: [me]).take) == 24)
+        plan.took(.all)
+        #expect(plan.look(at: [me]) == .init())
     }
 
     @Test("when another one joins, its share is given eight at a time")
     func gives() {
-        var keeper = ShardKeeper(node: me)
-        keeper.took(.all)
+        var plan = ShardPlan(node: me)
+        plan.took(.all)
         let both = nodes(2)
         var steps = 0
-        while count(keeper.held) > 32 {
-            let step = keeper.look(at: both)
+        while count(plan.held) > 32 {
+            let step = plan.look(at: both)
             #expect(count(step.give) == 8)
-            #expect(keeper.look(at: both) == .init(), "those that are being given are not given again")
-            #expect(keeper.held.isSuperset(of: step.give), "they are held until they are released")
-            keeper.gave(step.give)
+            #expect(plan.look(at: both) == .init(), "those that are being given are not given again")
+            #expect(plan.held.isSuperset(of: step.give), "they are held until they are released")
+            plan.gave(step.give)
             steps += 1
         }
         #expect(steps == 4)
-        #expect(keeper.held == ShardAssignment.shards(among: both)[me])
-        #expect(keeper.look(at: both) == .init())
+        #expect(plan.held == ShardAssignment.shards(among: both)[me])
+        #expect(plan.look(at: both) == .init())
     }
 
     @Test("a node that the others do not see takes nothing and gives nothing")
     func unseen() {
-        var keeper = ShardKeeper(node: me)
-        keeper.took(Shards.all.first(3))
-        #expect(keeper.look(at: [nodes(2)[1]]) == .init())
+        var plan = ShardPlan(node: me)
+        plan.took(Shards.all.first(3))
+        #expect(plan.look(at: [nodes(2)[1]]) == .init())
     }
 
     @Test("a node that stops gives everything at once, and takes nothing")
     func stops() {
-        var keeper = ShardKeeper(node: me)
-        keeper.took(Shards.all.first(20))
-        keeper.stop()
-        #expect(keeper.look(at: [me]) == .init(give: Shards.all.first(20)))
-        keeper.gave(Shards.all.first(20))
-        #expect(keeper.look(at: [me]) == .init())
-        #expect(keeper.held.isEmpty)
+        var plan = ShardPlan(node: me)
+        plan.took(Shards.all.first(20))
+        plan.stop()
+        #expect(plan.look(at: [me]) == .init(give: Shards.all.first(20)))
+        plan.gave(Shards.all.first(20))
+        #expect(plan.look(at: [me]) == .init())
+        #expect(plan.held.isEmpty)
     }
 
     @Test("when its session is gone, all that it had goes")
     func loses() {
-        var keeper = ShardKeeper(node: me)
-        keeper.took(Shards.all.first(20))
-        _ = keeper.look(at: nodes(64))
-        #expect(keeper.lost() == Shards.all.first(20))
-        #expect(keeper.held.isEmpty && keeper.giving.isEmpty)
-        #expect(count(keeper.look(at: [me]).take) == 64)
+        var plan = ShardPlan(node: me)
+        plan.took(Shards.all.first(20))
+        _ = plan.look(at: nodes(64))
+        #expect(plan.lost() == Shards.all.first(20))
+        #expect(plan.held.isEmpty && plan.giving.isEmpty)
+        #expect(count(plan.look(at: [me]).take) == 64)
     }
 }

@@ -1,5 +1,5 @@
 /// Which shards a node has, gives and takes. A value that only decides: it waits for nothing and calls nobody.
-struct ShardKeeper: Sendable {
+struct ShardPlan: Sendable {
     /// What to do next.
     struct Step: Equatable, Sendable {
         /// Stop delivering these, and release them when what is open has ended.
