@@ -47,7 +47,7 @@ struct HeraldCommand {
     static func rewrap(_ arguments: [String]) {
         let settings = read(arguments)
         do {
-            try Rewrap.run(settings, newKey: Environment.current["HERALD_NEW_MASTER_KEY"])
+            try Rewrap.run(settings, environment: Environment.current)
             print("The secrets in \(settings.data) are now encrypted with the new key.")
         } catch let error as CommandError {
             complain(error.description)

@@ -41,6 +41,27 @@ struct SealingTests {
         #expect(try await run(folder, environment).end == .exited(73))
     }
 
+    @Test("rewrap takes the old key and the new one from files")
+    func files() async throws {
+        let folder = TemporaryFolder()
+        let herald = try await HeraldProcess.start(folder: folder, environment: ["HERALD_MASTER_KEY": Self.key])
+        _ = try await herald.register("http://127.0.0.1:9/")
+        try await herald.stop()
+        let environment = [
+            "HERALD_MASTER_KEY_FILE": try folder.write(Self.key + "\n", to: "old"),
+            "HERALD_NEW_MASTER_KEY_FILE": try folder.write(Self.newKey + "\n", to: "new"),
+        ]
+        let both = try await run(folder, environment.merging(["HERALD_NEW_MASTER_KEY": Self.newKey]) { $1 })
+        #expect(both.end == .exited(64) && both.text.contains("are both set"), "\(both.text)")
+        let wrong = try folder.write("short", to: "wrong")
+        let short = try await run(folder, environment.merging(["HERALD_NEW_MASTER_KEY_FILE": wrong]) { $1 })
+        #expect(short.end == .exited(64) && short.text.contains("one line, 32 bytes in base64"), "\(short.text)")
+        let done = try await run(folder, environment)
+        #expect(done.end == .exited(0), "\(done.text)")
+        let again = try await HeraldProcess.start(folder: folder, environment: ["HERALD_MASTER_KEY": Self.newKey])
+        #expect(try await again.get("/v1/delegates?kind=webhook").data.count == 1)
+    }
+
     @Test("rewrap reports what it needs")
     func needs() async throws {
         let folder = TemporaryFolder()

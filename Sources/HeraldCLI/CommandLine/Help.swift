@@ -35,6 +35,8 @@ enum Help {
           HERALD_MASTER_KEY       the present key; not set: the secrets are not encrypted yet
           HERALD_NEW_MASTER_KEY   the new key; "none": store the secrets in plain text
 
+        HERALD_MASTER_KEY_FILE and HERALD_NEW_MASTER_KEY_FILE name files instead, whose only line is the key.
+
         Then start the server with the new key as HERALD_MASTER_KEY. Backups need the key with which they were made.
         """
 

@@ -1,4 +1,6 @@
-/// An access key in a file of its own, as orchestrators mount secrets: its only line.
+import HeraldCrypto
+
+/// A key in a file of its own, as orchestrators mount secrets: its only line.
 enum KeyFile {
     /// The form of an access key chosen by an operator: long enough not to be guessed, and valid in a header.
     static func isKey(_ text: String) -> Bool {
@@ -15,5 +17,12 @@ enum KeyFile {
                 exitCode: ExitCode.data)
         }
         return line
+    }
+
+    static let masterKeyWords = "a file with one line, 32 bytes in base64, as `openssl rand -base64 32` prints them"
+
+    /// `nil` unless the file contains a master key.
+    static func masterKey(_ path: String) -> MasterKey? {
+        (try? read(path)).flatMap { try? MasterKey(text: $0) }
     }
 }

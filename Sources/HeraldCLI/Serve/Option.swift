@@ -229,10 +229,7 @@ extension Option {
             name: "master-key-file", placeholder: "FILE", defaultText: "none",
             help: "A file whose only line is the master key."
         ) { text, settings throws(Disallowed) in
-            guard let line = try? KeyFile.read(text), let masterKey = try? MasterKey(text: line) else {
-                throw Disallowed(
-                    allowed: "a file with one line, 32 bytes in base64, as `openssl rand -base64 32` prints them")
-            }
+            guard let masterKey = KeyFile.masterKey(text) else { throw Disallowed(allowed: KeyFile.masterKeyWords) }
             settings.masterKey = masterKey
         },
         Option(

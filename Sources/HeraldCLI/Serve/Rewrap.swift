@@ -4,21 +4,34 @@ import HeraldSQLite
 
 /// `herald rewrap`: encrypts the secrets of a database with another master key.
 enum Rewrap {
-    /// - Parameter newKey: the text of the new key, or `none`.
-    static func run(_ settings: Settings, newKey: String?) throws {
-        guard let newKey else {
+    static func run(_ settings: Settings, environment: [String: String]) throws {
+        let sealer = try newSealer(environment)
+        try SQLiteStore.rewrap(folder: settings.data, from: settings.masterKey.map(Sealer.init), to: sealer)
+    }
+
+    /// - Returns: `nil` to unseal.
+    private static func newSealer(_ environment: [String: String]) throws(CommandError) -> Sealer? {
+        switch (environment["HERALD_NEW_MASTER_KEY"], environment["HERALD_NEW_MASTER_KEY_FILE"]) {
+        case (nil, nil):
             throw CommandError(
-                description:
-                    "HERALD_NEW_MASTER_KEY is not set. `openssl rand -base64 32` makes a key; \"none\" unseals.")
-        }
-        var sealer: Sealer?
-        if newKey != "none" {
+                description: "HERALD_NEW_MASTER_KEY is not set, and neither is HERALD_NEW_MASTER_KEY_FILE."
+                    + " `openssl rand -base64 32` makes a key; \"none\" unseals.")
+        case (.some, .some):
+            throw CommandError(
+                description: "HERALD_NEW_MASTER_KEY and HERALD_NEW_MASTER_KEY_FILE are both set: which is the new key?")
+        case ("none", nil): return nil
+        case (let text?, nil):
             do throws(MasterKeyError) {
-                sealer = Sealer(try MasterKey(text: newKey))
+                return Sealer(try MasterKey(text: text))
             } catch {
                 throw CommandError(description: "HERALD_NEW_MASTER_KEY \(error).")
             }
+        case (nil, let file?):
+            guard let key = KeyFile.masterKey(file) else {
+                throw CommandError(
+                    description: "HERALD_NEW_MASTER_KEY_FILE is \"\(file)\", but must be \(KeyFile.masterKeyWords).")
+            }
+            return Sealer(key)
         }
-        try SQLiteStore.rewrap(folder: settings.data, from: settings.masterKey.map(Sealer.init), to: sealer)
     }
 }
