@@ -108,6 +108,34 @@ struct ListenTerminalTests {
         #expect(try await herald.get("/v1/delegates?kind=webhook").data.count == 1)
     }
 
+    @Test("every command that deletes asks on a terminal; one that names what it deletes needs no --yes in a script")
+    func deletions() async throws {
+        let herald = try await HeraldProcess.start()
+        let id = try await herald.register("http://127.0.0.1:9/").id
+        #expect(try await herald.send("PUT", "/v1/event-types/a.b", "{}").status == 201)
+        // The last, since from then on requests need it.
+        let admin = try await herald.makeKey("admin")
+        let reader = try await herald.makeKey("read", by: admin)
+        let commands = [
+            ("delegates remove \(id)", "/v1/delegates/\(id)"), ("event-types remove a.b", "/v1/event-types/a.b"),
+            ("keys revoke \(reader.id)", "/v1/keys/\(reader.id)"),
+        ]
+        for (command, path) in commands {
+            let screen = try await Screen("HERALD_KEY=\(admin.text) " + Self.herald(command, at: herald))
+            // It may be longer than a line.
+            let asked = try await screen.lines("the question") { $0.joined().contains("[y/N]") }.joined()
+            #expect(asked.contains("http://127.0.0.1:\(herald.port)"), "\(asked)")
+            try await screen.type("n", "Enter")
+            #expect(try await screen.lines(with: "END 1").contains("herald: Nothing was done."))
+            #expect(try await herald.get(path, admin.headers).status == 200, "\(command)")
+            let script = try await Binary.run(
+                command.split(separator: " ").map(String.init) + ["--server", "127.0.0.1:\(herald.port)"],
+                environment: ["HERALD_KEY": admin.text])
+            #expect(script.end == .exited(0), "\(script.text)")
+            #expect(try await herald.get(path, admin.headers).status == 404, "\(command)")
+        }
+    }
+
     @Test("irreversible commands ask for confirmation; no cancels, and scripts must pass --yes")
     func confirmation() async throws {
         let herald = try await HeraldProcess.start()

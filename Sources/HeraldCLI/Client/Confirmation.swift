@@ -1,16 +1,19 @@
 import Glibc
 
-/// Asks for confirmation before an irreversible action.
+/// Asks for confirmation before something is deleted.
 enum Confirmation {
     static let flag = Command.Flag(name: "yes", help: "Do not ask for confirmation.")
 
+    /// - Parameter isNamed: one thing goes, and the command names it: a script needs no `--yes` for that.
     /// - Throws: if the answer is no, or if there is no terminal.
     static func ask(
-        _ call: Invocation, _ question: () throws(CommandError) -> String
+        _ call: Invocation, isNamed: Bool = false, _ question: () throws(CommandError) -> String
     ) throws(CommandError) {
         if call.has(flag.name) { return }
+        let hasTerminal = isatty(0) == 1 && isatty(2) == 1
+        if isNamed && !hasTerminal { return }
         let question = try question().printable()
-        guard isatty(0) == 1, isatty(2) == 1 else {
+        guard hasTerminal else {
             throw CommandError(description: "\(question) Nobody can confirm this here: --yes does it.")
         }
         Output.note("\(question) [y/N] ")

@@ -160,6 +160,9 @@ private enum DelegateCommands {
             let answer = try client.send("DELETE", ["v1", "delegates"], query: [("all", "true")])
             return try listing.print(answer, "Removed \(answer.json.text("deleted")).")
         }
+        try Confirmation.ask(call, isNamed: true) {
+            "Remove \(call.arguments.joined(separator: ", ")) of \(client.server), with what is still to be delivered?"
+        }
         for id in call.arguments {
             try listing.print(try client.send("DELETE", ["v1", "delegates", id]), "Removed \(id).")
         }

@@ -56,9 +56,13 @@ extension Command {
                 }),
             Command(
                 name: "remove", summary: "remove the description of a type; its events can still be published",
-                arguments: [type], flags: Flags.client,
+                arguments: [type], flags: [Confirmation.flag] + Flags.client,
                 action: .run { call throws(CommandError) in
-                    let answer = try APIClient(call).send("DELETE", path(call))
+                    let client = try APIClient(call)
+                    try Confirmation.ask(call, isNamed: true) {
+                        "Remove the description of \(call.arguments[0]) from \(client.server)?"
+                    }
+                    let answer = try client.send("DELETE", path(call))
                     try Listing(call).print(answer, "Removed \(call.arguments[0]).")
                 }),
         ]))

@@ -35,10 +35,14 @@ extension Command {
                         help: "How long the old key stays valid, 0 to 604800. Default: 86400.")
                 ] + Flags.client, action: .run(KeyCommands.rotate)),
             Command(
-                name: "revoke", summary: "end a key at once", arguments: [id], flags: Flags.client,
+                name: "revoke", summary: "end a key at once", arguments: [id],
+                flags: [Confirmation.flag] + Flags.client,
                 action: .run { call throws(CommandError) in
-                    let answer = try APIClient(call).send("DELETE", ["v1", "keys", call.arguments[0]])
-                    try Listing(call).print(answer, "The key \(call.arguments[0]) is revoked.")
+                    let key = call.arguments[0]
+                    let client = try APIClient(call)
+                    try Confirmation.ask(call, isNamed: true) { "End the key \(key) of \(client.server), for ever?" }
+                    let answer = try client.send("DELETE", ["v1", "keys", key])
+                    try Listing(call).print(answer, "The key \(key) is revoked.")
                 }),
         ]))
 
