@@ -118,6 +118,22 @@ struct DelegateActionTests {
         #expect(try await herald.send("POST", "/v1/delegates/dlg_0/test").status == 404)
     }
 
+    @Test("a test call that fails in the TLS handshake reports how long it and the connection took")
+    func failedHandshake() async throws {
+        let herald = try await HeraldProcess.start()
+        var configuration = Receiver.Configuration()
+        configuration.tls = ReceiverTLS(try CertificateAuthority(), names: ["localhost"])
+        let receiver = try Receiver(configuration) { _ in .status(200) }
+        defer { receiver.close() }
+        let id = try await herald.register("https://localhost:\(receiver.port)/").id
+        let answer = try await herald.send("POST", "/v1/delegates/\(id)/test")
+        #expect(answer.status == 200 && answer.string("error") == "tls_failed", "\(answer.text)")
+        for phase in ["lookup", "connect", "tls"] {
+            #expect(answer["phases_ms"]?[phase]?.double ?? 0 > 0, "\(phase): \(answer.text)")
+        }
+        #expect(answer.string("peer") == "127.0.0.1:\(receiver.port)")
+    }
+
     @Test("a delegate starts as requested: at the first event, at an event, at a time, or now")
     func start() async throws {
         let herald = try await HeraldProcess.start()
@@ -184,10 +200,13 @@ struct DelegateActionTests {
     @Test("a replay is estimated before it starts, listed while it runs, and can be ended")
     func endReplay() async throws {
         let herald = try await HeraldProcess.start()
-        let gate = ReceiverGate()
-        let receiver = try Receiver { $0.header("herald-replay") == "true" ? .held(gate) : .status(200) }
+        let (first, gate, replayed) = (ReceiverGate(), ReceiverGate(), Counter())
+        let receiver = try Receiver { request in
+            guard request.header("herald-replay") == "true" else { return .status(200) }
+            return replayed.next() <= 5 ? .held(first) : .held(gate)
+        }
         defer { receiver.close() }
-        defer { gate.open() }
+        defer { for gate in [first, gate] { gate.open() } }
         let id = try await herald.register(receiver.url(), #""events": ["a.*"], "max_in_flight": 1"#).id
         for _ in 0..<10 {
             try await herald.publish("a.b")
@@ -206,6 +225,10 @@ struct DelegateActionTests {
         let listed = try await herald.get(path + "s").data
         #expect(listed.map { $0["id"]?.string } == [replay])
         #expect(listed.first?["events"]?.integer == 10 && listed.first?["progress"]?.double == 0)
+        first.open()
+        _ = await receiver.requests(16)
+        let half = try await herald.get(path + "s") { $0.data.first?["events"]?.integer == 5 }
+        #expect((0.4...0.6).contains(half.data.first?["progress"]?.double ?? 0), "\(half.text)")
         #expect(try await herald.send("DELETE", path + "s/\(replay)").status == 204)
         let audit = try #require(try await herald.get("/v1/audit").data.first)
         #expect(audit["action"]?.string == "DELETE /v1/delegates/{id}/replays/{replay}")
@@ -216,7 +239,7 @@ struct DelegateActionTests {
         gate.open()
         let last = try await herald.publish("a.b")
         _ = try await herald.deliveries(of: last, "delivered")
-        #expect(receiver.requests.count == 12)
+        #expect(receiver.requests.count == 17)
     }
 
     @Test("the lag counts the events that will be sent, in every response that contains it")
@@ -250,6 +273,19 @@ struct DelegateActionTests {
         // The answer to a change looks at no event.
         let changed = try await herald.send("PATCH", path, #"{"description": "x"}"#)
         #expect(changed["lag"]?["events"]?.integer == 12 && changed["lag"]?["estimated"]?.bool == true)
+    }
+
+    @Test("a registration that starts in the past estimates its lag; one that starts now has none")
+    func lagOfRegistration() async throws {
+        let herald = try await HeraldProcess.start()
+        for type in ["a.b", "b.c", "a.b"] { try await herald.publish(type) }
+        let body = #"{"url": "http://127.0.0.1:9/", "events": ["a.*"], "start": "earliest"}"#
+        let key = ["Idempotency-Key": "k"]
+        let past = try await herald.post("/v1/delegates", body, key)
+        #expect(past.status == 201)
+        #expect(past["lag"]?["events"]?.integer == 3 && past["lag"]?["estimated"]?.bool == true, "\(past.text)")
+        #expect(try await herald.post("/v1/delegates", body, key).body == past.body)
+        #expect(isCounted(try await herald.register("http://127.0.0.1:9/now")["lag"], 0))
     }
 }
 

@@ -61,7 +61,8 @@ extension Webhooks {
         }
         let outcome = try await hub.change(.register(registration))
         guard case .registered(let delegate) = outcome else { return try webhook(of: outcome, "") }
-        return Webhook(delegate, hub, showsSecret: true)
+        let backlog = registration.start.map { Backlog(unseenAfter: $0, of: .default, in: hub) }
+        return Webhook(delegate, hub, backlog, showsSecret: true)
     }
 
     /// Changes the settings of a webhook. Waiting deliveries use the new settings.

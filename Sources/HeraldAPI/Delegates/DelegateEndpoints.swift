@@ -31,19 +31,20 @@ struct DelegateEndpoints: Sendable {
             } else {
                 SigningSecret(input.secret.scheme ?? .v1, bytes: try SecretInput.newBytes())
             }
-        let idempotency = try registry.idempotency(call, secret)
         var registration = RegistryWrite.Registration(settings: input.settings, secret: secret)
         registration.isOwnSecret = input.secret.brought != nil
         registration.replaysCurrentState = input.replaysCurrentState
         guard input.start != .now else {
-            return registry.make(call, .register(registration), showing: secret, idempotency: idempotency)
+            return try registry.make(call, .register(registration), showing: secret)
         }
         let starting = registration
         try call.answer(from: hub) { reader in
+            let start = try input.start.first(in: reader, app: call.app, head: hub.head, pointer: "/start") - 1
             var registration = starting
-            registration.start =
-                try input.start.first(in: reader, app: call.app, head: hub.head, pointer: "/start") - 1
-            registry.make(call, .register(registration), showing: secret, idempotency: idempotency)
+            registration.start = start
+            // Before the change: the response that is stored has the same number as the one that is sent.
+            let backlog = Backlog(unseenAfter: start, of: call.app, in: hub)
+            try registry.make(call, .register(registration), showing: secret, backlog)
         }
     }
 

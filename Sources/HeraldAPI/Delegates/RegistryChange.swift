@@ -6,12 +6,23 @@ import HeraldJSON
 struct RegistryChange: Sendable {
     let hub: Hub
 
-    /// - Parameter updated: the response for a changed delegate, if it is not the delegate itself.
+    /// - Parameters:
+    ///   - backlog: of a delegate that is registered, if it starts before the end of the log.
+    ///   - updated: the response for a changed delegate, if it is not the delegate itself.
     func make(
-        _ call: Call, _ action: RegistryWrite.Action, showing secret: SigningSecret? = nil,
+        _ call: Call, _ action: RegistryWrite.Action, showing secret: SigningSecret? = nil, _ backlog: Backlog? = nil,
         updated: (@Sendable (WebhookDelegate) -> Response)? = nil
     ) throws(Problem) {
-        try make(call, action, showing: secret, idempotency: idempotency(call, secret, updated), updated: updated)
+        let response: @Sendable (RegistryWrite.Outcome) -> Response = {
+            answer(to: call, $0, secret, backlog, updated)
+        }
+        let isPost = call.request.head.method == .post
+        let idempotency: Idempotency<RegistryWrite.Outcome>? = isPost ? try call.idempotency(response) : nil
+        hub.submit(
+            RegistryWrite(app: call.app, action: action, provenance: call.provenance, idempotency: idempotency) {
+                result in
+                call.send(result, response)
+            })
     }
 
     /// Changes the delegate of the path, in the version of `If-Match`.
@@ -23,27 +34,8 @@ struct RegistryChange: Sendable {
             call, .update(id: call.parameters[0], ifVersion: call.version(), change: change), updated: updated)
     }
 
-    /// Must be called before the store is read: it validates the header.
-    func idempotency(
-        _ call: Call, _ secret: SigningSecret? = nil, _ updated: (@Sendable (WebhookDelegate) -> Response)? = nil
-    ) throws(Problem) -> Idempotency<RegistryWrite.Outcome>? {
-        guard call.request.head.method == .post else { return nil }
-        return try call.idempotency { answer(to: call, $0, secret, updated) }
-    }
-
-    func make(
-        _ call: Call, _ action: RegistryWrite.Action, showing secret: SigningSecret?,
-        idempotency: Idempotency<RegistryWrite.Outcome>?, updated: (@Sendable (WebhookDelegate) -> Response)? = nil
-    ) {
-        hub.submit(
-            RegistryWrite(app: call.app, action: action, provenance: call.provenance, idempotency: idempotency) {
-                result in
-                call.send(result) { answer(to: call, $0, secret, updated) }
-            })
-    }
-
     private func answer(
-        to call: Call, _ outcome: RegistryWrite.Outcome, _ secret: SigningSecret?,
+        to call: Call, _ outcome: RegistryWrite.Outcome, _ secret: SigningSecret?, _ backlog: Backlog?,
         _ updated: (@Sendable (WebhookDelegate) -> Response)?
     ) -> Response {
         do throws(HubError) {
@@ -54,7 +46,8 @@ struct RegistryChange: Sendable {
             switch outcome {
             case .registered:
                 return resource(
-                    delegate, status: 201, secret: secret?.text, [.init("Location", "/v1/delegates/\(delegate.id)")])
+                    delegate, status: 201, secret: secret?.text, backlog,
+                    [.init("Location", "/v1/delegates/\(delegate.id)")])
             case .updated: return updated?(delegate) ?? resource(delegate)
             default: return resource(delegate)
             }
@@ -71,10 +64,11 @@ struct RegistryChange: Sendable {
     }
 
     func resource(
-        _ delegate: WebhookDelegate, status: Int = 200, secret: String? = nil, _ headers: [Response.Field] = []
+        _ delegate: WebhookDelegate, status: Int = 200, secret: String? = nil, _ backlog: Backlog? = nil,
+        _ headers: [Response.Field] = []
     ) -> Response {
         var json = JSONWriter(capacity: 1024)
-        json.object { $0.members(of: delegate, in: hub, secret: secret) }
+        json.object { $0.members(of: delegate, in: hub, backlog, secret: secret) }
         let fields = [
             Response.Field("Content-Type", "application/json"), .init("ETag", "\"\(delegate.version)\""),
         ]

@@ -6,10 +6,15 @@ package struct Backlog: Equatable, Sendable {
     /// The time of the oldest of them, as a lower bound, in milliseconds since 1970 UTC; `nil` if there is none.
     package var oldest: Int64?
 
-    /// An estimate without reading events: counts all events of the app.
-    package init(unseen lane: LaneSnapshots.Entry?, of app: AppKey, in hub: Hub) {
-        events = lane?.next.map { hub.usage.events(of: app, after: $0 - 1) } ?? 0
+    /// An estimate without reading events: counts all events of the app after a position.
+    package init(unseenAfter place: LogPosition, of app: AppKey, in hub: Hub) {
+        events = hub.usage.events(of: app, after: place)
         isEstimate = events > 0
+    }
+
+    /// The same after those that the lane has read.
+    package init(unseen lane: LaneSnapshots.Entry?, of app: AppKey, in hub: Hub) {
+        if let next = lane?.next { self.init(unseenAfter: next - 1, of: app, in: hub) } else { self.init() }
     }
 
     package init() {}
