@@ -5,25 +5,46 @@ import Testing
 
 @Suite("Retention", .timeLimit(.minutes(5)), .serialized)
 struct RetentionTests {
-    @Test("beyond the size limit the oldest events are deleted; a delegate that had not received them is notified")
+    @Test("beyond the size limit the oldest events are deleted; a delegate is told how many of them it had wanted")
     func size() async throws {
-        let herald = try await HeraldProcess.start(["--retention-size", "16MiB"])
-        let watcher = try Receiver()
-        defer { watcher.close() }
+        var herald = try await HeraldProcess.start(["--retention-size", "16MiB"])
+        let (watcher, receiver) = (try Receiver(), try Receiver())
+        defer {
+            watcher.close()
+            receiver.close()
+        }
         _ = try await herald.register(watcher.url(), #""events": ["herald.delivery.dropped"]"#)
-        let paused = try await herald.register("http://127.0.0.1:9/", #""events": ["large.*"]"#).id
-        #expect(try await herald.send("POST", "/v1/delegates/\(paused)/pause").status == 200)
+        let id = try await herald.register(receiver.url(), #""events": ["large.wanted"]"#).id
+        #expect(try await herald.send("POST", "/v1/delegates/\(id)/pause").status == 200)
         let data = String(repeating: "x", count: 200_000)
-        var events: [String] = []
-        for _ in 0..<120 { events.append(try await herald.publish("large.one", #""data": "\#(data)""#)) }
+        var wanted: [String] = []
+        for number in 0..<150 {
+            let type = number % 6 == 0 ? "large.other" : "large.wanted"
+            let event = try await herald.publish(type, #""data": "\#(data)""#)
+            if type == "large.wanted" { wanted.append(event) }
+        }
         // The log is looked at every ten seconds.
-        _ = try await herald.get("/v1/events/\(events[0])", within: 60) { $0.status == 404 }
-        let last = try #require(events.last)
-        #expect(try await herald.get("/v1/events/\(last)").status == 200)
-        let told = await watcher.requests(1)
-        let body = try JSONDocument(parsing: String(decoding: try #require(told.first).body, as: UTF8.self))
-        #expect(body["data"]?["delegate"]?.string == paused)
-        #expect(body["data"]?["events_at_most"]?.integer ?? 0 > 0)
-        #expect(try await herald.get("/metrics").text.contains(#/herald_[a-z_]*missed[a-z_]* [1-9]/#))
+        _ = try await herald.get("/v1/events/\(wanted[0])", within: 60) { $0.status == 404 }
+        _ = await watcher.requests(1)
+        // What was not announced yet is announced at the next start; with this limit nothing more is deleted then.
+        try await herald.kill()
+        herald = try await herald.restart(["--retention-size", "1GiB"])
+        let counts = try await herald.get("/v1/storage")["removed"]?.elements
+            .filter { $0["what"]?.string == "deliveries" }.compactMap { $0["count"]?.integer }
+        let missed = Int(counts?.reduce(0, +) ?? 0)
+        #expect((1..<wanted.count).contains(missed))
+        try await eventually("they are announced, and no more") {
+            // One that arrived just before the kill may arrive twice.
+            let told = Dictionary(watcher.requests.map { ($0.header("webhook-id"), $0.body) }) { $1 }.values
+            let counts = try told.map { body in
+                let data = try JSONDocument(parsing: body)["data"]
+                #expect(data?["delegate"]?.string == id)
+                return data?["events_at_most"]?.integer ?? 0
+            }
+            return counts.reduce(0, +) == Int64(missed)
+        }
+        #expect(try await herald.send("POST", "/v1/delegates/\(id)/resume").status == 200)
+        let told = await receiver.requests(wanted.count - missed).compactMap { $0.header("webhook-id") }
+        #expect(Set(told) == Set(wanted.dropFirst(missed)))
     }
 }

@@ -26,6 +26,29 @@ struct DroppedHubTests {
         store.close()
     }
 
+    @Test("ends its threads when it is deallocated")
+    func threads() async throws {
+        // In a process of its own: other tests have hubs, too.
+        await #expect(processExitsWith: .success) {
+            try await Self.drop()
+            try await eventually("they have ended") { try Self.threads().isEmpty }
+        }
+    }
+
+    private static func drop() async throws {
+        let folder = TemporaryFolder()
+        let hub = try Self().makeHub(folder)
+        _ = try await hub.publish([EventDraft(event: Event("a.b", id: "e"), mayExist: false)])
+        try #require(try threads().count >= 3)
+    }
+
+    /// The names of those that hubs start.
+    private static func threads() throws -> [String] {
+        try Files.names(in: "/proc/self/task").compactMap { try? Files.read("/proc/self/task/\($0)/comm") }
+            .map { String(decoding: $0, as: UTF8.self) }
+            .filter { $0.hasPrefix("store-") || $0.hasPrefix("deliver-") }
+    }
+
     @Test("keeps its folder while it lives, and a second hub gets an error that names this process")
     func kept() throws {
         let folder = TemporaryFolder()
