@@ -345,6 +345,26 @@ struct KeyTests {
         #expect(try await open.get("/v1/keys", admin.headers).status == 200)
     }
 
+    @Test(
+        "on a terminal the key of the first start is shown there, and is in no file",
+        .enabled(if: ChildProcess.exists("tmux")))
+    func firstStartOnTerminal() async throws {
+        let folder = TemporaryFolder()
+        let command = "\(try Binary.path()) serve --listen 0.0.0.0:0 --data \(folder.path)/data"
+        let screen = try await Screen(command)
+        // It is longer than what is left of its line.
+        let shown = try await screen.lines(with: "listening").joined()
+        let key = try #require(shown.firstMatch(of: #/shown only once: (hrld_[0-9A-Z]{26}_[0-9A-Z]{32})/#)).1
+        try await screen.type("C-c")
+        _ = try await screen.lines(with: "END 0")
+        for name in try Files.names(in: folder.path + "/data") {
+            #expect(try !Files.read(folder.path + "/data/" + name).contains(Array(key.utf8)), "\(name)")
+        }
+        let next = try await HeraldProcess.start(folder: folder, listen: "0.0.0.0:0")
+        #expect(try await next.get("/v1/keys").status == 401)
+        #expect(try await next.get("/v1/keys", ["Authorization": "Bearer \(key)"]).status == 200)
+    }
+
     @Test("the command line sends its key, and manages keys")
     func commands() async throws {
         let herald = try await HeraldProcess.start()

@@ -129,6 +129,19 @@ struct RegistrationTests {
         #expect(try await status("http://169.254.169.254/") == 422)
     }
 
+    @Test("addresses of cloud metadata stay closed in any wider network; each opens by its own")
+    func metadata() async throws {
+        let herald = try await HeraldProcess.start([
+            "--allow-networks", "169.254.0.0/16,fd00::/8,169.254.170.23",
+        ])
+        for (url, status) in [
+            ("http://169.254.170.2/", 422), ("http://[fd00:ec2::23]/", 422), ("http://169.254.169.254/", 422),
+            ("http://169.254.170.23/", 201), ("http://169.254.170.3/", 201), ("http://[fd00:ec2::24]/", 201),
+        ] {
+            #expect(try await herald.post("/v1/delegates", #"{"url": "\#(url)"}"#).status == status, "\(url)")
+        }
+    }
+
     @Test("an idempotency key makes a registration repeatable, with the secret")
     func idempotency() async throws {
         let herald = try await HeraldProcess.start()
