@@ -11,11 +11,16 @@ package final class MemoryStore: EventStore {
     private let contents = Mutex(MemoryContents())
     /// Held from what a transaction depends on to its commit. Before `contents`.
     private let order = Mutex(())
+    private let observers = Mutex<[@Sendable () -> Void]>([])
 
     /// Always empty: memory is not checked for damage.
     package let damagedEvents = DamagedEvents()
 
     package init() {}
+
+    package var isShared: Bool { true }
+
+    package func observe(_ notify: @escaping @Sendable () -> Void) { observers.withLock { $0.append(notify) } }
 
     /// May be called again, and then returns the state that a restart would find.
     package func recover() throws(StoreError) -> Recovery {
@@ -28,19 +33,25 @@ package final class MemoryStore: EventStore {
         _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
     ) throws(StoreError) -> Commit {
         if kind == .deciding {
-            return try order.withLock { _ throws(StoreError) in
+            let commit = try order.withLock { _ throws(StoreError) in
                 let transaction = MemoryTransaction(self, kind)
                 try body(transaction)
                 return apply(transaction)
             }
+            notify()
+            return commit
         }
         let transaction = MemoryTransaction(self, kind)
         try body(transaction)
-        return try order.withLock { _ throws(StoreError) in
+        let commit = try order.withLock { _ throws(StoreError) in
             if kind == .publishing, transaction.version != read({ $0.version }) { throw .outdated }
             return apply(transaction)
         }
+        if kind == .publishing { notify() }
+        return commit
     }
+
+    private func notify() { for notify in observers.withLock({ $0 }) { notify() } }
 
     private func apply(_ transaction: MemoryTransaction) -> Commit {
         contents.withLock { contents in

@@ -12,6 +12,9 @@ struct MemoryContents {
 
     /// The number of committed transactions.
     var version = 0
+    /// The newest ones.
+    var changes: [ChangeSet] = []
+    var lastChange: Int64 = 0
 
     /// `events[0]` has the position `first`.
     var events: [Event] = []
@@ -84,6 +87,36 @@ struct MemoryContents {
     mutating func append(_ event: Event) {
         events.append(event)
         sequences[NameInApp(app: event.app, name: event.id)] = head
+    }
+
+    // MARK: Changes
+
+    private static let maxChanges = 10_000
+
+    mutating func note(_ new: [Change], name: Int64) {
+        lastChange += 1
+        if changes.count >= 2 * Self.maxChanges { changes.removeFirst(Self.maxChanges) }
+        changes.append(ChangeSet(number: lastChange, name: name, changes: new))
+    }
+
+    func rows(of changes: Set<Change>) -> ChangedRows {
+        var rows = ChangedRows()
+        for change in changes {
+            switch change {
+            case .delegate(let key): rows.delegates += [delegates[key]].compactMap { $0 }
+            case .key(let id): rows.keys += [keys[id]].compactMap { $0 }
+            case .session(let digest): rows.sessions += [sessions[digest]].compactMap { $0 }
+            case .app(let key): rows.apps += [apps[key]].compactMap { $0 }
+            case .eventType(let type, let app):
+                rows.eventTypes += [eventTypes[NameInApp(app: app, name: type)]].compactMap { $0 }
+            case .delivery(let key): rows.deliveries += [waiting[key]].compactMap { $0 }.map(withSubject)
+            case .replay(let id, _): rows.replays += [replays[id]].compactMap { $0 }
+            case .block(let block): rows.blocks += count(block: block)
+            case .firstEvent: rows.first = first
+            case .event, .statuses: break
+            }
+        }
+        return rows
     }
 
     // MARK: Checkpoints
@@ -177,6 +210,7 @@ struct MemoryContents {
         recovery.blocks =
             head < first
             ? [] : (AppBlock.number(of: first)...AppBlock.number(of: head)).flatMap { count(block: $0) }
+        recovery.lastChange = lastChange
         recovery.lastMark = marks.max { ($0.sequence, $0.time) < ($1.sequence, $1.time) }
         return recovery
     }

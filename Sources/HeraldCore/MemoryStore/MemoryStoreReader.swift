@@ -3,6 +3,14 @@ final class MemoryReader: StoreReader {
     let store: MemoryStore
 
     init(_ store: MemoryStore) { self.store = store }
+
+    func changes(after number: Int64, limit: Int) -> [ChangeSet] {
+        store.read { contents in
+            Array(contents.changes.suffix(max(0, Int(contents.lastChange - number))).prefix(limit))
+        }
+    }
+
+    func rows(of changes: Set<Change>) -> ChangedRows { store.read { $0.rows(of: changes) } }
 }
 
 extension MemoryReader {

@@ -2,8 +2,8 @@
 final class MemoryTransaction: StoreTransaction {
     private let store: MemoryStore
     /// In the order of the calls.
-    private(set) var changes: [Change] = []
-    typealias Change = @Sendable (inout MemoryContents) -> Void
+    private(set) var changes: [Step] = []
+    typealias Step = @Sendable (inout MemoryContents) -> Void
 
     /// The state after this transaction: copied when it is first read, and updated from then on. Copying takes time
     /// linear in the content of the store, so frequent operations avoid it.
@@ -26,7 +26,7 @@ final class MemoryTransaction: StoreTransaction {
         (version, last) = store.read { ($0.version, $0.head) }
     }
 
-    private func apply(_ change: @escaping Change) {
+    private func apply(_ change: @escaping Step) {
         changes.append(change)
         if var contents = copy.take() {
             change(&contents)
@@ -50,6 +50,10 @@ final class MemoryTransaction: StoreTransaction {
         for change in changes { change(&contents) }
         return contents
     }
+}
+
+extension MemoryTransaction {
+    func note(_ changes: [Change], name: Int64) { apply { $0.note(changes, name: name) } }
 }
 
 /// Changes of the log.

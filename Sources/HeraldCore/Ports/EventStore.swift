@@ -29,6 +29,14 @@ package protocol EventStore: AnyObject, Sendable {
     /// A connection for reading, for the calling thread alone.
     func makeReader() throws(StoreError) -> any StoreReader
 
+    /// Whether several processes may have the store open. They keep a list of changes (`StoreTransaction.note`), from which
+    /// each learns what the others have changed.
+    var isShared: Bool { get }
+
+    /// Calls `notify` when there may be events or changes of other processes. On any thread; it does not wait. Notifications
+    /// may be lost, and may come too often. Called once.
+    func observe(_ notify: @escaping @Sendable () -> Void)
+
     /// Whether appends can be expected to succeed: the store responds and has space. Cheap.
     func health() throws(StoreError)
 
@@ -66,6 +74,11 @@ package struct Commit: Equatable, Sendable {
 }
 
 extension EventStore {
+    /// It belongs to one process.
+    package var isShared: Bool { false }
+
+    package func observe(_ notify: @escaping @Sendable () -> Void) {}
+
     /// There are no files.
     package func checkFiles() {}
 
@@ -84,7 +97,26 @@ package enum DatabaseCheckpoint: Sendable {
 }
 
 /// The operations inside a transaction: a port for each subject. Valid until the closure returns; the writer's thread.
-package protocol StoreTransaction: LogTransaction, DeliveryTransaction, RegistryTransaction, AccessTransaction {}
+package protocol StoreTransaction: LogTransaction, DeliveryTransaction, RegistryTransaction, AccessTransaction {
+    /// Adds to the list of changes, with the next number: once in each deciding transaction of a shared store.
+    func note(_ changes: [Change], name: Int64) throws(StoreError)
+}
 
 /// Reads committed data, with a port for each subject. One thread; calls may wait for the disk.
-package protocol StoreReader: LogReader, DeliveryReader, RegistryReader, AccessReader {}
+package protocol StoreReader: LogReader, DeliveryReader, RegistryReader, AccessReader {
+    /// The list of changes of a shared store after a number, oldest first. It goes back a few minutes at least: if it
+    /// begins later, the first one has another number than the next.
+    func changes(after number: Int64, limit: Int) throws(StoreError) -> [ChangeSet]
+    /// What was changed, as it is now.
+    func rows(of changes: Set<Change>) throws(StoreError) -> ChangedRows
+}
+
+/// A store of one process has no list of changes.
+extension StoreTransaction {
+    package func note(_ changes: [Change], name: Int64) {}
+}
+
+extension StoreReader {
+    package func changes(after number: Int64, limit: Int) -> [ChangeSet] { [] }
+    package func rows(of changes: Set<Change>) -> ChangedRows { ChangedRows() }
+}

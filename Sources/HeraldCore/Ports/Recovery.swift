@@ -21,6 +21,8 @@ package struct Recovery: Sendable {
     package var blocks: [AppBlock] = []
     /// The same at each start.
     package var secret = ServerSecret()
+    /// The last one in the list of changes of a shared store, which everything here includes; 0 before the first.
+    package var lastChange: Int64 = 0
     /// The newest one.
     package var lastMark: LogMark?
     package init() {}

@@ -1,0 +1,105 @@
+/// Something that every process which shares a store keeps in memory, and that a transaction has changed. It says what to
+/// read again; the row is the truth.
+package enum Change: Hashable, Sendable {
+    case delegate(DelegateKey)
+    case key(String)
+    /// By the SHA-256 of its text.
+    case session([UInt8])
+    case app(AppKey)
+    case eventType(String, AppKey)
+    /// A delivery that was redelivered or cancelled by request.
+    case delivery(DeliveryKey)
+    /// A replay that was begun or ended by request.
+    case replay(Int64, DelegateKey)
+    /// The content of an event was erased.
+    case event(LogPosition)
+    /// Auth statuses of the app were erased.
+    case statuses(AppKey)
+    /// Something was removed from a block of the log.
+    case block(Int64)
+    /// The log begins later than before.
+    case firstEvent
+}
+
+/// The changes of one transaction.
+package struct ChangeSet: Equatable, Sendable {
+    /// From 1, without gaps, in the order of the commits.
+    package let number: Int64
+    /// Chosen by the process that ran the transaction, which recognizes it when it does not know whether it was committed.
+    package let name: Int64
+    /// May be empty.
+    package let changes: [Change]
+    package init(number: Int64, name: Int64, changes: [Change]) {
+        self.number = number
+        self.name = name
+        self.changes = changes
+    }
+}
+
+/// The rows that changes name, as they are now. What was asked for and is missing does not exist any more.
+package struct ChangedRows: Sendable {
+    package var delegates: [WebhookDelegate] = []
+    package var keys: [APIKey] = []
+    package var sessions: [Session] = []
+    package var apps: [App] = []
+    package var eventTypes: [EventTypeRecord] = []
+    /// With their subjects.
+    package var deliveries: [WaitingDelivery] = []
+    package var replays: [Replay] = []
+    /// The counts of the blocks, without empty ones.
+    package var blocks: [AppBlock] = []
+    /// The first remaining event, if that was asked for.
+    package var first: LogPosition?
+    package init() {}
+}
+
+/// A change as stores may keep it: a word and its key, for people who look into the database, too.
+extension Change {
+    package var text: String {
+        switch self {
+        case .delegate(let key): "delegate \(key)"
+        case .key(let id): "key \(id)"
+        case .session(let digest): "session \(digest.hex)"
+        case .app(let key): "app \(key.rawValue)"
+        case .eventType(let type, let app): "type \(app.rawValue) \(type)"
+        case .delivery(let key): "delivery \(key.delegate) \(key.event)"
+        case .replay(let id, let delegate): "replay \(id) \(delegate)"
+        case .event(let position): "event \(position)"
+        case .statuses(let app): "statuses \(app.rawValue)"
+        case .block(let block): "block \(block)"
+        case .firstEvent: "first"
+        }
+    }
+
+    /// `nil` if the text is malformed.
+    package init?(text: String) {
+        let words = text.split(separator: " ", maxSplits: 2).map(String.init)
+        let numbers = words.dropFirst().map { Int64($0) }
+        switch (words.first, words.count, numbers.first ?? nil, numbers.last ?? nil) {
+        case ("delegate", 2, let key?, _): self = .delegate(key)
+        case ("key", 2, _, _): self = .key(words[1])
+        case ("session", 2, _, _):
+            guard let digest = [UInt8](hex: words[1]) else { return nil }
+            self = .session(digest)
+        case ("app", 2, let app?, _): self = .app(AppKey(rawValue: app))
+        case ("type", 3, let app?, _): self = .eventType(words[2], AppKey(rawValue: app))
+        case ("delivery", 3, let key?, let event?): self = .delivery(DeliveryKey(delegate: key, event: event))
+        case ("replay", 3, let id?, let key?): self = .replay(id, key)
+        case ("event", 2, let position?, _): self = .event(position)
+        case ("statuses", 2, let app?, _): self = .statuses(AppKey(rawValue: app))
+        case ("block", 2, let block?, _): self = .block(block)
+        case ("first", 1, _, _): self = .firstEvent
+        default: return nil
+        }
+    }
+}
+
+extension [UInt8] {
+    fileprivate var hex: String { map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined() }
+
+    fileprivate init?(hex: String) {
+        let digits = hex.compactMap { $0.hexDigitValue.map(UInt8.init) }
+        guard digits.count == hex.utf8.count, digits.count % 2 == 0 else { return nil }
+        self = stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+    }
+}
