@@ -127,8 +127,8 @@ public final class Hub: Sendable {
             delegates.addDelegate(loop)
         }
         try writer.start(
-            .init(
-                nextDelegateKey: recovery.nextDelegateKey, head: recovery.head, lastMark: recovery.lastMark))
+            .init(recovery))
+        store.observe { [weak intake] in intake?.look() }
     }
 
     private func services(forLoop number: Int) -> DeliveryLoop.Services {
@@ -325,6 +325,21 @@ public final class Hub: Sendable {
     package var intakeDepth: IntakeDepth { intake.depth }
     /// The number of reads that wait for a reader's thread.
     package var readsWaiting: Int { readers.waiting }
+
+    // MARK: Other processes
+
+    /// Whether several processes may have the store open.
+    package var isShared: Bool { store.isShared }
+
+    /// Whether memory has what other processes have changed in a shared store, except in the last seconds. Nobody is let in
+    /// otherwise.
+    package var isCurrent: Bool { writer.isCurrent }
+
+    /// Looks what other processes have changed in a shared store: call it before something is refused because memory does
+    /// not have it.
+    /// - Parameter body: called once, on the writer's thread; must not wait.
+    /// - Returns: `false` if too many wait for that; `body` is not called then.
+    package func catchUp(_ body: @escaping @Sendable () -> Void) -> Bool { intake.look(body) }
 
     // MARK: Stopping, in this order
 

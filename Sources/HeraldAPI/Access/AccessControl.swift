@@ -37,16 +37,18 @@ final class AccessControl: Sendable {
     var hasOperatorKey: Bool { operatorDigest != nil }
 
     /// - Throws: 401 without valid credentials, 403 without the required scope.
-    func admit(_ head: RequestHead, to route: Route, from peer: PeerAddress) throws(Problem) -> Principal {
+    func admit(_ head: RequestHead, to route: Route) throws(Problem) -> Principal {
         guard let scope = route.needs else { return .anyone }
-        let principal = try principal(of: head, from: peer)
+        // What was revoked elsewhere may still be in memory.
+        guard hub.isCurrent else { throw Problem(.unavailable(reason: "it has not answered for seconds")) }
+        let principal = try principal(of: head)
         guard principal.scopes.allow(scope) else { throw .forbidden(scope) }
         return principal
     }
 
     /// - Throws: 401, the same for every kind of invalid key; 404 for an unknown app or one without access.
-    func principal(of head: RequestHead, from peer: PeerAddress) throws(Problem) -> Principal {
-        let principal = try identified(head, peer)
+    func principal(of head: RequestHead) throws(Problem) -> Principal {
+        let principal = try identified(head)
         guard let word = head.value(of: "Herald-App") else { return principal }
         guard let app = hub.apps.find(word), app.key == principal.app || principal.scopes.allow(.admin) else {
             throw .noApp(word)
@@ -54,11 +56,11 @@ final class AccessControl: Sendable {
         return principal.acting(on: app.key)
     }
 
-    private func identified(_ head: RequestHead, _ peer: PeerAddress) throws(Problem) -> Principal {
+    private func identified(_ head: RequestHead) throws(Problem) -> Principal {
         guard isRequired else { return Principal(identity: .anyone, app: .default, scopes: .all) }
         if let credentials = head.bytes(of: "Authorization") {
             if let token = Self.bearer(credentials), let principal = principal(token) { return principal }
-            throw wrongKey(from: peer)
+            throw .wrongKey
         } else if let id = SessionCookie.id(in: head), SessionCookie.isSameOrigin(head),
             let principal = principal(session: id)
         {
@@ -68,9 +70,10 @@ final class AccessControl: Sendable {
     }
 
     /// Counts an invalid key or link.
-    /// - Returns: 401, delayed after too many invalid keys.
-    func wrongKey(from peer: PeerAddress) -> Problem {
-        var problem = Problem.unauthorized
+    /// - Returns: the problem, which is held after too many invalid keys.
+    func counted(_ problem: Problem, from peer: PeerAddress) -> Problem {
+        guard problem.isWrongKey else { return problem }
+        var problem = problem
         problem.holdMilliseconds = wrongKeys.note(peer, now: hub.clock.monotonic())
         return problem
     }

@@ -23,10 +23,10 @@ struct SessionEndpoints: Sendable {
         let principal: Principal?
         var holdMilliseconds = 0
         do throws(Problem) {
-            principal = try access.principal(of: call.request.head, from: call.request.peer)
+            principal = try access.principal(of: call.request.head)
         } catch {
             principal = nil
-            holdMilliseconds = error.holdMilliseconds
+            holdMilliseconds = access.counted(error, from: call.request.peer).holdMilliseconds
         }
         var json = JSONWriter(capacity: 256)
         json.object { answer in
@@ -60,7 +60,7 @@ struct SessionEndpoints: Sendable {
         default:
             throw .invalid([FieldError("/key", "is required, an access key; or portal_link, the end of a link's url")])
         }
-        guard let principal else { throw access.wrongKey(from: call.request.peer) }
+        guard let principal else { throw .wrongKey }
         try access.count(principal)
         try start(principal, call)
     }

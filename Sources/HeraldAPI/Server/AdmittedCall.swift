@@ -26,7 +26,32 @@ final class AdmittedCall: AdmittedRequest {
             if request.body.count <= SharedParser.maxShared { return try route.handle(call) }
             try service.handleLarge(call, route)
         } catch {
-            call.send(error)
+            guard service.mayBeOutdated(error) else { return call.send(error) }
+            let refuse: @Sendable (Problem) -> Void = { call.send($0) }
+            service.later(principal.app, request, refuse: refuse) { [route] () throws(Problem) in
+                try route.handle(call)
+            }
+        }
+    }
+}
+
+/// A request that was refused because memory lacks something, which another process may just have made in the shared store: it is
+/// decided about again when the hub has looked.
+final class OutdatedCall: AdmittedRequest {
+    private let service: HeraldService
+    private let peer: PeerAddress
+
+    init(_ service: HeraldService, _ peer: PeerAddress) {
+        self.service = service
+        self.peer = peer
+    }
+
+    func handle(_ request: Request, _ responder: Responder) {
+        let service = service
+        let peer = peer
+        let refuse: @Sendable (Problem) -> Void = { responder.send(service.refusal($0, request.head, peer)) }
+        service.later(.default, request, refuse: refuse) { () throws(Problem) in
+            try service.admit(request.head).handle(request, responder)
         }
     }
 }

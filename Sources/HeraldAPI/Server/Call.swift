@@ -51,7 +51,9 @@ final class Call: Sendable {
         return response
     }
 
-    func send(_ problem: Problem) { send(problem.response(requestID: requestID)) }
+    func send(_ problem: Problem) {
+        send(admitted.service.access.counted(problem, from: request.peer).response(requestID: requestID))
+    }
 
     /// `application/json`.
     func send(status: Int = 200, _ headers: [Response.Field] = [], _ body: [UInt8]) {

@@ -86,12 +86,16 @@ public final class HeraldService: RequestHandler {
 
     public func authorize(_ head: RequestHead, from peer: PeerAddress) -> RequestDecision {
         do throws(Problem) {
-            return .admitted(try admit(head, peer))
+            return .admitted(try admit(head))
         } catch {
-            var response = answer(error)
-            response.headers += origins.fields(for: head)
-            return .refused(response)
+            return mayBeOutdated(error) ? .admitted(OutdatedCall(self, peer)) : .refused(refusal(error, head, peer))
         }
+    }
+
+    func refusal(_ problem: Problem, _ head: RequestHead, _ peer: PeerAddress) -> Response {
+        var response = answer(access.counted(problem, from: peer))
+        response.headers += origins.fields(for: head)
+        return response
     }
 
     /// Monitoring must work even if too many other requests are waiting.
@@ -103,15 +107,43 @@ public final class HeraldService: RequestHandler {
 
     /// Handles a request with a large body on a thread of the pool, because a loop's thread serves all its connections.
     func handleLarge(_ call: Call, _ route: Route) throws(Problem) {
-        try pool.run(call) { [hub] in
+        let refuse: @Sendable (Problem) -> Void = { call.send($0) }
+        try handle(call.app, call.request, refuse: refuse) { () throws(Problem) in try route.handle(call) }
+    }
+
+    private func handle(
+        _ app: AppKey, _ request: Request, refuse: @escaping @Sendable (Problem) -> Void,
+        _ body: @escaping @Sendable () throws(Problem) -> Void
+    ) throws(Problem) {
+        try pool.run(app, bytes: request.body.count, refuse: refuse) { [hub] in
             do throws(Problem) {
-                try route.handle(call)
+                try body()
             } catch {
-                call.send(error)
+                refuse(error)
             }
             // Outside of a loop's round, the intake must be flushed here.
             hub.flush()
         }
+    }
+
+    /// Whether a refusal may be wrong, because another process has made what memory lacks.
+    func mayBeOutdated(_ problem: Problem) -> Bool {
+        hub.isShared && (problem.status == 401 || problem.status == 404) && hub.isCurrent
+    }
+
+    /// Handles a request when the hub has looked what other processes have changed.
+    func later(
+        _ app: AppKey, _ request: Request, refuse: @escaping @Sendable (Problem) -> Void,
+        _ body: @escaping @Sendable () throws(Problem) -> Void
+    ) {
+        let isTaken = hub.catchUp { [self] in
+            do throws(Problem) {
+                try handle(app, request, refuse: refuse, body)
+            } catch {
+                refuse(error)
+            }
+        }
+        if !isTaken { refuse(.tooManyLooks) }
     }
 
     // MARK: Heads
@@ -119,7 +151,7 @@ public final class HeraldService: RequestHandler {
     private static let unknownPath = Problem.notFound(
         "There is nothing at this path. GET /openapi.yaml describes the API.")
 
-    private func admit(_ head: RequestHead, _ peer: PeerAddress) throws(Problem) -> any AdmittedRequest {
+    func admit(_ head: RequestHead) throws(Problem) -> any AdmittedRequest {
         try origins.check(head)
         switch try table.match(head.method, head.pathBytes) {
         case .unknownPath: throw Self.unknownPath
@@ -129,7 +161,7 @@ public final class HeraldService: RequestHandler {
                 [.init("Allow", allowed), .init("Request-Id", newRequestID())]
                     + origins.preflightFields(for: head, allowed: allowed))
         case .found(let route, let parameters):
-            let principal = try access.admit(head, to: route, from: peer)
+            let principal = try access.admit(head, to: route)
             if head.hasBody { try checkContentType(head, route) }
             if let accept = head.value(of: "Accept"), route.template.hasPrefix("/v1/") {
                 try checkAccept(accept, route)

@@ -23,6 +23,8 @@ struct Problem: Error, Sendable {
     let detail: String
     var items: [Item] = []
     var headers: [Response.Field] = []
+    /// A key or link that is not valid: counted when the response is sent (`AccessControl.counted`).
+    var isWrongKey = false
     /// As `Response.holdMilliseconds`.
     var holdMilliseconds = 0
 
@@ -82,6 +84,13 @@ extension Problem {
         status: 401, name: "unauthorized", title: "An access key is required",
         detail: "Send a valid access key: Authorization: Bearer hrld_…",
         headers: [.init("WWW-Authenticate", "Bearer")])
+
+    /// The same, and somebody may be guessing.
+    static let wrongKey = {
+        var problem = Problem.unauthorized
+        problem.isWrongKey = true
+        return problem
+    }()
 
     static func forbidden(_ scope: Scope) -> Problem {
         Problem(
@@ -267,6 +276,9 @@ extension Problem {
 
     static let tooManyReads = unavailable(
         .busy, "Too many reads wait for the store. Nothing was done; try again in a second.")
+
+    static let tooManyLooks = unavailable(
+        .busy, "Too many requests wait for the store. Nothing was done; try again in a second.")
 
     static let tooManyStreams = unavailable(
         "too-many-streams", "Too many streams are open",

@@ -54,13 +54,20 @@ final class WorkPool: Sendable {
         for line in lines?.all ?? [] { line.stop() }
     }
 
-    /// For a call with a large body.
-    /// - Parameter read: called on the thread `bodies`; must not wait, and sends the response now or later.
-    func run(_ call: Call, _ read: @escaping @Sendable () -> Void) throws(Problem) {
-        try add(call, to: \.bodies) { _ in
-            read()
-            return true
-        }
+    /// For a request that a loop's thread has no time for.
+    /// - Parameters:
+    ///   - bytes: of its body.
+    ///   - read: called on the thread `bodies`; must not wait, and sends the response now or later.
+    func run(
+        _ app: AppKey, bytes: Int, refuse: @escaping @Sendable (Problem) -> Void, _ read: @escaping @Sendable () -> Void
+    ) throws(Problem) {
+        try add(
+            WorkLine.Entry(
+                app: app, bytes: bytes,
+                attempt: { _ in
+                    read()
+                    return true
+                }, refuse: refuse), to: \.bodies)
     }
 
     /// - Parameters:
@@ -87,8 +94,12 @@ final class WorkPool: Sendable {
     private func add(
         _ call: Call, to line: KeyPath<Lines, WorkLine>, _ attempt: @escaping @Sendable (inout WorkBudget) -> Bool
     ) throws(Problem) {
-        let entry = WorkLine.Entry(
-            app: call.app, bytes: call.request.body.count, attempt: attempt, refuse: { call.send($0) })
+        try add(
+            WorkLine.Entry(
+                app: call.app, bytes: call.request.body.count, attempt: attempt, refuse: { call.send($0) }), to: line)
+    }
+
+    private func add(_ entry: WorkLine.Entry, to line: KeyPath<Lines, WorkLine>) throws(Problem) {
         if let problem = lines.map({ $0[keyPath: line].add(entry) }) ?? .tooManyChecks { throw problem }
     }
 }

@@ -59,6 +59,11 @@ package final class AppCatalogue: Sendable {
         }
     }
 
+    /// Another process has used this key. The writer's thread.
+    func reserve(_ key: AppKey) {
+        entries.withLock { $0.next = AppKey(rawValue: max($0.next.rawValue, key.rawValue + 1)) }
+    }
+
     /// The writer's thread.
     func remove(_ app: App) {
         entries.withLock { entries in

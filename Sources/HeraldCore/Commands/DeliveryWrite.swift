@@ -127,7 +127,7 @@ extension DeliveryWrite: RequestCommand {
                 let more = try transaction.eraseSubject(subject, app: app)
                 erasure.authStatuses += more.authStatuses
                 erasure.answers += more.answers
-                plan.effects.append(.erasedSubject(subject, app))
+                plan.effects.append(.erasedStatuses(app))
             }
             plan.erases = true
             plan.erased.insert(Set(events))

@@ -128,7 +128,9 @@ package final class Registry: Sendable {
     }
 
     private static func forgetAddress(_ delegate: WebhookDelegate, _ entries: inout Entries) {
-        entries.byURL[Address(app: delegate.app, url: delegate.settings.url)] = nil
+        let address = Address(app: delegate.app, url: delegate.settings.url)
+        // Changes of other processes may come in another order than they were made: the URL may have a new owner.
+        if entries.byURL[address] == delegate.key { entries.byURL[address] = nil }
     }
 }
 

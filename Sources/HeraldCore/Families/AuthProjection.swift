@@ -46,8 +46,8 @@ package final class AuthProjection: EventDelegate {
     }
 
     /// The writer's thread.
-    func forget(_ app: AppKey, userID: String) {
-        statuses.withLock { $0[Key(app: app, userID: userID)] = nil }
+    func forget(_ app: AppKey) {
+        statuses.withLock { statuses in statuses = statuses.filter { $0.key.app != app } }
     }
 
     /// `nil` if this user is not cached: then the store has to be read. Any thread.

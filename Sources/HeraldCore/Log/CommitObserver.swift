@@ -34,7 +34,7 @@ struct CommitObserver: Sendable {
         case .erased(let events):
             recentEvents.erase(events)
             for loop in 0..<loops { tell(loop, .erase(events)) }
-        case .erasedSubject(let subject, let app): auth.forget(app, userID: AuthFamily.userID(ofSubject: subject))
+        case .erasedStatuses(let app): auth.forget(app)
         case .counted(let block, let found): usage.set(block, found)
         case .trimmed(let first): usage.trim(first: first)
         case .recordedAttempts(let bytes): recordedAttempts(bytes)

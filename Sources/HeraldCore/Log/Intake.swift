@@ -49,6 +49,9 @@ final class Intake: Sendable {
         var isEnded = false
         /// The writer sleeps or is about to: a submission must wake it.
         var writerSleeps = false
+        /// The writer is asked to look what others have committed, and to call these afterwards.
+        var mustLook = false
+        var looks: [@Sendable () -> Void] = []
         /// All submissions came by `enqueue`: more follow, and then `flush`.
         var isFilling = false
 
@@ -126,6 +129,33 @@ final class Intake: Sendable {
         append(.checkpoint(checkpoint, answer: answer))
     }
 
+    /// Asks the writer to look what other processes have committed to a shared store. All that ask while it is busy share
+    /// one look. Any thread.
+    /// - Parameter answer: called once after it, on the writer's thread; must not wait.
+    /// - Returns: `false` if too many wait already, or the writer has ended.
+    @discardableResult
+    func look(_ answer: (@Sendable () -> Void)? = nil) -> Bool {
+        let (taken, mustWake) = queue.withLock { queue in
+            if queue.isEnded || answer != nil && queue.looks.count >= Self.maxLooks { return (false, false) }
+            queue.mustLook = true
+            if let answer { queue.looks.append(answer) }
+            defer { queue.writerSleeps = false }
+            return (true, queue.writerSleeps)
+        }
+        if mustWake { wakeup.signal() }
+        return taken
+    }
+
+    private static let maxLooks = 1_000
+
+    /// Whether a look was asked for, and by whom. The writer's thread.
+    func takeLooks() -> (isAsked: Bool, answers: [@Sendable () -> Void]) {
+        queue.withLock { queue in
+            defer { (queue.mustLook, queue.looks) = (false, []) }
+            return (queue.mustLook, queue.looks)
+        }
+    }
+
     /// Returns `false` if the writer accepts no more submissions.
     @discardableResult
     private func append(_ submission: Submission) -> Bool {
@@ -159,16 +189,17 @@ final class Intake: Sendable {
     }
 
     /// The submissions to commit together next, in order. Waits for submissions for up to `milliseconds` (negative:
-    /// without limit), and returns an empty array if there are none; `nil` after the end. The writer's thread.
+    /// without limit), and returns an empty array if there are none, or if it is asked to look; `nil` after the end. The
+    /// writer's thread.
     func take(milliseconds: Int32 = -1) -> [Submission]? {
         var hasWaited = false
         while true {
-            let (batch, isOver) = queue.withLock { queue in
+            let (batch, mustLook, isOver) = queue.withLock { queue in
                 let batch = queue.isReady ? Self.cut(&queue) : []
-                queue.writerSleeps = batch.isEmpty
-                return (batch, queue.isEnded)
+                queue.writerSleeps = batch.isEmpty && !queue.mustLook
+                return (batch, queue.mustLook, queue.isEnded)
             }
-            if !batch.isEmpty { return batch }
+            if !batch.isEmpty || mustLook { return batch }
             if isOver { return nil }
             if hasWaited && milliseconds >= 0 { return [] }
             wakeup.wait(milliseconds: milliseconds)

@@ -10,7 +10,15 @@ package final class LogWriter: Sendable {
     struct Start {
         let nextDelegateKey: DelegateKey
         let head: LogPosition
+        let lastChange: Int64
         let lastMark: LogMark?
+
+        init(_ recovery: Recovery) {
+            nextDelegateKey = recovery.nextDelegateKey
+            head = recovery.head
+            lastChange = recovery.lastChange
+            lastMark = recovery.lastMark
+        }
     }
 
     /// Called on the writer's thread.
@@ -36,6 +44,8 @@ package final class LogWriter: Sendable {
     let clock: Clock
     private let hooks: Hooks
     private let thread = Mutex<Thread?>(nil)
+    /// When memory was last known to include all that others had changed, in monotonic nanoseconds.
+    private let confirmed: Atomic<Int64>
 
     init(
         store: any EventStore, intake: Intake, delegates: MulticastDelegate<any EventDelegate>,
@@ -55,6 +65,7 @@ package final class LogWriter: Sendable {
         self.ids = ids
         self.clock = clock
         self.hooks = hooks
+        confirmed = Atomic(clock.monotonic())
     }
 
     func start(_ start: Start) throws(SystemError) {
@@ -76,14 +87,18 @@ package final class LogWriter: Sendable {
     /// Commits the next submissions; waits until there are some.
     /// - Returns: `false` after the end of the intake.
     func writeNext(_ state: inout State) -> Bool {
-        guard let batch = intake.take(milliseconds: Self.lookMilliseconds) else { return false }
+        let wait = store.isShared ? Self.followMilliseconds : Self.lookMilliseconds
+        guard let batch = intake.take(milliseconds: wait) else { return false }
         look(&state)
+        if store.isShared { followOthers(&state) }
         if !batch.isEmpty { write(batch, &state) }
         return true
     }
 
     /// Milliseconds between two checks of the storage.
     private static let lookMilliseconds: Int32 = 500
+    /// Milliseconds after which others are followed although nobody has asked for it.
+    private static let followMilliseconds: Int32 = 250
 
     /// Checks that the files are still in the folder, and probes whether a failed storage works again.
     private func look(_ state: inout State) {
@@ -99,9 +114,60 @@ package final class LogWriter: Sendable {
         if health.needsProbe(at: now) { write([.command(StorageProbe())], &state) }
     }
 
+    /// Learns what others have committed, when it is due or somebody asks for it.
+    private func followOthers(_ state: inout State) {
+        let (isAsked, answers) = intake.takeLooks()
+        guard isAsked || clock.monotonic() >= state.nextFollow else { return }
+        state.nextFollow = clock.monotonic() + Int64(Self.followMilliseconds) * 1_000_000
+        do throws(StoreError) {
+            let reader = try state.reader(store)
+            // A delegate is known before the events that it is to get, which saves it reading them.
+            _ = try followChanges(&state)
+            state.log.committed(head: try reader.lastEvent())
+            follow([], &state)
+        } catch {
+            state.lost(error, hooks)
+        }
+        for answer in answers { answer() }
+    }
+
+    /// Learns what others have changed.
+    /// - Returns: whether the transaction with this name has been committed.
+    private func followChanges(_ state: inout State, lookingFor name: Int64? = nil) throws(StoreError) -> Bool {
+        let asked = clock.monotonic()
+        let reader = try state.reader(store)
+        var follower = state.changes
+        defer { state.changes = follower }
+        let hasFound = try follower.follow(reader, lookingFor: name) { changes, rows in
+            for change in changes {
+                // Their rows may be gone, and their keys are used nevertheless.
+                if case .delegate(let key) = change { state.nextDelegateKey = max(state.nextDelegateKey, key + 1) }
+                if case .app(let key) = change { apps.reserve(key) }
+            }
+            var erased: Set<LogPosition> = []
+            for effect in effects(of: changes, rows) {
+                if case .erased(let events) = effect { erased.formUnion(events) }
+                // What is told later of a block would be counted twice.
+                if case .counted(let block, _) = effect, block >= AppBlock.number(of: state.log.told + 1) { continue }
+                apply(effect, &state)
+            }
+            // What this process has written of them in the meantime.
+            if !erased.isEmpty { _ = intake.submit(ErasureEnd(events: erased.sorted())) }
+        }
+        confirmed.store(asked, ordering: .relaxed)
+        return hasFound
+    }
+
+    /// Nanoseconds after which what memory has of a shared store is too old to let anybody in.
+    private static let maxAge: Int64 = 5_000_000_000
+
+    /// Whether memory includes what others have changed, except in the last seconds. Any thread.
+    var isCurrent: Bool { !store.isShared || clock.monotonic() - confirmed.load(ordering: .relaxed) < Self.maxAge }
+
     struct State {
         var nextDelegateKey: DelegateKey
         var log: LogFollower
+        var changes: ChangeFollower
         var lastMark: LogMark
         var erased = ErasedEvents()
         /// The first block of the log whose counts are not stored yet.
@@ -110,12 +176,30 @@ package final class LogWriter: Sendable {
         var nextHousekeeping: Int64 = 0
         /// Monotonic nanoseconds.
         var nextLook: Int64 = 0
+        /// Monotonic nanoseconds.
+        var nextFollow: Int64 = 0
+        /// Opened when it is needed.
+        private var openReader: (any StoreReader)?
 
         init(_ start: Start) {
             nextDelegateKey = start.nextDelegateKey
+            changes = ChangeFollower(known: start.lastChange)
             log = LogFollower(head: start.head)
             firstOpenBlock = AppBlock.number(of: start.head + 1)
             lastMark = start.lastMark ?? LogMark(sequence: 0, time: 0)
+        }
+
+        mutating func reader(_ store: any EventStore) throws(StoreError) -> any StoreReader {
+            if let openReader { return openReader }
+            let reader = try store.makeReader()
+            openReader = reader
+            return reader
+        }
+
+        /// Called when others could not be followed: they are later, unless the store lacks what is needed.
+        mutating func lost(_ error: StoreError, _ hooks: Hooks) {
+            openReader = nil
+            if case .failed = error { hooks.onDurabilityLost(error) }
         }
 
         /// The blocks that are full and not stored yet.
@@ -132,6 +216,8 @@ package final class LogWriter: Sendable {
         /// The responses to all other submissions, in their order.
         var answers: [() -> Void] = []
         var erased: ErasedEvents
+        /// The last event of the log, if it is known before the commit.
+        var head: LogPosition?
         var mark: LogMark?
         /// The bytes that this transaction adds for apps with a storage limit.
         var added: [AppKey: Int64] = [:]
@@ -147,6 +233,8 @@ package final class LogWriter: Sendable {
         let nextDelegateKey: DelegateKey
         /// Every event may be in the log already: it is not known whether this transaction was committed before.
         let isRepeated: Bool
+        /// By which the list of changes tells whether it was committed.
+        var name: Int64 = 0
 
         init(_ state: State, isRepeated: Bool = false) {
             erased = state.erased
@@ -158,13 +246,11 @@ package final class LogWriter: Sendable {
     private func write(_ submissions: [Intake.Submission], _ state: inout State) {
         let keepsHouse = clock.monotonic() >= state.nextHousekeeping
         let batch = keepsHouse ? submissions + [.command(Housekeeping(state))] : submissions
-        // A constant: passing the mutable `state` would copy it for each submission.
-        let before = state
-        var plan = Plan(before)
+        var plan = Plan(state)
         let started = clock.monotonic()
         let commit: Commit
         do {
-            commit = try self.commit(batch, before, &plan)
+            commit = try self.commit(batch, &state, &plan)
         } catch {
             fail(batch, error)
             return
@@ -182,31 +268,57 @@ package final class LogWriter: Sendable {
     /// Runs a transaction until it is committed or has failed: again when another process has changed what it has read, and
     /// when it is not known whether it was committed.
     private func commit(
-        _ batch: [Intake.Submission], _ before: State, _ plan: inout Plan
+        _ batch: [Intake.Submission], _ state: inout State, _ plan: inout Plan
     ) throws(StoreError) -> Commit {
         var kind = batch.reduce(.recording) { max($0, $1.kind) }
-        var isRepeated = false
+        var isUnknown = false
+        /// Of a deciding transaction of which it is not known whether it was committed.
+        var name: Int64?
+        var wasCommitted = false
         var outdated = 0
         while true {
             do {
-                return try store.transaction(kind) { transaction throws(StoreError) in
-                    plan = Plan(before, isRepeated: isRepeated)
+                let commit = try store.transaction(kind) { transaction throws(StoreError) in
+                    if kind == .deciding, store.isShared {
+                        // Decisions depend on memory, and from here on nobody else changes what it has.
+                        if try followChanges(&state, lookingFor: name) { wasCommitted = true }
+                        if wasCommitted { return }
+                    }
+                    // A constant: passing the mutable `state` would copy it for each submission.
+                    let before = state
+                    plan = Plan(before, isRepeated: isUnknown && name == nil)
                     for submission in batch { try perform(submission, transaction, &plan) }
                     try append(transaction, &plan)
                     try countBlocks(transaction, before, &plan)
+                    if kind == .deciding, store.isShared { try note(transaction, &plan) }
                 }
+                guard wasCommitted, let head = plan.head else {
+                    if kind == .deciding, store.isShared { state.changes.committed() }
+                    return commit
+                }
+                // What it has changed is among the changes.
+                plan.effects = []
+                return Commit(head: head)
             } catch {
                 switch error {
                 case .outdated where kind != .deciding:
                     outdated += 1
                     if outdated == Self.maxOutdated { kind = .deciding }
-                case .unknown where !isRepeated:
-                    isRepeated = true
+                case .unknown where !isUnknown:
+                    isUnknown = true
+                    if kind == .deciding { name = plan.name }
                     kind = .deciding
                 default: throw error
                 }
             }
         }
+    }
+
+    /// Adds what a transaction changes to the list of changes.
+    private func note(_ transaction: any StoreTransaction, _ plan: inout Plan) throws(StoreError) {
+        plan.head = try transaction.head
+        plan.name = .random(in: .min ... .max)
+        try transaction.note(plan.effects.flatMap(\.changes), name: plan.name)
     }
 
     /// How often a transaction may find what it has read changed. Then it keeps others from changing it.
@@ -224,7 +336,6 @@ package final class LogWriter: Sendable {
 
     /// Carries out the effects of a transaction, and responds.
     private func complete(_ plan: Plan, _ commit: Commit, _ state: inout State) {
-        state.erased = plan.erased
         if let filled = plan.filledBlocks { state.firstOpenBlock = filled.upperBound }
         state.log.committed(head: commit.head)
         follow(plan.events, &state)
@@ -233,21 +344,29 @@ package final class LogWriter: Sendable {
             delegates.invokeDelegates { $0.recordedAttempts() }
         }
         if let mark = plan.mark { state.lastMark = mark }
-        for effect in plan.effects {
-            if case .set(let delegate) = effect { state.nextDelegateKey = max(state.nextDelegateKey, delegate.key + 1) }
-            hooks.changed(effect)
-        }
+        for effect in plan.effects { apply(effect, &state) }
         for (publication, events) in plan.posted { publication.completion(.done(events)) }
         for answer in plan.answers { answer() }
+    }
+
+    private func apply(_ effect: WriteEffect, _ state: inout State) {
+        switch effect {
+        case .set(let delegate): state.nextDelegateKey = max(state.nextDelegateKey, delegate.key + 1)
+        case .erased(let events): state.erased.insert(events)
+        default: break
+        }
+        hooks.changed(effect)
     }
 
     /// Tells the delegates of the events of a commit, after those before them that they have not been told of.
     private func follow(_ events: [Event], _ state: inout State) {
         do throws(StoreError) {
-            try state.log.follow(
+            var log = state.log
+            defer { state.log = log }
+            try log.follow(
                 events,
                 read: { [store] after throws(StoreError) in
-                    try store.makeReader().events(
+                    try state.reader(store).events(
                         after: after, limit: Intake.batchEvents, maxBytes: Intake.batchBytes)
                 },
                 tell: { batch in
@@ -255,8 +374,8 @@ package final class LogWriter: Sendable {
                     delegates.invokeDelegates { $0.published(batch) }
                 })
         } catch {
-            // They are committed. They are read from the store later, unless it lacks some.
-            if case .failed = error { hooks.onDurabilityLost(error) }
+            // They are committed.
+            state.lost(error, hooks)
         }
     }
 

@@ -1,4 +1,4 @@
-/// A change of a committed transaction, for the components that keep a part of the store in memory. In order.
+/// A change of a committed transaction, with its values, for the components that keep a part of the store in memory. In order.
 enum WriteEffect: Sendable {
     case set(WebhookDelegate)
     case remove([WebhookDelegate])
@@ -11,8 +11,8 @@ enum WriteEffect: Sendable {
     case endReplay(Int64, DelegateKey)
     /// The contents of these events were removed.
     case erased(Set<LogPosition>)
-    /// Remembered data of this subject must be discarded.
-    case erasedSubject(String, AppKey)
+    /// Remembered auth statuses of this app must be discarded.
+    case erasedStatuses(AppKey)
     /// The new first position of the log.
     case trimmed(first: LogPosition)
     /// The new counts of a block of the log.
@@ -27,4 +27,29 @@ enum WriteEffect: Sendable {
     case removeSession([UInt8])
     case setApp(App)
     case removeApp(App)
+}
+
+extension WriteEffect {
+    /// What other processes are told.
+    var changes: [Change] {
+        switch self {
+        case .set(let delegate): [.delegate(delegate.key)]
+        case .remove(let delegates): delegates.map { .delegate($0.key) }
+        case .redelivered(let deliveries):
+            deliveries.map { .delivery(DeliveryKey(delegate: $0.delegate, event: $0.event)) }
+        case .dropped(let deliveries): deliveries.map { .delivery($0) }
+        case .replay(let replay): [.replay(replay.id, replay.delegate)]
+        case .endReplay(let id, let delegate): [.replay(id, delegate)]
+        case .erased(let events): events.sorted().map { .event($0) }
+        case .erasedStatuses(let app): [.statuses(app)]
+        case .trimmed: [.firstEvent]
+        case .counted(let block, _): [.block(block)]
+        case .setEventType(let record): [.eventType(record.type, record.app)]
+        case .removeEventType(let type, let app): [.eventType(type, app)]
+        case .setKey(let key), .removeKey(let key): [.key(key.id)]
+        case .setSession(let session): [.session(session.digest)]
+        case .removeSession(let digest): [.session(digest)]
+        case .setApp(let app), .removeApp(let app): [.app(app.key)]
+        }
+    }
 }

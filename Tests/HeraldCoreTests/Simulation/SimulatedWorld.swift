@@ -55,6 +55,8 @@ final class RefusingStore: EventStore {
     }
     func health() throws(StoreError) { if isRefusing { throw .full } }
     var damagedEvents: DamagedEvents { memory.damagedEvents }
+    var isShared: Bool { true }
+    func observe(_ notify: @escaping @Sendable () -> Void) { memory.observe(notify) }
     func close() {}
 }
 
@@ -187,10 +189,7 @@ final class SimulatedProcess: @unchecked Sendable {
                     changed(effect)
                     memory.take(effect)
                 }, onDurabilityLost: { _ in }))
-        writerState = LogWriter.State(
-            .init(
-                nextDelegateKey: recovery.nextDelegateKey, head: recovery.head,
-                lastMark: recovery.lastMark))
+        writerState = LogWriter.State(.init(recovery))
         delegates.addDelegate(recentEvents)
         for number in 0..<size.loops {
             loops.append(

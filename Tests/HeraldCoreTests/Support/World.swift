@@ -22,7 +22,7 @@ final class World: @unchecked Sendable {
     }
 
     let clock = ManualClock()
-    let store = RefusingStore()
+    let store: RefusingStore
     let size: SimulatedProcess.Size
     private(set) var process: SimulatedProcess!
     /// What a receiver answers; `nil`: the callback stays open.
@@ -31,7 +31,11 @@ final class World: @unchecked Sendable {
     private(set) var callbacks: [Callback] = []
     private var published = 0
 
-    init(loops: Int = 1, maxRecentEvents: Int = 4_096, windowEvents: Int = 4_096) throws {
+    /// - Parameter memory: the store, which worlds may share.
+    init(
+        loops: Int = 1, maxRecentEvents: Int = 4_096, windowEvents: Int = 4_096, memory: MemoryStore = MemoryStore()
+    ) throws {
+        store = RefusingStore(memory)
         size = .init(loops: loops, capacity: 1_000, maxRecentEvents: maxRecentEvents, windowEvents: windowEvents)
         try start()
     }
@@ -156,6 +160,13 @@ final class World: @unchecked Sendable {
             if isBusy || process.unanswered > 0 || due.contains(where: { $0 <= clock.now }) { continue }
             return due.min()
         }
+    }
+
+    /// Looks what other processes have committed.
+    func look() {
+        process.intake.look()
+        _ = process.writer.writeNext(&process.writerState)
+        run()
     }
 
     private func write() { while process.unanswered > 0 { process.write() } }

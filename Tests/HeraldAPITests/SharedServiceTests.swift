@@ -1,0 +1,78 @@
+import HeraldCore
+import HeraldHTTP
+import HeraldJSON
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldAPI
+
+@Suite("Servers that share a store", .timeLimit(.minutes(5)))
+struct SharedServiceTests {
+    private struct Node {
+        let hub: Hub
+        let server: HTTPServer
+
+        init(_ memory: MemoryStore) throws {
+            hub = try Hub.inMemory(store: memory)
+            var configuration = HeraldService.Configuration()
+            configuration.operatorKey = "an operator's key of these tests"
+            server = try HTTPServer(
+                HTTPServerConfiguration(), handler: HeraldService(hub: hub, configuration: configuration))
+        }
+
+        func send(_ method: String, _ path: String, key: String, body: String = "") async throws -> (Int, String) {
+            let request =
+                "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer \(key)\r\n"
+                + (body.isEmpty ? "" : "Content-Type: application/json\r\n")
+                + "Content-Length: \(body.utf8.count)\r\n\r\n" + body
+            let response = try await offPool { [port = server.port] in
+                Result { () throws -> RawHTTPResponse? in
+                    let client = try RawHTTPClient(port: port)
+                    _ = client.send(request)
+                    return try client.readResponse()
+                }
+            }.get()
+            let found = try #require(response)
+            return (found.status, String(decoding: found.body, as: UTF8.self))
+        }
+
+        func stop() async {
+            server.stop()
+            await offPool { hub.stop(grace: 0) }
+        }
+    }
+
+    private let operatorKey = "an operator's key of these tests"
+
+    private func member(_ name: String, of json: String) throws -> String {
+        try #require(JSONDocument(parsing: json)[name]?.string)
+    }
+
+    @Test(
+        "what one makes, the other has at once: keys, apps and delegates; and what one revokes is refused by the other")
+    func atOnce() async throws {
+        let memory = MemoryStore()
+        let (a, b) = (try Node(memory), try Node(memory))
+        for number in 1...10 {
+            let made = try await a.send(
+                "POST", "/v1/keys", key: operatorKey, body: #"{"name":"k","scopes":["manage","publish"]}"#)
+            let key = try member("key", of: made.1)
+            let registered = try await b.send(
+                "POST", "/v1/delegates", key: key, body: "{\"url\":\"http://127.0.0.1:9/\(number)\"}")
+            #expect(registered.0 == 201, "\(registered)")
+            let id = try member("id", of: registered.1)
+            #expect(try await a.send("GET", "/v1/delegates/\(id)", key: key).0 == 200)
+            #expect(try await b.send("DELETE", "/v1/delegates/\(id)", key: key).0 == 204)
+            let keyID = try member("id", of: made.1)
+            #expect(try await b.send("DELETE", "/v1/keys/\(keyID)", key: operatorKey).0 == 204)
+            try await eventually("the key is refused") { a.hub.keys.entry(id: keyID) == nil }
+            #expect(try await a.send("GET", "/v1/delegates", key: key).0 == 401)
+        }
+        // A key that nobody has made is counted once.
+        let wrong = "hrld_00000000000000000000000000_" + String(repeating: "x", count: 43)
+        #expect(try await a.send("GET", "/v1/delegates", key: wrong).0 == 401)
+        #expect(try await a.send("GET", "/v1/delegates/none", key: operatorKey).0 == 404)
+        #expect(try await a.send("GET", "/v1/nowhere", key: operatorKey).0 == 404)
+        for node in [a, b] { await node.stop() }
+    }
+}

@@ -1,0 +1,220 @@
+import HeraldRuntime
+import HeraldTestSupport
+import Synchronization
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Hubs that share a store", .timeLimit(.minutes(5)))
+struct SharedHubTests {
+    private let memory = MemoryStore()
+
+    private func pair() throws -> (HubBench, HubBench) {
+        (try HubBench(store: RefusingStore(memory)), try HubBench(store: RefusingStore(memory)))
+    }
+
+    private func administer(_ bench: HubBench, _ action: AccessWrite.Action) async -> AccessWrite.Outcome? {
+        let result = await withCheckedContinuation { continuation in
+            bench.hub.submit(AccessWrite(hasOperatorKey: true, action: action) { continuation.resume(returning: $0) })
+        }
+        if case .done(let outcome) = result { return outcome }
+        return nil
+    }
+
+    private func catchUp(_ bench: HubBench) async {
+        await withCheckedContinuation { continuation in
+            if !bench.hub.catchUp({ continuation.resume() }) { continuation.resume() }
+        }
+    }
+
+    private func pause(_ bench: HubBench, _ id: String) async {
+        _ = await bench.change(
+            .update(id: id, ifVersion: nil) { state, now in state.apply(.paused, now: now) })
+    }
+
+    @Test("a delegate that one hub registers, pauses or removes is so at the other, which asks or is told")
+    func delegates() async throws {
+        let (a, b) = try pair()
+        let made = try #require(await a.register("https://receiver.example/a"))
+        await catchUp(b)
+        #expect(b.hub.registry.delegate(.default, id: made.id)?.settings.url == "https://receiver.example/a")
+        await pause(b, made.id)
+        // Without being asked.
+        try await eventually("the pause") { a.hub.registry.delegate(key: made.key)?.status == .paused }
+        _ = await a.change(.remove(id: made.id, ifVersion: nil))
+        await catchUp(b)
+        #expect(b.hub.registry.count == 0)
+        for bench in [a, b] { await bench.stop() }
+    }
+
+    @Test("a hub decides on what the others have changed, although it has not heard of it yet")
+    func decisions() async throws {
+        let (a, b) = try pair()
+        // Neither looks by itself while the other one registers.
+        var keys: Set<DelegateKey> = []
+        for round in 1...20 {
+            let first = try #require(await a.register("https://receiver.example/\(round)"))
+            guard
+                case .done(.existed(let found)) = await b.change(
+                    .register(.init(settings: .made("https://receiver.example/\(round)"), secret: .test)))
+            else {
+                Issue.record("registered twice")
+                continue
+            }
+            #expect(found.id == first.id)
+            keys.insert(try #require(await b.register("https://receiver.example/\(round)/b")).key)
+            keys.insert(first.key)
+        }
+        #expect(keys.count == 40 && memory.read { $0.delegates.count } == 40)
+        // A URL that a delegate has left belongs to the next one, whichever of the changes is heard first.
+        let first = try #require(a.hub.registry.delegate(.default, url: "https://receiver.example/1"))
+        _ = await a.change(.update(id: first.id, ifVersion: nil) { state, _ in state.settings.url += "/moved" })
+        let second = try #require(await a.register("https://receiver.example/1"))
+        _ = await a.change(.update(id: first.id, ifVersion: nil) { state, _ in state.settings.description = "x" })
+        await catchUp(b)
+        #expect(b.hub.registry.delegate(.default, url: "https://receiver.example/1")?.id == second.id)
+        #expect(b.hub.registry.delegate(.default, url: "https://receiver.example/1/moved")?.id == first.id)
+        for bench in [a, b] { await bench.stop() }
+    }
+
+    @Test("keys, sessions, apps and event types made at one hub are at the other, until they are removed")
+    func access() async throws {
+        let (a, b) = try pair()
+        let key = APIKey(
+            id: "key_1", name: "", scopes: [.admin], digest: Array(repeating: 1, count: 32), createdAt: 1)
+        let session = Session(digest: [2], kind: .session, app: .default, key: "key_1", expiresAt: .max)
+        _ = await administer(a, .addKey(key))
+        _ = await administer(a, .open(session))
+        let apps = await withCheckedContinuation { continuation in
+            a.hub.submit(AppWrite(action: .add(id: "app_1", .init(name: "one"))) { continuation.resume(returning: $0) })
+        }
+        guard case .done(.added(let app)) = apps else {
+            Issue.record("no app")
+            return
+        }
+        let types = await withCheckedContinuation { continuation in
+            a.hub.submit(
+                EventTypeWrite(type: "a.b", action: .set(.init())) { continuation.resume(returning: $0) })
+        }
+        guard case .done(.added) = types else {
+            Issue.record("no type")
+            return
+        }
+        await catchUp(b)
+        #expect(b.hub.keys.entry(id: "key_1") != nil && b.hub.sessions.find([2], at: 0) != nil)
+        #expect(b.hub.apps.find("one") == app && b.hub.catalogue.record(.default, "a.b") != nil)
+        _ = await administer(b, .revokeKey(id: "key_1"))
+        await withCheckedContinuation { continuation in
+            b.hub.submit(AppWrite(action: .remove(id: "app_1", ifVersion: nil)) { _ in continuation.resume() })
+        }
+        await withCheckedContinuation { continuation in
+            b.hub.submit(EventTypeWrite(type: "a.b", action: .remove) { _ in continuation.resume() })
+        }
+        await catchUp(a)
+        #expect(a.hub.keys.isEmpty && a.hub.sessions.find([2], at: 0) == nil)
+        #expect(a.hub.apps.find("one") == nil && a.hub.catalogue.record(.default, "a.b") == nil)
+        // Its key is used, wherever the next one is made.
+        let next = await withCheckedContinuation { continuation in
+            a.hub.submit(AppWrite(action: .add(id: "app_2", .init(name: "one"))) { continuation.resume(returning: $0) })
+        }
+        guard case .done(.added(let second)) = next else {
+            Issue.record("no app")
+            return
+        }
+        #expect(second.key.rawValue == app.key.rawValue + 1)
+        for bench in [a, b] { await bench.stop() }
+    }
+
+    @Test("an event that one hub erases is erased in the memory of the other, and what that recorded of it later")
+    func erasure() throws {
+        let (a, b) = (try World(memory: memory), try World(memory: memory))
+        a.register()
+        b.look()
+        a.answer = { _ in nil }
+        b.publish(data: #"{"secret":1}"#)
+        a.look()
+        _ = a.manage(.erase([1], subject: nil))
+        // The other one has not heard of it when it records an attempt.
+        b.advance(seconds: 0.15)
+        #expect(memory.read { $0.attempts.count } == 1)
+        b.look()
+        b.process.unanswered += 1
+        b.process.write()
+        b.process.unanswered -= 1
+        #expect(memory.read { $0.attempts.isEmpty })
+        #expect(b.process.recentEvents.slice(after: 0, limit: 1).first?.isErased == true)
+    }
+
+    @Test("a hub whose store does not answer knows that its memory is old")
+    func age() throws {
+        let world = try World()
+        world.publish()
+        #expect(world.process.writer.isCurrent)
+        world.clock.advance(seconds: 6)
+        #expect(!world.process.writer.isCurrent)
+        world.publish()
+        #expect(world.process.writer.isCurrent)
+    }
+
+    // MARK: Commits without an answer
+
+    private let lost = StoreError.unknown(reason: "on purpose")
+
+    @Test("a request whose commit got no answer is carried out once, and answered as if it had got one")
+    func requests() throws {
+        let world = try World()
+        world.publish(3)
+        world.store.fail(lost)
+        let key = world.register()
+        #expect(world.delegate(key) != nil && world.contents.delegates.count == 1)
+        world.settle()
+        world.store.fail(lost)
+        let id = try #require(world.delegate(key)?.id)
+        guard case .replay(let replay) = world.manage(.replay(delegateID: id, after: 0, until: nil)) else {
+            Issue.record("no replay")
+            return
+        }
+        #expect(world.contents.lastReplayID == replay.id)
+        world.settle()
+        #expect(world.arrivals(key) == ["e1", "e2", "e3"])
+        world.store.fail(lost)
+        world.manage(.redeliverEvent(id: "e2", delegateID: id))
+        world.settle()
+        #expect(world.arrivals(key) == ["e1", "e2", "e3", "e2"])
+        #expect(world.process.writer.counters.failures.load(ordering: .relaxed) == 0)
+    }
+
+    @Test("a notice whose commit got no answer is announced once")
+    func notices() throws {
+        let world = try World()
+        let key = world.register { $0.retrySchedule = [] }
+        world.answer = { _ in .failure }
+        // The first attempt exhausts the schedule; then the receiver counts as failing.
+        world.publish()
+        world.store.fail(lost)
+        world.settle()
+        world.store.fail()
+        world.settle()
+        #expect(world.announced.count { $0 == "herald.delivery.exhausted" } == 1)
+        #expect(Set(world.announcements.map(\.id)).count == world.announcements.count)
+        #expect(world.rows(key).map(\.state) == [.exhausted])
+    }
+
+    @Test("what was not committed after all is carried out when it is run again")
+    func notCommitted() throws {
+        let world = try World()
+        world.store.fail(.unavailable(reason: "on purpose"))
+        #expect(world.register() == 0)
+        world.store.fail(lost, .unavailable(reason: "on purpose"))
+        // Committed, but the answer and the second run are lost: the hub hears of it like of the changes of others.
+        #expect(world.register() == 0)
+        world.publish()
+        world.process.change(.register(.init(settings: .made(), secret: .test)))
+        world.run()
+        #expect(world.contents.delegates.count == 1 && world.process.registry.count == 1)
+    }
+}
+
+extension RecentEvents.Slice {
+    fileprivate var first: Event? { if case .events(let batch) = self { batch.events.first } else { nil } }
+}
