@@ -69,11 +69,13 @@ let package = Package(
         module("HeraldCore", ["Delegation", "HeraldJSON", "HeraldRuntime"]),
         // What stores encrypt, and for which place. Knows what is secret of the hub's values, and no store.
         module("HeraldSealing", ["HeraldCore", "HeraldCrypto"]),
+        // What stores in SQL share: columns and rows, checksums of events. Knows no database.
+        module("HeraldTables", ["HeraldCore", "HeraldSealing", "CHeraldXXHash"]),
         // EventStore on SQLite, the embedded default; secrets sealed. Knows SQL, not HTTP.
         module(
             "HeraldSQLite",
             [
-                "HeraldCore", "HeraldRuntime", "HeraldCrypto", "HeraldSealing", "CHeraldSQLite", "CHeraldXXHash",
+                "HeraldCore", "HeraldRuntime", "HeraldCrypto", "HeraldSealing", "HeraldTables", "CHeraldSQLite",
             ]),
         // CallbackSender on libcurl: HTTP callbacks, signing, the address guard. Knows no store.
         module("HeraldWebhooks", ["HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl"]),
@@ -167,7 +169,7 @@ let package = Package(
         tests("HeraldHTTPTests", ["HeraldHTTP"]),
         tests("HeraldReceiverTests", ["HeraldReceiver", "HeraldCrypto", "HeraldJSON", "HeraldRuntime"]),
         tests("HeraldWebhooksTests", ["HeraldWebhooks", "HeraldCrypto", "HeraldCore", "HeraldRuntime"]),
-        tests("HeraldSQLiteTests", ["HeraldSQLite", "HeraldCore", "HeraldRuntime", "HeraldCrypto"]),
+        tests("HeraldSQLiteTests", ["HeraldSQLite", "HeraldTables", "HeraldCore", "HeraldRuntime", "HeraldCrypto"]),
         tests("HeraldCoreTests", ["HeraldCore", "Delegation", "HeraldJSON", "HeraldRuntime"]),
         tests(
             "HeraldAPITests",

@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldSealing
+import HeraldTables
 
 /// The remembered responses of idempotency keys, for the writer: the table `answers`. Bodies are sealed, since they may
 /// contain a secret.

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 
 /// The record of attempts, for the writer: the table `attempts`.
 struct AttemptTable {
@@ -135,4 +136,20 @@ struct AttemptTable {
         recipients.bind(1, event)
         return try recipients.rows { $0.integer(0) }
     }
+}
+
+extension AttemptHeads {
+    /// Reads the last attempts from the database. This scans at most one round of attempts.
+    convenience init(_ connection: Connection) throws(StoreError) {
+        var heads: [DelegateKey: Int64] = [:]
+        let kept = try Statement(connection, "SELECT delegate, attempt FROM attempt_heads")
+        while try kept.step() { heads[kept.integer(0)] = kept.integer(1) }
+        let later = try Statement(connection, AttemptHeads.later)
+        later.bind(1, AttemptHeads.start(of: try connection.integer("SELECT max(id) FROM attempts")))
+        while try later.step() { heads[later.integer(0)] = later.integer(1) }
+        self.init(heads)
+    }
+
+    /// The attempts from ?1 on. Erased attempts belong to no delegate.
+    static let later = "SELECT delegate, id FROM attempts WHERE id >= ?1 AND delegate <> 0 ORDER BY id"
 }

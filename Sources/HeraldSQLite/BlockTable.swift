@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 
 /// The events and bytes of each app in each block of the log: the table `app_blocks`.
 struct BlockTable {

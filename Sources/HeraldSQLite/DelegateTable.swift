@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldSealing
+import HeraldTables
 
 /// Webhooks, for the writer: the table `delegates`, and the removal of dependent rows.
 struct DelegateTable {
@@ -13,7 +14,7 @@ struct DelegateTable {
         self.connection = connection
         self.columnSealer = columnSealer
         set = try Statement(
-            connection, DelegateColumns.table.upsert(on: "key") + " WHERE deleted_at IS NULL")
+            connection, DelegateColumns.table.upsert(on: "key", "?") + " WHERE deleted_at IS NULL")
         wipe = try Statement(
             connection,
             """

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 
 /// The log, for the writer: the tables `events` and `marks`.
 struct EventTable {

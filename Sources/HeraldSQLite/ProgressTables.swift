@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 
 /// The progress of deliveries, for the writer: the tables `lanes`, `progress`, `replays` and `statistics`.
 struct ProgressTables {

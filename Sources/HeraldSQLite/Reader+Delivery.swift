@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 
 /// The statements that read deliveries.
 struct DeliveryQueries {

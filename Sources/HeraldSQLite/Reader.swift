@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 
 /// A read-only connection with its statements. One thread.
 ///

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 
 /// What retention has removed, for the writer: the tables `removals` and `unannounced`.
 struct RemovalTable {

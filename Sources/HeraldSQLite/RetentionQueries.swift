@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 
 /// The queries of a reader about the age and size of the log.
 struct RetentionQueries {

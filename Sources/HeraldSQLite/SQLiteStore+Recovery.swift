@@ -1,5 +1,6 @@
 import HeraldCore
 import HeraldSealing
+import HeraldTables
 
 extension SQLiteStore {
     /// Reads by keys and indexes only: the time grows with the number of delegates and unfinished deliveries, not with

@@ -1,6 +1,7 @@
 package import HeraldCore
 package import HeraldCrypto
 import HeraldSealing
+import HeraldTables
 
 /// Whether a database is sealed, and changes of its key.
 extension SQLiteStore {

@@ -1,6 +1,7 @@
 package import HeraldCore
 package import HeraldCrypto
 import HeraldSealing
+import HeraldTables
 import Synchronization
 
 /// The event store in one folder, on SQLite.

@@ -1,5 +1,6 @@
 import CHeraldSQLite
 import HeraldCore
+import HeraldTables
 
 /// A prepared statement: the only type that uses SQLite's statement handle. It lives as long as its connection.
 ///

@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 
 /// Current values, for the writer: the tables `auth_status`, `app_states` and `event_types`.
 struct ValueTables {
@@ -60,36 +61,5 @@ struct ValueTables {
         removeEventType.bind(1, app.rawValue)
         removeEventType.bind(2, type)
         try removeEventType.run()
-    }
-}
-
-private enum EventTypeColumns {
-    typealias Of<Value> = Column<EventTypeRecord, Value>
-
-    static let app = Of("app", .integer) { $0.app.rawValue }
-    static let type = Of("type", .text) { $0.type }
-    static let description = Of("description", .text) { $0.description }
-    static let example = Of("example", .optionalBlob) { $0.example }
-    static let schema = Of("schema", .optionalBlob) { $0.schema }
-    static let check = Of("check_mode", .name) { $0.check }
-    static let createdAt = Of("created_at", .integer) { $0.createdAt }
-    static let updatedAt = Of("updated_at", .integer) { $0.updatedAt }
-    static let version = Of("version", .integer) { $0.version }
-
-    static let table = RowTable<EventTypeRecord>(
-        "event_types", [app, type, description, example, schema, check, createdAt, updatedAt, version])
-}
-
-extension EventTypeRecord {
-    static let columns = EventTypeColumns.table.list
-
-    init(_ statement: Statement) throws(StoreError) {
-        typealias Columns = EventTypeColumns
-        let row = Columns.table.row(statement)
-        self.init(
-            app: AppKey(rawValue: try row(Columns.app)), type: try row(Columns.type),
-            description: try row(Columns.description), example: try row(Columns.example),
-            schema: try row(Columns.schema), check: try row(Columns.check), createdAt: try row(Columns.createdAt),
-            updatedAt: try row(Columns.updatedAt), version: try row(Columns.version))
     }
 }

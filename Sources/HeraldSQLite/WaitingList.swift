@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 
 /// Lists of deliveries with a row of their own, newest event first.
 struct WaitingList {

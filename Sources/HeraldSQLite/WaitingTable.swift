@@ -1,4 +1,5 @@
 import HeraldCore
+import HeraldTables
 
 /// Deliveries with a row of their own, for the writer: the table `waiting`.
 struct WaitingTable {

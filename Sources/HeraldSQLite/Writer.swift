@@ -1,6 +1,7 @@
 import HeraldCore
 import HeraldRuntime
 import HeraldSealing
+import HeraldTables
 
 /// The one connection that writes, with its tables. Extensions, one for each port, implement `StoreTransaction`.
 final class Writer: StoreTransaction {

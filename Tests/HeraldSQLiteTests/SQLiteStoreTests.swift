@@ -1,5 +1,6 @@
 import Glibc
 import HeraldCore
+import HeraldTables
 import HeraldTestSupport
 import Testing
 

@@ -1,12 +1,13 @@
 import CHeraldXXHash
-import HeraldCore
+package import HeraldCore
 
 /// The checksum of an event's row: it covers the position and everything that is served or sent, so damage is detected
-/// when the row is read.
+/// when the row is read. Where a server gives an event its position at the commit, the checksum is computed for position 0,
+/// and the server combines it with the position by XOR: a wrong position is detected just as well.
 ///
 /// It is 32 bits of XXH3, which hashes faster than memory is read. It detects damage but not forgery: a program that
 /// can write the file can also write the checksum.
-struct EventChecksum {
+package struct EventChecksum {
     private var hash: UInt64
 
     /// - Parameter absent: one bit for each column that is NULL: subject, attributes, audience.
@@ -29,7 +30,7 @@ struct EventChecksum {
 
     /// The checksum of an event to be written.
     /// - Parameter attributes: as stored; `nil` if there are none.
-    static func of(_ event: Event, at sequence: LogPosition, attributes: String?) -> Int64 {
+    package static func of(_ event: Event, at sequence: LogPosition, attributes: String?) -> Int64 {
         var checksum = EventChecksum(
             sequence: sequence, app: event.app.rawValue, time: event.time, audience: event.audience ?? 0,
             absent: absent(event.subject == nil, attributes == nil, event.audience == nil))
@@ -42,9 +43,9 @@ struct EventChecksum {
     }
 
     /// The checksum of a row of `LoggedEvent.columns`, over the bytes in the file.
-    static func of(_ row: Statement) -> Int64 {
+    static func of(_ row: some ResultRow, at sequence: LogPosition) -> Int64 {
         var checksum = EventChecksum(
-            sequence: row.integer(0), app: row.integer(1), time: row.integer(5), audience: row.integer(8),
+            sequence: sequence, app: row.integer(1), time: row.integer(5), audience: row.integer(8),
             absent: absent(row.isNull(4), row.isNull(7), row.isNull(8)))
         for column: Int32 in [2, 3, 4, 7, 6] { row.withBytes(column) { checksum.add($0) } }
         return checksum.value
@@ -56,53 +57,69 @@ struct EventChecksum {
 }
 
 /// Reads events and verifies their checksums. All rows become events here.
-struct EventReading {
-    /// Events up to this position may have no checksum: they were written before there were checksums.
-    private let uncheckedThrough: LogPosition
+package struct EventReading: Sendable {
+    /// How the checksums of a store cover the positions.
+    package enum Checksums: Sendable {
+        /// As a part of what is hashed. Events up to `uncheckedThrough` may have no checksum: they were written before there
+        /// were checksums.
+        case hashed(uncheckedThrough: LogPosition)
+        /// By XOR: the position was given at the commit.
+        case combined
+    }
+
+    private let checksums: Checksums
     private let damaged: DamagedEvents
 
-    init(_ connection: Connection, _ damaged: DamagedEvents) throws(StoreError) {
-        uncheckedThrough = try connection.integer("SELECT through FROM unchecked")
+    package init(_ checksums: Checksums, _ damaged: DamagedEvents) {
+        self.checksums = checksums
         self.damaged = damaged
     }
 
     /// Whether a row of `LoggedEvent.columns` is unchanged since it was written.
-    func isIntact(_ row: Statement) -> Bool {
-        row.isNull(9) ? row.integer(0) <= uncheckedThrough : row.integer(9) == EventChecksum.of(row)
+    package func isIntact(_ row: some ResultRow) -> Bool {
+        let sequence = row.integer(0)
+        switch checksums {
+        case .hashed(let uncheckedThrough):
+            return row.isNull(9) ? sequence <= uncheckedThrough : row.integer(9) == EventChecksum.of(row, at: sequence)
+        case .combined: return !row.isNull(9) && row.integer(9) ^ sequence == EventChecksum.of(row, at: 0)
+        }
     }
 
     /// The event, or `nil` if it is damaged.
-    private func intact(_ row: Statement) throws(StoreError) -> LoggedEvent? {
+    private func intact(_ row: some ResultRow) throws(StoreError) -> LoggedEvent? {
         isIntact(row) ? try LoggedEvent(row) : nil
     }
 
     /// The event of a row that was found by its app and id.
-    func event(_ row: Statement, app: AppKey, id: String) throws(StoreError) -> LoggedEvent {
+    package func event(_ row: some ResultRow, app: AppKey, id: String) throws(StoreError) -> LoggedEvent {
         if let event = try intact(row) { return event }
         damaged.note(row.integer(0))
         return LoggedEvent(sequence: row.integer(0), event: .damaged(app: app, id: id))
     }
 
     /// The event of a row in a list; `nil` if it is damaged, since its app is then unknown.
-    func listed(_ row: Statement) throws(StoreError) -> LoggedEvent? {
+    package func listed(_ row: some ResultRow) throws(StoreError) -> LoggedEvent? {
         if let event = try intact(row) { return event.event.isDamaged ? nil : event }
         damaged.note(row.integer(0))
         return nil
     }
 
-    /// Returns the events of a statement, ascending, until their data exceeds `maxBytes`. The log has no gaps, so the
+    /// Returns the events of rows, ascending, until their data exceeds `maxBytes`. The log has no gaps, so the
     /// positions of intact events determine those of damaged ones, whose own positions may be wrong.
-    /// - Parameter first: the start of the batch if it is empty.
-    func batch(_ statement: Statement, else first: LogPosition, maxBytes: Int) throws(StoreError) -> EventBatch {
-        defer { statement.reset() }
+    /// - Parameters:
+    ///   - first: the start of the batch if it is empty.
+    ///   - next: the next row.
+    package func batch<Row: ResultRow>(
+        else first: LogPosition, maxBytes: Int, next: () throws(StoreError) -> Row?
+    ) throws(StoreError) -> EventBatch {
         var start: LogPosition?
         var isCertain = false
         var found: [Int] = []
         var events: [Event] = []
         var bytes = 0
-        while bytes <= maxBytes, try statement.step() {
-            let sequence = statement.integer(0)
-            guard let logged = try intact(statement) else {
+        while bytes <= maxBytes, let row = try next() {
+            let sequence = row.integer(0)
+            guard let logged = try intact(row) else {
                 // It may be behind a gap that retention has made.
                 if let start, sequence > start + LogPosition(events.count) { break }
                 if start == nil { start = sequence }

@@ -1,22 +1,22 @@
-import HeraldCore
+package import HeraldCore
 
 /// Encodes a list of texts as one text: each as the count of its UTF-8 bytes, a colon, and the text (`5:hello2:hi`).
-/// Nothing needs escaping, and the result is readable in the SQLite shell.
-enum TextList {
-    static func encode(_ texts: [String]) -> String {
+/// Nothing needs escaping, and the result is readable in the shell of the database.
+package enum TextList {
+    package static func encode(_ texts: [String]) -> String {
         texts.map { "\($0.utf8.count):\($0)" }.joined()
     }
 
-    static func encode(_ pairs: [KeyValue]) -> String {
+    package static func encode(_ pairs: [KeyValue]) -> String {
         encode(pairs.flatMap { [$0.key, $0.value] })
     }
 
-    static func encode(_ lists: [[UInt8]]) -> [UInt8] {
+    package static func encode(_ lists: [[UInt8]]) -> [UInt8] {
         lists.flatMap { Array("\($0.count):".utf8) + $0 }
     }
 
     /// `nil` if the bytes are not such a list.
-    static func decode(_ bytes: UnsafeRawBufferPointer) -> [Slice<UnsafeRawBufferPointer>]? {
+    package static func decode(_ bytes: UnsafeRawBufferPointer) -> [Slice<UnsafeRawBufferPointer>]? {
         var items: [Slice<UnsafeRawBufferPointer>] = []
         var next = bytes.startIndex
         while next < bytes.endIndex {
@@ -31,24 +31,16 @@ enum TextList {
         return items
     }
 
-    static func items(_ bytes: [UInt8]) throws(StoreError) -> [[UInt8]] {
+    package static func items(_ bytes: [UInt8]) throws(StoreError) -> [[UInt8]] {
         guard let items = bytes.withUnsafeBytes({ decode($0)?.map(Array.init) }) else { throw unreadable }
         return items
     }
 
-    static func pairs(_ bytes: [UInt8]) throws(StoreError) -> [KeyValue] {
+    package static func pairs(_ bytes: [UInt8]) throws(StoreError) -> [KeyValue] {
         let texts = try items(bytes).map { String(decoding: $0, as: UTF8.self) }
         guard texts.count.isMultiple(of: 2) else { throw unreadable }
         return stride(from: 0, to: texts.count, by: 2).map { KeyValue(texts[$0], texts[$0 + 1]) }
     }
 
-    static let unreadable = StoreError.failed(reason: "a list in the database can't be read")
-}
-
-extension Statement {
-    func textList(_ column: Int32) throws(StoreError) -> [String] {
-        try TextList.items(bytes(column)).map { String(decoding: $0, as: UTF8.self) }
-    }
-
-    func pairs(_ column: Int32) throws(StoreError) -> [KeyValue] { try TextList.pairs(bytes(column)) }
+    package static let unreadable = StoreError.failed(reason: "a list in the database can't be read")
 }

@@ -1,8 +1,8 @@
-import HeraldCore
-import HeraldSealing
+package import HeraldCore
+package import HeraldSealing
 
 /// The columns of `delegates`. A deleted delegate remains as a tombstone, without the data that its owner provided.
-enum DelegateColumns {
+package enum DelegateColumns {
     typealias Of<Value> = Column<WebhookDelegate, Value>
 
     static let key = Of("key", .integer, isFixed: true) { $0.key }
@@ -53,7 +53,7 @@ enum DelegateColumns {
         $0.settings.tls.pairs
     }
 
-    static let table = RowTable<WebhookDelegate>(
+    package static let table = RowTable<WebhookDelegate>(
         "delegates",
         [
             key, app, id, start, createdAt, updatedAt, version, status, statusReason, expiresAt, failingSince, secrets,
@@ -64,9 +64,9 @@ enum DelegateColumns {
 }
 
 extension WebhookDelegate {
-    static let columns = DelegateColumns.table.list
+    package static let columns = DelegateColumns.table.list
 
-    convenience init(_ statement: Statement, _ columnSealer: ColumnSealer) throws(StoreError) {
+    package convenience init(_ statement: some ResultRow, _ columnSealer: ColumnSealer) throws(StoreError) {
         typealias Columns = DelegateColumns
         let row = Columns.table.row(statement, columnSealer)
         let state = State(

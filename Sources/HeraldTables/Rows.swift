@@ -1,15 +1,15 @@
-import HeraldCore
-import HeraldSealing
+package import HeraldCore
+package import HeraldSealing
 
 // The conversion of the rows of frequent tables into values. Each list of columns is next to the function that reads
 // it, in the same order. Other tables declare each column (`RowTable`).
 
 extension LoggedEvent {
-    static let columns = "sequence, app, id, type, subject, time, data, attributes, audience, checksum"
-    static let columnCount = 10
+    package static let columns = "sequence, app, id, type, subject, time, data, attributes, audience, checksum"
+    package static let columnCount = 10
 
     /// For `EventReading` only, which verifies the row's checksum first.
-    init(_ row: Statement) throws(StoreError) {
+    package init(_ row: some ResultRow) throws(StoreError) {
         let attributes = row.isNull(7) ? [] : try row.pairs(7)
         let event = row.withBytes(6) { data in
             Event(
@@ -21,12 +21,12 @@ extension LoggedEvent {
 }
 
 extension StoredAttempt {
-    static let columns = """
+    package static let columns = """
         id, delegate, event, number, started_at, duration, status, failure, detail, excerpt, is_replay, lookup, connect, \
         tls, first_byte, is_reused, peer, bytes_sent, bytes_received
         """
 
-    init(_ row: Statement) throws(StoreError) {
+    package init(_ row: some ResultRow) throws(StoreError) {
         let failure = try row.optionalText(7).map { text throws(StoreError) in
             try known(CallbackFailure(rawValue: text), "failure", text)
         }
@@ -42,7 +42,7 @@ extension StoredAttempt {
 
 extension TransportRecord {
     /// For the columns of an attempt. NULL is read as 0.
-    fileprivate init(_ row: Statement) {
+    fileprivate init(_ row: some ResultRow) {
         self.init()
         lookup = row.integer(11)
         connect = row.integer(12)
@@ -57,11 +57,11 @@ extension TransportRecord {
 
 extension WaitingDelivery {
     /// As stored.
-    static let columns = "delegate, event, attempts, due_at, state, is_replay"
-    static let columnsWithSubject = columns + ", (SELECT subject FROM events WHERE sequence = waiting.event)"
+    package static let columns = "delegate, event, attempts, due_at, state, is_replay"
+    package static let columnsWithSubject = columns + ", (SELECT subject FROM events WHERE sequence = waiting.event)"
 
     /// - Parameter row: a row of `columnsWithSubject`.
-    init(_ row: Statement) throws(StoreError) {
+    package init(_ row: some ResultRow) throws(StoreError) {
         let state = Int(row.integer(4))
         self.init(
             delegate: row.integer(0), event: row.integer(1), attempts: Int(row.integer(2)), dueAt: row.integer(3),
@@ -71,9 +71,9 @@ extension WaitingDelivery {
 }
 
 extension Replay {
-    static let columns = "id, delegate, cursor, until, created_at, start"
+    package static let columns = "id, delegate, cursor, until, created_at, start"
 
-    init(_ row: Statement) {
+    package init(_ row: some ResultRow) {
         self.init(
             id: row.integer(0), delegate: row.integer(1), start: row.optionalInteger(5), cursor: row.integer(2),
             until: row.integer(3),
@@ -82,9 +82,9 @@ extension Replay {
 }
 
 extension DeliveryStatistics {
-    static let columns = "delegate, start, delivered, failed, latencies"
+    package static let columns = "delegate, start, delivered, failed, latencies"
 
-    init(_ row: Statement) throws(StoreError) {
+    package init(_ row: some ResultRow) throws(StoreError) {
         self.init(
             delegate: row.integer(0), start: row.integer(1), delivered: Int(row.integer(2)),
             failed: Int(row.integer(3)),
@@ -93,25 +93,25 @@ extension DeliveryStatistics {
 }
 
 extension LanePosition {
-    static let columns = "delegate, cursor, position"
+    package static let columns = "delegate, cursor, position"
 
-    init(_ row: Statement) {
+    package init(_ row: some ResultRow) {
         self.init(delegate: row.integer(0), cursor: row.integer(1), position: row.integer(2))
     }
 }
 
 extension DeliveryKey {
-    static let columns = "delegate, event"
+    package static let columns = "delegate, event"
 
-    init(_ row: Statement) {
+    package init(_ row: some ResultRow) {
         self.init(delegate: row.integer(0), event: row.integer(1))
     }
 }
 
 extension AuthStatus {
-    static let columns = "app, user_id, logged_in, user, since, event_id"
+    package static let columns = "app, user_id, logged_in, user, since, event_id"
 
-    init(_ row: Statement) {
+    package init(_ row: some ResultRow) {
         self.init(
             app: AppKey(rawValue: row.integer(0)), userID: row.text(1), isLoggedIn: row.integer(2) != 0,
             user: row.bytes(3), since: row.integer(4), eventID: row.text(5))
@@ -119,18 +119,18 @@ extension AuthStatus {
 }
 
 extension AppState {
-    static let columns = "app, state, since, event_id"
+    package static let columns = "app, state, since, event_id"
 
-    init(_ row: Statement) {
+    package init(_ row: some ResultRow) {
         self.init(
             app: AppKey(rawValue: row.integer(0)), state: row.bytes(1), since: row.integer(2), eventID: row.text(3))
     }
 }
 
 extension StoredAnswer {
-    static let columns = "fingerprint, status, headers, body"
+    package static let columns = "fingerprint, status, headers, body"
 
-    init(_ row: Statement, app: AppKey, key: String, _ columnSealer: ColumnSealer) throws(StoreError) {
+    package init(_ row: some ResultRow, app: AppKey, key: String, _ columnSealer: ColumnSealer) throws(StoreError) {
         self.init(
             fingerprint: row.bytes(0), status: Int(row.integer(1)), headers: try row.pairs(2),
             body: try columnSealer.open(row.bytes(3), .answer(app, key: key)))
@@ -138,15 +138,15 @@ extension StoredAnswer {
 }
 
 extension LogMark {
-    static let columns = "sequence, time"
+    package static let columns = "sequence, time"
 
-    init(_ row: Statement) {
+    package init(_ row: some ResultRow) {
         self.init(sequence: row.integer(0), time: row.integer(1))
     }
 }
 
 /// Returns the value, or throws if it is `nil`: another program must have written the column.
-func known<Value>(_ value: Value?, _ what: String, _ found: String) throws(StoreError) -> Value {
+package func known<Value>(_ value: Value?, _ what: String, _ found: String) throws(StoreError) -> Value {
     guard let value else { throw .failed(reason: "the database holds an unknown \(what), \(found)") }
     return value
 }

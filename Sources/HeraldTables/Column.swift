@@ -1,8 +1,8 @@
-import HeraldCore
-import HeraldSealing
+package import HeraldCore
+package import HeraldSealing
 
 /// The value of one column of one row.
-enum ColumnValue: Sendable {
+package enum ColumnValue: Sendable {
     case null
     case integer(Int64)
     case real(Double)
@@ -11,27 +11,35 @@ enum ColumnValue: Sendable {
 }
 
 /// How a value is written into a column and read from it.
-struct ColumnType<Value>: Sendable {
-    let write: @Sendable (Value) -> ColumnValue
+package struct ColumnType<Value>: Sendable {
+    package let write: @Sendable (Value) -> ColumnValue
     /// Throws if Herald cannot have written the value; `column` is used in the message.
-    let read: @Sendable (_ value: ColumnValue, _ column: String) throws(StoreError) -> Value
+    package let read: @Sendable (_ value: ColumnValue, _ column: String) throws(StoreError) -> Value
+
+    package init(
+        write: @escaping @Sendable (Value) -> ColumnValue,
+        read: @escaping @Sendable (_ value: ColumnValue, _ column: String) throws(StoreError) -> Value
+    ) {
+        self.write = write
+        self.read = read
+    }
 }
 
 /// One column of a table whose rows are values of the type `Row`: its name and type, its value for a row, whether it is
 /// sealed, and what remains of it in a wiped row.
-struct Column<Row, Value>: TableColumn {
-    let name: String
+package struct Column<Row, Value>: TableColumn {
+    package let name: String
     private let type: ColumnType<Value>
     private let get: @Sendable (Row) -> Value
-    let isFixed: Bool
-    let wiped: ColumnValue?
-    let seal: Seal?
+    package let isFixed: Bool
+    package let wiped: ColumnValue?
+    package let seal: Seal?
 
     /// - Parameters:
     ///   - isFixed: the column is written with a new row and never updated.
     ///   - wiped: the value in a wiped row; `nil` to keep the value.
     ///   - seal: the associated data of a sealed value, by the first column of the row; `nil` if it is not sealed.
-    init(
+    package init(
         _ name: String, _ type: ColumnType<Value>, isFixed: Bool = false, wiped: ColumnValue? = nil, seal: Seal? = nil,
         _ get: @escaping @Sendable (Row) -> Value
     ) {
@@ -43,13 +51,13 @@ struct Column<Row, Value>: TableColumn {
         self.seal = seal
     }
 
-    func value(of row: Row) -> ColumnValue { type.write(get(row)) }
+    package func value(of row: Row) -> ColumnValue { type.write(get(row)) }
 
-    func read(_ value: ColumnValue) throws(StoreError) -> Value { try type.read(value, name) }
+    package func read(_ value: ColumnValue) throws(StoreError) -> Value { try type.read(value, name) }
 }
 
 /// A column of any type, for the column list of a table.
-protocol TableColumn<Row>: Sendable {
+package protocol TableColumn<Row>: Sendable {
     associatedtype Row
     typealias Seal = @Sendable (Int64) -> ColumnSealer.AssociatedData
 
@@ -63,64 +71,67 @@ protocol TableColumn<Row>: Sendable {
 // MARK: Types
 
 extension ColumnType<Int64> {
-    static let integer = ColumnType(write: { .integer($0) }, read: { value, _ in value.integer ?? 0 })
+    package static let integer = ColumnType(write: { .integer($0) }, read: { value, _ in value.integer ?? 0 })
 }
 
 extension ColumnType<Int64?> {
-    static let optionalInteger = ColumnType(
+    package static let optionalInteger = ColumnType(
         write: { $0.map { .integer($0) } ?? .null }, read: { value, _ in value.integer })
 }
 
 extension ColumnType<Int> {
-    static let int = ColumnType(write: { .integer(Int64($0)) }, read: { value, _ in Int(value.integer ?? 0) })
+    package static let int = ColumnType(write: { .integer(Int64($0)) }, read: { value, _ in Int(value.integer ?? 0) })
 }
 
 extension ColumnType<Int?> {
-    static let optionalInt = ColumnType(
+    package static let optionalInt = ColumnType(
         write: { $0.map { .integer(Int64($0)) } ?? .null }, read: { value, _ in value.integer.map { Int($0) } })
 }
 
 extension ColumnType<Double?> {
-    static let optionalReal = ColumnType(write: { $0.map { .real($0) } ?? .null }, read: { value, _ in value.real })
+    package static let optionalReal = ColumnType(
+        write: { $0.map { .real($0) } ?? .null }, read: { value, _ in value.real })
 }
 
 extension ColumnType<String> {
-    static let text = ColumnType(write: { .text($0) }, read: { value, _ in value.text ?? "" })
+    package static let text = ColumnType(write: { .text($0) }, read: { value, _ in value.text ?? "" })
 }
 
 extension ColumnType<String?> {
-    static let optionalText = ColumnType(write: { $0.map { .text($0) } ?? .null }, read: { value, _ in value.text })
+    package static let optionalText = ColumnType(
+        write: { $0.map { .text($0) } ?? .null }, read: { value, _ in value.text })
 }
 
 extension ColumnType<[UInt8]> {
-    static let blob = ColumnType(write: { .blob($0) }, read: { value, _ in value.blob ?? [] })
+    package static let blob = ColumnType(write: { .blob($0) }, read: { value, _ in value.blob ?? [] })
 }
 
 extension ColumnType<[UInt8]?> {
-    static let optionalBlob = ColumnType(write: { $0.map { .blob($0) } ?? .null }, read: { value, _ in value.blob })
+    package static let optionalBlob = ColumnType(
+        write: { $0.map { .blob($0) } ?? .null }, read: { value, _ in value.blob })
 }
 
 extension ColumnType<[[UInt8]]> {
     /// Encoded by `TextList`.
-    static let blobs = ColumnType(
+    package static let blobs = ColumnType(
         write: { .blob(TextList.encode($0)) },
         read: { value, _ throws(StoreError) in try TextList.items(value.blob ?? []) })
 }
 
 extension ColumnType<[String]> {
     /// Encoded by `TextList`.
-    static let texts = list({ $0 }, { $0 })
+    package static let texts = list({ $0 }, { $0 })
 }
 
 extension ColumnType<[KeyValue]> {
     /// Encoded by `TextList`.
-    static let pairs = ColumnType(
+    package static let pairs = ColumnType(
         write: { .text(TextList.encode($0)) },
         read: { value, _ throws(StoreError) in try TextList.pairs(Array((value.text ?? "").utf8)) })
 }
 
 extension ColumnType<[KeyValue]?> {
-    static let optionalPairs = ColumnType(
+    package static let optionalPairs = ColumnType(
         write: { $0.map { .text(TextList.encode($0)) } ?? .null },
         read: { value, _ throws(StoreError) in
             guard let text = value.text else { return nil }
@@ -130,7 +141,7 @@ extension ColumnType<[KeyValue]?> {
 
 extension ColumnType where Value: RawRepresentable<String> & Sendable {
     /// One of a fixed set of texts.
-    static var name: ColumnType {
+    package static var name: ColumnType {
         ColumnType(
             write: { .text($0.rawValue) },
             read: { value, column throws(StoreError) in
@@ -141,7 +152,7 @@ extension ColumnType where Value: RawRepresentable<String> & Sendable {
 
 extension ColumnType where Value: RawRepresentable<Int> & Sendable {
     /// One of a fixed set of numbers.
-    static var number: ColumnType {
+    package static var number: ColumnType {
         ColumnType(
             write: { .integer(Int64($0.rawValue)) },
             read: { value, column throws(StoreError) in
@@ -153,7 +164,7 @@ extension ColumnType where Value: RawRepresentable<Int> & Sendable {
 
 extension ColumnType {
     /// Texts that represent values, encoded by `TextList`.
-    static func list<Element>(
+    package static func list<Element>(
         _ write: @escaping @Sendable (Element) -> String, _ read: @escaping @Sendable (String) -> Element?
     ) -> ColumnType where Value == [Element] {
         ColumnType(
@@ -168,15 +179,15 @@ extension ColumnType {
 }
 
 extension ColumnValue {
-    var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
-    var real: Double? { if case .real(let value) = self { value } else { nil } }
-    var text: String? { if case .text(let value) = self { value } else { nil } }
-    var blob: [UInt8]? { if case .blob(let value) = self { value } else { nil } }
+    package var integer: Int64? { if case .integer(let value) = self { value } else { nil } }
+    package var real: Double? { if case .real(let value) = self { value } else { nil } }
+    package var text: String? { if case .text(let value) = self { value } else { nil } }
+    package var blob: [UInt8]? { if case .blob(let value) = self { value } else { nil } }
 }
 
 extension ColumnSealer {
     /// Sealed text is stored in Base64. NULL is never sealed.
-    func seal(_ value: ColumnValue, _ place: AssociatedData) throws(StoreError) -> ColumnValue {
+    package func seal(_ value: ColumnValue, _ place: AssociatedData) throws(StoreError) -> ColumnValue {
         switch value {
         case .text(let text): .text(try seal(text: text, place))
         case .blob(let bytes): .blob(try seal(bytes, place))
@@ -184,7 +195,7 @@ extension ColumnSealer {
         }
     }
 
-    func open(_ value: ColumnValue, _ place: AssociatedData) throws(StoreError) -> ColumnValue {
+    package func open(_ value: ColumnValue, _ place: AssociatedData) throws(StoreError) -> ColumnValue {
         switch value {
         case .text(let text): .text(String(decoding: try open(text: text, place), as: UTF8.self))
         case .blob(let bytes): .blob(try open(bytes, place))

@@ -1,0 +1,122 @@
+package import HeraldCore
+
+// The columns of apps, keys, sessions and the audit log.
+
+package enum AppColumns {
+    typealias Of<Value> = Column<App, Value>
+
+    static let key = Of("key", .integer) { $0.key.rawValue }
+    static let id = Of("id", .text) { $0.id }
+    static let name = Of("name", .text, wiped: .text("")) { $0.settings.name }
+    static let maxDelegates = Of("max_delegates", .optionalInt) { $0.settings.maxDelegates }
+    static let eventsPerSecond = Of("events_per_second", .optionalInt) { $0.settings.eventsPerSecond }
+    static let maxStoredBytes = Of("max_stored_bytes", .optionalInteger) { $0.settings.maxStoredBytes }
+    static let createdAt = Of("created_at", .integer) { $0.createdAt }
+    static let updatedAt = Of("updated_at", .integer) { $0.updatedAt }
+    static let version = Of("version", .integer) { $0.version }
+
+    package static let table = RowTable<App>(
+        "apps", [key, id, name, maxDelegates, eventsPerSecond, maxStoredBytes, createdAt, updatedAt, version])
+}
+
+extension App {
+    package static let columns = AppColumns.table.list
+
+    package init(_ statement: some ResultRow) throws(StoreError) {
+        typealias Columns = AppColumns
+        let row = Columns.table.row(statement)
+        self.init(
+            key: AppKey(rawValue: try row(Columns.key)), id: try row(Columns.id),
+            settings: Settings(
+                name: try row(Columns.name), maxDelegates: try row(Columns.maxDelegates),
+                eventsPerSecond: try row(Columns.eventsPerSecond),
+                maxStoredBytes: try row(Columns.maxStoredBytes)),
+            createdAt: try row(Columns.createdAt), updatedAt: try row(Columns.updatedAt),
+            version: try row(Columns.version))
+    }
+}
+
+package enum KeyColumns {
+    typealias Of<Value> = Column<APIKey, Value>
+
+    static let app = Of("app", .integer) { $0.app.rawValue }
+    static let id = Of("id", .text) { $0.id }
+    static let name = Of("name", .text) { $0.name }
+    static let scopes = Of("scopes", .list({ $0.rawValue }, { Scope(rawValue: $0) })) { $0.scopes }
+    static let digest = Of("digest", .blob) { $0.digest }
+    static let createdAt = Of("created_at", .integer) { $0.createdAt }
+    static let expiresAt = Of("expires_at", .optionalInteger) { $0.expiresAt }
+    static let lastUsedAt = Of("last_used_at", .optionalInteger) { $0.lastUsedAt }
+    static let requestsPerSecond = Of("requests_per_second", .optionalInt) { $0.requestsPerSecond }
+
+    package static let table = RowTable<APIKey>(
+        "keys", [app, id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, requestsPerSecond])
+}
+
+extension APIKey {
+    package static let columns = KeyColumns.table.list
+
+    package init(_ statement: some ResultRow) throws(StoreError) {
+        typealias Columns = KeyColumns
+        let row = Columns.table.row(statement)
+        self.init(
+            app: AppKey(rawValue: try row(Columns.app)), id: try row(Columns.id), name: try row(Columns.name),
+            scopes: try row(Columns.scopes), digest: try row(Columns.digest),
+            createdAt: try row(Columns.createdAt), expiresAt: try row(Columns.expiresAt),
+            lastUsedAt: try row(Columns.lastUsedAt), requestsPerSecond: try row(Columns.requestsPerSecond))
+    }
+}
+
+package enum SessionColumns {
+    typealias Of<Value> = Column<Session, Value>
+
+    static let digest = Of("digest", .blob) { $0.digest }
+    static let kind = Of("kind", .number) { $0.kind }
+    static let app = Of("app", .integer) { $0.app.rawValue }
+    static let key = Of("key", .text) { $0.key }
+    static let expiresAt = Of("expires_at", .integer) { $0.expiresAt }
+
+    package static let table = RowTable<Session>("passes", [digest, kind, app, key, expiresAt])
+}
+
+extension Session {
+    package static let columns = SessionColumns.table.list
+
+    package init(_ statement: some ResultRow) throws(StoreError) {
+        typealias Columns = SessionColumns
+        let row = Columns.table.row(statement)
+        self.init(
+            digest: try row(Columns.digest), kind: try row(Columns.kind), app: AppKey(rawValue: try row(Columns.app)),
+            key: try row(Columns.key), expiresAt: try row(Columns.expiresAt))
+    }
+}
+
+/// All columns but `id`, which the store assigns.
+package enum AuditColumns {
+    typealias Of<Value> = Column<AuditEntry, Value>
+
+    static let app = Of("app", .integer) { $0.app.rawValue }
+    static let time = Of("time", .integer) { $0.time }
+    static let actor = Of("actor", .text) { $0.provenance.actor }
+    static let address = Of("address", .text) { $0.provenance.address }
+    static let action = Of("action", .text) { $0.provenance.action }
+    static let target = Of("target", .optionalText) { $0.target }
+
+    package static let table = RowTable<AuditEntry>("audit", [app, time, actor, address, action, target])
+}
+
+extension StoredAuditEntry {
+    package static let columns = "\(AuditColumns.table.list), id"
+
+    package init(_ statement: some ResultRow) throws(StoreError) {
+        typealias Columns = AuditColumns
+        let row = Columns.table.row(statement)
+        let provenance = Provenance(
+            actor: try row(Columns.actor), address: try row(Columns.address), action: try row(Columns.action))
+        self.init(
+            id: statement.integer(Int32(Columns.table.columns.count)),
+            entry: AuditEntry(
+                provenance, app: AppKey(rawValue: try row(Columns.app)), target: try row(Columns.target),
+                time: try row(Columns.time)))
+    }
+}

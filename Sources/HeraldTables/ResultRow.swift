@@ -1,0 +1,24 @@
+package import HeraldCore
+
+/// The current row of a result. Columns count from 0.
+package protocol ResultRow {
+    func isNull(_ column: Int32) -> Bool
+    /// 0 for NULL.
+    func integer(_ column: Int32) -> Int64
+    /// Empty for NULL.
+    func text(_ column: Int32) -> String
+    func value(_ column: Int32) -> ColumnValue
+    /// The bytes of a text or a blob, without copying them if that is possible. Empty for NULL.
+    func withBytes<Result>(_ column: Int32, _ body: (UnsafeRawBufferPointer) -> Result) -> Result
+}
+
+extension ResultRow {
+    package func optionalInteger(_ column: Int32) -> Int64? { isNull(column) ? nil : integer(column) }
+
+    package func optionalText(_ column: Int32) -> String? { isNull(column) ? nil : text(column) }
+
+    /// Empty for NULL.
+    package func bytes(_ column: Int32) -> [UInt8] { withBytes(column) { Array($0) } }
+
+    package func pairs(_ column: Int32) throws(StoreError) -> [KeyValue] { try TextList.pairs(bytes(column)) }
+}

@@ -1,0 +1,98 @@
+package import HeraldCore
+package import HeraldSealing
+
+/// A table with its columns, each declared once: the SQL that writes and reads rows, and the values of rows, follow from the declarations.
+///
+/// For tables that change rarely. The tables that change with each event (log, attempts, waiting deliveries, positions,
+/// values) bind by hand: here each value is bound through an existential, and copied.
+package struct RowTable<Row>: Sendable {
+    package let name: String
+    /// If columns are sealed, the first column is the key.
+    package let columns: [any TableColumn<Row>]
+    private let indexes: [String: Int32]
+
+    package init(_ name: String, _ columns: [any TableColumn<Row>]) {
+        self.name = name
+        self.columns = columns
+        indexes = Dictionary(uniqueKeysWithValues: zip(columns.map(\.name), Int32(0)...))
+    }
+
+    // MARK: SQL
+
+    /// The column names, in the order of the indexes of `values` and `StoredRow`.
+    package var list: String { columns.map(\.name).joined(separator: ", ") }
+
+    /// Adds a row, with parameters from 1 on.
+    /// - Parameter mark: begins a parameter in the dialect of the store: `?` or `$`.
+    package func insert(_ mark: Character) -> String {
+        "INSERT \(into(mark))"
+    }
+
+    /// Adds a row or replaces the one with the same key (SQLite).
+    package var replace: String { "INSERT OR REPLACE \(into("?"))" }
+
+    /// Adds a row or updates the one with the same key, except for fixed columns.
+    package func upsert(on key: String, _ mark: Character) -> String {
+        let changes = columns.filter { !$0.isFixed }.map { "\($0.name) = excluded.\($0.name)" }
+        return "\(insert(mark)) ON CONFLICT (\(key)) DO UPDATE SET \(changes.joined(separator: ", "))"
+    }
+
+    private func into(_ mark: Character) -> String {
+        "INTO \(name) (\(list)) VALUES (\(columns.indices.map { "\(mark)\($0 + 1)" }.joined(separator: ", ")))"
+    }
+
+    /// The assignments that wipe a row.
+    package var wiping: String {
+        columns.compactMap { column in column.wiped.map { "\(column.name) = \($0.literal)" } }.joined(separator: ", ")
+    }
+
+    package var sealed: [any TableColumn<Row>] { columns.filter { $0.seal != nil } }
+
+    // MARK: Rows
+
+    /// The values of a row, as stored.
+    package func values(of row: Row, _ sealer: ColumnSealer = .none) throws(StoreError) -> [ColumnValue] {
+        var values: [ColumnValue] = []
+        for column in columns {
+            var value = column.value(of: row)
+            let key = (values.first ?? value).integer ?? 0
+            if let seal = column.seal { value = try sealer.seal(value, seal(key)) }
+            values.append(value)
+        }
+        return values
+    }
+
+    /// A row of the columns of `list`.
+    package func row(_ row: some ResultRow, _ sealer: ColumnSealer = .none) -> StoredRow<Row> {
+        StoredRow(row: row, sealer: sealer, indexes: indexes)
+    }
+}
+
+/// A row that a store has returned.
+package struct StoredRow<Row> {
+    fileprivate let row: any ResultRow
+    fileprivate let sealer: ColumnSealer
+    fileprivate let indexes: [String: Int32]
+
+    package func callAsFunction<Value>(_ column: Column<Row, Value>) throws(StoreError) -> Value {
+        guard let index = indexes[column.name] else {
+            throw .failed(reason: "the column \(column.name) is in no list of its table")
+        }
+        var value = row.value(index)
+        if let seal = column.seal { value = try sealer.open(value, seal(row.integer(0))) }
+        return try column.read(value)
+    }
+}
+
+extension ColumnValue {
+    /// The SQL literal of a wiped value: only constants without quotes, and no bytes.
+    fileprivate var literal: String {
+        switch self {
+        case .null: "NULL"
+        case .integer(let value): String(value)
+        case .real(let value): String(value)
+        case .text(let text): "'\(text)'"
+        case .blob: "x''"
+        }
+    }
+}
