@@ -267,7 +267,7 @@ struct Server {
             switch error {
             case .corrupt, .logDamaged, .newer, .sealed: (ExitCode.data, error.description)
             case .inUse, .notWritable: (ExitCode.cannotCreate, error.description)
-            case .full, .inputOutput, .syncFailed, .lost: (ExitCode.inputOutput, error.description)
+            case .full, .inputOutput, .syncFailed, .lost, .replaced: (ExitCode.inputOutput, error.description)
             case .unavailable: (ExitCode.unavailable, error.description)
             case .failed, .unknown, .outdated: (ExitCode.software, error.description)
             }

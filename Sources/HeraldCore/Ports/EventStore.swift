@@ -42,7 +42,7 @@ package protocol EventStore: AnyObject, Sendable {
 
     /// Whether what is written is still found by the next start: the open files are those of the folder. Cheap; any thread,
     /// and the writer's twice a second.
-    /// - Throws: `StoreError.lost`. From then on every transaction is refused.
+    /// - Throws: `StoreError.lost` or `.replaced`. From then on every transaction is refused.
     func checkFiles() throws(StoreError)
 
     /// The events that were found to be damaged. A store returns `Event.damaged` in the place of such an event.

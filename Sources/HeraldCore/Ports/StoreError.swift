@@ -20,6 +20,9 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A file that is open was removed, moved or replaced while the process ran. Nothing is written any more, and the process
     /// has to open the folder anew.
     case lost(path: String, file: String)
+    /// It is not as this process has left it: another process has written to it, or what was flushed is missing. Nothing is
+    /// written any more, and the process has to start anew.
+    case replaced(path: String, reason: String)
     /// The store can't be reached. Nothing was written; may succeed later.
     case unavailable(reason: String)
     /// The connection to the store was lost: what was to be written may have been written, or not.
@@ -37,10 +40,11 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .inUse(let path, Self.thisProcess):
             "\(path) is in use by this process. Stop the hub that uses it first, or choose another data folder."
         case .inUse(let path, let holder):
-            "\(path) is in use by \(holder). Stop that process first, or choose another data folder (`herald serve --data`)."
+            "\(path) is in use by \(holder). Stop that process first, or choose another store "
+                + "(`herald serve --data`, or `--store`)."
         case .notWritable(let path, let reason):
             "\(path) can't be written: \(reason). Check the owner and the permissions, "
-                + "or choose another data folder (`herald serve --data`)."
+                + "or choose another store (`herald serve --data`, or `--store`)."
         case .corrupt(let path, let reason):
             "\(path) is not a readable Herald database: \(reason). It was left untouched: `herald check` says "
                 + "what is damaged, `herald restore` puts back a backup, and `herald salvage` copies all that is intact."
@@ -58,6 +62,8 @@ public enum StoreError: Error, Equatable, Sendable, CustomStringConvertible {
         case .lost(let path, let file):
             "\(path) no longer has the \(file) that is open: it was removed, moved or replaced. Nothing is written any more. "
                 + "Put the folder back as it was, and open it anew."
+        case .replaced(let path, let reason):
+            "\(path) is not as this process has left it: \(reason). Nothing is written any more. Start the process again."
         case .unavailable(let reason): "The store can't be reached: \(reason)."
         case .unknown(let reason): "It is not known whether the store has written what it was given: \(reason)."
         case .outdated: "What was read from the store has changed in the meantime."
