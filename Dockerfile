@@ -25,6 +25,7 @@ RUN apt-get update \
         libjemalloc2 \
         libmicrohttpd12 \
         libnghttp2-14 \
+        libpq5 \
         libsqlite3-0 \
         libssl3 \
         libstdc++6 \

@@ -77,6 +77,12 @@ let package = Package(
             [
                 "HeraldCore", "HeraldRuntime", "HeraldCrypto", "HeraldSealing", "HeraldTables", "CHeraldSQLite",
             ]),
+        // EventStore on PostgreSQL, a server of its own; secrets sealed. Knows SQL and libpq, not HTTP.
+        module(
+            "HeraldPostgres",
+            [
+                "HeraldCore", "HeraldRuntime", "HeraldCrypto", "HeraldSealing", "HeraldTables", "CHeraldPostgres",
+            ]),
         // CallbackSender on libcurl: HTTP callbacks, signing, the address guard. Knows no store.
         module("HeraldWebhooks", ["HeraldCore", "HeraldRuntime", "HeraldCrypto", "CHeraldCurl"]),
         // A small Swift face of libmicrohttpd; what works around its version 0.9.75 is in `Microhttpd`. Knows nothing of events.
@@ -126,6 +132,7 @@ let package = Package(
         cLibrary("CHeraldCurl", "libcurl", "libcurl4-openssl-dev"),
         cLibrary("CHeraldOpenSSL", "libcrypto", "libssl-dev"),
         cLibrary("CHeraldSQLite", "sqlite3", "libsqlite3-dev"),
+        cLibrary("CHeraldPostgres", "libpq", "libpq-dev"),
         // A header alone: nothing is linked, and so no package is needed to run it.
         cLibrary("CHeraldXXHash", nil, "libxxhash-dev"),
         cLibrary("CHeraldSSL", "libssl", "libssl-dev"),
@@ -169,6 +176,9 @@ let package = Package(
         tests("HeraldHTTPTests", ["HeraldHTTP"]),
         tests("HeraldReceiverTests", ["HeraldReceiver", "HeraldCrypto", "HeraldJSON", "HeraldRuntime"]),
         tests("HeraldWebhooksTests", ["HeraldWebhooks", "HeraldCrypto", "HeraldCore", "HeraldRuntime"]),
+        // The conformance suite of all stores.
+        tests("HeraldStoreTests", ["HeraldCore", "HeraldPostgres", "HeraldSQLite"]),
+        tests("HeraldPostgresTests", ["HeraldPostgres", "HeraldTables", "HeraldCore", "HeraldCrypto"]),
         tests("HeraldSQLiteTests", ["HeraldSQLite", "HeraldTables", "HeraldCore", "HeraldRuntime", "HeraldCrypto"]),
         tests("HeraldCoreTests", ["HeraldCore", "Delegation", "HeraldJSON", "HeraldRuntime"]),
         tests(

@@ -12,7 +12,7 @@ struct AccessTables {
         removeKey = try Statement(connection, "DELETE FROM keys WHERE id = ?1")
         setApp = try Statement(connection, AppColumns.table.replace)
         markAppDeleted = try Statement(
-            connection, "UPDATE apps SET deleted_at = ?2, \(AppColumns.table.wiping) WHERE key = ?1")
+            connection, "UPDATE apps SET deleted_at = ?2, \(AppColumns.table.wiping(noBytes: "x''")) WHERE key = ?1")
         var removals: [Statement] = []
         for table in ["auth_status", "app_states", "answers"] {
             removals.append(try Statement(connection, "DELETE FROM \(table) WHERE app = ?1"))

@@ -18,7 +18,7 @@ struct DelegateTable {
         wipe = try Statement(
             connection,
             """
-            UPDATE delegates SET deleted_at = ?2, updated_at = ?2, \(DelegateColumns.table.wiping)
+            UPDATE delegates SET deleted_at = ?2, updated_at = ?2, \(DelegateColumns.table.wiping(noBytes: "x''"))
             WHERE key = ?1 AND deleted_at IS NULL
             """)
         var removals: [Statement] = []

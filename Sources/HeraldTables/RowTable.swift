@@ -42,8 +42,10 @@ package struct RowTable<Row>: Sendable {
     }
 
     /// The assignments that wipe a row.
-    package var wiping: String {
-        columns.compactMap { column in column.wiped.map { "\(column.name) = \($0.literal)" } }.joined(separator: ", ")
+    /// - Parameter noBytes: the literal of an empty blob.
+    package func wiping(noBytes: String) -> String {
+        columns.compactMap { column in column.wiped.map { "\(column.name) = \($0.literal(noBytes))" } }
+            .joined(separator: ", ")
     }
 
     package var sealed: [any TableColumn<Row>] { columns.filter { $0.seal != nil } }
@@ -86,13 +88,13 @@ package struct StoredRow<Row> {
 
 extension ColumnValue {
     /// The SQL literal of a wiped value: only constants without quotes, and no bytes.
-    fileprivate var literal: String {
+    fileprivate func literal(_ noBytes: String) -> String {
         switch self {
         case .null: "NULL"
         case .integer(let value): String(value)
         case .real(let value): String(value)
         case .text(let text): "'\(text)'"
-        case .blob: "x''"
+        case .blob: noBytes
         }
     }
 }

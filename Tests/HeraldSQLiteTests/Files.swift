@@ -48,3 +48,11 @@ func copyAsAfterKill(_ from: String, to: String) {
         if let found = bytes("\(from)/\(name)") { write(found, to: "\(to)/\(name)") }
     }
 }
+
+extension SQLiteStore {
+    /// A transaction and what the writer calls after it.
+    func commit(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
+        try transaction(body)
+        _ = try checkpointIfDue()
+    }
+}

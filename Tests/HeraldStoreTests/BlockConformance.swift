@@ -75,7 +75,7 @@ struct BlockConformance {
         #expect(try count(fixture, 9) == [])
     }
 
-    @Test("stored counts are not added again", arguments: [StoreKind.sqlite])
+    @Test("stored counts are not added again", arguments: [StoreKind.sqlite, .postgres])
     func keeping(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         try fixture.append((1...1_100).map { Event(id: "e\($0)") })

@@ -1,50 +1,51 @@
 import HeraldCore
+import HeraldPostgres
+import HeraldSQLite
 import HeraldTestSupport
 import Testing
 
-@testable import HeraldSQLite
-
 /// The stores that the conformance suite runs against.
 enum StoreKind: CaseIterable {
-    case memory, sqlite
+    case memory, sqlite, postgres
 
     /// Those that several processes may write to.
-    static let shared: [StoreKind] = [.memory]
-}
-
-/// All that a start finds.
-@dynamicMemberLookup
-struct Found {
-    fileprivate let all: Recovery
-    fileprivate let deliveries: LaneRecovery
-
-    subscript<Value>(dynamicMember path: KeyPath<Recovery, Value>) -> Value { all[keyPath: path] }
-    subscript<Value>(dynamicMember path: KeyPath<LaneRecovery, Value>) -> Value { deliveries[keyPath: path] }
-    var settled: LogPosition { deliveries.settled.earliest() }
-}
-
-extension EventStore {
-    func found() throws(StoreError) -> Found { Found(all: try recover(), deliveries: try recover(.all)) }
+    static let shared: [StoreKind] = [.memory, .postgres]
 }
 
 /// A store of its own for one test.
 final class StoreFixture {
     let folder = TemporaryFolder()
     private(set) var store: any EventStore
+    /// The address of a database.
+    private let database: String?
 
     init(_ kind: StoreKind) throws {
         switch kind {
-        case .memory: store = MemoryStore()
-        case .sqlite: store = try SQLiteStore(folder: folder.path)
+        case .memory:
+            database = nil
+            store = MemoryStore()
+        case .sqlite:
+            database = nil
+            store = try SQLiteStore(folder: folder.path)
+        case .postgres:
+            let url = try PostgresServer.shared().makeDatabase()
+            database = url
+            store = try PostgresStore(url: url)
         }
     }
 
-    deinit { store.close() }
+    deinit {
+        store.close()
+        if let database { try? PostgresServer.shared().drop(database) }
+    }
 
     /// What a restart finds. (Memory survives none; it tells what it would find.)
     func restart() throws -> Found {
-        if store is SQLiteStore {
-            store.close()
+        if store is MemoryStore { return try store.found() }
+        store.close()
+        if let database {
+            store = try PostgresStore(url: database)
+        } else {
             store = try SQLiteStore(folder: folder.path)
         }
         return try store.found()
@@ -74,32 +75,5 @@ final class StoreFixture {
         try store.transaction { (transaction) throws(StoreError) in
             for delegate in delegates { try transaction.setDelegate(delegate) }
         }
-    }
-}
-
-func attempt(
-    _ delegate: DelegateKey, _ event: LogPosition, number: Int = 1, status: Int? = 200, failure: CallbackFailure? = nil,
-    detail: String = "", excerpt: String = "", startedAt: Int64 = 5000
-) -> AttemptRecord {
-    AttemptRecord(
-        delegate: delegate, event: event, number: number, startedAt: startedAt, duration: 1234, status: status,
-        failure: failure, detail: detail, excerpt: Array(excerpt.utf8))
-}
-
-/// The error that the body throws.
-func failure(_ body: () throws -> Void) -> StoreError? {
-    do {
-        try body()
-        return nil
-    } catch {
-        return error as? StoreError
-    }
-}
-
-extension SQLiteStore {
-    /// A transaction and what the writer calls after it.
-    func commit(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) {
-        try transaction(body)
-        _ = try checkpointIfDue()
     }
 }

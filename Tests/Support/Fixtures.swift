@@ -72,3 +72,37 @@ extension Hub {
             makeSender: { try MemorySender() })
     }
 }
+
+package func attempt(
+    _ delegate: DelegateKey, _ event: LogPosition, number: Int = 1, status: Int? = 200, failure: CallbackFailure? = nil,
+    detail: String = "", excerpt: String = "", startedAt: Int64 = 5000
+) -> AttemptRecord {
+    AttemptRecord(
+        delegate: delegate, event: event, number: number, startedAt: startedAt, duration: 1234, status: status,
+        failure: failure, detail: detail, excerpt: Array(excerpt.utf8))
+}
+
+/// The error that the body throws.
+package func failure(_ body: () throws -> Void) -> StoreError? {
+    do {
+        try body()
+        return nil
+    } catch {
+        return error as? StoreError
+    }
+}
+
+/// All that a start finds.
+@dynamicMemberLookup
+package struct Found {
+    fileprivate let all: Recovery
+    fileprivate let deliveries: LaneRecovery
+
+    package subscript<Value>(dynamicMember path: KeyPath<Recovery, Value>) -> Value { all[keyPath: path] }
+    package subscript<Value>(dynamicMember path: KeyPath<LaneRecovery, Value>) -> Value { deliveries[keyPath: path] }
+    package var settled: LogPosition { deliveries.settled.earliest() }
+}
+
+extension EventStore {
+    package func found() throws(StoreError) -> Found { Found(all: try recover(), deliveries: try recover(.all)) }
+}

@@ -1,0 +1,205 @@
+import HeraldCore
+import HeraldTables
+
+/// The requests that write a checkpoint of the delivery loops: one for each table that it changes.
+///
+/// A loop may still report on a delegate after it was deleted; this must not restore its rows. And a statement can't change a
+/// row twice: of several values for one row, the last one counts.
+enum CheckpointWrites {
+    /// - Parameters:
+    ///   - firstAttempt: the id of the first attempt of the checkpoint.
+    ///   - previous: the attempt before each of them, of the same delegate.
+    ///   - statistics: the sums of the slots, with what is stored.
+    static func requests(
+        _ checkpoint: Checkpoint, firstAttempt: Int64, previous: [Int64], statistics: [DeliveryStatistics]
+    ) -> [Request] {
+        var requests: [Request] = []
+        if !checkpoint.attempts.isEmpty { requests.append(attempts(checkpoint.attempts, firstAttempt, previous)) }
+        let waiting = last(of: checkpoint.waiting) { DeliveryKey(delegate: $0.delegate, event: $0.event) }
+        if !waiting.isEmpty { requests.append(Request(setWaiting, waitingParameters(waiting))) }
+        if !checkpoint.ended.isEmpty {
+            requests.append(
+                Request(endWaiting) { parameters in
+                    parameters.add(checkpoint.ended) { $0.delegate }
+                    parameters.add(checkpoint.ended) { $0.event }
+                })
+        }
+        let lanes = last(of: checkpoint.lanes, by: { $0.delegate })
+        if !lanes.isEmpty {
+            requests.append(
+                Request(setLanes) { parameters in
+                    parameters.add(lanes) { $0.delegate }
+                    parameters.add(lanes) { $0.cursor }
+                    parameters.add(lanes) { $0.position }
+                })
+        }
+        if !checkpoint.caughtUp.isEmpty {
+            requests.append(Request(removeLanes) { parameters in parameters.add(checkpoint.caughtUp) { $0 } })
+        }
+        if let settled = checkpoint.settled {
+            let shards = (0..<Int64(Shards.count)).filter { checkpoint.shards.contains($0) }
+            requests.append(
+                Request(settle) { parameters in
+                    parameters.add(shards) { $0 }
+                    parameters.add(settled)
+                })
+        }
+        return requests + replays(checkpoint) + counts(checkpoint, statistics)
+    }
+
+    private static func replays(_ checkpoint: Checkpoint) -> [Request] {
+        var requests: [Request] = []
+        let moved = last(of: checkpoint.replays, by: { $0.id })
+        if !moved.isEmpty {
+            requests.append(
+                Request(moveReplays) { parameters in
+                    parameters.add(moved) { $0.id }
+                    parameters.add(moved) { $0.cursor }
+                })
+        }
+        if !checkpoint.endedReplays.isEmpty {
+            requests.append(Request(endReplays) { parameters in parameters.add(checkpoint.endedReplays) { $0 } })
+        }
+        return requests
+    }
+
+    private static func counts(_ checkpoint: Checkpoint, _ statistics: [DeliveryStatistics]) -> [Request] {
+        var requests: [Request] = []
+        if !statistics.isEmpty {
+            requests.append(
+                Request(setStatistics) { parameters in
+                    parameters.add(statistics) { $0.delegate }
+                    parameters.add(statistics) { $0.start }
+                    parameters.add(statistics) { Int64($0.delivered) }
+                    parameters.add(statistics) { Int64($0.failed) }
+                    parameters.add(statistics) { $0.latencies.text }
+                })
+        }
+        requests += checkpoint.missed.map(count)
+        let unannounced = checkpoint.unannounced.filter { $0.value > 0 }.sorted { $0.key < $1.key }
+        if !unannounced.isEmpty {
+            requests.append(
+                Request(setUnannounced) { parameters in
+                    parameters.add(unannounced) { $0.key }
+                    parameters.add(unannounced) { Int64($0.value) }
+                })
+        }
+        let announced = checkpoint.unannounced.filter { $0.value == 0 }.keys.sorted()
+        if !announced.isEmpty {
+            requests.append(Request(removeUnannounced) { parameters in parameters.add(announced) { $0 } })
+        }
+        return requests
+    }
+
+    static func count(_ removal: Removal) -> Request {
+        Request(addRemoval) { parameters in
+            parameters.add(removal.part.rawValue)
+            parameters.add(removal.cause.rawValue)
+            parameters.add(removal.count)
+        }
+    }
+
+    private static func attempts(_ records: [AttemptRecord], _ first: Int64, _ previous: [Int64]) -> Request {
+        func unlessZero(_ value: Int64) -> Int64? { value == 0 ? nil : value }
+        return Request(addAttempts) { parameters in
+            parameters.add(first..<first + Int64(records.count)) { $0 }
+            parameters.add(records) { $0.delegate }
+            parameters.add(records) { $0.event }
+            parameters.add(records) { Int64($0.number) }
+            parameters.add(records) { $0.startedAt }
+            parameters.add(records) { $0.duration }
+            parameters.add(records) { $0.status.map(Int64.init) }
+            parameters.add(records) { $0.failure?.rawValue }
+            parameters.add(records) { $0.detail.isEmpty ? nil : $0.detail }
+            parameters.add(records) { $0.excerpt.isEmpty ? nil : $0.excerpt }
+            parameters.add(records) { $0.isReplay ? 1 : nil }
+            parameters.add(records) { unlessZero($0.transport.lookup) }
+            parameters.add(records) { unlessZero($0.transport.connect) }
+            parameters.add(records) { unlessZero($0.transport.tls) }
+            parameters.add(records) { unlessZero($0.transport.firstByte) }
+            parameters.add(records) { $0.transport.isReused ? 1 : nil }
+            parameters.add(records) { $0.transport.peer.isEmpty ? nil : $0.transport.peer }
+            parameters.add(records) { unlessZero($0.transport.bytesSent) }
+            parameters.add(records) { unlessZero($0.transport.bytesReceived) }
+            parameters.add(previous) { $0 }
+        }
+    }
+
+    /// For `setWaiting`.
+    static func waitingParameters(_ deliveries: [WaitingDelivery]) -> Parameters {
+        var parameters = Parameters()
+        parameters.add(deliveries) { $0.delegate }
+        parameters.add(deliveries) { $0.event }
+        parameters.add(deliveries) { Int64($0.attempts) }
+        parameters.add(deliveries) { $0.dueAt }
+        parameters.add(deliveries) { Int64($0.state.rawValue) }
+        parameters.add(deliveries) { $0.isNamed ? 2 : $0.isReplay ? 1 : 0 }
+        return parameters
+    }
+
+    /// Of several items for one key, the last one.
+    private static func last<Item, Key: Hashable>(of items: [Item], by key: (Item) -> Key) -> [Item] {
+        if items.count < 2 { return items }
+        var found: [Key: Int] = [:]
+        for (index, item) in items.enumerated() { found[key(item)] = index }
+        return found.values.sorted().map { items[$0] }
+    }
+
+    // MARK: Statements
+
+    private static let lives = "EXISTS (SELECT 1 FROM delegates WHERE key = u.delegate AND deleted_at IS NULL)"
+
+    private static let addAttempts = Statement(
+        """
+        INSERT INTO attempts (\(StoredAttempt.columns), previous) SELECT * FROM unnest(
+            $1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::text[],
+            $9::text[], $10::bytea[], $11::bigint[], $12::bigint[], $13::bigint[], $14::bigint[], $15::bigint[],
+            $16::bigint[], $17::text[], $18::bigint[], $19::bigint[], $20::bigint[])
+        """)
+    static let setWaiting = Statement(
+        """
+        INSERT INTO waiting (\(WaitingDelivery.columns))
+        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
+            AS u(delegate, event, attempts, due_at, state, is_replay) WHERE \(lives)
+        ON CONFLICT (delegate, event) DO UPDATE SET attempts = excluded.attempts, due_at = excluded.due_at,
+            state = excluded.state, is_replay = excluded.is_replay
+        """)
+    private static let endWaiting = Statement(
+        """
+        DELETE FROM waiting w USING unnest($1::bigint[], $2::bigint[]) AS u(delegate, event)
+        WHERE w.delegate = u.delegate AND w.event = u.event
+        """)
+    private static let setLanes = Statement(
+        """
+        INSERT INTO lanes (\(LanePosition.columns))
+        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[]) AS u(delegate, cursor, position) WHERE \(lives)
+        ON CONFLICT (delegate) DO UPDATE SET cursor = excluded.cursor, position = excluded.position
+        """)
+    private static let removeLanes = Statement("DELETE FROM lanes WHERE delegate = ANY($1::bigint[])")
+    private static let settle = Statement(
+        "UPDATE shards SET settled = $2 WHERE shard = ANY($1::bigint[]) AND settled <> $2")
+    private static let moveReplays = Statement(
+        """
+        UPDATE replays r SET cursor = u.cursor FROM unnest($1::bigint[], $2::bigint[]) AS u(id, cursor) WHERE r.id = u.id
+        """)
+    private static let endReplays = Statement("DELETE FROM replays WHERE id = ANY($1::bigint[])")
+    private static let setStatistics = Statement(
+        """
+        INSERT INTO statistics (\(DeliveryStatistics.columns))
+        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[])
+            AS u(delegate, start, delivered, failed, latencies) WHERE \(lives)
+        ON CONFLICT (delegate, start) DO UPDATE SET delivered = excluded.delivered, failed = excluded.failed,
+            latencies = excluded.latencies
+        """)
+    private static let addRemoval = Statement(
+        """
+        INSERT INTO removals VALUES ($1, $2, $3)
+        ON CONFLICT (part, cause) DO UPDATE SET count = removals.count + excluded.count
+        """)
+    private static let setUnannounced = Statement(
+        """
+        INSERT INTO unannounced SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS u(delegate, count) WHERE \(lives)
+        ON CONFLICT (delegate) DO UPDATE SET count = excluded.count
+        """)
+    private static let removeUnannounced = Statement("DELETE FROM unannounced WHERE delegate = ANY($1::bigint[])")
+}

@@ -1,0 +1,146 @@
+import CHeraldPostgres
+import Glibc
+import HeraldCore
+
+/// A database on one of several servers: opens sessions with the settings that Herald relies on.
+struct Database: Sendable {
+    private let url: String
+    /// One for each server that the URL names; empty for that of libpq's environment.
+    private let servers: [[String: String]]
+    /// The servers and the database, for messages: without the user and the password.
+    let label: String
+    /// What the server shows of this process (`application_name`).
+    let client: String
+
+    /// What a session is for.
+    enum Role: String {
+        /// Transactions.
+        case log
+        /// Queries, each of which ends after `readSeconds`.
+        case read
+    }
+
+    /// The longest time for one query, in seconds.
+    static let readSeconds = 30.0
+    /// The longest time for a transaction or one of its statements, in seconds.
+    static let writeSeconds = 10.0
+    /// The longest time to connect to one server, in seconds.
+    private static let connectSeconds = 3.0
+    /// The oldest server, as `server_version_num` writes it.
+    private static let leastVersion = 140_000
+
+    /// - Parameter url: `postgres://user@host1,host2:5433/name?…`, as libpq takes it.
+    /// - Throws: `.failed` if it is not one.
+    init(url: String) throws(StoreError) {
+        var problem: UnsafeMutablePointer<CChar>?
+        let options = url.contains("://") ? PQconninfoParse(url, &problem) : nil
+        defer {
+            PQconninfoFree(options)
+            PQfreemem(problem)
+        }
+        guard let options else {
+            // libpq's own message may quote the password.
+            throw .failed(reason: "the address of the database is not of the form postgres://user@host/database")
+        }
+        var given: [String: String] = [:]
+        var option = options
+        while let keyword = option.pointee.keyword {
+            if let value = option.pointee.val { given[String(cString: keyword)] = String(cString: value) }
+            option += 1
+        }
+        let hosts = Self.list(given["host"])
+        let addresses = Self.list(given["hostaddr"])
+        let ports = Self.list(given["port"])
+        servers = (0..<max(hosts.count, addresses.count, 1)).map { index in
+            var server: [String: String] = [:]
+            if index < hosts.count { server["host"] = hosts[index] }
+            if index < addresses.count { server["hostaddr"] = addresses[index] }
+            // One port is for all.
+            if let port = index < ports.count ? ports[index] : ports.count == 1 ? ports[0] : nil {
+                server["port"] = port
+            }
+            return server
+        }
+        self.url = url
+        let places = servers.map { server in
+            (server["host"] ?? server["hostaddr"] ?? "local") + (server["port"].map { ":\($0)" } ?? "")
+        }
+        label = "postgres://\(places.joined(separator: ","))/\(given["dbname"] ?? given["user"] ?? "")"
+        var name = utsname()
+        uname(&name)
+        let host = withUnsafeBytes(of: name.nodename) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
+        // The server shortens it to 63 bytes.
+        client = "herald, process \(getpid()) on \(host.prefix(30))"
+    }
+
+    private static func list(_ text: String?) -> [String] {
+        guard let text, !text.isEmpty else { return [] }
+        return text.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    /// Opens a session on the first server that takes it and can be written to.
+    func open(_ role: Role) throws(StoreError) -> PostgresSession {
+        var failure = StoreError.unavailable(reason: "the address names no server")
+        for server in servers {
+            do throws(PostgresError) {
+                let session = try PostgresSession(settings(server), seconds: Self.connectSeconds)
+                try configure(session, role)
+                return session
+            } catch {
+                if case .refused = error { throw error.ofRead(label) }
+                failure = error.ofRead(label)
+            }
+        }
+        throw failure
+    }
+
+    /// libpq takes a later setting before an earlier one: the URL replaces what stands before it.
+    private func settings(_ server: [String: String]) -> [(name: String, value: String)] {
+        let defaults = [
+            ("application_name", client), ("keepalives_idle", "4"), ("keepalives_interval", "2"),
+            ("keepalives_count", "3"), ("tcp_user_timeout", "10000"), ("dbname", url),
+        ]
+        let fixed = [("target_session_attrs", "read-write"), ("client_encoding", "UTF8")]
+        return (defaults + fixed + server.sorted { $0.key < $1.key }).map { (name: $0.0, value: $0.1) }
+    }
+
+    /// The plans must not depend on statistics that are not there yet: all queries are written for the indexes.
+    private static func configuration(_ role: Role) -> Statement {
+        var settings = [
+            "search_path": "herald", "synchronous_commit": "on", "idle_in_transaction_session_timeout": "3s",
+            "lock_timeout": "8s", "jit": "off", "plan_cache_mode": "force_generic_plan", "enable_seqscan": "off",
+            "enable_hashjoin": "off", "enable_mergejoin": "off", "client_min_messages": "warning",
+        ]
+        settings["statement_timeout"] = role == .read ? "\(Int(readSeconds))s" : "0"
+        let all = settings.sorted { $0.key < $1.key }.map { "set_config('\($0.key)', '\($0.value)', false)" }
+        return Statement(
+            """
+            SELECT pg_backend_pid()::bigint, current_setting('server_encoding'),
+                current_setting('server_version_num')::bigint, \(all.joined(separator: ", "))
+            """)
+    }
+
+    private static let configureLog = configuration(.log)
+    private static let configureRead = configuration(.read)
+
+    private func configure(_ session: PostgresSession, _ role: Role) throws(PostgresError) {
+        let statement = role == .log ? Self.configureLog : Self.configureRead
+        let found = try session.run(Request(statement), seconds: Self.connectSeconds)
+        guard let row = found.first else { throw .unavailable("the server does not tell its settings") }
+        func refuse(_ reason: String) -> PostgresError { .refused(unit: 0, state: Self.unsuitable, message: reason) }
+        guard row.integer(0) == session.serverProcess else {
+            throw refuse(
+                "there is a connection pooler in between, which gives sessions to others. Herald needs sessions of its own: "
+                    + "connect to the server itself")
+        }
+        guard row.text(1) == "UTF8" else {
+            throw refuse("its encoding is \(row.text(1)); it has to be created with the encoding UTF8")
+        }
+        guard row.integer(2) >= Int64(Self.leastVersion) else {
+            throw refuse("the server is PostgreSQL \(row.integer(2) / 10_000); the oldest one that serves is 14")
+        }
+    }
+
+    /// SQLSTATE "insufficient privilege", which becomes `StoreError.notWritable`: nothing can be written there.
+    private static let unsuitable = "42501"
+}

@@ -1,0 +1,81 @@
+import HeraldCore
+
+/// The partitions of the log and of the attempts: made ahead of what is written, dropped when they are empty. The writer's thread.
+///
+/// Removing rows leaves space that the server uses again; a partition without rows is dropped, and leaves nothing.
+struct Partitions {
+    enum Parent: String, CaseIterable {
+        case events, attempts
+    }
+
+    private struct Bounds {
+        /// The partitions, ascending: where each begins.
+        var starts: [Int64] = []
+        /// Where the last one ends.
+        var end: Int64 = 1
+        /// The first row that is left, if it is known.
+        var first: Int64 = 0
+    }
+
+    private var bounds: [Parent: Bounds] = [:]
+    /// The number of rows of a new partition.
+    private let size: Int64
+
+    static let size: Int64 = 1 << 21
+
+    init(size: Int64 = Partitions.size) { self.size = size }
+
+    private static let all = Statement("SELECT parent, first, next FROM partitions ORDER BY first")
+    private static let add = Statement("SELECT add_partition($1::text, $2::bigint, $3::bigint)")
+    private static let forget = Statement("DELETE FROM partitions WHERE parent = $1 AND first = $2")
+    /// Others may read from the table: better later than to let everyone wait behind them.
+    private static let wait = Statement("SELECT set_config('lock_timeout', '100ms', true)")
+
+    mutating func read(_ run: ([Request]) throws(StoreError) -> [Rows]) throws(StoreError) {
+        bounds = [:]
+        for row in try run([Request(Self.all)])[0].map({ ($0.text(0), $0.integer(1), $0.integer(2)) }) {
+            guard let parent = Parent(rawValue: row.0) else { continue }
+            bounds[parent, default: Bounds()].starts.append(row.1)
+            bounds[parent]?.end = row.2
+        }
+    }
+
+    /// Makes what is missing for rows after `last`: the rest of the last partition is to be at least half of one.
+    mutating func prepare(
+        _ parent: Parent, after last: Int64, _ run: ([Request]) throws(StoreError) -> [Rows]
+    ) throws(StoreError) {
+        while bounds[parent, default: Bounds()].end - last < size / 2 + 1 {
+            let start = bounds[parent]?.end ?? 1
+            let end = max(start, last + 1) + size
+            _ = try run([
+                Request(Self.add) { parameters in
+                    parameters.add(parent.rawValue)
+                    parameters.add(start)
+                    parameters.add(end)
+                }
+            ])
+            bounds[parent, default: Bounds()].starts.append(start)
+            bounds[parent]?.end = end
+        }
+    }
+
+    /// The first row that is left.
+    mutating func begin(_ parent: Parent, at first: Int64) { bounds[parent]?.first = first }
+
+    /// Drops a partition that has no rows any more, if there is one.
+    mutating func drop(_ run: ([Request]) throws(StoreError) -> [Rows]) {
+        for parent in Parent.allCases {
+            guard let found = bounds[parent], found.starts.count > 1, found.first >= found.starts[1] else { continue }
+            let start = found.starts[0]
+            let requests = [
+                Request(Self.wait), Request(Statement("DROP TABLE \(parent.rawValue)_\(start)")),
+                Request(Self.forget) { parameters in
+                    parameters.add(parent.rawValue)
+                    parameters.add(start)
+                },
+            ]
+            // What fails now is tried again later.
+            if (try? run(requests)) != nil { bounds[parent]?.starts.removeFirst() }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+package import HeraldCore
+package import HeraldCrypto
+import HeraldSealing
+import HeraldTables
+import Synchronization
+
+/// The event store in a PostgreSQL database, in its schema `herald`.
+///
+/// One process at a time writes: its session holds an advisory lock. Readers have sessions of their own. Each session connects
+/// again when it was lost; until then calls fail with `StoreError.unavailable`.
+///
+/// @unchecked: `writer` belongs to the writer's thread, as EventStore requires; all else is immutable or locked.
+package final class PostgresStore: EventStore, @unchecked Sendable {
+    private let database: Database
+    private let columnSealer: ColumnSealer
+    private let heads: AttemptHeads
+    private let durable = DurableHead()
+    package let damagedEvents = DamagedEvents()
+    private let writer: Writer
+    private var isClosed = false
+
+    private struct Failures {
+        /// Why the last transaction failed, if the database could not be reached.
+        var last: StoreError?
+        /// Why nothing may be written any more.
+        var end: StoreError?
+    }
+    private let failures = Mutex(Failures())
+
+    /// Opens the database, and creates or migrates the schema.
+    /// - Parameters:
+    ///   - url: `postgres://user@host1,host2/database?…`, as libpq takes it.
+    ///   - sealer: seals secrets, extra headers, URLs and remembered responses. The first time it is provided, it seals
+    ///     the existing values. A sealed database opens with the same key only; otherwise `StoreError.sealed` is thrown.
+    package convenience init(url: String, sealer: Sealer? = nil) throws(StoreError) {
+        try self.init(url: url, sealer: sealer, isExclusive: true)
+    }
+
+    /// - Parameters:
+    ///   - isExclusive: no other store of the database is open. Otherwise several may be, and may publish.
+    ///   - partitionSize: the rows of a new partition.
+    init(
+        url: String, sealer: Sealer? = nil, isExclusive: Bool, partitionSize: Int64 = Partitions.size
+    ) throws(StoreError) {
+        database = try Database(url: url)
+        columnSealer = ColumnSealer(sealer: sealer)
+        writer = Writer(
+            database, columnSealer, damagedEvents, durable, isExclusive: isExclusive, partitionSize: partitionSize)
+        heads = writer.heads
+        try writer.connect()
+        try Migration.run(writer)
+        try Sealing.open(writer)
+        try writer.begin()
+    }
+
+    deinit { close() }
+
+    /// The servers and the database, without the user and the password.
+    package var label: String { database.label }
+
+    package func recover() throws(StoreError) -> Recovery {
+        try openWriter().recovery()
+    }
+
+    package func recover(_ shards: Shards) throws(StoreError) -> LaneRecovery {
+        try openWriter().lanes().of(shards)
+    }
+
+    package func transaction(
+        _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
+    ) throws(StoreError) -> Commit {
+        let writer = try openWriter()
+        do {
+            let commit = try writer.transaction(kind, body)
+            failures.withLock { $0.last = nil }
+            return commit
+        } catch {
+            failures.withLock { failures in
+                switch error {
+                case .unavailable, .unknown, .inUse: failures.last = error
+                default: break
+                }
+                failures.end = writer.ended
+            }
+            throw error
+        }
+    }
+
+    /// The server copies its log by itself. Makes and drops partitions.
+    package func checkpointIfDue() throws(StoreError) -> DatabaseCheckpoint {
+        let writer = try openWriter()
+        // Half a partition is left: the next call tries again.
+        try? writer.preparePartitions()
+        writer.dropPartitions()
+        return .notDue
+    }
+
+    package func makeReader() throws(StoreError) -> any StoreReader {
+        Reader(database, heads, damagedEvents, durable)
+    }
+
+    package func health() throws(StoreError) {
+        if let failure = failures.withLock({ $0.end ?? $0.last }) { throw failure }
+    }
+
+    package func checkFiles() throws(StoreError) {
+        if let end = failures.withLock({ $0.end }) { throw end }
+    }
+
+    package func close() {
+        isClosed = true
+        writer.close()
+    }
+
+    private func openWriter() throws(StoreError) -> Writer {
+        if isClosed { throw .failed(reason: "it is closed") }
+        return writer
+    }
+}

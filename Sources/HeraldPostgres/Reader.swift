@@ -1,0 +1,322 @@
+import HeraldCore
+import HeraldTables
+
+/// Reads what is committed and flushed, in a session of its own. One thread.
+///
+/// A session that was lost is opened again by the next call, once. Each call runs one statement, and so sees one snapshot of the
+/// database, unless documented otherwise.
+final class Reader: StoreReader {
+    private let database: Database
+    private let heads: AttemptHeads
+    private let reading: EventReading
+    /// Events after this are committed, but could still vanish: nobody sees them yet.
+    private let durable: DurableHead
+    private var session: PostgresSession?
+
+    init(_ database: Database, _ heads: AttemptHeads, _ damaged: DamagedEvents, _ durable: DurableHead) {
+        self.database = database
+        self.heads = heads
+        reading = EventReading(.combined, damaged)
+        self.durable = durable
+    }
+
+    private func run(_ requests: [Request]) throws(StoreError) -> [Rows] {
+        var isRepeated = false
+        while true {
+            if session?.isAlive != true { session = try database.open(.read) }
+            guard let session else { throw .unavailable(reason: "there is no session") }
+            do {
+                return try session.run([requests], seconds: Database.readSeconds)
+            } catch {
+                if case .lost = error, !isRepeated {
+                    isRepeated = true
+                    continue
+                }
+                throw error.ofRead(database.label)
+            }
+        }
+    }
+
+    private func run(_ request: Request) throws(StoreError) -> Rows { try run([request]).first ?? Rows(nil) }
+
+    private func run(_ statement: Statement, _ fill: (inout Parameters) -> Void) throws(StoreError) -> Rows {
+        try run(Request(statement, fill))
+    }
+}
+
+/// Reads the log.
+extension Reader {
+    private static let eventsAfter = Statement(
+        "SELECT \(LoggedEvent.columns) FROM events WHERE sequence > $1 AND sequence <= $3 ORDER BY sequence LIMIT $2")
+    /// How many events one statement reads at first, and at most: a page has few if they are large.
+    private static let firstPart = 64
+    private static let largestPart = 4096
+
+    func events(after sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch {
+        let end = durable.position
+        var size = Self.firstPart
+        var rows = Rows(nil)
+        var index: Int32 = 0
+        var last = sequence
+        var left = limit
+        var isOver = false
+        return try reading.batch(else: sequence + 1, maxBytes: maxBytes) { () throws(StoreError) -> Row? in
+            if index == rows.count {
+                if isOver || left <= 0 { return nil }
+                let part = min(size, left)
+                rows = try run(Self.eventsAfter) { parameters in
+                    parameters.add(last)
+                    parameters.add(part)
+                    parameters.add(end)
+                }
+                left -= part
+                isOver = rows.count < part
+                size = min(size * 4, Self.largestPart)
+                index = 0
+            }
+            guard let row = rows[index] else { return nil }
+            index += 1
+            last = row.integer(0)
+            return row
+        }
+    }
+
+    /// Scans from the newest event backwards until enough are found, which is slow for rare events in a long log.
+    private static let eventsMatching = Statement(
+        "SELECT \(LoggedEvent.columns) FROM events WHERE app + 0 = $2 AND \(isMeant)")
+    /// The same within an app that is in the partial index: all apps but `default`.
+    private static let eventsOfAppMatching = Statement(
+        "SELECT \(LoggedEvent.columns) FROM events WHERE app = $2 AND app <> 1 AND \(isMeant)")
+
+    private static let isMeant = """
+        sequence < $1 AND sequence > $9 AND type BETWEEN $3 AND $4 AND time BETWEEN $5 AND $6
+        AND ($7::text IS NULL OR subject = $7) AND audience IS NULL ORDER BY sequence DESC LIMIT $8
+        """
+
+    func events(_ query: EventQuery) throws(StoreError) -> [LoggedEvent] {
+        // "~" sorts after every character of a type.
+        let (from, to) =
+            switch query.type {
+            case .any: ("", "~")
+            case .prefix(let prefix): (prefix, prefix + "~")
+            case .exact(let type): (type, type)
+            }
+        let rows = try run(query.app == .default ? Self.eventsMatching : Self.eventsOfAppMatching) { parameters in
+            parameters.add(min(query.before ?? .max, durable.position + 1))
+            parameters.add(query.app.rawValue)
+            parameters.add(from)
+            parameters.add(to)
+            parameters.add(query.since ?? .min)
+            parameters.add(query.until ?? .max)
+            parameters.add(query.subject)
+            parameters.add(query.limit)
+            parameters.add(query.after)
+        }
+        var found: [LoggedEvent] = []
+        var bytes = 0
+        var index: Int32 = 0
+        while bytes < query.maxBytes, let row = rows[index] {
+            index += 1
+            guard let logged = try reading.listed(row) else { continue }
+            bytes += logged.event.body.count
+            found.append(logged)
+        }
+        guard found.count < index, bytes < query.maxBytes, let last = rows[index - 1]?.integer(0) else { return found }
+        // Damaged events were left out: continue with earlier events instead.
+        var rest = query
+        rest.before = last
+        rest.limit = query.limit - found.count
+        rest.maxBytes = query.maxBytes - bytes
+        return found + (try events(rest))
+    }
+
+    func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent? {
+        let name = NameInApp(app: app, name: id)
+        let rows = try run(LogQueries.request(LogQueries.events, [name]))
+        guard let found = try LogQueries.events(rows, of: [name], reading)[name] ?? nil else { return nil }
+        return found.sequence <= durable.position ? found : nil
+    }
+
+    func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
+        let name = NameInApp(app: app, name: userID)
+        let rows = try run(LogQueries.request(LogQueries.statuses, [name]))
+        return try LogQueries.statuses(rows, of: [name])[name] ?? nil
+    }
+
+    func firstEvent() throws(StoreError) -> LogPosition {
+        try run(Request(RetentionQueries.first)).first?.integer(0) ?? 1
+    }
+
+    func lastEvent() throws(StoreError) -> LogPosition { durable.position }
+
+    func lastEvent(before time: Int64) throws(StoreError) -> LogPosition {
+        try run(RetentionQueries.lastBefore) { $0.add(time) }.integer
+    }
+
+    func sequence(since time: Int64) throws(StoreError) -> LogPosition {
+        try run(RetentionQueries.since) { parameters in
+            parameters.add(time)
+            parameters.add(durable.position)
+        }.first?.integer(0) ?? 1
+    }
+
+    /// Runs one statement for each part of the log, so that none takes long.
+    func sequences(
+        about subject: String, app: AppKey, after sequence: LogPosition, limit: Int
+    ) throws(StoreError) -> [LogPosition] {
+        let head = durable.position
+        var found: [LogPosition] = []
+        var start = max(try firstEvent(), sequence + 1)
+        while start <= head, found.count < limit {
+            let end = min(head, start + RetentionQueries.partLength - 1)
+            found += try run(RetentionQueries.about) { parameters in
+                parameters.add(subject)
+                parameters.add(app.rawValue)
+                parameters.add(start)
+                parameters.add(end)
+                parameters.add(limit - found.count)
+            }.map { $0.integer(0) }
+            start = end + 1
+        }
+        return found
+    }
+
+    /// What the rows take, by their content (`RetentionQueries.eventBytes`).
+    func sizes() throws(StoreError) -> StorageSizes {
+        let rows = try run([Request(RetentionQueries.eventBytes), Request(RetentionQueries.attempts)])
+        var sizes = StorageSizes()
+        if let attempts = rows[1].first {
+            (sizes.firstAttempt, sizes.lastAttempt) = (attempts.integer(0), attempts.integer(1))
+            sizes.attempts = attempts.integer(2)
+        }
+        sizes.used = rows[0].integer + sizes.attempts
+        return sizes
+    }
+
+    func eventSizes(
+        after sequence: LogPosition, through end: LogPosition, limit: Int
+    ) throws(StoreError) -> [EventSize] {
+        try run(RetentionQueries.eventSizes) { parameters in
+            parameters.add(sequence)
+            parameters.add(min(end, durable.position))
+            parameters.add(limit)
+        }.map { EventSize($0.integer(0), bytes: Int($0.integer(1))) }
+    }
+
+    func removals() throws(StoreError) -> [Removal] {
+        try run(Request(RetentionQueries.removals)).map { row -> Removal? in
+            // A part or a cause that only another version knows is left out.
+            guard let part = Removal.Part(rawValue: row.text(0)), let cause = Removal.Cause(rawValue: row.text(1))
+            else {
+                return nil
+            }
+            return Removal(part, cause, count: Int(row.integer(2)))
+        }.compactMap { $0 }
+    }
+}
+
+/// Reads the registry and the audit log.
+extension Reader {
+    private static let deletedDelegate = Statement(
+        "SELECT id FROM delegates WHERE key = $1 AND deleted_at IS NOT NULL")
+    private static let audit = Statement(
+        "SELECT \(StoredAuditEntry.columns) FROM audit WHERE id < $1 ORDER BY id DESC LIMIT $2")
+
+    func deletedDelegateID(_ key: DelegateKey) throws(StoreError) -> String? {
+        try run(Self.deletedDelegate) { $0.add(key) }.first?.text(0)
+    }
+
+    func audit(before id: Int64, limit: Int) throws(StoreError) -> [StoredAuditEntry] {
+        try run(Self.audit) { parameters in
+            parameters.add(id)
+            parameters.add(limit)
+        }.map { row throws(StoreError) in try StoredAuditEntry(row) }
+    }
+}
+
+/// Reads deliveries.
+extension Reader {
+    private static let attemptsOfEvent = Statement(
+        "SELECT \(StoredAttempt.columns) FROM attempts WHERE event = $1 ORDER BY id")
+    private static let attemptsAfter = Statement(
+        "SELECT \(StoredAttempt.columns) FROM attempts WHERE id > $1 ORDER BY id LIMIT $2")
+    private static let lastOfAttempts = Statement("SELECT id FROM attempts ORDER BY id DESC LIMIT 1")
+    private static let waitingOfEvent = Statement(
+        "SELECT \(WaitingDelivery.columnsWithSubject) FROM waiting WHERE event = $1 ORDER BY delegate")
+    private static let replays = Statement("SELECT \(Replay.columns) FROM replays WHERE delegate = $1 ORDER BY id")
+    private static let statistics = Statement(
+        "SELECT \(DeliveryStatistics.columns) FROM statistics WHERE delegate = $1 AND start >= $2 ORDER BY start")
+    private static let waitingEvents = Statement(
+        "SELECT DISTINCT event FROM waiting WHERE state = 1 AND event BETWEEN $1 AND $2 ORDER BY event")
+    private static let progress = [
+        "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "SELECT min(settled) FROM shards",
+        "SELECT \(LanePosition.columns) FROM lanes ORDER BY delegate",
+        "SELECT \(Replay.columns) FROM replays ORDER BY id",
+        "COMMIT",
+    ].map { Request(Statement($0)) }
+
+    func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt] {
+        try run(AttemptList.request(query, heads)).map { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    func rest(of query: AttemptQuery) throws(StoreError) -> Int64? {
+        // Failures have an index, and an event has few attempts: those searches look at what they find.
+        if query.event != nil || query.succeeded == false { return nil }
+        return try run(AttemptList.restRequest(query, heads)).first?.integer(0)
+    }
+
+    func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt] {
+        try run(Self.attemptsOfEvent) { $0.add(event) }.map { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    func attempts(after id: Int64, limit: Int) throws(StoreError) -> [StoredAttempt] {
+        try run(Self.attemptsAfter) { parameters in
+            parameters.add(id)
+            parameters.add(limit)
+        }.map { row throws(StoreError) in try StoredAttempt(row) }
+    }
+
+    func lastAttempt() throws(StoreError) -> Int64 { try run(Request(Self.lastOfAttempts)).integer }
+
+    func waiting(event: LogPosition) throws(StoreError) -> [WaitingDelivery] {
+        try run(Self.waitingOfEvent) { $0.add(event) }.map { row throws(StoreError) in try WaitingDelivery(row) }
+    }
+
+    /// Runs one statement for each state.
+    func deliveries(_ query: DeliveryQuery) throws(StoreError) -> [WaitingDelivery] {
+        try WaitingList.page(query) { request throws(StoreError) in try run(request) }
+    }
+
+    /// Runs one statement for each state.
+    func countDeliveries(_ query: DeliveryQuery) throws(StoreError) -> Int {
+        try WaitingList.count(query) { request throws(StoreError) in try run(request) }
+    }
+
+    func replays(_ delegate: DelegateKey) throws(StoreError) -> [Replay] {
+        try run(Self.replays) { $0.add(delegate) }.map { Replay($0) }
+    }
+
+    func statistics(_ delegate: DelegateKey, since start: Int64) throws(StoreError) -> [DeliveryStatistics] {
+        try run(Self.statistics) { parameters in
+            parameters.add(delegate)
+            parameters.add(start)
+        }.map { row throws(StoreError) in try DeliveryStatistics(row) }
+    }
+
+    /// In one snapshot: a lane that catches up in between must not be at an older common position.
+    func progress() throws(StoreError) -> DeliveryProgress {
+        let rows = try run(Self.progress)
+        var progress = DeliveryProgress()
+        progress.settled = rows[1].integer
+        progress.lanes = try rows[2].map { LanePosition($0) }
+        progress.replays = try rows[3].map { Replay($0) }
+        return progress
+    }
+
+    func waitingEvents(in range: ClosedRange<LogPosition>) throws(StoreError) -> [LogPosition] {
+        try run(Self.waitingEvents) { parameters in
+            parameters.add(range.lowerBound)
+            parameters.add(range.upperBound)
+        }.map { $0.integer(0) }
+    }
+}

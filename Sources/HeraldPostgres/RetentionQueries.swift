@@ -1,0 +1,88 @@
+import HeraldCore
+import HeraldTables
+
+/// Queries about the beginning, the age and the size of the log.
+enum RetentionQueries {
+    static let first = Statement("SELECT sequence FROM events ORDER BY sequence LIMIT 1")
+    static let last = Statement("SELECT sequence FROM events ORDER BY sequence DESC LIMIT 1")
+    static let lastBefore = Statement("SELECT sequence FROM marks WHERE time < $1 ORDER BY time DESC LIMIT 1")
+    static let removals = Statement("SELECT part, cause, count FROM removals")
+
+    /// The first event since time $1, of those up to $2. Marks bound the search: earlier events arrived up to the mark before
+    /// $1, later ones after the mark that follows $1. Between these marks, the times of the events decide.
+    static let since = Statement(
+        """
+        WITH span (after, until) AS (SELECT
+            greatest(coalesce((SELECT sequence FROM events ORDER BY sequence LIMIT 1), 1) - 1,
+                coalesce((SELECT sequence FROM marks WHERE time < $1 ORDER BY time DESC LIMIT 1), 0)),
+            least($2::bigint, coalesce((SELECT sequence FROM marks WHERE time >= $1 ORDER BY time LIMIT 1), $2)))
+        SELECT coalesce(
+            (SELECT sequence FROM events
+                WHERE sequence > (SELECT after FROM span) AND sequence <= (SELECT until FROM span) AND time >= $1
+                ORDER BY sequence LIMIT 1),
+            (SELECT greatest(after, until) + 1 FROM span))
+        """)
+
+    /// Scans a part of the log, $3 to $4: an index by subject would make each append more expensive.
+    static let about = Statement(
+        """
+        SELECT sequence FROM events WHERE sequence BETWEEN $3 AND $4 AND subject = $1 AND app = $2
+        ORDER BY sequence LIMIT $5
+        """)
+    /// The number of events in such a part.
+    static let partLength: LogPosition = 50_000
+
+    /// `Event.storedBytes` of a row. The server reads only the length of long data.
+    private static let bytes = """
+        (octet_length(data) + octet_length(id) + octet_length(type) + coalesce(octet_length(subject), 0)
+            + coalesce(octet_length(attributes), 0))::bigint
+        """
+
+    static let eventSizes = Statement(
+        "SELECT sequence, \(bytes) FROM events WHERE sequence > $1 AND sequence <= $2 ORDER BY sequence LIMIT $3")
+
+    private static let count = Statement(
+        """
+        SELECT app, count(*), sum(\(bytes))::bigint FROM events WHERE sequence BETWEEN $1 AND $2 GROUP BY app ORDER BY app
+        """)
+
+    /// Counts the positions of a block.
+    static func blocks(
+        in places: ClosedRange<LogPosition>, _ run: (Request) throws(StoreError) -> Rows
+    ) throws(StoreError) -> [AppBlock] {
+        try run(
+            Request(count) { parameters in
+                parameters.add(places.lowerBound)
+                parameters.add(places.upperBound)
+            }
+        ).map {
+            AppBlock(
+                app: AppKey(rawValue: $0.integer(0)), block: AppBlock.number(of: places.lowerBound),
+                events: $0.integer(1),
+                bytes: $0.integer(2))
+        }
+    }
+
+    /// What the events take, by what they contain: the files of the server do not shrink when rows are removed, and say nothing
+    /// of how much is in them. An event takes about 200 bytes more than it contains, in its row and in two indexes.
+    static let eventBytes = Statement(
+        """
+        SELECT coalesce((SELECT sum(bytes + 200 * events) FROM app_blocks), 0)::bigint + coalesce((SELECT sum(\(bytes) + 200)
+            FROM events WHERE sequence >= coalesce((SELECT (max(block) + 1) << 10 FROM app_blocks), 0)), 0)::bigint
+        """)
+
+    /// The first and the last attempt, and what all take, by the mean of 64 that are spread evenly over the table: their row,
+    /// and about 100 bytes in its header and in the indexes.
+    static let attempts = Statement(
+        """
+        WITH span (first, last) AS (SELECT coalesce((SELECT id FROM attempts ORDER BY id LIMIT 1), 0),
+            coalesce((SELECT id FROM attempts ORDER BY id DESC LIMIT 1), 0))
+        SELECT first, last, coalesce(((last - first + 1) * (SELECT avg(pg_column_size(a) + 100)
+            FROM generate_series(0, 63) AS n JOIN attempts a ON id = first + (last - first) * n / 63)), 0)::bigint
+        FROM span
+        """)
+}
+
+extension AppBlock {
+    static let columns = "block, app, events, bytes"
+}

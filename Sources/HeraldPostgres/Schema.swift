@@ -1,0 +1,356 @@
+/// The schema of the database, in the PostgreSQL schema `herald`, and the migration from each version to the next.
+///
+/// `meta.version` is the number of migrations applied. A release appends to the list and never changes existing entries. A
+/// migration only adds what older releases can live with; what they need goes one release later, when a migration also raises
+/// `meta.oldest_version`, the oldest version that a release has to know to use the database.
+enum Schema {
+    /// SQLSTATE of our own: something has changed since it was read.
+    static let outdated = "HR001"
+
+    /// The key of the advisory lock under which the schema is changed; and of the one that the process holds which writes.
+    static let migrationLock: Int64 = 0x4852_4c44_0001
+    static let writerLock: Int64 = 0x4852_4c44_0002
+    /// The lock that gives events their order.
+    static let orderLock: Int64 = 0x4852_4c44_0003
+
+    /// The tables whose rows belong to one delegate (column `delegate`), and are removed with it.
+    static let ofDelegates = ["lanes", "waiting", "replays", "statistics", "heads", "unannounced"]
+    /// The tables whose rows belong to one app (column `app`), and are removed with it.
+    static let ofApps = ["auth_status", "app_states", "answers"]
+
+    static let migrations = [
+        """
+        -- The log. `sequence` has no gaps but those of retention; the last event is never deleted, so that no number is given
+        -- twice. `checksum`: EventChecksum. Each partition has a unique index by app and id (add_partition). An erased event keeps its row.
+        CREATE TABLE events (
+            sequence   bigint NOT NULL PRIMARY KEY,
+            app        bigint NOT NULL,
+            id         text COLLATE "C" NOT NULL,
+            type       text COLLATE "C" NOT NULL,
+            subject    text COLLATE "C",
+            time       bigint NOT NULL,
+            data       bytea NOT NULL,
+            attributes text COLLATE "C",
+            audience   bigint,
+            checksum   bigint NOT NULL
+        ) PARTITION BY RANGE (sequence);
+        -- So that the list of a small app need not pass over the events of a large one. The app `default` has none.
+        CREATE INDEX events_of_apps ON events (app, sequence) WHERE app <> 1;
+
+        -- Every attempt, in the order of recording; the last one is never deleted. NULL: no answer, or nothing to tell.
+        -- `previous`: the attempt before it of the same delegate, 0 for none. No index by delegate, which doubles the cost.
+        CREATE TABLE attempts (
+            id         bigint NOT NULL PRIMARY KEY,
+            delegate   bigint NOT NULL,
+            event      bigint NOT NULL,
+            number     bigint NOT NULL,
+            started_at bigint NOT NULL,
+            duration   bigint NOT NULL,
+            status     bigint,
+            failure    text COLLATE "C",
+            detail     text COLLATE "C",
+            excerpt    bytea,
+            is_replay  bigint,
+            lookup     bigint,
+            connect    bigint,
+            tls        bigint,
+            first_byte bigint,
+            is_reused  bigint,
+            peer       text COLLATE "C",
+            bytes_sent bigint,
+            bytes_received bigint,
+            previous   bigint NOT NULL
+        ) PARTITION BY RANGE (id);
+        CREATE INDEX attempts_by_event ON attempts (event, delegate);
+        CREATE INDEX attempts_failed ON attempts (delegate, id) WHERE NOT coalesce(status, 0) BETWEEN 200 AND 299;
+        -- The last attempt of each delegate, as of the last full round. See AttemptHeads.
+        CREATE TABLE heads (
+            delegate bigint PRIMARY KEY,
+            attempt  bigint NOT NULL
+        );
+
+        -- The partitions of both, made ahead: rows from `first` on, before `next`.
+        CREATE TABLE partitions (
+            parent text NOT NULL,
+            first  bigint NOT NULL,
+            next   bigint NOT NULL,
+            name   text NOT NULL,
+            PRIMARY KEY (parent, first)
+        );
+        CREATE FUNCTION add_partition(parent text, first bigint, next bigint) RETURNS void LANGUAGE plpgsql AS $f$
+        DECLARE
+            name text := format('%s_%s', parent, first);
+        BEGIN
+            -- Attaching takes a weaker lock than creating it as a partition.
+            EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL)', name, parent);
+            IF parent = 'events' THEN
+                EXECUTE format('CREATE UNIQUE INDEX ON %I (app, id)', name);
+            END IF;
+            EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, name, first, next);
+            INSERT INTO partitions VALUES (parent, first, next, name);
+        END $f$;
+
+        -- Deleted delegates stay as tombstones, wiped of what their owner told us: no key is given twice, and their
+        -- attempts keep a name. Lists are written as TextList does it.
+        CREATE TABLE delegates (
+            key             bigint PRIMARY KEY,
+            app             bigint NOT NULL,
+            id              text COLLATE "C" NOT NULL,
+            start           bigint NOT NULL,
+            created_at      bigint NOT NULL,
+            updated_at      bigint NOT NULL,
+            version         bigint NOT NULL,
+            deleted_at      bigint,
+            status          text COLLATE "C" NOT NULL,
+            status_reason   text COLLATE "C",
+            expires_at      bigint,
+            failing_since   bigint,
+            secrets         bytea NOT NULL,
+            secret_terms    text COLLATE "C",
+            url             text COLLATE "C" NOT NULL,
+            events          text COLLATE "C" NOT NULL,
+            subjects        text COLLATE "C" NOT NULL,
+            description     text COLLATE "C" NOT NULL,
+            metadata        text COLLATE "C" NOT NULL,
+            headers         text COLLATE "C" NOT NULL,
+            max_in_flight   bigint NOT NULL,
+            timeout_seconds bigint NOT NULL,
+            retry_schedule  text COLLATE "C" NOT NULL,
+            filter          text COLLATE "C",
+            format          text COLLATE "C" NOT NULL,
+            ordering        text COLLATE "C" NOT NULL,
+            rate_limit      double precision,
+            lease_seconds   bigint,
+            disable_after_seconds bigint NOT NULL,
+            verification    text COLLATE "C" NOT NULL,
+            http_version    text COLLATE "C" NOT NULL,
+            tls             text COLLATE "C"
+        );
+        -- An index of URLs could not hold a long one.
+        CREATE UNIQUE INDEX delegates_by_url ON delegates (app, hashtextextended(url, 0), hashtextextended(url, 1))
+            WHERE deleted_at IS NULL;
+
+        -- The position of each shard of the delegates, and the lanes that are not at it.
+        CREATE TABLE shards (
+            shard   bigint PRIMARY KEY,
+            settled bigint NOT NULL
+        ) WITH (fillfactor = 50);
+        INSERT INTO shards SELECT number, 0 FROM generate_series(0, 63) AS number;
+        CREATE TABLE lanes (
+            delegate bigint PRIMARY KEY,
+            cursor   bigint NOT NULL,
+            position bigint NOT NULL
+        ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02);
+
+        -- Deliveries that failed so far. `state`: WaitingDelivery.State.
+        CREATE TABLE waiting (
+            delegate  bigint NOT NULL,
+            event     bigint NOT NULL,
+            attempts  bigint NOT NULL,
+            due_at    bigint NOT NULL,
+            state     bigint NOT NULL,
+            is_replay bigint NOT NULL,
+            PRIMARY KEY (delegate, event)
+        ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+        CREATE INDEX waiting_by_event ON waiting (event);
+        CREATE INDEX waiting_by_state ON waiting (state, event, delegate);
+        CREATE INDEX waiting_of_delegate ON waiting (delegate, state, event);
+
+        -- Events that a delegate is told again: those after `cursor`, up to `until`, from `start` on.
+        CREATE TABLE replays (
+            id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            delegate   bigint NOT NULL,
+            cursor     bigint NOT NULL,
+            until      bigint NOT NULL,
+            created_at bigint NOT NULL,
+            start      bigint NOT NULL
+        );
+        CREATE INDEX replays_of_delegate ON replays (delegate);
+
+        -- What became of a delegate's attempts in the slot that begins at `start`. `latencies`: LatencyHistogram.text.
+        CREATE TABLE statistics (
+            delegate  bigint NOT NULL,
+            start     bigint NOT NULL,
+            delivered bigint NOT NULL,
+            failed    bigint NOT NULL,
+            latencies text COLLATE "C" NOT NULL,
+            PRIMARY KEY (delegate, start)
+        );
+        CREATE INDEX statistics_by_start ON statistics (start);
+
+        -- Up to `sequence`, events had arrived at `time`.
+        CREATE TABLE marks (
+            time     bigint PRIMARY KEY,
+            sequence bigint NOT NULL
+        );
+        CREATE INDEX marks_by_sequence ON marks (sequence);
+        -- What each app has in each full block of 1,024 places of the log.
+        CREATE TABLE app_blocks (
+            block  bigint NOT NULL,
+            app    bigint NOT NULL,
+            events bigint NOT NULL,
+            bytes  bigint NOT NULL,
+            PRIMARY KEY (block, app)
+        );
+        -- What retention has removed, by Removal.Part and Removal.Cause; and deliveries of a delegate that were not made because
+        -- of it, and that no herald.delivery.dropped has announced yet.
+        CREATE TABLE removals (
+            part  text COLLATE "C" NOT NULL,
+            cause text COLLATE "C" NOT NULL,
+            count bigint NOT NULL,
+            PRIMARY KEY (part, cause)
+        );
+        CREATE TABLE unannounced (
+            delegate bigint PRIMARY KEY,
+            count    bigint NOT NULL
+        );
+
+        CREATE TABLE auth_status (
+            app       bigint NOT NULL,
+            user_id   text COLLATE "C" NOT NULL,
+            logged_in bigint NOT NULL,
+            "user"    bytea NOT NULL,
+            since     bigint NOT NULL,
+            event_id  text COLLATE "C" NOT NULL,
+            PRIMARY KEY (app, user_id)
+        ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.02);
+        CREATE TABLE app_states (
+            app      bigint PRIMARY KEY,
+            state    bytea NOT NULL,
+            since    bigint NOT NULL,
+            event_id text COLLATE "C" NOT NULL
+        ) WITH (fillfactor = 50);
+        -- What idempotency keys were answered.
+        CREATE TABLE answers (
+            app         bigint NOT NULL,
+            key         text COLLATE "C" NOT NULL,
+            fingerprint bytea NOT NULL,
+            status      bigint NOT NULL,
+            headers     text COLLATE "C" NOT NULL,
+            body        bytea NOT NULL,
+            expires_at  bigint NOT NULL,
+            PRIMARY KEY (app, key)
+        );
+        CREATE INDEX answers_by_expiry ON answers (expires_at);
+
+        CREATE TABLE event_types (
+            app         bigint NOT NULL,
+            type        text COLLATE "C" NOT NULL,
+            description text COLLATE "C" NOT NULL,
+            example     bytea,
+            schema      bytea,
+            check_mode  text COLLATE "C" NOT NULL,
+            created_at  bigint NOT NULL,
+            updated_at  bigint NOT NULL,
+            version     bigint NOT NULL,
+            PRIMARY KEY (app, type)
+        );
+
+        -- Who is let in. `digest`: SHA-256 of a text that is kept nowhere.
+        CREATE TABLE keys (
+            app          bigint NOT NULL,
+            id           text COLLATE "C" PRIMARY KEY,
+            name         text COLLATE "C" NOT NULL,
+            scopes       text COLLATE "C" NOT NULL,
+            digest       bytea NOT NULL,
+            created_at   bigint NOT NULL,
+            expires_at   bigint,
+            last_used_at bigint,
+            requests_per_second bigint
+        );
+        CREATE TABLE passes (
+            digest     bytea PRIMARY KEY,
+            kind       bigint NOT NULL,
+            app        bigint NOT NULL,
+            key        text COLLATE "C" NOT NULL,
+            expires_at bigint NOT NULL
+        );
+        -- Tenants; `default`, 1, has a row only when it was changed. Deleted ones stay as tombstones: no key is given twice.
+        CREATE TABLE apps (
+            key               bigint PRIMARY KEY,
+            id                text COLLATE "C" NOT NULL,
+            name              text COLLATE "C" NOT NULL,
+            max_delegates     bigint,
+            events_per_second bigint,
+            max_stored_bytes  bigint,
+            created_at        bigint NOT NULL,
+            updated_at        bigint NOT NULL,
+            version           bigint NOT NULL,
+            deleted_at        bigint
+        );
+        -- Who changed which delegate, key or app. Only added to; the oldest go when there are many.
+        CREATE TABLE audit (
+            id      bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+            app     bigint NOT NULL,
+            time    bigint NOT NULL,
+            actor   text COLLATE "C" NOT NULL,
+            address text COLLATE "C" NOT NULL,
+            action  text COLLATE "C" NOT NULL,
+            target  text COLLATE "C"
+        );
+
+        -- `secret`: ServerSecret. `proof`: a value that only the master key opens, NULL if secrets are not encrypted.
+        -- `epoch`: how often a process has begun to write; `writer`: the last one.
+        CREATE TABLE server (
+            secret bytea,
+            proof  bytea,
+            epoch  bigint NOT NULL,
+            writer text NOT NULL
+        );
+        INSERT INTO server VALUES (NULL, NULL, 0, '');
+
+        -- Appends to the log in one message. What was read before, without a lock, is checked under the lock that gives events
+        -- their order; a check that fails is an error of the class HR001. The commit is not flushed: a flush follows it, which
+        -- many commits share, and for which nobody holds the lock.
+        --   base            the end of the log when reading began: what is not newer was seen
+        --   …               columns of the events
+        --   absent_…        ids that were looked for and not found
+        --   status_…        users whose status was read, with the event that had set it ('' for none)
+        --   state_…         apps whose state was read, likewise
+        --   unanswered_…    idempotency keys that had no response; expired ones do not count
+        -- Returns the end of the log.
+        CREATE FUNCTION append_1(
+            base bigint, apps bigint[], ids text[], types text[], subjects text[], times bigint[], datas bytea[],
+            attributes text[], audiences bigint[], checksums bigint[],
+            absent_apps bigint[], absent_ids text[],
+            status_apps bigint[], status_users text[], status_events text[],
+            state_apps bigint[], state_events text[],
+            unanswered_apps bigint[], unanswered_keys text[], now bigint
+        ) RETURNS bigint LANGUAGE plpgsql AS $f$
+        DECLARE
+            head bigint;
+        BEGIN
+            PERFORM set_config('synchronous_commit', 'off', true);
+            PERFORM pg_advisory_xact_lock(\(orderLock));
+            -- A statement of its own, and so a new snapshot: it sees what was committed while this one waited.
+            SELECT coalesce((SELECT sequence FROM events ORDER BY sequence DESC LIMIT 1), 0) INTO head;
+            IF head > base THEN
+                FOR i IN 1..cardinality(absent_ids) LOOP
+                    PERFORM 1 FROM events e WHERE e.app = absent_apps[i] AND e.id = absent_ids[i] AND e.sequence > base;
+                    IF FOUND THEN RAISE EXCEPTION 'an event has come' USING ERRCODE = '\(outdated)'; END IF;
+                END LOOP;
+            END IF;
+            FOR i IN 1..cardinality(status_users) LOOP
+                IF coalesce((SELECT s.event_id FROM auth_status s WHERE s.app = status_apps[i] AND s.user_id = status_users[i]), '')
+                    <> status_events[i] THEN
+                    RAISE EXCEPTION 'a status has changed' USING ERRCODE = '\(outdated)';
+                END IF;
+            END LOOP;
+            FOR i IN 1..cardinality(state_apps) LOOP
+                IF coalesce((SELECT s.event_id FROM app_states s WHERE s.app = state_apps[i]), '') <> state_events[i] THEN
+                    RAISE EXCEPTION 'a state has changed' USING ERRCODE = '\(outdated)';
+                END IF;
+            END LOOP;
+            FOR i IN 1..cardinality(unanswered_keys) LOOP
+                PERFORM 1 FROM answers a WHERE a.app = unanswered_apps[i] AND a.key = unanswered_keys[i] AND a.expires_at > now;
+                IF FOUND THEN RAISE EXCEPTION 'a response has come' USING ERRCODE = '\(outdated)'; END IF;
+            END LOOP;
+            INSERT INTO events SELECT head + n, u.app, u.id, u.type, u.subject, u.time, u.data, u.attribute, u.audience,
+                u.checksum # (head + n)
+            FROM unnest(apps, ids, types, subjects, times, datas, attributes, audiences, checksums) WITH ORDINALITY
+                AS u(app, id, type, subject, time, data, attribute, audience, checksum, n);
+            RETURN head + cardinality(apps);
+        END $f$;
+        """
+    ]
+}

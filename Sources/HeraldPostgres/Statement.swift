@@ -1,0 +1,33 @@
+import Synchronization
+
+/// A statement with parameters `$1`, `$2` …, prepared once in each session that runs it. The server takes the types of the
+/// parameters from the text.
+struct Statement: Sendable {
+    private static let count = Atomic<Int>(0)
+
+    let sql: String
+    /// Unique in the process.
+    let name: String
+
+    init(_ sql: String) {
+        self.sql = sql
+        name = "h\(Self.count.add(1, ordering: .relaxed).newValue)"
+    }
+}
+
+/// A statement with its parameters, to be run.
+struct Request {
+    let statement: Statement
+    let parameters: Parameters
+
+    init(_ statement: Statement, _ parameters: Parameters = Parameters()) {
+        self.statement = statement
+        self.parameters = parameters
+    }
+
+    init(_ statement: Statement, _ fill: (inout Parameters) -> Void) {
+        var parameters = Parameters()
+        fill(&parameters)
+        self.init(statement, parameters)
+    }
+}

@@ -1,0 +1,194 @@
+import HeraldCore
+import HeraldSealing
+import HeraldTables
+
+/// Removes events and attempts, counts what is left, and erases.
+extension Transaction {
+    private static let removeEvents = Statement("DELETE FROM events WHERE sequence BETWEEN $1 AND $2")
+    private static let removeWaiting = Statement(
+        """
+        DELETE FROM waiting WHERE (delegate, event) IN
+            (SELECT delegate, event FROM waiting WHERE event BETWEEN $1 AND $2 ORDER BY event LIMIT $3)
+        """)
+    private static let oldestWaiting = Statement("SELECT min(event) FROM waiting WHERE event >= $1")
+    /// Keeps the last mark before the first event, $1: it still bounds when the following events arrived.
+    private static let removeMarks = Statement(
+        "DELETE FROM marks WHERE sequence < (SELECT max(sequence) FROM marks WHERE sequence < $1)")
+
+    func removeEvents(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> RemovedEvents {
+        let first = try firstEvent()
+        let last = try head
+        let lower = max(range.lowerBound, first)
+        var upper = min(range.upperBound, last - 1, lower - 1 + min(LogPosition(limit), last))
+        if lower <= upper { upper = try removeWaiting(lower...upper, limit: limit) }
+        guard lower <= upper else { return RemovedEvents(count: 0, through: range.lowerBound - 1, first: first) }
+        let removed = try run(Self.removeEvents) { parameters in
+            parameters.add(lower)
+            parameters.add(upper)
+        }
+        let kept = try firstEvent()
+        try run(Self.removeMarks) { $0.add(kept) }
+        writer.partitions.begin(.events, at: kept)
+        return RemovedEvents(count: removed.changed, through: upper, first: kept)
+    }
+
+    private func firstEvent() throws(StoreError) -> LogPosition {
+        try run(Request(RetentionQueries.first)).first?.integer(0) ?? 1
+    }
+
+    /// Removes at most `limit` rows of the events in a range.
+    /// - Returns: the last event up to which no rows are left.
+    private func removeWaiting(_ range: ClosedRange<LogPosition>, limit: Int) throws(StoreError) -> LogPosition {
+        let removed = try run(Self.removeWaiting) { parameters in
+            parameters.add(range.lowerBound)
+            parameters.add(range.upperBound)
+            parameters.add(limit)
+        }
+        guard removed.changed == limit else { return range.upperBound }
+        let next = try run(Self.oldestWaiting) { $0.add(range.lowerBound) }.first?.optionalInteger(0) ?? .max
+        return min(range.upperBound, next - 1)
+    }
+
+    // MARK: Attempts
+
+    /// Rows are in the order in which attempts ended, so old ones have small ids.
+    private static let removeOldAttempts = Statement(
+        """
+        DELETE FROM attempts WHERE started_at < $1 AND id IN (SELECT id FROM attempts
+            WHERE id < (SELECT id FROM attempts ORDER BY id DESC LIMIT 1) ORDER BY id LIMIT $2)
+        """)
+    private static let removeAttemptsThrough = Statement(
+        """
+        DELETE FROM attempts WHERE id IN (SELECT id FROM attempts
+            WHERE id <= $1 AND id < (SELECT id FROM attempts ORDER BY id DESC LIMIT 1) ORDER BY id LIMIT $2)
+        """)
+    private static let firstAttempt = Statement("SELECT id FROM attempts ORDER BY id LIMIT 1")
+
+    func removeAttempts(before time: Int64, limit: Int) throws(StoreError) -> Int {
+        try removeAttempts(Self.removeOldAttempts, time, limit)
+    }
+
+    func removeAttempts(through id: Int64, limit: Int) throws(StoreError) -> Int {
+        try removeAttempts(Self.removeAttemptsThrough, id, limit)
+    }
+
+    private func removeAttempts(_ statement: Statement, _ bound: Int64, _ limit: Int) throws(StoreError) -> Int {
+        let removed = try run(statement) { parameters in
+            parameters.add(bound)
+            parameters.add(limit)
+        }
+        writer.partitions.begin(.attempts, at: try run(Request(Self.firstAttempt)).integer)
+        return removed.changed
+    }
+
+    // MARK: Blocks
+
+    private static let removeBlock = Statement("DELETE FROM app_blocks WHERE block = $1")
+    private static let setBlock = Statement(
+        """
+        INSERT INTO app_blocks (\(AppBlock.columns))
+        SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])
+        """)
+    /// Blocks that are no longer in the log.
+    private static let removeOldBlocks = Statement(
+        "DELETE FROM app_blocks WHERE block < (SELECT sequence FROM events ORDER BY sequence LIMIT 1) >> 10")
+
+    func keepBlock(_ block: Int64, _ parts: [AppBlock]) { record(Self.keep(block, parts)) }
+
+    /// Replaces what is stored for a block.
+    static func keep(_ block: Int64, _ parts: [AppBlock]) -> [Request] {
+        let remove = Request(removeBlock) { $0.add(block) }
+        if parts.isEmpty { return [remove] }
+        let add = Request(setBlock) { parameters in
+            parameters.add(parts) { $0.block }
+            parameters.add(parts) { $0.app.rawValue }
+            parameters.add(parts) { $0.events }
+            parameters.add(parts) { $0.bytes }
+        }
+        return [remove, add]
+    }
+
+    func countBlock(_ block: Int64) throws(StoreError) -> [AppBlock] {
+        try run(Request(Self.removeOldBlocks))
+        let found = try RetentionQueries.blocks(in: AppBlock.places(block)) { request throws(StoreError) in
+            try run(request)
+        }
+        if block < AppBlock.number(of: try head + 1) { keepBlock(block, found) }
+        return found
+    }
+
+    // MARK: Erasure
+
+    private static let findEvents = Statement(
+        "SELECT \(LoggedEvent.columns) FROM events WHERE sequence = ANY($1::bigint[]) ORDER BY sequence")
+    private static let overwriteEvent = Statement(
+        "UPDATE events SET subject = $2, data = $3, attributes = $4, checksum = $5 # $1 WHERE sequence = $1")
+    /// The rows remain, without a delegate: the lists of delegates are linked through them, and statistics still count them.
+    private static let wipeAttempts = Statement(
+        """
+        UPDATE attempts SET delegate = 0, event = 0, detail = NULL, excerpt = NULL, peer = NULL, bytes_sent = NULL,
+            bytes_received = NULL WHERE event = ANY($1::bigint[])
+        """)
+    private static let removeWaitingOfEvents = Statement("DELETE FROM waiting WHERE event = ANY($1::bigint[])")
+
+    func erase(_ events: [LogPosition]) throws(StoreError) -> Erasure {
+        let found = try run(Self.findEvents) { parameters in parameters.add(events) { $0 } }
+            .map { row throws(StoreError) in try writer.reading.listed(row) }
+        // The subject of a damaged event is unknown; it is never served or sent.
+        let erased = found.compactMap { $0 }.filter { !$0.event.isErased }
+        let overwriting = erased.map { logged in
+            let event = logged.event.erased()
+            let attributes = TextList.encode(event.attributes)
+            return Request(Self.overwriteEvent) { parameters in
+                parameters.add(logged.sequence)
+                parameters.add(event.subject)
+                parameters.add(Array(event.data))
+                parameters.add(attributes)
+                parameters.add(EventChecksum.of(event, at: 0, attributes: attributes))
+            }
+        }
+        let wipe = Request(Self.wipeAttempts) { parameters in parameters.add(events) { $0 } }
+        let remove = Request(Self.removeWaitingOfEvents) { parameters in parameters.add(events) { $0 } }
+        let results = try run(overwriting + [wipe, remove])
+        var erasure = Erasure()
+        erasure.events = erased.count
+        erasure.attempts = results[erased.count].changed
+        erasure.deliveries = results[erased.count + 1].changed
+        return erasure
+    }
+
+    private static let removeStatus = Statement("DELETE FROM auth_status WHERE app = $1 AND user_id = $2")
+    private static let answers = Statement(
+        "SELECT key, body FROM answers WHERE app = $1 AND key > $2 ORDER BY key LIMIT $3")
+    private static let removeAnswers = Statement("DELETE FROM answers WHERE app = $1 AND key = ANY($2::text[])")
+    /// The maximum number of responses in memory while all are visited.
+    private static let pageSize = 256
+
+    func eraseSubject(_ subject: String, app: AppKey) throws(StoreError) -> Erasure {
+        let subject = ErasedSubject(subject)
+        var erasure = Erasure()
+        erasure.authStatuses =
+            try run(Self.removeStatus) { parameters in
+                parameters.add(app.rawValue)
+                parameters.add(subject.userID)
+            }.changed
+        var last = ""
+        while true {
+            let page = try run(Self.answers) { parameters in
+                parameters.add(app.rawValue)
+                parameters.add(last)
+                parameters.add(Self.pageSize)
+            }.map { ($0.text(0), $0.bytes(1)) }
+            var named: [String] = []
+            for (key, body) in page
+            where subject.isNamed(in: try writer.sealer.open(body, .answer(app, key: key))) { named.append(key) }
+            try run(Self.removeAnswers) { parameters in
+                parameters.add(app.rawValue)
+                parameters.add(named) { $0 }
+            }
+            erasure.answers += named.count
+            guard page.count == Self.pageSize, let end = page.last else { return erasure }
+            last = end.0
+        }
+    }
+}

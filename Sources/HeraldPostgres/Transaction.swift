@@ -1,0 +1,415 @@
+import HeraldCore
+import HeraldSealing
+import HeraldTables
+
+/// A transaction, of one of three kinds (`TransactionKind`).
+///
+/// - A deciding one holds the lock that gives events their order, from its beginning to its commit; it reads and writes on the
+///   server.
+/// - A publishing one records what it writes, and sends it in one message, which the server checks and commits under the lock.
+///   What it reads was read before, in few queries: a value that is not known yet is taken to be absent and noted, and the body
+///   runs again if that was wrong (`Writer.publish`).
+/// - A recording one sends what it has recorded, without the lock.
+final class Transaction: StoreTransaction {
+    let writer: Writer
+    let kind: TransactionKind
+    /// What is recorded, until it is sent.
+    private(set) var log = LogWrites()
+    /// What is recorded beside it, in order; sent before it.
+    private(set) var recorded: [Request] = []
+    /// What a publishing transaction knows, and what it would have to know.
+    let known: LogReads
+    private(set) var missing: LogReads
+    /// The last event of the log, for a deciding transaction.
+    private var last: LogPosition
+    /// The last attempts that this transaction has changed; 0 for a deleted delegate.
+    private(set) var changedHeads: [DelegateKey: Int64] = [:]
+    private(set) var lastAttempt: Int64
+    /// The statistics that this transaction has changed.
+    private var statistics: [StatisticsSlot: DeliveryStatistics] = [:]
+
+    /// - Parameter last: the end of the log, if it is known.
+    init(_ writer: Writer, _ kind: TransactionKind, last: LogPosition, known: LogReads) {
+        self.writer = writer
+        self.kind = kind
+        self.last = last
+        self.known = known
+        missing = LogReads(base: known.base)
+        lastAttempt = writer.lastAttempt
+    }
+
+    /// What is to be sent to commit: the log last, since its lock is taken then.
+    /// - Parameter seen: what it has read, to be checked.
+    func requests(_ seen: LogReads) throws(StoreError) -> [Request] {
+        log.isEmpty ? recorded : recorded + (try log.requests(seen, writer.sealer))
+    }
+
+    func record(_ requests: [Request]) { recorded += requests }
+
+    /// Runs a request after everything that was recorded before it. Deciding transactions only.
+    @discardableResult
+    func run(_ request: Request) throws(StoreError) -> Rows { try run([request]).first ?? Rows(nil) }
+
+    /// The same for several requests.
+    func run(_ requests: [Request]) throws(StoreError) -> [Rows] {
+        guard kind == .deciding else { throw .failed(reason: "only a deciding transaction may do this") }
+        let earlier = try self.requests(known)
+        recorded = []
+        log = LogWrites()
+        return Array(try writer.run(earlier + requests).dropFirst(earlier.count))
+    }
+
+    @discardableResult
+    func run(_ statement: Statement, _ fill: (inout Parameters) -> Void) throws(StoreError) -> Rows {
+        try run(Request(statement, fill))
+    }
+}
+
+/// Changes of the log.
+extension Transaction {
+    var head: LogPosition {
+        get throws(StoreError) {
+            guard kind == .deciding else { throw .headIsUnknown }
+            return last
+        }
+    }
+
+    func event(app: AppKey, id: String) throws(StoreError) -> LoggedEvent? {
+        let name = NameInApp(app: app, name: id)
+        if kind == .deciding {
+            let rows = try run(LogQueries.request(LogQueries.events, [name]))
+            return try LogQueries.events(rows, of: [name], writer.reading)[name] ?? nil
+        }
+        if let event = log.eventsByID[name] { return LoggedEvent(sequence: 0, event: event) }
+        if let found = known.events[name] { return found }
+        missing.events.updateValue(nil, forKey: name)
+        return nil
+    }
+
+    func append(_ events: [Event]) throws(StoreError) {
+        if kind == .publishing {
+            for event in events {
+                guard case .some(.some) = known.events[NameInApp(app: event.app, name: event.id)] else { continue }
+                throw .failed(reason: "there is an event \(event.id) already")
+            }
+        }
+        try log.append(events)
+        last += LogPosition(events.count)
+    }
+
+    func authStatus(app: AppKey, userID: String) throws(StoreError) -> AuthStatus? {
+        let name = NameInApp(app: app, name: userID)
+        if kind == .deciding {
+            let rows = try run(LogQueries.request(LogQueries.statuses, [name]))
+            return try LogQueries.statuses(rows, of: [name])[name] ?? nil
+        }
+        if let status = log.statuses[name] { return status }
+        if let found = known.statuses[name] { return found }
+        missing.statuses.updateValue(nil, forKey: name)
+        return nil
+    }
+
+    func setAuthStatus(_ status: AuthStatus) { log.set(status) }
+
+    func appState(_ app: AppKey) throws(StoreError) -> AppState? {
+        if kind == .deciding {
+            return try LogQueries.states(try run(LogQueries.statesRequest([app])), of: [app])[app] ?? nil
+        }
+        if let state = log.states[app] { return state }
+        if let found = known.states[app] { return found }
+        missing.states.updateValue(nil, forKey: app)
+        return nil
+    }
+
+    func setAppState(_ state: AppState) { log.set(state) }
+
+    func answer(app: AppKey, key: String, now: Int64) throws(StoreError) -> StoredAnswer? {
+        let name = NameInApp(app: app, name: key)
+        func unexpired(_ found: LogQueries.FoundAnswer?) -> StoredAnswer? {
+            found.flatMap { $0.expiresAt > now ? $0.answer : nil }
+        }
+        if kind == .deciding {
+            let rows = try run(LogQueries.request(LogQueries.answers, [name]))
+            return unexpired(try LogQueries.answers(rows, of: [name], writer.sealer)[name] ?? nil)
+        }
+        missing.now = max(missing.now, now)
+        if let found = log.answers[name] { return unexpired(found) }
+        if let found = known.answers[name] { return unexpired(found) }
+        missing.answers.updateValue(nil, forKey: name)
+        return nil
+    }
+
+    func setAnswer(_ answer: StoredAnswer, app: AppKey, key: String, expiresAt: Int64) {
+        log.set(answer, app: app, key: key, expiresAt: expiresAt)
+    }
+
+    private static let removeExpired = Statement(
+        """
+        DELETE FROM answers WHERE (app, key) IN
+            (SELECT app, key FROM answers WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2)
+        """)
+
+    func removeExpiredAnswers(now: Int64, limit: Int) throws(StoreError) {
+        try run(Self.removeExpired) { parameters in
+            parameters.add(now)
+            parameters.add(limit)
+        }
+    }
+
+    private static let addMark = Statement(
+        """
+        INSERT INTO marks (\(LogMark.columns)) VALUES ($1, $2)
+        ON CONFLICT (time) DO UPDATE SET sequence = excluded.sequence
+        """)
+
+    func addMark(_ mark: LogMark) throws(StoreError) {
+        try run(Self.addMark) { parameters in
+            parameters.add(mark.sequence)
+            parameters.add(mark.time)
+        }
+    }
+
+    /// The server uses the space of removed rows again by itself, and drops empty partitions (`Partitions`).
+    func giveBack(bytes: Int64) -> Int64 { 0 }
+
+    func count(_ removal: Removal) throws(StoreError) { try run(CheckpointWrites.count(removal)) }
+}
+
+/// Changes of deliveries.
+extension Transaction {
+    func write(_ checkpoint: Checkpoint) throws(StoreError) {
+        let first = lastAttempt + 1
+        var previous: [Int64] = []
+        previous.reserveCapacity(checkpoint.attempts.count)
+        for record in checkpoint.attempts {
+            lastAttempt += 1
+            previous.append(changedHeads[record.delegate] ?? writer.heads.last(of: record.delegate))
+            changedHeads[record.delegate] = lastAttempt
+        }
+        record(
+            CheckpointWrites.requests(
+                checkpoint, firstAttempt: first, previous: previous, statistics: try add(checkpoint.statistics)))
+        // Once in a while all last attempts are stored, so that a start need not look for them in all of them.
+        let round = AttemptHeads.start(of: first - 1)
+        if lastAttempt >= first, round != AttemptHeads.start(of: lastAttempt) { recordHeads(since: round) }
+    }
+
+    private static let findStatistics = Statement(
+        """
+        SELECT \(DeliveryStatistics.columns) FROM unnest($1::bigint[], $2::bigint[]) AS asked(d, s)
+        JOIN statistics ON delegate = d AND start = s
+        """)
+
+    /// Adds slots to what is stored. Each has one writer: the process that makes the deliveries.
+    /// - Returns: the sums.
+    private func add(_ slots: [DeliveryStatistics]) throws(StoreError) -> [DeliveryStatistics] {
+        if slots.isEmpty { return [] }
+        let names = Set(slots.map(StatisticsSlot.init))
+        let unknown = Array(names.filter { statistics[$0] == nil })
+        let request = Request(Self.findStatistics) { parameters in
+            parameters.add(unknown) { $0.delegate }
+            parameters.add(unknown) { $0.start }
+        }
+        for found in try writer.run([request])[0].map({ row throws(StoreError) in try DeliveryStatistics(row) }) {
+            statistics[StatisticsSlot(found)] = found
+        }
+        for slot in slots {
+            let none = DeliveryStatistics(delegate: slot.delegate, start: slot.start)
+            statistics[StatisticsSlot(slot), default: none].add(slot)
+        }
+        return names.sorted { ($0.delegate, $0.start) < ($1.delegate, $1.start) }.compactMap { statistics[$0] }
+    }
+
+    private static let keepHeads = Statement(
+        """
+        INSERT INTO heads SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS u(delegate, attempt)
+        WHERE EXISTS (SELECT 1 FROM delegates WHERE key = u.delegate AND deleted_at IS NULL)
+        ON CONFLICT (delegate) DO UPDATE SET attempt = excluded.attempt
+        """)
+
+    private func recordHeads(since attempt: Int64) {
+        let heads = writer.heads.since(attempt).merging(changedHeads, uniquingKeysWith: { $1 })
+            .filter { $0.value > 0 }.sorted { $0.key < $1.key }
+        record([
+            Request(Self.keepHeads) { parameters in
+                parameters.add(heads) { $0.key }
+                parameters.add(heads) { $0.value }
+            }
+        ])
+    }
+
+    func redeliver(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [WaitingDelivery] {
+        let again = try WaitingList.page(query) { request throws(StoreError) in try run(request) }.map {
+            WaitingDelivery(
+                delegate: $0.delegate, event: $0.event, attempts: 0, dueAt: time, state: .retrying, isReplay: true,
+                subject: $0.subject)
+        }
+        if !again.isEmpty {
+            try run(Request(CheckpointWrites.setWaiting, CheckpointWrites.waitingParameters(again)))
+        }
+        return again
+    }
+
+    private static let drop = Statement(
+        """
+        UPDATE waiting w SET state = $3, due_at = $4 FROM unnest($1::bigint[], $2::bigint[]) AS u(delegate, event)
+        WHERE w.delegate = u.delegate AND w.event = u.event
+        """)
+
+    func drop(_ query: DeliveryQuery, at time: Int64) throws(StoreError) -> [DeliveryKey] {
+        let dropped = try WaitingList.page(query) { request throws(StoreError) in try run(request) }
+            .map { DeliveryKey(delegate: $0.delegate, event: $0.event) }
+        if !dropped.isEmpty {
+            try run(Self.drop) { parameters in
+                parameters.add(dropped) { $0.delegate }
+                parameters.add(dropped) { $0.event }
+                parameters.add(WaitingDelivery.State.dropped.rawValue)
+                parameters.add(time)
+            }
+        }
+        return dropped
+    }
+
+    private static let recipients = Statement(
+        """
+        SELECT delegate FROM attempts WHERE event = $1 UNION SELECT delegate FROM waiting WHERE event = $1
+        ORDER BY delegate
+        """)
+
+    func recipients(event: LogPosition) throws(StoreError) -> [DelegateKey] {
+        try run(Self.recipients) { $0.add(event) }.map { $0.integer(0) }
+    }
+
+    private static let addReplay = Statement(
+        """
+        INSERT INTO replays (delegate, start, cursor, until, created_at)
+        SELECT $1, $2, $2, $3, $4 WHERE EXISTS (SELECT 1 FROM delegates WHERE key = $1 AND deleted_at IS NULL)
+        RETURNING id
+        """)
+
+    func addReplay(
+        delegate: DelegateKey, after cursor: LogPosition, until: LogPosition, at time: Int64
+    ) throws(StoreError) -> Replay {
+        let rows = try run(Self.addReplay) { parameters in
+            for value in [delegate, cursor, until, time] { parameters.add(value) }
+        }
+        guard let row = rows.first else { throw .failed(reason: "delegate \(delegate) was deleted") }
+        return Replay(id: row.integer(0), delegate: delegate, cursor: cursor, until: until, createdAt: time)
+    }
+
+    private static let removeReplay = Statement("DELETE FROM replays WHERE id = $1 AND delegate = $2")
+
+    func removeReplay(_ id: Int64, of delegate: DelegateKey) throws(StoreError) -> Bool {
+        try run(Self.removeReplay) { parameters in
+            parameters.add(id)
+            parameters.add(delegate)
+        }.changed > 0
+    }
+
+    private static let countReplays = Statement("SELECT count(*) FROM replays WHERE delegate = $1")
+
+    func countReplays(_ delegate: DelegateKey) throws(StoreError) -> Int {
+        Int(try run(Self.countReplays) { $0.add(delegate) }.integer)
+    }
+
+    private static let removeStatistics = Statement("DELETE FROM statistics WHERE start < $1")
+
+    func removeStatistics(before time: Int64) throws(StoreError) { try run(Self.removeStatistics) { $0.add(time) } }
+}
+
+private struct StatisticsSlot: Hashable {
+    let delegate: DelegateKey
+    let start: Int64
+
+    init(_ slot: DeliveryStatistics) { (delegate, start) = (slot.delegate, slot.start) }
+}
+
+/// Changes of the registry.
+extension Transaction {
+    private static let setDelegate = Statement(
+        DelegateColumns.table.upsert(on: "key", "$") + " WHERE delegates.deleted_at IS NULL")
+    private static let wipeDelegate = Statement(
+        """
+        UPDATE delegates SET deleted_at = $2, updated_at = $2, \(DelegateColumns.table.wiping(noBytes: "''"))
+        WHERE key = $1 AND deleted_at IS NULL
+        """)
+    private static let ofDelegates = Schema.ofDelegates.map { Statement("DELETE FROM \($0) WHERE delegate = $1") }
+
+    func setDelegate(_ delegate: WebhookDelegate) throws(StoreError) {
+        let rows = try run(set(delegate, DelegateColumns.table, Self.setDelegate, writer.sealer))
+        if rows.changed == 0 { throw .failed(reason: "delegate \(delegate.id) was deleted") }
+    }
+
+    func removeDelegate(_ key: DelegateKey, at time: Int64) throws(StoreError) {
+        try run(Self.wipeDelegate) { parameters in
+            parameters.add(key)
+            parameters.add(time)
+        }
+        record(Self.ofDelegates.map { statement in Request(statement) { $0.add(key) } })
+        // Its attempts are not listed any more.
+        changedHeads[key] = 0
+    }
+
+    private static let setEventType = Statement(EventTypeColumns.table.upsert(on: "app, type", "$"))
+    private static let removeEventType = Statement("DELETE FROM event_types WHERE app = $1 AND type = $2")
+
+    func setEventType(_ type: EventTypeRecord) throws(StoreError) {
+        try run(set(type, EventTypeColumns.table, Self.setEventType))
+    }
+
+    func removeEventType(_ type: String, app: AppKey) throws(StoreError) {
+        try run(Self.removeEventType) { parameters in
+            parameters.add(app.rawValue)
+            parameters.add(type)
+        }
+    }
+
+    private func set<Value>(
+        _ value: Value, _ table: RowTable<Value>, _ statement: Statement, _ sealer: ColumnSealer = .none
+    ) throws(StoreError) -> Request {
+        var parameters = Parameters()
+        for column in try table.values(of: value, sealer) { parameters.add(column) }
+        return Request(statement, parameters)
+    }
+}
+
+/// Changes of access.
+extension Transaction {
+    private static let setKey = Statement(KeyColumns.table.upsert(on: "id", "$"))
+    private static let removeKey = Statement("DELETE FROM keys WHERE id = $1")
+    private static let setSession = Statement(SessionColumns.table.upsert(on: "digest", "$"))
+    private static let removeSession = Statement("DELETE FROM passes WHERE digest = $1")
+    private static let setApp = Statement(AppColumns.table.upsert(on: "key", "$"))
+    private static let markAppDeleted = Statement(
+        "UPDATE apps SET deleted_at = $2, \(AppColumns.table.wiping(noBytes: "''")) WHERE key = $1")
+    private static let ofApps = Schema.ofApps.map { Statement("DELETE FROM \($0) WHERE app = $1") }
+    private static let addAudit = Statement(AuditColumns.table.insert("$"))
+    private static let trimAudit = Statement(
+        "DELETE FROM audit WHERE id <= (SELECT id FROM audit ORDER BY id DESC OFFSET \(AuditEntry.limit) LIMIT 1)")
+
+    func setKey(_ key: APIKey) throws(StoreError) { try run(set(key, KeyColumns.table, Self.setKey)) }
+
+    func removeKey(_ id: String) throws(StoreError) { try run(Self.removeKey) { $0.add(id) } }
+
+    func setSession(_ session: Session) throws(StoreError) {
+        try run(set(session, SessionColumns.table, Self.setSession))
+    }
+
+    func removeSession(_ digest: [UInt8]) throws(StoreError) { try run(Self.removeSession) { $0.add(digest) } }
+
+    func setApp(_ app: App) throws(StoreError) { try run(set(app, AppColumns.table, Self.setApp)) }
+
+    func removeApp(_ key: AppKey, at time: Int64) throws(StoreError) {
+        try run(Self.markAppDeleted) { parameters in
+            parameters.add(key.rawValue)
+            parameters.add(time)
+        }
+        record(Self.ofApps.map { statement in Request(statement) { $0.add(key.rawValue) } })
+    }
+
+    func addAudit(_ entry: AuditEntry) throws(StoreError) {
+        record([try set(entry, AuditColumns.table, Self.addAudit)])
+    }
+
+    func trimAudit() throws(StoreError) { try run(Request(Self.trimAudit)) }
+}

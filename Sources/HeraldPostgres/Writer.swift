@@ -1,0 +1,307 @@
+import Glibc
+import HeraldCore
+import HeraldRuntime
+import HeraldSealing
+import HeraldTables
+import Synchronization
+
+/// The session that writes, and what it knows of the database. The writer's thread.
+///
+/// While one process may write at a time, this session holds the lock that says so: a process that has lost the lock has lost
+/// the session to write with, too.
+final class Writer {
+    let database: Database
+    let sealer: ColumnSealer
+    let reading: EventReading
+    let heads = AttemptHeads([:])
+    /// The end of the log, as far as it is flushed. What lies beyond could still vanish: nobody is told of it.
+    let durable: DurableHead
+    private(set) var lastAttempt: Int64 = 0
+    var partitions: Partitions
+    private let isExclusive: Bool
+    private var session: PostgresSession?
+    /// How often a process has begun to write, as of the beginning of this one.
+    private var epoch: Int64?
+    /// Attempts may have been recorded that this process does not know of.
+    private var mustReadHeads = true
+    private var lacksPartition = false
+    /// The server's process of the last session.
+    private var lastProcess: Int64 = 0
+    /// Why nothing may be written any more.
+    private(set) var ended: StoreError?
+
+    /// How long to wait for the lock of a process that has ended, whose session the server has yet to notice; in tenths of a
+    /// second.
+    private static let lockTries = 30
+
+    init(
+        _ database: Database, _ sealer: ColumnSealer, _ damaged: DamagedEvents, _ durable: DurableHead,
+        isExclusive: Bool, partitionSize: Int64
+    ) {
+        self.database = database
+        self.sealer = sealer
+        reading = EventReading(.combined, damaged)
+        self.durable = durable
+        self.isExclusive = isExclusive
+        partitions = Partitions(size: partitionSize)
+    }
+
+    // MARK: The session
+
+    /// Runs requests in one transaction, or as the next part of the one that was begun. Nothing of it is committed if it fails.
+    func run(_ requests: [Request]) throws(StoreError) -> [Rows] {
+        guard let session else { throw .unavailable(reason: "there is no session") }
+        do {
+            return try session.run([requests], seconds: Database.writeSeconds)
+        } catch {
+            throw error.ofRead(database.label)
+        }
+    }
+
+    func run(_ request: Request) throws(StoreError) -> Rows { try run([request]).first ?? Rows(nil) }
+
+    /// Opens a session if there is none.
+    func connect() throws(StoreError) {
+        if let ended { throw ended }
+        if session?.isAlive != true {
+            session = nil
+            let session = try database.open(.log)
+            self.session = session
+            do {
+                if isExclusive { try takeLock() }
+                lastProcess = session.serverProcess
+                if epoch != nil { try resume() }
+            } catch {
+                self.session = nil
+                throw error
+            }
+        }
+        if epoch != nil, mustReadHeads { try readHeads() }
+        if lacksPartition {
+            try preparePartitions(ahead: Partitions.size)
+            lacksPartition = false
+        }
+    }
+
+    func close() { session = nil }
+
+    private static let tryLock = Statement("SELECT pg_try_advisory_lock(\(Schema.writerLock))")
+    /// Advisory locks with one key have its halves in `classid` and `objid`.
+    private static let holder = Statement(
+        """
+        SELECT pid::bigint, coalesce(application_name, '') FROM pg_locks LEFT JOIN pg_stat_activity USING (pid)
+        WHERE locktype = 'advisory' AND objsubid = 1 AND granted
+            AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND (classid::bigint << 32 | objid::bigint) = \(Schema.writerLock)
+        """)
+
+    private static let terminate = Statement("SELECT pg_terminate_backend($1::bigint::int)")
+
+    private func takeLock() throws(StoreError) {
+        var holder = ""
+        for _ in 1...Self.lockTries {
+            if try run(Request(Self.tryLock)).first?.flag(0) == true { return }
+            if let found = try run(Request(Self.holder)).first {
+                holder = found.text(1)
+                // The session that was given up waits for a standby, perhaps, and does not notice.
+                let process = found.integer(0)
+                if process == lastProcess { _ = try run(Request(Self.terminate) { $0.add(process) }) }
+            }
+            poll(nil, 0, 100)
+        }
+        throw .inUse(path: database.label, holder: holder.isEmpty ? "another process" : holder)
+    }
+
+    private static let findEpoch = Statement("SELECT epoch, writer FROM server")
+    private static let raiseEpoch = Statement(
+        "UPDATE server SET epoch = epoch + 1, writer = $1 RETURNING epoch")
+
+    /// Begins to write, once the schema is there.
+    func begin() throws(StoreError) {
+        epoch = try run(Request(Self.raiseEpoch) { $0.add(database.client) }).integer
+        // What was read must not vanish any more.
+        let head = try run(Request(RetentionQueries.last)).integer
+        try commit([], through: -1)
+        durable.raise(to: head)
+        try partitions.read { requests throws(StoreError) in try run(requests) }
+        try readHeads()
+        try preparePartitions()
+    }
+
+    /// Goes on with another session: only if nobody else has written meanwhile, and the server has all that was flushed.
+    private func resume() throws(StoreError) {
+        let found = try run(Request(Self.findEpoch))
+        if isExclusive, let row = found.first, row.integer(0) != epoch {
+            return try end("\(row.text(1)) has written to it since")
+        }
+        let head = try run(Request(RetentionQueries.last)).integer
+        if head < durable.position {
+            try end("it ends at event \(head), and had been flushed up to \(durable.position)")
+        }
+        mustReadHeads = true
+    }
+
+    private func end(_ reason: String) throws(StoreError) {
+        let error = StoreError.replaced(path: database.label, reason: reason)
+        ended = error
+        throw error
+    }
+
+    private static let lastAttempts = Statement(
+        "SELECT coalesce((SELECT id FROM attempts ORDER BY id DESC LIMIT 1), 0)")
+    private static let keptHeads = Statement("SELECT delegate, attempt FROM heads")
+    private static let laterHeads = Statement(
+        "SELECT delegate, id FROM attempts WHERE id >= $1 AND delegate <> 0 ORDER BY id")
+
+    /// Reads the last attempts. This scans at most one round of attempts.
+    private func readHeads() throws(StoreError) {
+        lastAttempt = try run(Request(Self.lastAttempts)).integer
+        let start = AttemptHeads.start(of: lastAttempt)
+        var found: [DelegateKey: Int64] = [:]
+        for rows in try run([Request(Self.keptHeads), Request(Self.laterHeads) { $0.add(start) }]) {
+            for (delegate, attempt) in try rows.map({ ($0.integer(0), $0.integer(1)) }) { found[delegate] = attempt }
+        }
+        heads.take(found)
+        mustReadHeads = false
+    }
+
+    /// Makes the partitions that will be needed.
+    func preparePartitions(ahead count: Int64 = 0) throws(StoreError) {
+        for (parent, last) in [(Partitions.Parent.events, durable.position), (.attempts, lastAttempt)] {
+            try partitions.prepare(parent, after: last + count) { requests throws(StoreError) in try run(requests) }
+        }
+    }
+
+    func dropPartitions() { partitions.drop { requests throws(StoreError) in try run(requests) } }
+
+    // MARK: Transactions
+
+    func transaction(
+        _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
+    ) throws(StoreError) -> Commit {
+        try connect()
+        do {
+            switch kind {
+            case .deciding: return try decide(body)
+            case .publishing: return try publish(body)
+            case .recording:
+                let known = LogReads(base: durable.position)
+                let transaction = Transaction(self, .recording, last: 0, known: known)
+                try body(transaction)
+                return try commit(transaction, known)
+            }
+        } catch {
+            switch error {
+            case .unknown, .outdated, .unavailable: mustReadHeads = true
+            default: break
+            }
+            throw error
+        }
+    }
+
+    private static let beginning = [
+        Statement("BEGIN"), Statement("SELECT set_config('synchronous_commit', 'off', true)"),
+        Statement("SELECT pg_advisory_xact_lock(\(Schema.orderLock))"),
+        // A statement of its own, with a new snapshot: it sees what was committed while this session waited.
+        RetentionQueries.last,
+    ].map { Request($0) }
+    private static let committing = Request(Statement("COMMIT"))
+    private static let rollback = Request(Statement("ROLLBACK"))
+
+    private func decide(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) -> Commit {
+        do throws(StoreError) {
+            let head = try run(Self.beginning).last?.integer ?? 0
+            let transaction = Transaction(self, .deciding, last: head, known: LogReads(base: head))
+            try body(transaction)
+            let requests = try transaction.requests(transaction.known) + [Self.committing]
+            let rows = try commit(requests, through: 0)
+            // A transaction that has failed before is rolled back by COMMIT, without an error.
+            guard rows.last?.command == "COMMIT" else { throw StoreError.failed(reason: "the server has rolled back") }
+            committed(transaction)
+            let last = try transaction.head
+            durable.raise(to: last)
+            return Commit(head: last)
+        } catch {
+            // After the end of a transaction this does nothing but a warning.
+            if (try? run(Self.rollback)) == nil { session = nil }
+            throw error
+        }
+    }
+
+    /// Runs the body on what is known, and again when something that it asks for is not what was assumed: absent.
+    private func publish(_ body: (any StoreTransaction) throws(StoreError) -> Void) throws(StoreError) -> Commit {
+        var known = LogReads(base: durable.position)
+        while true {
+            let transaction = Transaction(self, .publishing, last: 0, known: known)
+            try body(transaction)
+            let isAsAssumed = try known.look(up: transaction.missing, with: self)
+            if isAsAssumed { return try commit(transaction, known) }
+        }
+    }
+
+    /// Sends what a transaction without a lock has recorded.
+    /// - Parameter known: what it has read.
+    private func commit(_ transaction: Transaction, _ known: LogReads) throws(StoreError) -> Commit {
+        let requests = try transaction.requests(known)
+        if requests.isEmpty {
+            // Nobody is told of what was read, but could still vanish.
+            if !known.isEmpty { try commit([], through: -1) }
+            return Commit(head: durable.position)
+        }
+        let rows = try commit(requests, through: 0, flushes: !transaction.log.isEmpty, others: .outdated)
+        committed(transaction)
+        guard !transaction.log.isEmpty else { return Commit(head: durable.position) }
+        let head = rows[transaction.recorded.count].integer
+        durable.raise(to: head)
+        return Commit(head: head)
+    }
+
+    /// What its commit did on the server, memory does.
+    private func committed(_ transaction: Transaction) {
+        heads.take(transaction.changedHeads)
+        lastAttempt = transaction.lastAttempt
+    }
+
+    private static let flush = Request(Statement("SELECT pg_logical_emit_message(true, 'herald', '')"))
+
+    /// Runs requests in one transaction, and flushes: a commit that waits until all before it are on disk, and on the
+    /// synchronous standbys.
+    /// - Parameters:
+    ///   - decisive: the number of the unit that decides whether anything is written; -1 if nothing is.
+    ///   - flushes: the requests commit without a flush of their own.
+    ///   - others: the error if another process was faster: it has written a row with the same key.
+    @discardableResult
+    private func commit(
+        _ requests: [Request], through decisive: Int, flushes: Bool = true, others: StoreError? = nil
+    ) throws(StoreError) -> [Rows] {
+        guard let session else { throw .unavailable(reason: "there is no session") }
+        var units = requests.isEmpty ? [] : [requests]
+        if flushes { units.append([Self.flush]) }
+        let rows: [Rows]
+        do {
+            rows = try session.run(units, seconds: Database.writeSeconds)
+        } catch {
+            switch error {
+            case .refused(_, "23505", _):
+                if let others { throw others }
+            case .refused(_, "23514", _):
+                // More was written than was foreseen: there is no partition for it.
+                lacksPartition = true
+                throw others ?? .unavailable(reason: "the partitions of the log are being extended")
+            default: break
+            }
+            throw error.ofCommit(database.label, through: decisive)
+        }
+        if let warning = session.warning { throw .unknown(reason: warning) }
+        return Array(rows.prefix(requests.count))
+    }
+}
+
+/// The end of the log, as far as it is flushed. Any thread reads it.
+final class DurableHead: Sendable {
+    private let head = Atomic<LogPosition>(0)
+
+    var position: LogPosition { head.load(ordering: .acquiring) }
+
+    func raise(to position: LogPosition) { head.max(position, ordering: .acquiringAndReleasing) }
+}
