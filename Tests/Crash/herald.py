@@ -143,10 +143,11 @@ class Connection:
 
 
 class Herald:
-    """The real binary, serving."""
+    """The real binary, serving from a folder, or from the database at a URL."""
 
     def __init__(self, data, *arguments, environment=None, prefix=(), seconds=60, is_patient=True):
-        command = [*prefix, BINARY, "serve", "--listen", "127.0.0.1:0", "--data", str(data), "--log-format", "json", *arguments]
+        place = "--store" if str(data).startswith("postgres://") else "--data"
+        command = [*prefix, BINARY, "serve", "--listen", "127.0.0.1:0", place, str(data), "--log-format", "json", *arguments]
         self.data, self.lines, self.port = str(data), [], None
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env={**os.environ, **(environment or {})})

@@ -10,6 +10,8 @@ enum StoreKind: CaseIterable {
 
     /// Those that several processes may write to.
     static let shared: [StoreKind] = [.memory, .postgres]
+    /// Those that keep a list of changes.
+    static let following: [StoreKind] = [.memory]
 }
 
 /// A store of its own for one test.

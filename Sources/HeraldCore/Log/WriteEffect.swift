@@ -50,6 +50,7 @@ extension WriteEffect {
         case .setSession(let session): [.session(session.digest)]
         case .removeSession(let digest): [.session(digest)]
         case .setApp(let app), .removeApp(let app): [.app(app.key)]
+        case .recordedAttempts: []
         }
     }
 }

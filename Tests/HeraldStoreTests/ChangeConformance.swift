@@ -20,7 +20,7 @@ struct ChangeConformance {
 
     @Test(
         "changes have numbers without gaps, and are kept with the name of their transaction",
-        arguments: StoreKind.shared)
+        arguments: StoreKind.following)
     func list(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         #expect(fixture.store.isShared)
@@ -46,7 +46,7 @@ struct ChangeConformance {
         #expect(try fixture.restart().lastChange == 3)
     }
 
-    @Test("what has changed is read as it is now; what is missing does not exist", arguments: StoreKind.shared)
+    @Test("what has changed is read as it is now; what is missing does not exist", arguments: StoreKind.following)
     func rows(_ kind: StoreKind) throws {
         let fixture = try StoreFixture(kind)
         let key = APIKey(id: "key_1", name: "", scopes: [.publish], digest: [1], createdAt: 5)
@@ -83,7 +83,7 @@ struct ChangeConformance {
         #expect(try reader.rows(of: missing).first == nil)
     }
 
-    @Test("another process is notified of what was committed", arguments: StoreKind.shared)
+    @Test("another process is notified of what was committed", arguments: StoreKind.following)
     func notified(_ kind: StoreKind) async throws {
         let fixture = try StoreFixture(kind)
         let flag = Flag()
