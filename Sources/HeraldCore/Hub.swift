@@ -103,7 +103,7 @@ public final class Hub: Sendable {
         delegates.addDelegate(retention)
         addDelegate(auth, description: "Auth status: who is logged in")
         addDelegate(appState, description: "App state: the current one")
-        try start(recovery, store.recover(.all))
+        try start(recovery, configuration.shards)
     }
 
     /// Objects that are called once the hub has stopped. One that is added later may miss the call: it should check
@@ -116,13 +116,17 @@ public final class Hub: Sendable {
     /// the next hub on the store.
     deinit { threads.stop(grace: 0) }
 
-    private func start(_ recovery: Recovery, _ lanes: LaneRecovery) throws {
+    /// - Parameter first: the shards that the hub has from the start.
+    private func start(_ recovery: Recovery, _ first: Shards) throws {
+        let lanes = try store.recover(first)
         // The loops are registered last in the multicast: objects in the process are up to date when a webhook is
         // called.
         for (number, loop) in loops.enumerated() {
-            let shards = Shards(ofLoop: number, among: loops.count)
+            let shards = Shards(ofLoop: number, among: loops.count).intersection(first)
             try loop.start(
-                name: "deliver-\(number + 1)", settled: lanes.settled.earliest(of: shards), shards: shards,
+                name: "deliver-\(number + 1)",
+                settled: shards.isEmpty ? recovery.head : lanes.settled.earliest(of: shards),
+                shards: shards,
                 lanes: lanes.lanes(of: shards, recovery.delegates), services: services(forLoop: number))
             delegates.addDelegate(loop)
         }
@@ -337,9 +341,43 @@ public final class Hub: Sendable {
 
     /// Looks what other processes have changed in a shared store: call it before something is refused because memory does
     /// not have it.
-    /// - Parameter body: called once, on the writer's thread; must not wait.
+    /// - Parameter body: called once, on the writer's thread, with the error if the store could not be asked; must not wait.
     /// - Returns: `false` if too many wait for that; `body` is not called then.
-    package func catchUp(_ body: @escaping @Sendable () -> Void) -> Bool { intake.look(body) }
+    package func catchUp(_ body: @escaping @Sendable (StoreError?) -> Void) -> Bool { intake.look(body) }
+
+    /// Delivers to the delegates of these shards from now on, from where the last process that had them has stopped. No other
+    /// process may have them.
+    /// - Parameter completion: called once, on the writer's thread; must not wait. After an error nothing was taken.
+    package func take(_ shards: Shards, completion: @escaping @Sendable (StoreError?) -> Void) {
+        let isTaken = catchUp { [store, registry, loops] error in
+            if let error { return completion(error) }
+            do throws(StoreError) {
+                // Later changes of the delegates come as messages, behind this one.
+                let lanes = try store.recover(shards)
+                let delegates = registry.all
+                for (number, loop) in loops.enumerated() {
+                    let own = shards.intersection(Shards(ofLoop: number, among: loops.count))
+                    if own.isEmpty { continue }
+                    loop.post(.take(own, from: lanes.settled.earliest(of: own), lanes.lanes(of: own, delegates)))
+                }
+                completion(nil)
+            } catch {
+                completion(error)
+            }
+        }
+        if !isTaken { completion(.unavailable(reason: "too many requests wait for it, or the hub has stopped")) }
+    }
+
+    /// Starts nothing more for the delegates of these shards, so that another process can take them. Shards that this one does
+    /// not have are ignored.
+    /// - Parameters:
+    ///   - grace: the time for attempts in flight, in nanoseconds. Later outcomes are ignored.
+    ///   - completion: called once on a loop's thread, when the store has all that there is to know of them; must not wait.
+    package func give(_ shards: Shards, grace: Int64, completion: @escaping @Sendable () -> Void) {
+        let deadline = clock.monotonic() + grace
+        let parts = Countdown(loops.count, completion)
+        for loop in loops { loop.post(.give(shards, deadline: deadline, done: parts.end)) }
+    }
 
     // MARK: Stopping, in this order
 
@@ -382,4 +420,18 @@ public final class Hub: Sendable {
 extension [DeliveryLoop] {
     /// The loop that owns a delegate's lane.
     fileprivate func owner(of key: DelegateKey) -> DeliveryLoop { self[Shards.loop(of: key, among: count)] }
+}
+
+/// Calls a closure when several parts have ended. Any thread.
+private final class Countdown: Sendable {
+    private let left: Atomic<Int>
+    private let completion: @Sendable () -> Void
+
+    init(_ parts: Int, _ completion: @escaping @Sendable () -> Void) {
+        left = Atomic(parts)
+        self.completion = completion
+    }
+
+    @Sendable
+    func end() { if left.subtract(1, ordering: .acquiringAndReleasing).newValue == 0 { completion() } }
 }

@@ -136,7 +136,8 @@ public final class HeraldService: RequestHandler {
         _ app: AppKey, _ request: Request, refuse: @escaping @Sendable (Problem) -> Void,
         _ body: @escaping @Sendable () throws(Problem) -> Void
     ) {
-        let isTaken = hub.catchUp { [self] in
+        let isTaken = hub.catchUp { [self] error in
+            if let error { return refuse(Problem(error)) }
             do throws(Problem) {
                 try handle(app, request, refuse: refuse, body)
             } catch {

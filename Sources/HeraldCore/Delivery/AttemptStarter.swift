@@ -189,6 +189,7 @@ final class AttemptStarter {
             }
             if case .log(let next) = source, next > log.routed {
                 lane.catchUp()
+                lanes.join(lane)
                 ledger.touched(lane)
                 continue
             }

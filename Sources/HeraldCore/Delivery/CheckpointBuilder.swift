@@ -31,7 +31,8 @@ struct CheckpointBuilder {
     private var lanesChanged = false
     /// The rows in the store.
     private var rows: [DelegateKey: LanePosition] = [:]
-    private let shards: Shards
+    /// The shards whose lanes without a row are at the loop's place in the log.
+    var shards: Shards
     private var settled: LogPosition
     private var routed: LogPosition
     private var writing: Checkpoint?
@@ -53,6 +54,7 @@ struct CheckpointBuilder {
 
     var isFull: Bool { attempts.count >= maxAttempts }
     var isWriting: Bool { writing != nil }
+    var hasFailed: Bool { failed != nil }
     /// Statistics are collected that no checkpoint contains yet.
     var hasStatistics: Bool { !statistics.isEmpty }
     var hasChanges: Bool {
@@ -177,11 +179,12 @@ struct CheckpointBuilder {
     /// Makes the checkpoint of everything that was collected.
     /// - Parameters:
     ///   - settled: the position of all lanes that have no row.
+    ///   - given: only of these shards, which are given away; `nil` for `shards`.
     ///   - lanes: the changed lanes with their positions.
-    mutating func take(settled: LogPosition, lanes: [(DelegateKey, Place)]) -> Checkpoint {
+    mutating func take(settled: LogPosition, of given: Shards? = nil, lanes: [(DelegateKey, Place)]) -> Checkpoint {
         var checkpoint = Checkpoint()
         checkpoint.settled = settled
-        checkpoint.shards = shards
+        checkpoint.shards = given ?? shards
         checkpoint.attempts = attempts
         checkpoint.waiting = Array(waiting.values)
         checkpoint.ended = Array(ended)
@@ -213,8 +216,10 @@ struct CheckpointBuilder {
         missed = []
         unannounced = [:]
         lanesChanged = false
-        self.settled = settled
-        routed = settled
+        if given == nil {
+            self.settled = settled
+            routed = settled
+        }
         writing = checkpoint
         due = nil
         return checkpoint
@@ -230,13 +235,13 @@ struct CheckpointBuilder {
     }
 
     /// Called when a write has ended.
-    /// - Returns: the position up to which everything is written, if it has advanced.
-    mutating func ended(succeeded: Bool, now: Int64) -> LogPosition? {
+    /// - Returns: the checkpoint, if it is written.
+    mutating func ended(succeeded: Bool, now: Int64) -> Checkpoint? {
         guard let checkpoint = writing else { return nil }
         writing = nil
         if succeeded {
             if hasChanges { due = parts > 0 ? now : now + Self.interval }
-            return checkpoint.settled
+            return checkpoint
         }
         failed = checkpoint
         due = now + Self.retryInterval

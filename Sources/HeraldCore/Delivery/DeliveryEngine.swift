@@ -41,6 +41,7 @@ final class DeliveryEngine {
     private let keeper: LaneKeeper
     private let distributor: EventDistributor
     private let settler: AttemptSettler
+    private let shards: ShardKeeper
     private let runMaintenance: (() -> Void)?
 
     /// - Parameters:
@@ -71,6 +72,9 @@ final class DeliveryEngine {
         settler = AttemptSettler(
             starter: starter, keeper: keeper, ledger: ledger, timers: timers, awaited: awaited, counters: counters,
             random: ports.random)
+        self.shards = ShardKeeper(
+            shards, lanes: lanes, log: log, starter: starter, keeper: keeper, ledger: ledger, distributor: distributor,
+            timers: timers)
         runMaintenance = ports.runMaintenance
         if runMaintenance != nil { timers.insert(.runMaintenance, due: timers.now + RetentionTask.interval) }
     }
@@ -100,11 +104,12 @@ final class DeliveryEngine {
         starter.ageSlots()
         fireTimers()
         let routedAll = starter.isStopping || distributor.routeNewEvents(limit: Self.turnBudget)
+        let advancedAll = starter.isStopping || shards.turn()
         let startedAll = starter.startPending()
         ledger.gatherStatistics(isLast: starter.isStopping)
         ledger.writeWhenDue(routed: log.routed) { starter.isParked($0) }
-        if !routedAll || !startedAll { return timers.now }
-        return LoopTimers.earliest(LoopTimers.earliest(timers.nextDue, ledger.due), starter.roomDue)
+        if !routedAll || !advancedAll || !startedAll { return timers.now }
+        return [timers.nextDue, ledger.due, starter.roomDue, shards.due].reduce(nil, LoopTimers.earliest)
     }
 
     private func fireTimers() {
@@ -143,7 +148,10 @@ final class DeliveryEngine {
 
     /// Submits what has not been checkpointed. Called until everything is written.
     /// - Returns: whether everything has been written.
-    func flush() -> Bool { ledger.flush(routed: log.routed) { starter.isParked($0) } }
+    func flush() -> Bool {
+        shards.give(isStopping: true)
+        return ledger.flush(routed: log.routed) { starter.isParked($0) } && !shards.isGiving
+    }
 
     // MARK: Messages
 
@@ -157,6 +165,7 @@ final class DeliveryEngine {
 
     func receive(_ message: LoopMessage) {
         timers.readClock()
+        if let key = message.delegate, !shards.has(key) { return }
         switch message {
         case .set(let delegate): keeper.set(delegate, restored: nil)
         case .remove(let key):
@@ -169,9 +178,13 @@ final class DeliveryEngine {
         case .erase(let events): erase(events)
         case .trim(let through, let gone, let cause): distributor.trim(through: through, gone: gone, cause)
         case .page(let after, let page): distributor.pageArrived(after: after, page)
-        case .checkpointEnded(let succeeded): ledger.ended(succeeded: succeeded)
+        case .checkpointEnded(let succeeded):
+            ledger.ended(succeeded: succeeded)
+            if succeeded { shards.checkpointWritten() }
         case .test(let key, let answer): calls.test(lanes[key], answer)
         case .expire(let watch, let time): expire(watch, at: time)
+        case .take(let new, let position, let lanes): shards.take(new, from: position, lanes)
+        case .give(let given, let deadline, let done): shards.give(given, deadline: deadline, done)
         case .stop: stopStarting()
         }
     }

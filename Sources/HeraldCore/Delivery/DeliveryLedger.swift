@@ -124,6 +124,10 @@ final class DeliveryLedger {
     private func write(routed: LogPosition, isParked: (Lane) -> Bool) {
         if let again = checkpoints.takeFailed() { return submit(again) }
         if let part = checkpoints.takePart() { return submit(part) }
+        write(settled: routed, of: nil, isParked)
+    }
+
+    private func write(settled: LogPosition, of given: Shards?, _ isParked: (Lane) -> Bool) {
         var places: [(DelegateKey, CheckpointBuilder.Place)] = []
         places.reserveCapacity(touchedLanes.count)
         for lane in touchedLanes where !lane.isRemoved && lane.untouch() {
@@ -132,19 +136,36 @@ final class DeliveryLedger {
             for replay in lane.replays.all { checkpoints.replayed(replay.id, to: replay.cursor, now: now) }
         }
         touchedLanes.removeAll(keepingCapacity: true)
-        submit(checkpoints.take(settled: routed, lanes: places))
+        submit(checkpoints.take(settled: settled, of: given, lanes: places))
     }
 
     /// Called when the writer has finished a checkpoint.
     func ended(succeeded: Bool) {
-        guard let settled = checkpoints.ended(succeeded: succeeded, now: now) else { return }
+        guard let written = checkpoints.ended(succeeded: succeeded, now: now), let settled = written.settled
+        else { return }
         if statisticsAreLeaving && !checkpoints.hasStatistics {
             statisticsAreLeaving = false
             board.statisticsWritten()
         }
         board.update(boardChanges.compactMap { $0.lane.isRemoved ? nil : ($0.lane.key, $0.entry) })
         boardChanges.removeAll(keepingCapacity: true)
-        board.settled = settled
+        if written.shards == checkpoints.shards { board.settled = settled }
+    }
+
+    // MARK: Shards
+
+    /// Records that the lanes of these shards are at the loop's place in the log.
+    func add(_ shards: Shards) { checkpoints.shards.formUnion(shards) }
+
+    /// Records that they no longer advance with the loop.
+    func remove(_ shards: Shards) { checkpoints.shards.subtract(shards) }
+
+    /// Submits a checkpoint of all that has changed, with the position of shards that are given away.
+    /// - Returns: `false` if another one must be written first.
+    func writeLast(of shards: Shards, at position: LogPosition, isParked: (Lane) -> Bool) -> Bool {
+        if checkpoints.isWriting || checkpoints.hasFailed { return false }
+        write(settled: position, of: shards, isParked)
+        return true
     }
 
     /// Submits what has not been checkpointed. Called until everything is written.

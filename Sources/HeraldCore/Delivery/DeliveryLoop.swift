@@ -115,11 +115,7 @@ final class DeliveryLoop: EventDelegate {
                 runMaintenance: services.runMaintenance),
             settled: settled, shards: shards, counters: counters, board: board, limits: limits)
         for lane in lanes {
-            engine.set(
-                lane.delegate,
-                restored: .init(
-                    position: lane.position, waiting: lane.waiting, decided: lane.decided, replays: lane.replays,
-                    unannounced: lane.unannounced))
+            engine.set(lane.delegate, restored: .init(lane))
         }
         var state = RunState()
         while true {

@@ -2,6 +2,8 @@
 /// events that were removed from the log. Confined to one thread.
 final class EventDistributor {
     private static let hour: Int64 = 3_600_000_000_000
+    /// Waits for pages in place of the lanes on a detour. No delegate has this key.
+    static let detourKey: DelegateKey = 0
 
     private let lanes: LaneTable
     private let log: LoopLog
@@ -40,7 +42,7 @@ final class EventDistributor {
         for event in batch.events {
             let sequence = log.route(event)
             if let audience = event.audience {
-                if let lane = lanes[audience] { starter.offer(event, sequence, to: lane) }
+                if let lane = lanes[audience], !lane.isOnDetour { starter.offer(event, sequence, to: lane) }
                 continue
             }
             let matching = lanes.scheduler.lanes(for: event)
@@ -49,6 +51,16 @@ final class EventDistributor {
             for place in matching.named { offer(event, sequence, place) }
         }
         ledger.routed(to: log.routed)
+    }
+
+    /// Offers the next event of a detour to the lanes on it.
+    func route(_ event: Event, _ detour: Detour) {
+        guard let audience = event.audience else {
+            for place in detour.lanes(for: event) { offer(event, detour.position, place) }
+            return
+        }
+        guard let lane = lanes[audience], lanes.detour(of: lane) === detour else { return }
+        starter.offer(event, detour.position, to: lane)
     }
 
     private func offer(_ event: Event, _ sequence: LogPosition, _ place: Int) {
@@ -82,9 +94,10 @@ final class EventDistributor {
             route(page)
         }
         for key in log.keep(page, after: after) {
-            guard let lane = lanes[key] else { continue }
             // Skips events that are no longer in the log. Events newer than the page are in memory.
             let first = page.events.isEmpty ? log.firstRecent : page.first
+            if key == Self.detourKey, first > after + 1 { lanes.skipDetours(to: first - 1, from: after) }
+            guard let lane = lanes[key] else { continue }
             if first > after + 1 { skip(lane, after + 1..<first) }
             starter.enqueue(lane)
         }
@@ -106,6 +119,7 @@ final class EventDistributor {
     /// - Parameter gone: those that are left, ascending.
     func trim(through last: LogPosition, gone: [LoggedEvent], _ cause: Removal.Cause) {
         let counts = missedEvents(gone)
+        lanes.skipDetours(to: last)
         for lane in lanes.all { trim(lane, through: last, gone: gone, missed: counts[lane.index] ?? 0, cause) }
     }
 

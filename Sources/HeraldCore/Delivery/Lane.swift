@@ -19,6 +19,12 @@ final class Lane {
     private(set) var isRemoved = false
     /// Changed since the last checkpoint.
     private var isTouched = false
+    /// Its shard is being given away: nothing is started any more.
+    var isLeaving = false
+    /// The common position of its shard is that of a detour.
+    var isOnDetour = false
+    /// Its shard was given away while an attempt was open, whose outcome belongs to nobody.
+    private(set) var isDisowned = false
     /// The receiver was found lost: nothing is sent until the registry reports the delegate's new status.
     private(set) var isHalted = false
     /// The delegate is gone and its deliveries have ended.
@@ -72,6 +78,8 @@ final class Lane {
 
     func leave() { isRemoved = true }
 
+    func disown() { isDisowned = true }
+
     /// - Returns: whether this is the first change since the last checkpoint.
     func touch() -> Bool {
         defer { isTouched = true }
@@ -116,7 +124,7 @@ final class Lane {
         }
     }
 
-    var isActive: Bool { delegate.status == .active && !isHalted && !isGone }
+    var isActive: Bool { delegate.status == .active && !isHalted && !isGone && !isLeaving }
     private var ordering: WebhookSettings.Ordering { delegate.settings.ordering }
     var open: Int { inFlight.count + retriesInFlight + replays.open }
     /// There is something to send, if the limits allow it.

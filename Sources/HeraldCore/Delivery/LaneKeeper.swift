@@ -54,6 +54,8 @@ final class LaneKeeper {
         }
         let restored = restored.map { forgetLine(of: delegate, $0) }
         let lane = restored.map { restore(delegate, $0) } ?? newLane(delegate)
+        // One with a row of its own reads the log itself, up to the loop's place.
+        lane.isOnDetour = restored != nil && restored?.position == nil && lanes.detour(of: lane.key) != nil
         lanes.insert(lane)
         if lane.isFailing { probes.openLanes += 1 }
         for waiting in (restored?.waiting ?? []).sorted(by: { $0.event < $1.event }) { schedule(waiting, lane) }
@@ -79,7 +81,7 @@ final class LaneKeeper {
     /// lane reads their events again, and must not start them before those others.
     private func forgetLine(of delegate: WebhookDelegate, _ restored: Restored) -> Restored {
         guard delegate.settings.ordering == .subject else { return restored }
-        let cursor = restored.position?.cursor ?? log.routed
+        let cursor = restored.position?.cursor ?? routed(delegate.key)
         var restored = restored
         restored.waiting.removeAll { row in
             guard row.attempts == 0, !row.isReplay, row.event > cursor else { return false }
@@ -95,9 +97,12 @@ final class LaneKeeper {
         let now = timers.now
         return Lane(
             delegate, next: restored.position.map { $0.cursor + 1 },
-            position: restored.position?.position ?? log.routed, decided: restored.decided, now: now,
+            position: restored.position?.position ?? routed(delegate.key), decided: restored.decided, now: now,
             nextProbe: delegate.state.failingSince == nil ? now : reserveProbe(now), maxWaiting: maxWaiting)
     }
+
+    /// Where a lane is that the common position of its shard applies to.
+    private func routed(_ key: DelegateKey) -> LogPosition { lanes.detour(of: key)?.position ?? log.routed }
 
     private func newLane(_ delegate: WebhookDelegate) -> Lane {
         // The writer made its row in the transaction that registered the delegate.
@@ -128,10 +133,21 @@ final class LaneKeeper {
         timers.forget(lane.rows.count) { lanes.contains($0) }
     }
 
+    /// Starts nothing more for a lane whose shard is given away.
+    /// - Parameter position: the common position that the next owner of the shard finds.
+    func leave(_ lane: Lane, for position: LogPosition) {
+        let own = lanes.detour(of: lane)?.position ?? log.routed
+        starter.forget(lane)
+        lanes.stop(lane)
+        if own > position { lane.fallBehind(from: own + 1) }
+        awaited.withdrawUnopened(lane)
+        ledger.touched(lane)
+    }
+
     private func pauseOrResume(_ lane: Lane) {
         if !lane.isActive {
             // A lane that does not advance needs its own position: the common position advances without it.
-            lane.fallBehind(from: max(log.routed, lane.delegate.start) + 1)
+            lane.fallBehind(from: max(lanes.detour(of: lane)?.position ?? log.routed, lane.delegate.start) + 1)
             awaited.withdrawUnopened(lane)
         }
         ledger.touched(lane)
@@ -192,5 +208,13 @@ final class LaneKeeper {
     private func look(at key: DelegateKey, _ due: Int64) {
         leaseTimers[key] = due
         timers.insert(.leaseEnds(key), due: due)
+    }
+}
+
+extension LaneKeeper.Restored {
+    init(_ lane: DeliveryLoop.RestoredLane) {
+        self.init(
+            position: lane.position, waiting: lane.waiting, decided: lane.decided, replays: lane.replays,
+            unannounced: lane.unannounced)
     }
 }

@@ -8,6 +8,8 @@ final class LaneTable {
     private var freePlaces: [Int] = []
     /// Number of active delegates. The lanes of the others do not advance, or have ended.
     private(set) var activeDelegates = 0
+    /// By the number of the shard; `nil` if its lanes are at the loop's place in the log.
+    private var detours: [Detour?] = Array(repeating: nil, count: Shards.count)
 
     subscript(key: DelegateKey) -> Lane? { places[key].flatMap { lanes[$0] } }
 
@@ -45,11 +47,61 @@ final class LaneTable {
     }
 
     /// Offers the lane the events that it selects from now on.
-    func listen(_ lane: Lane) { scheduler.insert(lane.index, lane.delegate.settings.events, lane.share) }
+    func listen(_ lane: Lane) {
+        if lane.isLeaving { return }
+        guard let detour = detour(of: lane) else {
+            return scheduler.insert(lane.index, lane.delegate.settings.events, lane.share)
+        }
+        detour.listen(lane)
+    }
 
     /// Offers the lane no further events. Call it before the lane ends.
     func ignore(_ lane: Lane) {
-        if !lane.isGone { scheduler.remove(lane.index, lane.delegate.settings.events, lane.share) }
+        if lane.isGone || lane.isLeaving { return }
+        guard let detour = detour(of: lane) else {
+            return scheduler.remove(lane.index, lane.delegate.settings.events, lane.share)
+        }
+        detour.ignore(lane)
+    }
+
+    // MARK: Detours
+
+    /// The detour that a lane is on.
+    func detour(of lane: Lane) -> Detour? { lane.isOnDetour ? detour(of: lane.key) : nil }
+
+    /// The detour on which a new lane of this delegate begins if the common position applies to it.
+    func detour(of key: DelegateKey) -> Detour? { detours[Shards.number(of: key)] }
+
+    func begin(_ detour: Detour) {
+        for number in detours.indices where detour.shards.contains(DelegateKey(number)) { detours[number] = detour }
+    }
+
+    /// Its lanes join the others.
+    func end(_ detour: Detour) {
+        for lane in all where self.detour(of: lane) === detour { join(lane) }
+        for number in detours.indices where detours[number] === detour { detours[number] = nil }
+    }
+
+    /// Brings a lane that is at the loop's place in the log to the others.
+    func join(_ lane: Lane) {
+        guard lane.isOnDetour else { return }
+        ignore(lane)
+        lane.isOnDetour = false
+        if !lane.isGone { listen(lane) }
+    }
+
+    /// Offers the lane no further events, whatever happens to its delegate: its shard is being given away.
+    func stop(_ lane: Lane) {
+        ignore(lane)
+        lane.isLeaving = true
+        lane.isOnDetour = true
+    }
+
+    /// Moves the detours between two positions to the second one: there is nothing left between them.
+    func skipDetours(to position: LogPosition, from start: LogPosition = 0) {
+        for case let detour? in detours where (start..<position).contains(detour.position) {
+            detour.position = position
+        }
     }
 
     /// Changes the settings of a lane's delegate. The scheduler offers it no events before `listen`.

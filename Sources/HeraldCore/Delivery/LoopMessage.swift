@@ -20,6 +20,24 @@ enum LoopMessage: Sendable {
     case test(DelegateKey, answer: @Sendable (CallbackOutcome?) -> Void)
     /// Stop waiting for these deliveries at this time (monotonic nanoseconds).
     case expire(DeliveryWatch, at: Int64)
+    /// Take shards that nobody has, whose lanes are at this position unless they have another one.
+    case take(Shards, from: LogPosition, [DeliveryLoop.RestoredLane])
+    /// Give shards away. Open requests may run until the deadline (monotonic nanoseconds).
+    case give(Shards, deadline: Int64, done: @Sendable () -> Void)
     /// Start nothing further. Open requests may run until the deadline (monotonic nanoseconds).
     case stop(deadline: Int64)
+}
+
+extension LoopMessage {
+    /// Whose lane it changes: a loop without that lane's shard has nothing to do.
+    var delegate: DelegateKey? {
+        switch self {
+        case .set(let delegate): delegate.key
+        case .remove(let key), .endReplay(_, let key): key
+        case .redeliver(let delivery): delivery.delegate
+        case .drop(let key): key.delegate
+        case .replay(let replay): replay.delegate
+        default: nil
+        }
+    }
 }

@@ -67,6 +67,9 @@ final class LoopTimers {
 
     func removeAll(where isRemoved: (Timer) -> Bool) { queue.removeAll(where: isRemoved) }
 
+    /// Removes the timers of all lanes of these shards.
+    func forget(_ shards: Shards) { queue.removeAll { timer in timer.delegate.map { shards.contains($0) } ?? false } }
+
     /// Invalidates the timers of a removed lane.
     /// - Parameters:
     ///   - count: their approximate number.

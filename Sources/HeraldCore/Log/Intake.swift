@@ -51,7 +51,7 @@ final class Intake: Sendable {
         var writerSleeps = false
         /// The writer is asked to look what others have committed, and to call these afterwards.
         var mustLook = false
-        var looks: [@Sendable () -> Void] = []
+        var looks: [@Sendable (StoreError?) -> Void] = []
         /// All submissions came by `enqueue`: more follow, and then `flush`.
         var isFilling = false
 
@@ -131,10 +131,10 @@ final class Intake: Sendable {
 
     /// Asks the writer to look what other processes have committed to a shared store. All that ask while it is busy share
     /// one look. Any thread.
-    /// - Parameter answer: called once after it, on the writer's thread; must not wait.
+    /// - Parameter answer: called once after it, on the writer's thread, with the error if it has failed; must not wait.
     /// - Returns: `false` if too many wait already, or the writer has ended.
     @discardableResult
-    func look(_ answer: (@Sendable () -> Void)? = nil) -> Bool {
+    func look(_ answer: (@Sendable (StoreError?) -> Void)? = nil) -> Bool {
         let (taken, mustWake) = queue.withLock { queue in
             if queue.isEnded || answer != nil && queue.looks.count >= Self.maxLooks { return (false, false) }
             queue.mustLook = true
@@ -149,7 +149,7 @@ final class Intake: Sendable {
     private static let maxLooks = 1_000
 
     /// Whether a look was asked for, and by whom. The writer's thread.
-    func takeLooks() -> (isAsked: Bool, answers: [@Sendable () -> Void]) {
+    func takeLooks() -> (isAsked: Bool, answers: [@Sendable (StoreError?) -> Void]) {
         queue.withLock { queue in
             defer { (queue.mustLook, queue.looks) = (false, []) }
             return (queue.mustLook, queue.looks)

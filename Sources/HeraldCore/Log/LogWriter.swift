@@ -90,7 +90,7 @@ package final class LogWriter: Sendable {
         let wait = store.isShared ? Self.followMilliseconds : Self.lookMilliseconds
         guard let batch = intake.take(milliseconds: wait) else { return false }
         look(&state)
-        if store.isShared { followOthers(&state) }
+        followOthers(&state)
         if !batch.isEmpty { write(batch, &state) }
         return true
     }
@@ -116,8 +116,11 @@ package final class LogWriter: Sendable {
 
     /// Learns what others have committed, when it is due or somebody asks for it.
     private func followOthers(_ state: inout State) {
+        var failure: StoreError?
         let (isAsked, answers) = intake.takeLooks()
-        guard isAsked || clock.monotonic() >= state.nextFollow else { return }
+        guard isAsked || store.isShared && clock.monotonic() >= state.nextFollow else { return }
+        defer { for answer in answers { answer(failure) } }
+        guard store.isShared else { return }
         state.nextFollow = clock.monotonic() + Int64(Self.followMilliseconds) * 1_000_000
         do throws(StoreError) {
             let reader = try state.reader(store)
@@ -126,9 +129,9 @@ package final class LogWriter: Sendable {
             state.log.committed(head: try reader.lastEvent())
             follow([], &state)
         } catch {
+            failure = error
             state.lost(error, hooks)
         }
-        for answer in answers { answer() }
     }
 
     /// Learns what others have changed.

@@ -23,7 +23,7 @@ struct SharedHubTests {
 
     private func catchUp(_ bench: HubBench) async {
         await withCheckedContinuation { continuation in
-            if !bench.hub.catchUp({ continuation.resume() }) { continuation.resume() }
+            if !bench.hub.catchUp({ _ in continuation.resume() }) { continuation.resume() }
         }
     }
 

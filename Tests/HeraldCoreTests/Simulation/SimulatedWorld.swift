@@ -94,7 +94,7 @@ final class SimulatedLoop: @unchecked Sendable {
     var reads: [LogPosition] = []
 
     init(
-        sender: SimulatedSender, recentEvents: RecentEvents, clock: Clock, recovery: LaneRecovery,
+        sender: SimulatedSender, recentEvents: RecentEvents, clock: Clock, recovery: LaneRecovery, head: LogPosition,
         delegates: [WebhookDelegate],
         shards: Shards, windowEvents: Int, random: @escaping () -> Double,
         submit: @escaping (Checkpoint, SimulatedLoop) -> Void
@@ -106,13 +106,10 @@ final class SimulatedLoop: @unchecked Sendable {
                 readPage: { [unowned self] in reads.append($0) },
                 submit: { [unowned self] in submit($0, self) }, random: random, makeID: { "evt_call" },
                 runMaintenance: nil),
-            settled: recovery.settled.earliest(of: shards), shards: shards, limits: .window(windowEvents))
+            settled: shards.isEmpty ? head : recovery.settled.earliest(of: shards), shards: shards,
+            limits: .window(windowEvents))
         for lane in recovery.lanes(of: shards, delegates) {
-            engine.set(
-                lane.delegate,
-                restored: .init(
-                    position: lane.position, waiting: lane.waiting, decided: lane.decided, replays: lane.replays,
-                    unannounced: lane.unannounced))
+            engine.set(lane.delegate, restored: .init(lane))
         }
     }
 
@@ -157,11 +154,11 @@ final class SimulatedProcess: @unchecked Sendable {
     }
 
     init(
-        _ store: any EventStore, clock: Clock, size: Size, random: @escaping () -> Double,
+        _ store: any EventStore, clock: Clock, size: Size, shards: Shards = .all, random: @escaping () -> Double,
         started: @escaping (Callback) -> Void, changed: @escaping @Sendable (WriteEffect) -> Void
     ) throws {
         let recovery = try store.recover()
-        let lanes = try store.recover(.all)
+        let lanes = try store.recover(shards)
         intake = try Intake()
         recentEvents = RecentEvents(head: recovery.head, maxEvents: size.maxRecentEvents)
         let registry = Registry(recovery.delegates)
@@ -196,8 +193,9 @@ final class SimulatedProcess: @unchecked Sendable {
                 SimulatedLoop(
                     sender: SimulatedSender(capacity: size.capacity, started: started), recentEvents: recentEvents,
                     clock: clock,
-                    recovery: lanes, delegates: recovery.delegates,
-                    shards: Shards(ofLoop: number, among: size.loops), windowEvents: size.windowEvents,
+                    recovery: lanes, head: recovery.head, delegates: recovery.delegates,
+                    shards: Shards(ofLoop: number, among: size.loops).intersection(shards),
+                    windowEvents: size.windowEvents,
                     random: random,
                     submit: { [unowned self] checkpoint, loop in submit(checkpoint, loop) }))
         }
@@ -279,6 +277,16 @@ final class SimulatedProcess: @unchecked Sendable {
             if intake.submit(write) != nil { unanswered -= 1 }
         }
         return step
+    }
+
+    /// As `Hub.take`.
+    func take(_ shards: Shards, _ lanes: LaneRecovery) {
+        for (number, loop) in loops.enumerated() {
+            let own = shards.intersection(Shards(ofLoop: number, among: loops.count))
+            if own.isEmpty { continue }
+            loop.inbox.append(
+                .take(own, from: lanes.settled.earliest(of: own), lanes.lanes(of: own, registry.all)))
+        }
     }
 
     func write() {

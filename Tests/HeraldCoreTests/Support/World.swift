@@ -21,9 +21,12 @@ final class World: @unchecked Sendable {
         }
     }
 
-    let clock = ManualClock()
+    let clock: ManualClock
     let store: RefusingStore
     let size: SimulatedProcess.Size
+    private let shards: Shards
+    /// Of the ids that it gives.
+    private let prefix: String
     private(set) var process: SimulatedProcess!
     /// What a receiver answers; `nil`: the callback stays open.
     var answer: (Callback) -> CallbackOutcome? = { _ in .success }
@@ -31,18 +34,26 @@ final class World: @unchecked Sendable {
     private(set) var callbacks: [Callback] = []
     private var published = 0
 
-    /// - Parameter memory: the store, which worlds may share.
+    /// - Parameters:
+    ///   - memory: the store, which worlds may share, like the clock.
+    ///   - shards: those that it has from the start.
+    ///   - prefix: of the ids of its events.
     init(
-        loops: Int = 1, maxRecentEvents: Int = 4_096, windowEvents: Int = 4_096, memory: MemoryStore = MemoryStore()
+        loops: Int = 1, maxRecentEvents: Int = 4_096, windowEvents: Int = 4_096, memory: MemoryStore = MemoryStore(),
+        clock: ManualClock = ManualClock(), shards: Shards = .all, prefix: String = "e"
     ) throws {
         store = RefusingStore(memory)
+        self.clock = clock
+        self.shards = shards
+        self.prefix = prefix
         size = .init(loops: loops, capacity: 1_000, maxRecentEvents: maxRecentEvents, windowEvents: windowEvents)
         try start()
     }
 
     private func start() throws {
         process = try SimulatedProcess(
-            store, clock: clock.clock, size: size, random: { 0.5 }, started: { [unowned self] in callbacks.append($0) },
+            store, clock: clock.clock, size: size, shards: shards, random: { 0.5 },
+            started: { [unowned self] in callbacks.append($0) },
             changed: { _ in })
     }
 
@@ -57,7 +68,7 @@ final class World: @unchecked Sendable {
             published += 1
             return EventDraft(
                 event: Event(
-                    id: "e\(published)", type: type, subject: subject, time: clock.wall, watch: watch,
+                    id: "\(prefix)\(published)", type: type, subject: subject, time: clock.wall, watch: watch,
                     data: Array(data.utf8)), mayExist: false)
         }
         process.publish(drafts) { _ in }
@@ -167,6 +178,28 @@ final class World: @unchecked Sendable {
         process.intake.look()
         _ = process.writer.writeNext(&process.writerState)
         run()
+    }
+
+    /// Takes shards that no world has.
+    func take(_ shards: Shards) throws {
+        look()
+        process.take(shards, try store.recover(shards))
+        run()
+    }
+
+    /// - Returns: set when it has given them away.
+    @discardableResult
+    func give(_ shards: Shards, grace: Double = 10) -> Flag {
+        let flag = Flag()
+        let parts = Counter()
+        for loop in process.loops {
+            loop.inbox.append(
+                .give(shards, deadline: clock.now + Int64(grace * 1e9)) { [count = size.loops] in
+                    if parts.next() == count { flag.set() }
+                })
+        }
+        run()
+        return flag
     }
 
     private func write() { while process.unanswered > 0 { process.write() } }

@@ -1,0 +1,155 @@
+/// Takes shards into a delivery loop and gives them away, while it runs. Confined to one thread.
+///
+/// What it takes begins where the last owner has left it, on a detour, and joins the other lanes when it has reached them. What it
+/// gives starts nothing more. When the attempts that are open have ended, one checkpoint has all that there is to know, and the
+/// position from which the next owner goes on.
+final class ShardKeeper {
+    /// Number of events that a detour routes before the engine lets the sender work again. More than the loop routes itself, so
+    /// that a detour ends.
+    private static let turnBudget = 2 * DeliveryEngine.turnBudget
+
+    /// Shards that are being given away.
+    private struct Leaving {
+        let detour: Detour
+        /// Lanes that had open attempts when it was last looked.
+        var busy: [Lane]
+        /// When open attempts are no longer waited for, in monotonic nanoseconds.
+        let deadline: Int64
+        /// The last checkpoint is being written.
+        var isWriting = false
+        let done: @Sendable () -> Void
+
+        var shards: Shards { detour.shards }
+    }
+
+    private let lanes: LaneTable
+    private let log: LoopLog
+    private let starter: AttemptStarter
+    private let keeper: LaneKeeper
+    private let ledger: DeliveryLedger
+    private let distributor: EventDistributor
+    private let timers: LoopTimers
+    private var taken: [Detour] = []
+    /// One after the other: each needs a checkpoint of its own.
+    private var leaving: [Leaving] = []
+    /// Those that the loop has and is not giving away.
+    private(set) var shards: Shards
+
+    init(
+        _ shards: Shards, lanes: LaneTable, log: LoopLog, starter: AttemptStarter, keeper: LaneKeeper,
+        ledger: DeliveryLedger, distributor: EventDistributor, timers: LoopTimers
+    ) {
+        self.shards = shards
+        self.lanes = lanes
+        self.log = log
+        self.starter = starter
+        self.keeper = keeper
+        self.ledger = ledger
+        self.distributor = distributor
+        self.timers = timers
+    }
+
+    var isGiving: Bool { !leaving.isEmpty }
+
+    /// Whether the loop has the lane of this delegate.
+    func has(_ key: DelegateKey) -> Bool { shards.contains(key) || lanes.contains(key) }
+
+    /// When there is something to do, in monotonic nanoseconds; `nil` if nothing is due.
+    var due: Int64? { leaving.first { !$0.isWriting }?.deadline }
+
+    /// - Returns: whether nothing is left that could be done now.
+    func turn() -> Bool {
+        var isDone = true
+        for detour in taken where !advance(detour) { isDone = false }
+        give(isStopping: false)
+        return isDone
+    }
+
+    // MARK: Taking
+
+    /// - Parameter restored: all lanes of these shards, as their last owner has left them.
+    func take(_ new: Shards, from position: LogPosition, _ restored: [DeliveryLoop.RestoredLane]) {
+        // Never before they are given away: nobody else could have had them.
+        let detour = Detour(new, at: min(position, log.routed))
+        shards.formUnion(new)
+        taken.append(detour)
+        lanes.begin(detour)
+        for lane in restored {
+            keeper.set(lane.delegate, restored: .init(lane))
+            distributor.restore(unannounced: lane.unannounced, of: lane.delegate.key)
+        }
+    }
+
+    /// - Returns: whether it has joined the other lanes, or waits for a page of the log.
+    private func advance(_ detour: Detour) -> Bool {
+        var budget = Self.turnBudget
+        while detour.position < log.routed {
+            guard budget > 0 else { return false }
+            guard let event = log.event(at: detour.position + 1) else {
+                log.read(detour.position + 1, for: EventDistributor.detourKey)
+                return true
+            }
+            detour.position += 1
+            distributor.route(event, detour)
+            budget -= 1
+        }
+        taken.removeAll { $0 === detour }
+        lanes.end(detour)
+        ledger.add(detour.shards)
+        return true
+    }
+
+    // MARK: Giving
+
+    /// - Parameters:
+    ///   - deadline: when open attempts are no longer waited for, in monotonic nanoseconds.
+    ///   - done: called when the store has all that there is to know of these shards; at once if the loop does not have them.
+    func give(_ given: Shards, deadline: Int64, _ done: @escaping @Sendable () -> Void) {
+        let given = given.intersection(shards)
+        guard !given.isEmpty else { return done() }
+        shards.subtract(given)
+        ledger.remove(given)
+        let parts = taken.filter { !$0.shards.isDisjoint(with: given) }
+        // Positions ahead of this one become rows.
+        let position = parts.map(\.position).min() ?? log.routed
+        let detour = Detour(given, at: position)
+        var busy: [Lane] = []
+        for lane in lanes.all where given.contains(lane.key) {
+            keeper.leave(lane, for: position)
+            if lane.open > 0 { busy.append(lane) }
+        }
+        for part in parts { part.shards.subtract(given) }
+        taken.removeAll { $0.shards.isEmpty }
+        lanes.begin(detour)
+        leaving.append(Leaving(detour: detour, busy: busy, deadline: deadline, done: done))
+        give(isStopping: false)
+    }
+
+    /// Writes the last checkpoint of the first shards that are being given away, when their attempts have ended.
+    /// - Parameter isStopping: open attempts are no longer waited for.
+    func give(isStopping: Bool) {
+        guard var first = leaving.first, !first.isWriting else { return }
+        first.busy.removeAll { $0.open == 0 || $0.isRemoved }
+        if first.busy.isEmpty || isStopping || timers.now >= first.deadline,
+            ledger.writeLast(of: first.shards, at: first.detour.position, isParked: starter.isParked)
+        {
+            first.isWriting = true
+        }
+        leaving[0] = first
+    }
+
+    /// Called when a checkpoint is written.
+    func checkpointWritten() {
+        guard let first = leaving.first, first.isWriting else { return }
+        leaving.removeFirst()
+        for lane in lanes.all where first.shards.contains(lane.key) {
+            // Attempts that are still open belong to nobody.
+            lane.disown()
+            keeper.remove(lane.key)
+            distributor.forget(lane.key)
+        }
+        timers.forget(first.shards)
+        lanes.end(first.detour)
+        first.done()
+    }
+}

@@ -1,0 +1,292 @@
+import HeraldRuntime
+import HeraldTestSupport
+import Testing
+
+@testable import HeraldCore
+
+@Suite("Shards that move", .timeLimit(.minutes(5)))
+struct ShardTests {
+    private let memory = MemoryStore()
+    private let clock = ManualClock()
+
+    /// One that has all shards, and one that has none.
+    private func pair(
+        loops: Int = 1, maxRecentEvents: Int = 4_096, windowEvents: Int = 4_096
+    ) throws -> (World, World) {
+        let a = try World(loops: loops, memory: memory, clock: clock)
+        let b = try World(
+            loops: loops, maxRecentEvents: maxRecentEvents, windowEvents: windowEvents, memory: memory, clock: clock,
+            shards: [], prefix: "b")
+        return (a, b)
+    }
+
+    private func shards(_ keys: DelegateKey...) -> Shards { Shards(keys.map { Shards(of: $0) }) }
+
+    @Test("the taker delivers what comes after what the giver has delivered, each event once", arguments: [1, 3])
+    func moves(_ loops: Int) throws {
+        let (a, b) = try pair(loops: loops)
+        let keys = (1...6).map { a.register("https://receiver.example/\($0)") }
+        a.publish(3)
+        b.look()
+        b.settle()
+        #expect(b.callbacks.isEmpty && b.process.registry.count == 6)
+        let moved = shards(keys[0], keys[1], keys[4])
+        #expect(a.give(moved).isSet)
+        a.publish(2)
+        try b.take(moved)
+        b.publish(2)
+        a.look()
+        for world in [a, b] { world.settle() }
+        let (before, after) = (["e1", "e2", "e3"], ["e4", "e5", "b1", "b2"])
+        for key in keys {
+            let isMoved = moved.contains(key)
+            #expect(a.arrivals(key) == (isMoved ? before : before + after), "\(key)")
+            #expect(b.arrivals(key) == (isMoved ? after : []), "\(key)")
+        }
+        // And back again.
+        #expect(b.give(.all).isSet)
+        try a.take(moved)
+        a.publish()
+        a.settle()
+        b.look()
+        b.settle()
+        for key in keys { #expect(a.arrivals(key).last == "e6") }
+        #expect(a.callbacks.count + b.callbacks.count == 6 * 8)
+        #expect(memory.read { $0.settled } == 8 && memory.read { $0.lanes.isEmpty })
+    }
+
+    @Test("attempts that are open end first; what fails meanwhile is tried again by the taker")
+    func open() throws {
+        let (a, b) = try pair()
+        let key = a.register()
+        a.answer = { _ in nil }
+        a.publish(2)
+        #expect(a.open.count == 2)
+        let flag = a.give(shards(key))
+        a.publish()
+        a.settle()
+        #expect(!flag.isSet && a.open.count == 2)
+        a.answer = { $0.event.id == "e1" ? .success : .failure }
+        a.settle()
+        #expect(flag.isSet && a.open.isEmpty)
+        try b.take(shards(key))
+        b.settle()
+        #expect(b.arrivals(key) == ["e3"])
+        b.advance(seconds: 60)
+        #expect(b.arrivals == [World.Arrival(key, "e3"), World.Arrival(key, "e2", 2)])
+        a.advance(seconds: 60)
+        #expect(a.callbacks.count == 2)
+    }
+
+    @Test("after its time an open attempt belongs to nobody: the taker makes it again, and its outcome is not recorded")
+    func late() throws {
+        let (a, b) = try pair()
+        let key = a.register()
+        a.answer = { _ in nil }
+        a.publish(2)
+        let flag = a.give(shards(key), grace: 5)
+        a.advance(seconds: 4)
+        #expect(!flag.isSet)
+        a.advance(seconds: 2)
+        #expect(flag.isSet)
+        try b.take(shards(key))
+        b.settle()
+        #expect(b.arrivals(key) == ["e1", "e2"])
+        let attempts = memory.read { $0.attempts.count }
+        a.answer = { _ in .failure }
+        a.advance(seconds: 60)
+        #expect(attempts == 2 && memory.read { $0.attempts.count } == 2 && memory.read { $0.waiting.isEmpty })
+    }
+
+    @Test("a long way is made with pages of the log, in order, by those that have a row and those that have none")
+    func long() throws {
+        let (a, b) = try pair(maxRecentEvents: 200, windowEvents: 100)
+        let strict = a.register("https://receiver.example/1") { $0.ordering = .strict }
+        let some = a.register("https://receiver.example/2") { $0.events = [.exact("a.y")] }
+        let paused = a.register("https://receiver.example/3")
+        a.update(paused) { state, now in state.apply(.paused, now: now) }
+        a.publish(10)
+        a.settle()
+        let all = shards(strict, some, paused)
+        #expect(a.give(all).isSet)
+        for _ in 1...30 {
+            a.publish(99)
+            a.publish(type: "a.y")
+            b.look()
+        }
+        try b.take(all)
+        b.publish(5)
+        b.resume(paused)
+        b.advance(seconds: 60)
+        let later = (11...3_010).map { "e\($0)" } + (1...5).map { "b\($0)" }
+        #expect(b.arrivals(strict) == later)
+        #expect(b.arrivals(some) == (1...30).map { "e\(10 + $0 * 100)" })
+        #expect(Set(b.arrivals(paused)) == Set((1...10).map { "e\($0)" } + later))
+        #expect(b.arrivals(paused).count == 3_015)
+        #expect(memory.read { $0.lanes.isEmpty })
+        #expect(memory.read { $0.settledPositions.earliest(of: all) } == 3_015)
+    }
+
+    @Test("what is requested of one that does not have the shard is done by the one that has it")
+    func requests() throws {
+        let (a, b) = try pair()
+        let key = a.register()
+        a.publish(3)
+        a.settle()
+        #expect(a.give(.all).isSet)
+        try b.take(.all)
+        let id = try #require(a.delegate(key)?.id)
+        a.manage(.redeliverEvent(id: "e2", delegateID: id))
+        a.manage(.replay(delegateID: id, after: 2, until: nil))
+        a.settle()
+        b.look()
+        b.settle()
+        #expect(b.arrivals(key).sorted() == ["e2", "e3"] && a.callbacks.count == 3)
+        #expect(memory.read { $0.waiting.isEmpty && $0.replays.isEmpty })
+        // Settings, too.
+        a.update(key) { state, now in state.apply(.paused, now: now) }
+        a.publish()
+        b.look()
+        b.settle()
+        #expect(b.callbacks.count == 2)
+        a.resume(key)
+        b.look()
+        b.settle()
+        #expect(b.arrivals(key).last == "e4")
+        let second = a.register("https://receiver.example/2")
+        b.look()
+        b.publish()
+        #expect(b.arrivals(second) == ["b1"])
+        a.remove(second)
+        b.look()
+        b.publish()
+        #expect(b.arrivals(second) == ["b1"])
+    }
+
+    @Test("a loop that stops while it gives shards away gives them first")
+    func stop() throws {
+        let (a, b) = try pair()
+        let key = a.register()
+        a.answer = { _ in nil }
+        a.publish()
+        let flag = a.give(shards(key))
+        try a.restart()
+        #expect(flag.isSet)
+        a.give(.all)
+        try b.take(shards(key))
+        b.settle()
+        #expect(b.arrivals(key) == ["e1"])
+    }
+
+    /// Shards move at random between three processes, while events are published and receivers fail.
+    @Test("whatever moves when: each event arrives, in order where that is asked for", arguments: 1...6)
+    func random(_ seed: UInt64) throws {
+        var random = SeededRandom(seed: seed)
+        let worlds = try (0..<3).map { number in
+            try World(
+                loops: number + 1, maxRecentEvents: 50, windowEvents: 30, memory: memory, clock: clock,
+                shards: number == 0 ? .all : [], prefix: "w\(number)-")
+        }
+        var arrivals: [DelegateKey: [String]] = [:]
+        var failing = 0.2
+        var draws = SeededRandom(seed: seed &+ 1_000)
+        for world in worlds {
+            world.answer = { callback in
+                let fails = Double.random(in: 0..<1, using: &draws) < failing
+                if !fails { arrivals[callback.delegate.key, default: []].append(callback.event.id) }
+                return fails ? .failure : .success
+            }
+        }
+        let orderings: [WebhookSettings.Ordering] = [.none, .subject, .strict]
+        let keys = (0..<9).map { number in
+            worlds[0].register("https://receiver.example/\(number)") {
+                $0.ordering = orderings[number % 3]
+                $0.retrySchedule = Array(repeating: 5, count: 40)
+            }
+        }
+        var owner = Array(repeating: 0, count: Shards.count)
+        for _ in 0..<100 {
+            let world = worlds.randomElement(using: &random)!
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0..<4:
+                world.publish(
+                    Int.random(in: 1...40, using: &random), subject: "s\(Int.random(in: 0..<3, using: &random))")
+            case 4..<6: world.advance(seconds: Double.random(in: 0..<3, using: &random))
+            case 6: world.look()
+            default:
+                let from = Int.random(in: 0..<3, using: &random)
+                let moved = Shards(
+                    owner.indices.filter { owner[$0] == from && Bool.random(using: &random) }
+                        .map { Shards(of: DelegateKey($0)) })
+                let flag = worlds[from].give(moved)
+                worlds[from].advance(seconds: 1)
+                try #require(flag.isSet)
+                let to = Int.random(in: 0..<3, using: &random)
+                try worlds[to].take(moved)
+                for number in owner.indices where moved.contains(DelegateKey(number)) { owner[number] = to }
+            }
+        }
+        failing = 0
+        for _ in 0..<4 {
+            for world in worlds {
+                world.look()
+                world.advance(seconds: 600)
+            }
+        }
+        let log = memory.read { $0.events }.filter { !ServiceFamily.isOne($0.type) }
+        let subjects = Dictionary(uniqueKeysWithValues: log.map { ($0.id, $0.subject) })
+        for (number, key) in keys.enumerated() {
+            let got = arrivals[key] ?? []
+            #expect(got.count == log.count && Set(got) == Set(log.map(\.id)), "seed \(seed), delegate \(key)")
+            switch orderings[number % 3] {
+            case .none: break
+            case .strict: #expect(got == log.map(\.id), "seed \(seed), delegate \(key)")
+            case .subject:
+                for subject in Set(log.map(\.subject)) {
+                    #expect(
+                        got.filter { subjects[$0] == subject } == log.filter { $0.subject == subject }.map(\.id),
+                        "seed \(seed), delegate \(key)")
+                }
+            }
+        }
+        #expect(memory.read { $0.waiting.isEmpty })
+    }
+
+    // MARK: Hubs
+
+    @Test("hubs give each other shards while events are published: each arrives once, in order")
+    func hubs() async throws {
+        var none = Hub.Configuration()
+        none.shards = []
+        let received = Recorder<(DelegateKey, String)>()
+        let answer: @Sendable (Callback) -> MemorySender.Answer = { callback in
+            received.record((callback.delegate.key, callback.event.id))
+            return .now(.success)
+        }
+        let benches = [
+            try HubBench(store: RefusingStore(memory), answer: answer),
+            try HubBench(store: RefusingStore(memory), configuration: none, answer: answer),
+        ]
+        for number in 0..<4 {
+            await benches[0].register("https://receiver.example/\(number)") { $0.ordering = .strict }
+        }
+        let publisher = Task {
+            for number in 1...300 { _ = try await benches[number % 2].post("a.b", id: "e\(number)") }
+        }
+        for round in 0..<12 {
+            let (from, to) = (benches[round % 2].hub, benches[(round + 1) % 2].hub)
+            await withCheckedContinuation { continuation in
+                from.give(.all, grace: 60_000_000_000) { continuation.resume() }
+            }
+            let error = await withCheckedContinuation { continuation in
+                to.take(.all) { continuation.resume(returning: $0) }
+            }
+            #expect(error == nil)
+        }
+        try await publisher.value
+        try await received.first(1_200)
+        for bench in benches { await bench.stop() }
+        let log = (1...300).map { "e\($0)" }
+        for key in DelegateKey(1)...4 { #expect(received.items.filter { $0.0 == key }.map(\.1) == log) }
+    }
+}
