@@ -100,8 +100,9 @@ let package = Package(
         module(
             "HeraldCLI",
             [
-                "Delegation", "HeraldCore", "HeraldAPI", "HeraldHTTP", "HeraldHTTPClient", "HeraldJSON", "HeraldSQLite",
-                "HeraldWebhooks", "HeraldReceiver", "HeraldCrypto", "HeraldRuntime",
+                "Delegation", "HeraldCore", "HeraldAPI", "HeraldHTTP", "HeraldHTTPClient", "HeraldJSON",
+                "HeraldPostgres",
+                "HeraldSQLite", "HeraldWebhooks", "HeraldReceiver", "HeraldCrypto", "HeraldRuntime",
             ]
         )
         .executable(linking: [allocator]),

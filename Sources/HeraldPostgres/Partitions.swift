@@ -32,7 +32,7 @@ struct Partitions {
     private static let wait = Statement("SELECT set_config('lock_timeout', '100ms', true)")
 
     mutating func read(_ run: ([Request]) throws(StoreError) -> [Rows]) throws(StoreError) {
-        bounds = [:]
+        for parent in Parent.allCases { bounds[parent, default: Bounds()].starts = [] }
         for row in try run([Request(Self.all)])[0].map({ ($0.text(0), $0.integer(1), $0.integer(2)) }) {
             guard let parent = Parent(rawValue: row.0) else { continue }
             bounds[parent, default: Bounds()].starts.append(row.1)
@@ -40,23 +40,19 @@ struct Partitions {
         }
     }
 
-    /// Makes what is missing for rows after `last`: the rest of the last partition is to be at least half of one.
+    /// Makes a partition if less than half of one is left for rows after `last`.
     mutating func prepare(
         _ parent: Parent, after last: Int64, _ run: ([Request]) throws(StoreError) -> [Rows]
     ) throws(StoreError) {
-        while bounds[parent, default: Bounds()].end - last < size / 2 + 1 {
-            let start = bounds[parent]?.end ?? 1
-            let end = max(start, last + 1) + size
-            _ = try run([
-                Request(Self.add) { parameters in
-                    parameters.add(parent.rawValue)
-                    parameters.add(start)
-                    parameters.add(end)
-                }
-            ])
-            bounds[parent, default: Bounds()].starts.append(start)
-            bounds[parent]?.end = end
-        }
+        guard bounds[parent, default: Bounds()].end - last <= size / 2 else { return }
+        _ = try run([
+            Request(Self.add) { parameters in
+                parameters.add(parent.rawValue)
+                parameters.add(last)
+                parameters.add(size)
+            }
+        ])
+        try read(run)
     }
 
     /// The first row that is left.

@@ -70,8 +70,11 @@ final class PostgresSession {
     var isAlive: Bool {
         guard isOpen else { return false }
         var wait = pollfd(fd: PQsocket(handle), events: Int16(POLLIN), revents: 0)
-        guard poll(&wait, 1, 0) > 0 else { return true }
-        return PQconsumeInput(handle) == 1 && PQstatus(handle) == CONNECTION_OK
+        // A server that ends a session first says why.
+        while poll(&wait, 1, 0) > 0 {
+            guard PQconsumeInput(handle) == 1, PQstatus(handle) == CONNECTION_OK else { return false }
+        }
+        return true
     }
 
     // MARK: Running

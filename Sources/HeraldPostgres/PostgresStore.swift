@@ -66,6 +66,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
         try openWriter().lanes().of(shards)
     }
 
+    @discardableResult
     package func transaction(
         _ kind: TransactionKind, _ body: (any StoreTransaction) throws(StoreError) -> Void
     ) throws(StoreError) -> Commit {

@@ -46,52 +46,52 @@ final class Reader: StoreReader {
 
 /// Reads the log.
 extension Reader {
+    /// The server reads only the length of data that it does not send.
     private static let eventsAfter = Statement(
-        "SELECT \(LoggedEvent.columns) FROM events WHERE sequence > $1 AND sequence <= $3 ORDER BY sequence LIMIT $2")
-    /// How many events one statement reads at first, and at most: a page has few if they are large.
-    private static let firstPart = 64
-    private static let largestPart = 4096
+        """
+        SELECT \(LoggedEvent.columns) FROM (
+            SELECT *, \(bytesBefore("ASC")) FROM events WHERE sequence > $1 AND sequence <= $3 ORDER BY sequence LIMIT $2) e
+        WHERE bytes_before <= $4 ORDER BY sequence
+        """)
+
+    /// The bytes of the data of the rows before each.
+    private static func bytesBefore(_ order: String) -> String {
+        """
+        sum(octet_length(data)) OVER (ORDER BY sequence \(order) ROWS UNBOUNDED PRECEDING) - octet_length(data)
+            AS bytes_before
+        """
+    }
 
     func events(after sequence: LogPosition, limit: Int, maxBytes: Int) throws(StoreError) -> EventBatch {
-        let end = durable.position
-        var size = Self.firstPart
-        var rows = Rows(nil)
+        let rows = try run(Self.eventsAfter) { parameters in
+            parameters.add(sequence)
+            parameters.add(limit)
+            parameters.add(durable.position)
+            parameters.add(maxBytes)
+        }
         var index: Int32 = 0
-        var last = sequence
-        var left = limit
-        var isOver = false
         return try reading.batch(else: sequence + 1, maxBytes: maxBytes) { () throws(StoreError) -> Row? in
-            if index == rows.count {
-                if isOver || left <= 0 { return nil }
-                let part = min(size, left)
-                rows = try run(Self.eventsAfter) { parameters in
-                    parameters.add(last)
-                    parameters.add(part)
-                    parameters.add(end)
-                }
-                left -= part
-                isOver = rows.count < part
-                size = min(size * 4, Self.largestPart)
-                index = 0
-            }
-            guard let row = rows[index] else { return nil }
-            index += 1
-            last = row.integer(0)
-            return row
+            defer { index += 1 }
+            return rows[index]
         }
     }
 
     /// Scans from the newest event backwards until enough are found, which is slow for rare events in a long log.
     private static let eventsMatching = Statement(
-        "SELECT \(LoggedEvent.columns) FROM events WHERE app + 0 = $2 AND \(isMeant)")
+        matching("app + 0 = $2"))
     /// The same within an app that is in the partial index: all apps but `default`.
     private static let eventsOfAppMatching = Statement(
-        "SELECT \(LoggedEvent.columns) FROM events WHERE app = $2 AND app <> 1 AND \(isMeant)")
+        matching("app = $2 AND app <> 1"))
 
-    private static let isMeant = """
-        sequence < $1 AND sequence > $9 AND type BETWEEN $3 AND $4 AND time BETWEEN $5 AND $6
-        AND ($7::text IS NULL OR subject = $7) AND audience IS NULL ORDER BY sequence DESC LIMIT $8
+    private static func matching(_ isOfApp: String) -> String {
         """
+        SELECT \(LoggedEvent.columns) FROM (
+            SELECT *, \(bytesBefore("DESC")) FROM events WHERE \(isOfApp) AND sequence < $1 AND sequence > $9
+                AND type BETWEEN $3 AND $4 AND time BETWEEN $5 AND $6 AND ($7::text IS NULL OR subject = $7)
+                AND audience IS NULL ORDER BY sequence DESC LIMIT $8) e
+        WHERE bytes_before < $10 ORDER BY sequence DESC
+        """
+    }
 
     func events(_ query: EventQuery) throws(StoreError) -> [LoggedEvent] {
         // "~" sorts after every character of a type.
@@ -111,6 +111,7 @@ extension Reader {
             parameters.add(query.subject)
             parameters.add(query.limit)
             parameters.add(query.after)
+            parameters.add(query.maxBytes)
         }
         var found: [LoggedEvent] = []
         var bytes = 0

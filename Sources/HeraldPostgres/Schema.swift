@@ -77,17 +77,25 @@ enum Schema {
             name   text NOT NULL,
             PRIMARY KEY (parent, first)
         );
-        CREATE FUNCTION add_partition(parent text, first bigint, next bigint) RETURNS void LANGUAGE plpgsql AS $f$
+        -- Makes a partition, if less than half of one is left after a row. Several processes may ask for the same.
+        CREATE FUNCTION add_partition(of_table text, last_row bigint, size bigint) RETURNS void LANGUAGE plpgsql AS $f$
         DECLARE
-            name text := format('%s_%s', parent, first);
+            start bigint;
+            stop bigint;
+            name text;
         BEGIN
+            PERFORM pg_advisory_xact_lock(\(migrationLock));
+            SELECT coalesce(max(p.next), 1) INTO start FROM partitions p WHERE p.parent = of_table;
+            IF start - last_row > size / 2 THEN RETURN; END IF;
+            stop := greatest(start, last_row + 1) + size;
+            name := format('%s_%s', of_table, start);
             -- Attaching takes a weaker lock than creating it as a partition.
-            EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL)', name, parent);
-            IF parent = 'events' THEN
+            EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL)', name, of_table);
+            IF of_table = 'events' THEN
                 EXECUTE format('CREATE UNIQUE INDEX ON %I (app, id)', name);
             END IF;
-            EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, name, first, next);
-            INSERT INTO partitions VALUES (parent, first, next, name);
+            EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', of_table, name, start, stop);
+            INSERT INTO partitions VALUES (of_table, start, stop, name);
         END $f$;
 
         -- Deleted delegates stay as tombstones, wiped of what their owner told us: no key is given twice, and their

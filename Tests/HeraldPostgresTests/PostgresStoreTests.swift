@@ -1,18 +1,455 @@
 import HeraldCore
+import HeraldCrypto
 import HeraldTestSupport
 import Testing
 
 @testable import HeraldPostgres
 
-@Suite("What is PostgreSQL's alone")
-struct PostgresStoreTests {
-    @Test("texts with U+0000 are kept")
+/// A database of its own for one test.
+final class TestDatabase: Sendable {
+    let server: PostgresServer
+    let url: String
+
+    init(_ options: [String] = [], on server: PostgresServer? = nil) throws {
+        self.server = try server ?? .shared()
+        url = try self.server.makeDatabase(options)
+    }
+
+    deinit { server.drop(url) }
+
+    func open(isExclusive: Bool = true, partitionSize: Int64 = Partitions.size, sealer: Sealer? = nil) throws
+        -> PostgresStore
+    {
+        try PostgresStore(url: url, sealer: sealer, isExclusive: isExclusive, partitionSize: partitionSize)
+    }
+
+    @discardableResult
+    func sql(_ text: String) throws -> String { try server.sql(text, url) }
+
+    /// Ends the sessions of this test's stores, and waits until that is done.
+    func endSessions() throws {
+        try sql(
+            """
+            SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity
+            WHERE datname = current_database() AND application_name LIKE 'herald, %'
+            """)
+    }
+}
+
+extension PostgresStore {
+    fileprivate func append(_ ids: String..., kind: TransactionKind = .publishing) throws {
+        try transaction(kind) { transaction throws(StoreError) in try transaction.append(ids.map { Event(id: $0) }) }
+    }
+
+    fileprivate func ids() throws -> [String] {
+        try makeReader().events(after: 0, limit: .max, maxBytes: .max).events.map(\.id)
+    }
+}
+
+@Suite("The contents of a PostgreSQL database")
+struct PostgresContentTests {
+    @Test("texts with U+0000, which PostgreSQL has not, are kept")
     func zero() throws {
         for text in ["", "a", "a\0b", "\u{10FFFF}", "\u{10FFFF}0", "\0\u{10FFFF}\0", "\u{10FFFE}x"] {
             var bytes: [UInt8] = []
             StoredText.write(text, to: &bytes)
             #expect(!bytes.contains(0))
             #expect(String(decoding: bytes.withUnsafeBytes { StoredText.read($0) }, as: UTF8.self) == text)
+        }
+        let store = try TestDatabase().open()
+        defer { store.close() }
+        let event = Event(id: "a", subject: "a\0b\u{10FFFF}", attributes: [KeyValue("source", "\0")])
+        try store.transaction(.publishing) { transaction throws(StoreError) in try transaction.append(event) }
+        let found = try #require(try store.makeReader().event(app: .default, id: "a")).event
+        #expect(found.subject == event.subject && found.attributes == event.attributes)
+    }
+
+    @Test("an event that was changed, or is in another place, is damaged: it is not served, and counted once")
+    func damage() throws {
+        let database = try TestDatabase()
+        let store = try database.open()
+        defer { store.close() }
+        try store.append("a", "b", "c", "d")
+        try database.sql("UPDATE herald.events SET data = '[]' WHERE id = 'b'")
+        try database.sql("UPDATE herald.events SET sequence = 9 WHERE id = 'd'")
+        let reader = try store.makeReader()
+        #expect(try reader.events(after: 0, limit: 9, maxBytes: 999).events.map(\.isDamaged) == [false, true, false])
+        #expect(try reader.event(app: .default, id: "b")?.event.isDamaged == true)
+        #expect(try reader.events(EventQuery()).map(\.event.id) == ["c", "a"])
+        #expect(store.damagedEvents.count == 1)
+    }
+
+    @Test("partitions are made ahead of what is appended, and dropped when they are empty")
+    func partitions() throws {
+        let database = try TestDatabase()
+        let store = try database.open(partitionSize: 1000)
+        defer { store.close() }
+        for part in 0..<5 {
+            try store.transaction(.publishing) { transaction throws(StoreError) in
+                try transaction.append((0..<900).map { Event(id: "\(part) \($0)") })
+            }
+            _ = try store.checkpointIfDue()
+        }
+        func count(_ parent: String) throws -> Int? {
+            Int(try database.sql("SELECT count(*) FROM pg_inherits WHERE inhparent = 'herald.\(parent)'::regclass"))
+        }
+        let before = try #require(try count("events"))
+        #expect(before >= 5)
+        try store.transaction { transaction throws(StoreError) in
+            _ = try transaction.removeEvents(1...2_500, limit: 5_000)
+        }
+        for _ in 1...3 { _ = try store.checkpointIfDue() }
+        #expect(try count("events") == before - 2)
+        #expect(try store.makeReader().events(after: 0, limit: 9_999, maxBytes: .max).events.count == 2_000)
+        #expect(try count("attempts") == 1)
+    }
+
+    @Test("more events than a partition was made for are appended nevertheless")
+    func overrun() throws {
+        let database = try TestDatabase()
+        let store = try database.open(partitionSize: 100)
+        defer { store.close() }
+        func append() throws {
+            try store.transaction(.publishing) { transaction throws(StoreError) in
+                try transaction.append((0..<5_000).map { Event(id: "\($0)") })
+            }
+        }
+        // The hub runs it again.
+        #expect(failure { try append() } == .outdated)
+        try append()
+        #expect(try store.recover().head == 5_000)
+    }
+
+    @Test("the attempts of a delegate are found after a restart, however long ago the last one was")
+    func heads() throws {
+        let database = try TestDatabase()
+        var store = try database.open()
+        try store.transaction { transaction throws(StoreError) in
+            for key in [1, 2] as [DelegateKey] { try transaction.setDelegate(WebhookDelegate(key)) }
+        }
+        func write(_ attempts: [AttemptRecord]) throws {
+            var checkpoint = Checkpoint()
+            checkpoint.attempts = attempts
+            try store.transaction(.recording) { transaction throws(StoreError) in try transaction.write(checkpoint) }
+        }
+        try write([attempt(2, 1), attempt(2, 2, status: 500), attempt(2, 3)])
+        for part in 0..<4 { try write((0..<10_000).map { attempt(1, LogPosition(part * 10_000 + $0)) }) }
+        for _ in 1...2 {
+            let reader = try store.makeReader()
+            #expect(try reader.attempts(AttemptQuery(delegate: 2)).map(\.record.event) == [3, 2, 1])
+            var query = AttemptQuery(delegate: 1)
+            query.succeeded = false
+            #expect(try reader.attempts(query) == [])
+            query.succeeded = true
+            query.limit = 2
+            #expect(try reader.attempts(query).map(\.record.event) == [39_999, 39_998])
+            #expect(try #require(try reader.rest(of: query)) == 40_003 - 9_999)
+            store.close()
+            store = try database.open()
+        }
+        store.close()
+    }
+}
+
+@Suite("Opening a PostgreSQL database")
+struct PostgresOpeningTests {
+    @Test("a second process is refused, and told who has it, until the first one has ended")
+    func lock() throws {
+        let database = try TestDatabase()
+        let first = try database.open()
+        try first.append("a")
+        guard case .inUse(_, let holder)? = failure({ _ = try database.open() }) else {
+            Issue.record("two stores are open")
+            return
+        }
+        #expect(holder.hasPrefix("herald, process "))
+        first.close()
+        let second = try database.open()
+        #expect(try second.recover().head == 1)
+        second.close()
+    }
+
+    @Test("secrets are encrypted with the first key, and the database opens with that key only")
+    func sealing() throws {
+        let database = try TestDatabase()
+        func key(_ byte: UInt8) throws -> Sealer {
+            Sealer(try MasterKey(text: Base64.encode([UInt8](repeating: byte, count: 32))))
+        }
+        let plain = try database.open()
+        let delegate = WebhookDelegate(1, url: "https://receiver.example/path") { $0.headers = [KeyValue("x-a", "1")] }
+        let answer = StoredAnswer(fingerprint: [1], status: 200, headers: [], body: Array("body".utf8))
+        try plain.transaction { transaction throws(StoreError) in
+            try transaction.setDelegate(delegate)
+            try transaction.setAnswer(answer, app: .default, key: "k", expiresAt: .max)
+        }
+        let secret = try plain.recover().secret
+        plain.close()
+        let sealed = try database.open(sealer: try key(1))
+        #expect(try sealed.recover().delegates.first?.settings == delegate.settings)
+        #expect(try sealed.recover().secret == secret)
+        try sealed.transaction { transaction throws(StoreError) in
+            #expect(try transaction.answer(app: .default, key: "k", now: 0) == answer)
+        }
+        sealed.close()
+        #expect(
+            try database.sql(
+                "SELECT count(*) FROM herald.delegates WHERE url LIKE 'http%' OR headers LIKE '%x-a%'") == "0")
+        for sealer in [nil, try key(2)] {
+            guard case .sealed? = failure({ _ = try database.open(sealer: sealer) }) else {
+                Issue.record("opened with another key")
+                continue
+            }
+        }
+        try database.open(sealer: try key(1)).close()
+    }
+
+    @Test("a newer schema is refused, unless it says that this release can use it")
+    func newer() throws {
+        let database = try TestDatabase()
+        try database.open().close()
+        try database.sql("UPDATE herald.meta SET version = 99")
+        try database.open().close()
+        try database.sql("UPDATE herald.meta SET oldest_version = 98")
+        let thrown = failure { _ = try database.open() }
+        guard case .newer(_, 99, Schema.migrations.count)? = thrown else {
+            Issue.record("opened: \(String(describing: thrown))")
+            return
+        }
+    }
+
+    @Test("several processes that start at once make the schema once")
+    func atOnce() async throws {
+        let database = try TestDatabase()
+        let heads = try await withThrowingTaskGroup(of: LogPosition.self) { group in
+            for _ in 1...4 {
+                group.addTask {
+                    try await RawHTTP.onThread {
+                        let store = try database.open(isExclusive: false)
+                        defer { store.close() }
+                        return try store.recover().head
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(heads == [0, 0, 0, 0])
+    }
+
+    @Test("what can't serve is refused with a sentence")
+    func unsuitable() throws {
+        func text(_ url: String) -> String {
+            failure { try PostgresStore(url: url).close() }?.description ?? "opened"
+        }
+        let ascii = try TestDatabase(["-E", "SQL_ASCII", "-T", "template0"])
+        #expect(text(ascii.url).contains("its encoding is SQL_ASCII; it has to be created with the encoding UTF8"))
+        let readOnly = try TestDatabase()
+        try readOnly.sql(
+            "ALTER DATABASE \(readOnly.sql("SELECT current_database()")) SET default_transaction_read_only = on")
+        #expect(text(readOnly.url).contains("read-only"))
+        let foreign = try TestDatabase()
+        try foreign.sql("CREATE ROLE guest_\(foreign.sql("SELECT current_database()")) LOGIN")
+        let guest = try foreign.url.replacing("herald@", with: "guest_\(foreign.sql("SELECT current_database()"))@")
+        #expect(text(guest).contains("permission denied"))
+        #expect(text("postgres://herald@/x?host=/nonexistent").hasPrefix("The store can't be reached"))
+        #expect(
+            text("postgres://user:pass@[").contains("not of the form")
+                && !text("postgres://user:pass@[").contains("pass"))
+    }
+}
+
+@Suite("A PostgreSQL database that goes away", .timeLimit(.minutes(3)))
+struct PostgresLossTests {
+    @Test("a session that was ended while nothing went on is opened again without an error")
+    func idle() throws {
+        let database = try TestDatabase()
+        let store = try database.open()
+        defer { store.close() }
+        let reader = try store.makeReader()
+        for (number, kind) in [TransactionKind.publishing, .deciding, .publishing].enumerated() {
+            try store.append("a\(number)", kind: kind)
+            #expect(try reader.lastEvent() == LogPosition(number) + 1)
+            #expect(try reader.event(app: .default, id: "a0") != nil)
+            try database.endSessions()
+        }
+        #expect(try store.recover().head == 3)
+    }
+
+    @Test("a session that ends in a transaction: nothing is written, or it is not known; then it works again")
+    func middle() throws {
+        let database = try TestDatabase()
+        let store = try database.open()
+        defer { store.close() }
+        try store.append("a")
+        let deciding = failure {
+            try store.transaction(.deciding) { transaction throws(StoreError) in
+                _ = try? database.endSessions()
+                try transaction.append(Event(id: "b"))
+                _ = try transaction.event(app: .default, id: "b")
+            }
+        }
+        guard case .unavailable? = deciding else {
+            Issue.record("\(String(describing: deciding))")
+            return
+        }
+        #expect(throws: StoreError.self) { try store.health() }
+        let publishing = failure {
+            try store.transaction(.publishing) { transaction throws(StoreError) in
+                _ = try? database.endSessions()
+                try transaction.append(Event(id: "c"))
+            }
+        }
+        guard case .unknown? = publishing else {
+            Issue.record("\(String(describing: publishing))")
+            return
+        }
+        // As the hub does: again, looking for what may be there already.
+        try store.transaction(.deciding) { transaction throws(StoreError) in
+            if try transaction.event(app: .default, id: "c") == nil { try transaction.append(Event(id: "c")) }
+        }
+        try store.health()
+        #expect(try store.ids() == ["a", "c"])
+    }
+
+    @Test("a process goes no further when another one has written since its session was lost")
+    func replaced() throws {
+        let database = try TestDatabase()
+        let first = try database.open()
+        defer { first.close() }
+        try first.append("a")
+        try database.endSessions()
+        let second = try database.open()
+        try second.append("b")
+        second.close()
+        for _ in 1...2 {
+            guard case .replaced? = failure({ try first.append("c") }) else {
+                Issue.record("two processes write by turns")
+                return
+            }
+        }
+        #expect(throws: StoreError.self) { try first.checkFiles() }
+    }
+
+    @Test("an answer is not given when the wait for a synchronous standby was canceled")
+    func standby() async throws {
+        let server = try PostgresServer()
+        let database = try TestDatabase(on: server)
+        let store = try database.open()
+        defer { store.close() }
+        try store.append("a")
+        try database.sql("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
+        try database.sql("SELECT pg_reload_conf()")
+        try await eventually("the setting is there") {
+            try database.sql("SHOW synchronous_standby_names") == "nobody"
+        }
+        for kind in [TransactionKind.publishing, .deciding, .recording] {
+            async let thrown = RawHTTP.onThread {
+                failure {
+                    try store.transaction(kind) { transaction throws(StoreError) in
+                        var checkpoint = Checkpoint()
+                        checkpoint.settled = LogPosition(kind.rawValue) + 1
+                        try transaction.write(checkpoint)
+                        if kind != .recording { try transaction.append(Event(id: "b\(kind)")) }
+                    }
+                }
+            }
+            try await eventually("the commit waits for the standby, and is canceled") {
+                try database.sql(
+                    "SELECT count(pg_cancel_backend(pid)) FROM pg_stat_activity WHERE wait_event = 'SyncRep'") == "1"
+            }
+            guard case .unknown? = try await thrown else {
+                Issue.record("\(kind): \(String(describing: try await thrown))")
+                return
+            }
+            // Nobody is told of what could still vanish.
+            #expect(try store.makeReader().lastEvent() == 1)
+        }
+    }
+}
+
+@Suite("Several processes on one PostgreSQL database", .timeLimit(.minutes(3)))
+struct PostgresSharingTests {
+    @Test("the same ids at three stores at once: each event once, the log without a gap, in the order of the commits")
+    func ids() async throws {
+        let database = try TestDatabase()
+        let rounds = 60
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for writer in 0..<3 {
+                group.addTask {
+                    try await RawHTTP.onThread {
+                        let store = try database.open(isExclusive: false)
+                        defer { store.close() }
+                        for round in 0..<rounds {
+                            // Half of them are others' too.
+                            let ids = (0..<4).map { "\(round) \($0)" } + (0..<4).map { "\(writer) \(round) \($0)" }
+                            try Self.publish(ids, store)
+                        }
+                    }
+                }
+            }
+            try await group.waitForAll()
+        }
+        let store = try database.open()
+        defer { store.close() }
+        let ids = try store.ids()
+        #expect(ids.count == rounds * (4 + 3 * 4) && Set(ids).count == ids.count)
+        #expect(try store.recover().head == LogPosition(ids.count))
+    }
+
+    private static func publish(_ ids: [String], _ store: PostgresStore) throws {
+        for attempt in 1... {
+            do throws(StoreError) {
+                try store.transaction(attempt > 2 ? .deciding : .publishing) { transaction throws(StoreError) in
+                    for id in ids where try transaction.event(app: .default, id: id) == nil {
+                        try transaction.append(Event(id: id))
+                    }
+                }
+                return
+            } catch {
+                if error != .outdated { throw error }
+            }
+        }
+    }
+
+    @Test("a status, a state and a response that another process changes meanwhile: nothing is written")
+    func values() throws {
+        let database = try TestDatabase()
+        let (one, two) = (try database.open(isExclusive: false), try database.open(isExclusive: false))
+        defer { for store in [one, two] { store.close() } }
+        func status(_ id: String) -> AuthStatus {
+            AuthStatus(app: .default, userID: "u", isLoggedIn: true, user: [49], since: 1, eventID: id)
+        }
+        func state(_ id: String) -> AppState { AppState(app: .default, state: [49], since: 1, eventID: id) }
+        let answer = StoredAnswer(fingerprint: [1], status: 200, headers: [], body: [])
+        func change(_ number: Int, _ transaction: any StoreTransaction) throws(StoreError) {
+            switch number {
+            case 0: try transaction.setAuthStatus(status("other"))
+            case 1: try transaction.setAppState(state("other"))
+            default: try transaction.setAnswer(answer, app: .default, key: "k", expiresAt: 100)
+            }
+        }
+        for values in [status("e"), status("f")] {
+            try one.transaction { transaction throws(StoreError) in
+                try transaction.setAuthStatus(values)
+                try transaction.setAppState(state(values.eventID))
+            }
+        }
+        let mine = status("mine")
+        for number in 0..<3 {
+            var runs = 0
+            let thrown = failure {
+                try one.transaction(.publishing) { transaction throws(StoreError) in
+                    runs += 1
+                    let status = try transaction.authStatus(app: .default, userID: "u")
+                    let state = try transaction.appState(.default)
+                    _ = try transaction.answer(app: .default, key: "k", now: 1)
+                    // In the last run everything is known, and the other process comes before the commit.
+                    if status != nil, state != nil {
+                        try two.transaction(.publishing) { other throws(StoreError) in try change(number, other) }
+                    }
+                    try transaction.setAuthStatus(mine)
+                }
+            }
+            #expect(thrown == .outdated && runs == 2)
         }
     }
 }

@@ -119,9 +119,35 @@ public final class PostgresServer: Sendable {
         try run("psql", ["-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-c", text, url])
     }
 
+    // MARK: Going away
+
+    /// Lets nobody in, and ends the sessions of Herald.
+    public func goAway() throws {
+        mkdir(folder + "/hidden", 0o755)
+        guard rename(folder + Self.socket, folder + "/hidden" + Self.socket) == 0 else {
+            throw Failure(description: "the socket can't be moved")
+        }
+        try run(
+            "psql",
+            [
+                "-X", "-q", "-U", "herald", "-c",
+                """
+                SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE application_name LIKE 'herald, %'
+                """, "postgres",
+            ], host: folder + "/hidden")
+    }
+
+    public func comeBack() throws {
+        guard rename(folder + "/hidden" + Self.socket, folder + Self.socket) == 0 else {
+            throw Failure(description: "the socket can't be moved")
+        }
+    }
+
+    private static let socket = "/.s.PGSQL.5432"
+
     @discardableResult
-    private func run(_ program: String, _ arguments: [String]) throws -> String {
-        let child = try ChildProcess("\(binaries)/\(program)", ["-h", folder] + arguments)
+    private func run(_ program: String, _ arguments: [String], host: String? = nil) throws -> String {
+        let child = try ChildProcess("\(binaries)/\(program)", ["-h", host ?? folder] + arguments)
         let end = try blockUntil("\(program) ends") { child.end }
         guard end == .exited(0) else { throw Failure(description: "\(program): \(child.text)") }
         return child.text

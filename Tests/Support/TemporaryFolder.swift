@@ -1,8 +1,10 @@
 import Glibc
+import Synchronization
 
 /// A folder of its own for one test, gone with the object.
 public final class TemporaryFolder: Sendable {
     public let path: String
+    private let cleanups = Mutex<[@Sendable () -> Void]>([])
 
     public init() {
         var template = Array("/tmp/herald-test-XXXXXX".utf8CString)
@@ -10,7 +12,13 @@ public final class TemporaryFolder: Sendable {
         path = mkdtemp(&template).map { String(cString: $0) } ?? "/nonexistent"
     }
 
-    deinit { TemporaryFolder.remove(path) }
+    deinit {
+        for cleanup in cleanups.withLock({ $0 }) { cleanup() }
+        TemporaryFolder.remove(path)
+    }
+
+    /// Something else that is to go with it.
+    package func whenRemoved(_ cleanup: @escaping @Sendable () -> Void) { cleanups.withLock { $0.append(cleanup) } }
 
     /// Makes a file in it and returns its path.
     public func write(_ text: String, to name: String) throws -> String {

@@ -14,15 +14,21 @@ struct BootstrapKey {
 
     /// Creates a key with the scope `admin`, and waits until it is on disk.
     /// - Parameters:
-    ///   - folder: the folder for the file `admin-key`.
+    ///   - folder: the folder for the file `admin-key`; `nil` if there is none.
     ///   - isOnTerminal: whether standard error is a terminal.
-    init(_ hub: Hub, folder: String, isOnTerminal: Bool) throws {
+    init(_ hub: Hub, folder: String?, isOnTerminal: Bool) throws {
         let now = hub.clock.wall()
         let key = try KeyText(id: hub.ids.next("key_", time: now))
         if isOnTerminal {
             (text, file) = (key.text, nil)
-        } else {
+        } else if let folder {
             (text, file) = (nil, folder + "/admin-key")
+        } else {
+            throw CommandError(
+                description:
+                    "other machines can reach this address, and there is no access key yet. Set HERALD_ADMIN_KEY or "
+                    + "--admin-key-file, or --allow-anonymous true to let everyone in.",
+                exitCode: ExitCode.usage)
         }
         // The file comes first: a key whose text is lost would lock everybody out.
         if let file { try Self.write(key.text, to: file) }

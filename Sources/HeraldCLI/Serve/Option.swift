@@ -52,6 +52,16 @@ extension Option {
             settings.data = text
         },
         Option(
+            name: "store", placeholder: "URL", defaultText: "none: the data folder",
+            help:
+                "A PostgreSQL database instead of the data folder: postgres://user@host1,host2/database. One process uses it at a time."
+        ) { text, settings throws(Disallowed) in
+            guard text.hasPrefix("postgres://") || text.hasPrefix("postgresql://") else {
+                throw Disallowed(allowed: "the address of a PostgreSQL database: postgres://user@host/database")
+            }
+            settings.store = text
+        },
+        Option(
             name: "allow-networks", placeholder: "LIST", defaultText: "none",
             help: "Private networks that callbacks may reach: 10.1.0.0/16, 192.168.1.5:8080, ..."
         ) { text, settings throws(Disallowed) in settings.allowNetworks = try networks(text) },
@@ -247,6 +257,13 @@ extension Option {
             settings.logLevel = level
         },
     ]
+
+    /// Whether the address of a database has a password in it.
+    static func holdsPassword(_ url: String) -> Bool {
+        let rest = url.drop { $0 != "/" }.drop { $0 == "/" }
+        let user = rest.prefix { $0 != "/" && $0 != "?" }
+        return user.lastIndex(of: "@").map { user[..<$0].contains(":") } ?? false || rest.contains("password=")
+    }
 
     private static func list(_ text: String) -> [String] {
         text.split(separator: ",").map { String($0.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed()) }

@@ -5,6 +5,7 @@ import HeraldCore
 import HeraldCrypto
 import HeraldHTTP
 import HeraldJSON
+import HeraldPostgres
 import HeraldRuntime
 import HeraldSQLite
 import HeraldWebhooks
@@ -22,6 +23,8 @@ struct Server {
     private let delegateLog: DelegateLog
     private let backups: BackupSchedule?
     private let storageLog: StorageLog
+    /// Where the events are, for the log.
+    private let place: String
     /// The admin key, if it was created at this start.
     private let bootstrapKey: BootstrapKey?
 
@@ -80,10 +83,10 @@ struct Server {
             sending.source = settings.source
             sending.origin = settings.origin
             sending.certificateAuthorities = settings.certificateAuthorities
+            let store: any EventStore
+            (store, place) = try Self.open(settings, memory)
             hub = try Hub(
-                store: SQLiteStore(
-                    folder: settings.data, sealer: settings.masterKey.map(Sealer.init), caches: memory.caches),
-                configuration: configuration,
+                store: store, configuration: configuration,
                 onDurabilityLost: { error in
                     log.error("stopped: the state of the data on disk is unknown", ["reason": error.description])
                     log.end()
@@ -99,14 +102,16 @@ struct Server {
             }
             hub.addDelegate(delegateLog, description: "Log of the server: changes of delegates")
             hub.registry.delegates.addDelegate(delegateLog)
-            storageLog = StorageLog(log, folder: settings.data)
+            storageLog = StorageLog(log, place: place)
             hub.storage.observers.addDelegate(storageLog)
             backups = BackupSchedule(settings.backups, data: settings.data, hub: hub, log: log)
             backups?.start()
             let needsKey = !settings.listen.isLoopback && !settings.allowAnonymous
             bootstrapKey =
                 needsKey && settings.adminKey == nil && hub.keys.isEmpty
-                ? try BootstrapKey(hub, folder: settings.data, isOnTerminal: isatty(STDERR_FILENO) == 1) : nil
+                ? try BootstrapKey(
+                    hub, folder: settings.store == nil ? settings.data : nil, isOnTerminal: isatty(STDERR_FILENO) == 1)
+                : nil
             var serving = HeraldService.Configuration()
             serving.operatorKey = settings.adminKey
             serving.requestsPerSecond = settings.requestsPerSecond
@@ -162,7 +167,7 @@ struct Server {
             [
                 "address": (settings.tls == nil ? "http://" : "https://")
                     + Endpoint(host: settings.listen.host, port: http.port).description,
-                "data": settings.data,
+                "data": place,
                 "memory": Option.describe(size: Int64(memory.total)),
                 "events": String(hub.head),
                 "webhooks": String(hub.registry.count),
@@ -221,6 +226,17 @@ struct Server {
     }
 
     // MARK: Configurations of the parts
+
+    /// The store, and its name in messages.
+    private static func open(_ settings: Settings, _ memory: MemoryPlan) throws(StoreError) -> (any EventStore, String)
+    {
+        let sealer = settings.masterKey.map(Sealer.init)
+        if let url = settings.store {
+            let store = try PostgresStore(url: url, sealer: sealer)
+            return (store, store.label)
+        }
+        return (try SQLiteStore(folder: settings.data, sealer: sealer, caches: memory.caches), settings.data)
+    }
 
     private static func httpConfiguration(
         _ settings: Settings, _ descriptors: DescriptorLimit, _ memory: MemoryPlan

@@ -7,6 +7,8 @@ import HeraldWebhooks
 struct Settings {
     var listen = Endpoint(host: "127.0.0.1", port: 8080)
     var data = "./herald-data"
+    /// The address of a database on a server; `nil` for the one in the data folder.
+    var store: String?
     var allowNetworks: [NetworkRule] = []
     var denyNetworks: [NetworkRule] = []
     var allowHosts: [HostRule] = []
@@ -52,15 +54,27 @@ struct Settings {
             try set(option, text, named: variable)
         }
         var reader = ArgumentReader(arguments[...])
+        var flags: Set<String> = []
         while let word = try Self.next(&reader, options) {
             switch word {
             case .argument(let text): throw .notAnOption(text)
-            case .flag(let option, let value): try set(option, value, named: "--\(option.name)")
+            case .flag(let option, let value):
+                flags.insert(option.name)
+                try set(option, value, named: "--\(option.name)")
             }
         }
+        try checkStore(flags)
         if (tlsCertificate == nil) != (tlsKey == nil) {
             throw .halfOfTLS(missing: tlsKey == nil ? "key" : "certificate")
         }
+    }
+
+    /// What belongs to a data folder is refused beside a database on a server. But not `HERALD_DATA`: a container has that.
+    private func checkStore(_ flags: Set<String>) throws(SettingsError) {
+        guard let store else { return }
+        if flags.contains("data") { throw .twoStores }
+        if backups.folder != nil { throw .backupsOfStore }
+        if flags.contains("store"), Option.holdsPassword(store) { throw .secret("--store", Option.variable("store")) }
     }
 
     private static func next(
@@ -81,8 +95,9 @@ struct Settings {
     /// Variables for other purposes: for the client commands, for scripts and tests, and from Kubernetes.
     private static func isForeign(_ variable: String) -> Bool {
         [
-            "HERALD_BINARY", "HERALD_VENV", "HERALD_NEW_MASTER_KEY", "HERALD_NEW_MASTER_KEY_FILE",
-            "HERALD_KILL_CYCLES", "HERALD_SERVER", "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP",
+            "HERALD_BINARY", "HERALD_VENV", "HERALD_TEST_STORE", "HERALD_NEW_MASTER_KEY", "HERALD_KILL_CYCLES",
+            "HERALD_SERVER",
+            "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP",
         ].contains(variable) || isOfKubernetes(variable)
     }
 
@@ -130,6 +145,8 @@ enum SettingsError: Error, CustomStringConvertible {
     case disallowed(String, value: String, allowed: String)
     case secret(String, String)
     case halfOfTLS(missing: String)
+    case twoStores
+    case backupsOfStore
 
     var description: String {
         switch self {
@@ -142,6 +159,10 @@ enum SettingsError: Error, CustomStringConvertible {
         case .disallowed(let name, let value, let allowed): "\(name) is \"\(value)\", but must be \(allowed)."
         case .halfOfTLS(let missing):
             "--tls-certificate and --tls-key belong together: --tls-\(missing) FILE is missing."
+        case .twoStores:
+            "--data and --store exclude each other: the events are in a folder, or in a database on a server."
+        case .backupsOfStore:
+            "--backup-folder copies a data folder, and --store has none: use the backups of PostgreSQL, such as pg_basebackup."
         case .secret(let name, let variable):
             "\(name) would show the secret to everyone who lists the processes; set \(variable) instead."
         }

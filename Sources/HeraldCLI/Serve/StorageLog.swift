@@ -2,42 +2,48 @@ import Glibc
 import HeraldCore
 import Synchronization
 
-/// Logs a line when the storage begins to fail and when it works again. Stops the server if its folder is lost.
+/// Logs a line when the storage begins to fail and when it works again. Stops the server if its store is not the one
+/// that it has opened any more.
 final class StorageLog: StorageObserver {
     private let log: Log
-    private let folder: String
-    private let hasLostFolder = Atomic<Bool>(false)
+    private let place: String
+    private let hasLostStore = Atomic<Bool>(false)
 
-    init(_ log: Log, folder: String) {
+    /// - Parameter place: where the events are.
+    init(_ log: Log, place: String) {
         self.log = log
-        self.folder = folder
+        self.place = place
     }
 
     func storageChanged(_ change: StorageHealth.Change) {
-        let folder = folder
+        let place = place
         switch change {
         case .failed(.commits, let error):
             log.write(.error, "the storage has failed, and requests that write are refused with 503") {
-                ["data": folder, "reason": error.description, "to_do": Self.advice(error)]
+                ["data": place, "reason": error.description, "to_do": Self.advice(error)]
             }
         case .failed(.checkpoints, let error):
             log.write(.error, "the write-ahead log cannot be copied into the database, and grows") {
-                ["data": folder, "reason": error.description, "to_do": Self.advice(error)]
+                ["data": place, "reason": error.description, "to_do": Self.advice(error)]
             }
         case .recovered(let milliseconds, let refused):
             log.write(.info, "the storage works again") {
-                ["data": folder, "seconds": String(Double(milliseconds) / 1000), "requests_refused": String(refused)]
+                ["data": place, "seconds": String(Double(milliseconds) / 1000), "requests_refused": String(refused)]
             }
         case .lost(let error):
-            log.error("stopping: the data folder is no longer the one that is open", ["reason": error.description])
-            hasLostFolder.store(true, ordering: .releasing)
+            if case .replaced = error {
+                log.error("stopping: another process has written to the database", ["reason": error.description])
+            } else {
+                log.error("stopping: the data folder is no longer the one that is open", ["reason": error.description])
+            }
+            hasLostStore.store(true, ordering: .releasing)
             // The main thread waits for signals and stops everything in order. Until then, publications are refused.
             kill(getpid(), SIGTERM)
         }
     }
 
     /// Whether the server was sent SIGTERM for this reason.
-    var isLost: Bool { hasLostFolder.load(ordering: .acquiring) }
+    var isLost: Bool { hasLostStore.load(ordering: .acquiring) }
 
     private static func advice(_ error: StoreError) -> String {
         switch error {

@@ -23,11 +23,19 @@ final class HeraldProcess: Sendable {
         _ arguments: [String] = [],
         environment: [String: String] = [:], adminKey: String? = nil, prefix: [String] = []
     ) async throws -> HeraldProcess {
-        let all =
-            prefix + [
-                try Binary.path(), "serve", "--listen", listen, "--data", data ?? folder.path + "/data",
-                "--log-format", "json",
-            ] + arguments
+        let command = ["serve", "--listen", listen, "--log-format", "json"]
+        let store = try TestStore.arguments(data: data ?? folder.path + "/data", folder)
+        return try await start(
+            command: command + store + arguments, environment: environment, adminKey: adminKey, prefix: prefix,
+            folder: folder)
+    }
+
+    /// The same with all arguments.
+    static func start(
+        command: [String], environment: [String: String] = [:], adminKey: String? = nil, prefix: [String] = [],
+        folder: TemporaryFolder = TemporaryFolder()
+    ) async throws -> HeraldProcess {
+        let all = prefix + [try Binary.path()] + command
         let process = try ChildProcess(
             all[0], Array(all.dropFirst()),
             environment: environment.merging(adminKey.map { ["HERALD_ADMIN_KEY": $0] } ?? [:]) { $1 })

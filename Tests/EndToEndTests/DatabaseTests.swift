@@ -1,0 +1,80 @@
+import Glibc
+import HeraldJSON
+import HeraldTestSupport
+import Testing
+
+/// `herald serve --store postgres://…`. All other tests run on PostgreSQL, too, with `HERALD_TEST_STORE=postgres`.
+@Suite("A server on PostgreSQL", .timeLimit(.minutes(3)))
+struct DatabaseTests {
+    /// Its arguments come last: the folder is not used.
+    private func start(_ url: String, _ arguments: [String] = []) async throws -> HeraldProcess {
+        let all = ["serve", "--listen", "127.0.0.1:0", "--log-format", "json", "--store", url] + arguments
+        return try await HeraldProcess.start(command: all)
+    }
+
+    @Test("what was accepted is there after a kill, and no second server gets the database meanwhile")
+    func kill() async throws {
+        let url = try PostgresServer.shared().makeDatabase()
+        defer { try? PostgresServer.shared().drop(url) }
+        let first = try await start(url)
+        let id = try await first.publish("order.created", "\"subject\": \"order:1\"")
+        let second = try await Binary.run(["serve", "--listen", "127.0.0.1:0", "--store", url])
+        #expect(second.end == .exited(73))
+        #expect(second.text.contains("is in use by herald, process \(first.process.id) on "))
+        try await first.kill()
+        let third = try await start(url)
+        #expect(try await third.get("/v1/events/\(id)").status == 200)
+        #expect(try await third.stop() == .exited(0))
+    }
+
+    @Test("while the database is away, posts get 503 and readyz says so; then it works again by itself")
+    func outage() async throws {
+        let server = try PostgresServer()
+        let url = try server.makeDatabase()
+        let herald = try await start(url)
+        try await herald.publish()
+        try server.goAway()
+        let refused = try await herald.post("/v1/events", #"{"type": "test.happened"}"#)
+        #expect(refused.status == 503 && refused.header("retry-after") != nil)
+        let unready = try await herald.get("/readyz")
+        #expect(unready.status == 503 && unready.text.contains("The store cannot be reached."))
+        #expect(try await herald.get("/v1/events").status == 503)
+        try server.comeBack()
+        _ = try await herald.get("/readyz") { $0.status == 200 }
+        try await herald.publish()
+        #expect(try await herald.get("/v1/events")["data"].map { Array($0.elements).count } == 2)
+        #expect(try await herald.stop() == .exited(0))
+    }
+
+    @Test(
+        "what does not go together is refused with a sentence",
+        arguments: [
+            (["--store", "postgres://h@/x", "--data", "d"], "--data and --store exclude each other"),
+            (["--store", "postgres://h@/x", "--backup-folder", "/tmp"], "use the backups of PostgreSQL"),
+            (["--store", "postgres://h:secret@/x"], "set HERALD_STORE instead"),
+            (["--store", "postgres://h@/x?password=secret"], "set HERALD_STORE instead"),
+            (["--store", "mysql://h@/x"], "postgres://user@host/database"),
+        ])
+    func combinations(_ arguments: [String], _ sentence: String) async throws {
+        let (end, text) = try await Binary.run(["serve"] + arguments)
+        #expect(end == .exited(64))
+        #expect(text.contains(sentence) && !text.contains("secret@") && !text.contains("=secret"))
+    }
+
+    @Test("a server that can't be reached at the start is named, without the password")
+    func unreachable() async throws {
+        let (end, text) = try await Binary.run(
+            ["serve", "--listen", "127.0.0.1:0"],
+            environment: ["HERALD_STORE": "postgres://h:secret@/x?host=/nonexistent"])
+        #expect(end == .exited(69))
+        #expect(text.contains("The store can't be reached") && !text.contains("secret"))
+    }
+
+    @Test("on a public address a database without a key needs one to be given")
+    func key() async throws {
+        let url = try PostgresServer.shared().makeDatabase()
+        defer { try? PostgresServer.shared().drop(url) }
+        let (end, text) = try await Binary.run(["serve", "--listen", "0.0.0.0:0", "--store", url])
+        #expect(end == .exited(64) && text.contains("HERALD_ADMIN_KEY"))
+    }
+}
