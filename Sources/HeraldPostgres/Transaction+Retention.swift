@@ -93,7 +93,7 @@ extension Transaction {
     private static let removeOldBlocks = Statement(
         "DELETE FROM app_blocks WHERE block < (SELECT sequence FROM events ORDER BY sequence LIMIT 1) >> 10")
 
-    func keepBlock(_ block: Int64, _ parts: [AppBlock]) { record(Self.keep(block, parts)) }
+    func keepBlock(_ block: Int64, _ parts: [AppBlock]) throws(StoreError) { try record(Self.keep(block, parts)) }
 
     /// Replaces what is stored for a block.
     static func keep(_ block: Int64, _ parts: [AppBlock]) -> [Request] {
@@ -113,7 +113,7 @@ extension Transaction {
         let found = try RetentionQueries.blocks(in: AppBlock.places(block)) { request throws(StoreError) in
             try run(request)
         }
-        if block < AppBlock.number(of: try head + 1) { keepBlock(block, found) }
+        if block < AppBlock.number(of: try head + 1) { try keepBlock(block, found) }
         return found
     }
 

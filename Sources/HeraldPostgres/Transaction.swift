@@ -44,7 +44,14 @@ final class Transaction: StoreTransaction {
         log.isEmpty ? recorded : recorded + (try log.requests(seen, writer.sealer))
     }
 
-    func record(_ requests: [Request]) { recorded += requests }
+    /// How many requests a deciding transaction records before it sends them: the server ends a transaction in which it hears
+    /// nothing for long.
+    private static let maxRecorded = 512
+
+    func record(_ requests: [Request]) throws(StoreError) {
+        recorded += requests
+        if kind == .deciding, recorded.count >= Self.maxRecorded { _ = try run([]) }
+    }
 
     /// Runs a request after everything that was recorded before it. Deciding transactions only.
     @discardableResult
@@ -186,12 +193,12 @@ extension Transaction {
             previous.append(changedHeads[record.delegate] ?? writer.heads.last(of: record.delegate))
             changedHeads[record.delegate] = lastAttempt
         }
-        record(
+        try record(
             CheckpointWrites.requests(
                 checkpoint, firstAttempt: first, previous: previous, statistics: try add(checkpoint.statistics)))
         // Once in a while all last attempts are stored, so that a start need not look for them in all of them.
         let round = AttemptHeads.start(of: first - 1)
-        if lastAttempt >= first, round != AttemptHeads.start(of: lastAttempt) { recordHeads(since: round) }
+        if lastAttempt >= first, round != AttemptHeads.start(of: lastAttempt) { try recordHeads(since: round) }
     }
 
     private static let findStatistics = Statement(
@@ -227,10 +234,10 @@ extension Transaction {
         ON CONFLICT (delegate) DO UPDATE SET attempt = excluded.attempt
         """)
 
-    private func recordHeads(since attempt: Int64) {
+    private func recordHeads(since attempt: Int64) throws(StoreError) {
         let heads = writer.heads.since(attempt).merging(changedHeads, uniquingKeysWith: { $1 })
             .filter { $0.value > 0 }.sorted { $0.key < $1.key }
-        record([
+        try record([
             Request(Self.keepHeads) { parameters in
                 parameters.add(heads) { $0.key }
                 parameters.add(heads) { $0.value }
@@ -345,7 +352,7 @@ extension Transaction {
             parameters.add(key)
             parameters.add(time)
         }
-        record(Self.ofDelegates.map { statement in Request(statement) { $0.add(key) } })
+        try record(Self.ofDelegates.map { statement in Request(statement) { $0.add(key) } })
         // Its attempts are not listed any more.
         changedHeads[key] = 0
     }
@@ -404,11 +411,11 @@ extension Transaction {
             parameters.add(key.rawValue)
             parameters.add(time)
         }
-        record(Self.ofApps.map { statement in Request(statement) { $0.add(key.rawValue) } })
+        try record(Self.ofApps.map { statement in Request(statement) { $0.add(key.rawValue) } })
     }
 
     func addAudit(_ entry: AuditEntry) throws(StoreError) {
-        record([try set(entry, AuditColumns.table, Self.addAudit)])
+        try record([try set(entry, AuditColumns.table, Self.addAudit)])
     }
 
     func trimAudit() throws(StoreError) { try run(Request(Self.trimAudit)) }
