@@ -31,7 +31,8 @@ final class PostEndpoint: Sendable {
             try call.require(.read)
             return try explain(call)
         }
-        let waiting = Preference.wait(head).map(WaitingPost.init)
+        // A server may ignore a preference (RFC 7240), and so does one where too many wait already.
+        let waiting = waits.hasRoom ? Preference.wait(head).map(WaitingPost.init) : nil
         let (input, body) = try read(call, head, waiting)
         guard input.needsCheck else { return try publish(input, body, call, waiting) }
         try check(call, input) { [self] input throws(Problem) in
@@ -56,7 +57,6 @@ final class PostEndpoint: Sendable {
 
     private func publish(_ input: PostInput, _ body: [UInt8], _ call: Call, _ waiting: WaitingPost?) throws(Problem) {
         if input.drafts.isEmpty { return Posting(call, input, nil).accept() }
-        // A server may ignore a preference (RFC 7240), and so does one where too many wait already.
         let waiting = waiting?.begin(waits) == true ? waiting : nil
         let posting = Posting(call, input, waiting)
         // Most posts have no key: no closure is allocated for them.

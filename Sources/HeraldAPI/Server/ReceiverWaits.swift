@@ -16,6 +16,9 @@ final class ReceiverWaits: Sendable {
         deinit { waits.count.subtract(1, ordering: .relaxed) }
     }
 
+    /// Whether another request may begin to wait, unless others are faster.
+    var hasRoom: Bool { count.load(ordering: .relaxed) < limit }
+
     /// - Returns: `nil` if too many wait already.
     func begin() -> Wait? {
         let wait = Wait(self)

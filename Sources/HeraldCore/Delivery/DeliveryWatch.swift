@@ -35,7 +35,7 @@ package final class DeliveryWatch: Sendable {
     func report(_ report: Report) {
         settle {
             $0.missing -= 1
-            $0.reports.append(report)
+            if $0.completion != nil { $0.reports.append(report) }
         }
     }
 
@@ -45,8 +45,8 @@ package final class DeliveryWatch: Sendable {
     /// Ends the wait.
     func expire() {
         let completion = state.withLock { state in
-            defer { state.completion = nil }
-            return state.completion
+            state.reports = []
+            return state.completion.take()
         }
         completion?(nil)
     }
@@ -54,8 +54,9 @@ package final class DeliveryWatch: Sendable {
     private func settle(_ change: (inout State) -> Void) {
         let finished = state.withLock { state -> (@Sendable ([Report]?) -> Void, [Report])? in
             change(&state)
-            guard state.missing == 0, let completion = state.completion else { return nil }
-            state.completion = nil
+            guard state.missing == 0, let completion = state.completion.take() else { return nil }
+            // The events hold the watch, and so does a timer until its time is up.
+            defer { state.reports = [] }
             return (completion, state.reports)
         }
         if let (completion, reports) = finished { completion(reports) }

@@ -36,6 +36,23 @@ struct WatchTests {
             ])
     }
 
+    @Test("an ended one is released with its events", arguments: [true, false])
+    func released(isInTime: Bool) throws {
+        weak var watch: DeliveryWatch?
+        do {
+            let world = try World()
+            world.register()
+            world.register("https://receiver.example/2")
+            world.answer = { isInTime || $0.delegate.key == 1 ? .success : nil }
+            let waiting = Waiting()
+            watch = waiting.watch
+            world.publish(watch: waiting.watch)
+            if !isInTime { waiting.watch.expire() }
+            #expect(waiting.isOver && (waiting.told?.count == 2) == isInTime)
+        }
+        #expect(watch == nil)
+    }
+
     @Test("without recipients it ends at once")
     func nobody() throws {
         let world = try World(loops: 2)
