@@ -4,14 +4,20 @@ import HeraldSQLite
 
 /// `herald rewrap`: encrypts the secrets of a database with another master key.
 enum Rewrap {
-    /// - Parameter newKey: the text of the new key, or `none`.
-    static func run(_ settings: Settings, newKey: String?) throws {
+    static func run(_ settings: Settings, environment: [String: String]) throws {
         if settings.store != nil {
             throw CommandError(
                 description: "`herald rewrap` changes the key of a data folder; that of a database on a server stays.",
                 exitCode: ExitCode.usage)
         }
-        guard let newKey else {
+        let sealer = try newSealer(environment)
+        try SQLiteStore.rewrap(folder: settings.data, from: settings.masterKey.map(Sealer.init), to: sealer)
+    }
+
+    /// - Returns: `nil` to unseal.
+    private static func newSealer(_ environment: [String: String]) throws(CommandError) -> Sealer? {
+        switch (environment["HERALD_NEW_MASTER_KEY"], environment["HERALD_NEW_MASTER_KEY_FILE"]) {
+        case (nil, nil):
             throw CommandError(
                 description: "HERALD_NEW_MASTER_KEY is not set, and neither is HERALD_NEW_MASTER_KEY_FILE."
                     + " `openssl rand -base64 32` makes a key; \"none\" unseals.")

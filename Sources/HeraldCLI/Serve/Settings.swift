@@ -95,9 +95,8 @@ struct Settings {
     /// Variables for other purposes: for the client commands, for scripts and tests, and from Kubernetes.
     private static func isForeign(_ variable: String) -> Bool {
         [
-            "HERALD_BINARY", "HERALD_VENV", "HERALD_TEST_STORE", "HERALD_NEW_MASTER_KEY", "HERALD_KILL_CYCLES",
-            "HERALD_SERVER",
-            "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP",
+            "HERALD_BINARY", "HERALD_VENV", "HERALD_TEST_STORE", "HERALD_NEW_MASTER_KEY", "HERALD_NEW_MASTER_KEY_FILE",
+            "HERALD_KILL_CYCLES", "HERALD_SERVER", "HERALD_KEY", "HERALD_KEY_FILE", "HERALD_APP",
         ].contains(variable) || isOfKubernetes(variable)
     }
 
