@@ -69,7 +69,8 @@ struct CheckpointBuilder {
 
     mutating func routed(to sequence: LogPosition, now: Int64) {
         routed = sequence
-        changed(now: now)
+        // The position of a loop without shards is of no interest.
+        if !shards.isEmpty { changed(now: now) }
     }
 
     mutating func add(_ attempt: AttemptRecord, now: Int64) {
