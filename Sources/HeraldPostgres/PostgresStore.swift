@@ -14,7 +14,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
     private let database: Database
     private let columnSealer: ColumnSealer
     private let heads: AttemptHeads
-    private let durable = DurableHead()
+    private let durable = DurableEnds()
     package let damagedEvents = DamagedEvents()
     private let writer: Writer
     private var isClosed = false

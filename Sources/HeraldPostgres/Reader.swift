@@ -10,10 +10,10 @@ final class Reader: StoreReader {
     private let heads: AttemptHeads
     private let reading: EventReading
     /// Events after this are committed, but could still vanish: nobody sees them yet.
-    private let durable: DurableHead
+    private let durable: DurableEnds
     private var session: PostgresSession?
 
-    init(_ database: Database, _ heads: AttemptHeads, _ damaged: DamagedEvents, _ durable: DurableHead) {
+    init(_ database: Database, _ heads: AttemptHeads, _ damaged: DamagedEvents, _ durable: DurableEnds) {
         self.database = database
         self.heads = heads
         reading = EventReading(.combined, damaged)
@@ -257,13 +257,13 @@ extension Reader {
     ].map { Request(Statement($0)) }
 
     func attempts(_ query: AttemptQuery) throws(StoreError) -> [StoredAttempt] {
-        try run(AttemptList.request(query, heads)).map { row throws(StoreError) in try StoredAttempt(row) }
+        try run(AttemptList.request(query, heads, durable)).map { row throws(StoreError) in try StoredAttempt(row) }
     }
 
     func rest(of query: AttemptQuery) throws(StoreError) -> Int64? {
         // Failures have an index, and an event has few attempts: those searches look at what they find.
         if query.event != nil || query.succeeded == false { return nil }
-        return try run(AttemptList.restRequest(query, heads)).first?.integer(0)
+        return try run(AttemptList.restRequest(query, heads, durable)).first?.integer(0)
     }
 
     func attempts(event: LogPosition) throws(StoreError) -> [StoredAttempt] {

@@ -15,7 +15,7 @@ final class Writer {
     let reading: EventReading
     let heads = AttemptHeads([:])
     /// The end of the log, as far as it is flushed. What lies beyond could still vanish: nobody is told of it.
-    let durable: DurableHead
+    let durable: DurableEnds
     private(set) var lastAttempt: Int64 = 0
     var partitions: Partitions
     private let isExclusive: Bool
@@ -35,7 +35,7 @@ final class Writer {
     private static let lockTries = 30
 
     init(
-        _ database: Database, _ sealer: ColumnSealer, _ damaged: DamagedEvents, _ durable: DurableHead,
+        _ database: Database, _ sealer: ColumnSealer, _ damaged: DamagedEvents, _ durable: DurableEnds,
         isExclusive: Bool, partitionSize: Int64
     ) {
         self.database = database
@@ -162,6 +162,7 @@ final class Writer {
             for (delegate, attempt) in try rows.map({ ($0.integer(0), $0.integer(1)) }) { found[delegate] = attempt }
         }
         heads.take(found)
+        durable.raise(toAttempt: lastAttempt)
         mustReadHeads = false
     }
 
@@ -260,6 +261,7 @@ final class Writer {
     private func committed(_ transaction: Transaction) {
         heads.take(transaction.changedHeads)
         lastAttempt = transaction.lastAttempt
+        durable.raise(toAttempt: lastAttempt)
     }
 
     private static let flush = Request(Statement("SELECT pg_logical_emit_message(true, 'herald', '')"))
@@ -297,11 +299,17 @@ final class Writer {
     }
 }
 
-/// The end of the log, as far as it is flushed. Any thread reads it.
-final class DurableHead: Sendable {
+/// How far what is committed is flushed, and known to this process. The writer's thread changes it, any thread reads it.
+final class DurableEnds: Sendable {
     private let head = Atomic<LogPosition>(0)
+    private let lastAttempt = Atomic<Int64>(0)
 
+    /// The end of the log.
     var position: LogPosition { head.load(ordering: .acquiring) }
+    /// The last attempt that `AttemptHeads` knows of.
+    var attempt: Int64 { lastAttempt.load(ordering: .acquiring) }
 
     func raise(to position: LogPosition) { head.max(position, ordering: .acquiringAndReleasing) }
+
+    func raise(toAttempt id: Int64) { lastAttempt.max(id, ordering: .acquiringAndReleasing) }
 }

@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("Backups and recovery", .serialized)
+@Suite("Backups and recovery", .enabled(if: TestStore.isFolder), .serialized)
 struct BackupTests {
     @Test("a backup of a server under load restores to a server that goes on", .timeLimit(.minutes(3)))
     func backup() async throws {

@@ -1,7 +1,7 @@
 import HeraldTestSupport
 import Testing
 
-@Suite("herald check")
+@Suite("herald check", .enabled(if: TestStore.isFolder))
 struct CheckTests {
     @Test("it says what is intact and what is not, of a server that runs and of one that has ended")
     func check() async throws {

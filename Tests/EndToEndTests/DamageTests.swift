@@ -2,7 +2,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("A damaged database")
+@Suite("A damaged database", .enabled(if: TestStore.isFolder))
 struct DamageTests {
     @Test("a damaged event is sent to nobody, its story says so, and all others arrive")
     func damagedEvent() async throws {

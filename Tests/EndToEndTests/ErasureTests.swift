@@ -5,7 +5,9 @@ import Testing
 
 @Suite("A subject is erased", .timeLimit(.minutes(5)), .serialized)
 struct ErasureTests {
-    @Test("its data is removed from the log, the attempts, the statuses and the files; the receipt counts it")
+    @Test(
+        "its data is removed from the log, the attempts, the statuses and the files; the receipt counts it",
+        .enabled(if: TestStore.isFolder))
     func erasure() async throws {
         let herald = try await HeraldProcess.start()
         let receiver = try Receiver { request in

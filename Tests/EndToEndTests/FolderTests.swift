@@ -3,7 +3,7 @@ import HeraldJSON
 import HeraldTestSupport
 import Testing
 
-@Suite("The data folder of a server that runs")
+@Suite("The data folder of a server that runs", .enabled(if: TestStore.isFolder))
 struct FolderTests {
     @Test("removed: the server refuses what is posted, says why, and ends with 74")
     func removed() async throws {

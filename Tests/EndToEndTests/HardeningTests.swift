@@ -59,6 +59,7 @@ struct HardeningTests {
 
     @Test(
         "other processes of its user can't read its memory or environment, and there is no core file",
+        .enabled(if: TestStore.isFolder),
         .enabled(if: getuid() == 0 && ChildProcess.exists("setpriv")))
     func undumpable() async throws {
         let herald = try await startAsNobody()

@@ -251,7 +251,7 @@ struct KeyTests {
         #expect(try await herald.send("DELETE", "/v1/keys/\(admin.id)", nil, own.headers).status == 403)
     }
 
-    @Test("the text of a key is in no file; its last use survives a restart")
+    @Test("the text of a key is in no file; its last use survives a restart", .enabled(if: TestStore.isFolder))
     func storage() async throws {
         let herald = try await HeraldProcess.start()
         let admin = try await herald.makeKey("admin", ["Idempotency-Key": "one"])
@@ -312,7 +312,8 @@ struct KeyTests {
     }
 
     @Test(
-        "a start on a public address creates a key, in a file and not in the log; --allow-anonymous needs none"
+        "a start on a public address creates a key, in a file and not in the log; --allow-anonymous needs none",
+        .enabled(if: TestStore.isFolder)
     )
     func firstStart() async throws {
         let herald = try await HeraldProcess.start(["--listen", "0.0.0.0:0", "--log-level", "info"])

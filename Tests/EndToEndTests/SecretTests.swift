@@ -34,7 +34,9 @@ struct SecretTests {
         }
     }
 
-    @Test("in responses, errors, lists, metrics, streams, the audit log, the log and the files")
+    @Test(
+        "in responses, errors, lists, metrics, streams, the audit log, the log and the files",
+        .enabled(if: TestStore.isFolder))
     func all() async throws {
         let receiver = try Receiver { request in
             request.path.hasPrefix("/broken") ? .status(500, body: "no") : .status(204)

@@ -56,7 +56,8 @@ struct PostgresContentTests {
             #expect(!bytes.contains(0))
             #expect(String(decoding: bytes.withUnsafeBytes { StoredText.read($0) }, as: UTF8.self) == text)
         }
-        let store = try TestDatabase().open()
+        let database = try TestDatabase()
+        let store = try database.open()
         defer { store.close() }
         let event = Event(id: "a", subject: "a\0b\u{10FFFF}", attributes: [KeyValue("source", "\0")])
         try store.transaction(.publishing) { transaction throws(StoreError) in try transaction.append(event) }
@@ -368,6 +369,27 @@ struct PostgresLossTests {
 
 @Suite("Several processes on one PostgreSQL database", .timeLimit(.minutes(3)))
 struct PostgresSharingTests {
+    @Test("attempts are listed as soon as they are committed, also those that memory does not know of yet")
+    func attempts() throws {
+        let database = try TestDatabase()
+        let (one, two) = (try database.open(isExclusive: false), try database.open(isExclusive: false))
+        defer { for store in [one, two] { store.close() } }
+        func write(_ attempts: [AttemptRecord], _ store: PostgresStore) throws {
+            var checkpoint = Checkpoint()
+            checkpoint.attempts = attempts
+            try store.transaction(.recording) { transaction throws(StoreError) in try transaction.write(checkpoint) }
+        }
+        let reader = try two.makeReader()
+        try write([attempt(1, 1), attempt(2, 1)], one)
+        #expect(try reader.attempts(AttemptQuery(delegate: 1)).map(\.record.event) == [1])
+        try write([attempt(1, 2), attempt(2, 2), attempt(1, 3)], one)
+        #expect(try reader.attempts(AttemptQuery(delegate: 1)).map(\.record.event) == [3, 2, 1])
+        // Their numbers are taken: the hub runs it again.
+        #expect(failure { try write([attempt(2, 4)], two) } == .outdated)
+        try write([attempt(2, 4)], two)
+        #expect(try reader.attempts(AttemptQuery(delegate: 2)).map(\.record.event) == [4, 2, 1])
+    }
+
     @Test("the same ids at three stores at once: each event once, the log without a gap, in the order of the commits")
     func ids() async throws {
         let database = try TestDatabase()
