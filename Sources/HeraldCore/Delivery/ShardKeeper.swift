@@ -69,8 +69,8 @@ final class ShardKeeper {
 
     /// - Parameter restored: all lanes of these shards, as their last owner has left them.
     func take(_ new: Shards, from position: LogPosition, _ restored: [DeliveryLoop.RestoredLane]) {
-        // Never before they are given away: nobody else could have had them.
-        let detour = Detour(new, at: min(position, log.routed))
+        // It may be ahead of the loop, which has not heard of the newest events yet.
+        let detour = Detour(new, at: position)
         shards.formUnion(new)
         taken.append(detour)
         lanes.begin(detour)
@@ -80,8 +80,9 @@ final class ShardKeeper {
         }
     }
 
-    /// - Returns: whether it has joined the other lanes, or waits for a page of the log.
+    /// - Returns: whether it has joined the other lanes, or waits for them or for a page of the log.
     private func advance(_ detour: Detour) -> Bool {
+        if detour.position > log.routed { return true }
         var budget = Self.turnBudget
         while detour.position < log.routed {
             guard budget > 0 else { return false }
@@ -110,8 +111,9 @@ final class ShardKeeper {
         shards.subtract(given)
         ledger.remove(given)
         let parts = taken.filter { !$0.shards.isDisjoint(with: given) }
-        // Positions ahead of this one become rows.
-        let position = parts.map(\.position).min() ?? log.routed
+        let isOnDetours = parts.reduce(Shards()) { $0.union($1.shards) }.isSuperset(of: given)
+        // Lanes ahead of this position get a row.
+        let position = (parts.map(\.position) + (isOnDetours ? [] : [log.routed])).min() ?? log.routed
         let detour = Detour(given, at: position)
         var busy: [Lane] = []
         for lane in lanes.all where given.contains(lane.key) {

@@ -182,7 +182,9 @@ final class World: @unchecked Sendable {
 
     /// Takes shards that no world has.
     func take(_ shards: Shards) throws {
-        look()
+        process.intake.look()
+        _ = process.writer.writeNext(&process.writerState)
+        // Its loops have not routed the newest events yet.
         process.take(shards, try store.recover(shards))
         run()
     }
