@@ -252,9 +252,9 @@ final class PostgresSession {
         return text.map { line(UnsafePointer($0)) } ?? "an error without a message"
     }
 
-    /// libpq's messages may have several lines.
+    /// libpq's messages may have several lines: one for each server, and indented ones with advice.
     private static func line(_ text: UnsafePointer<CChar>) -> String {
-        String(cString: text).split(whereSeparator: \.isNewline)
-            .map { $0.trimmingPrefix(while: \.isWhitespace) }.joined(separator: "; ")
+        String(cString: text).split(whereSeparator: \.isNewline).filter { $0.first?.isWhitespace == false }.joined(
+            separator: "; ")
     }
 }

@@ -106,6 +106,7 @@ package final class PostgresStore: EventStore, @unchecked Sendable {
 
     package func checkFiles() throws(StoreError) {
         if let end = failures.withLock({ $0.end }) { throw end }
+        if try !openWriter().isConnected { throw .unavailable(reason: "the connection was closed") }
     }
 
     package func close() {

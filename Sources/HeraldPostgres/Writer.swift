@@ -63,7 +63,7 @@ final class Writer {
     /// Opens a session if there is none.
     func connect() throws(StoreError) {
         if let ended { throw ended }
-        if session?.isAlive != true {
+        if !isConnected {
             session = nil
             let session = try database.open(.log)
             self.session = session
@@ -82,6 +82,9 @@ final class Writer {
             lacksPartition = false
         }
     }
+
+    /// Whether there is a session, and nothing is known against it.
+    var isConnected: Bool { session?.isAlive == true }
 
     func close() { session = nil }
 

@@ -9,7 +9,7 @@ from herald import (
 from kill import compare_deliveries
 from postgres import AFTER, BEFORE, SWALLOW, Postgres, Proxy
 
-QUICK, FULL, UNIT = 6, 300, "outages"
+QUICK, FULL, UNIT = 4, 300, "outages"
 # Outages of one database, before everything is delivered and compared.
 CHAPTER = 30
 WEBHOOKS = [

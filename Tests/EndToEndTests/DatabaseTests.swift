@@ -34,6 +34,8 @@ struct DatabaseTests {
         let herald = try await start(url)
         try await herald.publish()
         try server.goAway()
+        // Without a request that writes.
+        _ = try await herald.get("/readyz") { $0.status == 503 }
         let refused = try await herald.post("/v1/events", #"{"type": "test.happened"}"#)
         #expect(refused.status == 503 && refused.header("retry-after") != nil)
         let unready = try await herald.get("/readyz")

@@ -100,18 +100,21 @@ package final class LogWriter: Sendable {
     /// Milliseconds after which others are followed although nobody has asked for it.
     private static let followMilliseconds: Int32 = 250
 
-    /// Checks that the files are still in the folder, and probes whether a failed storage works again.
+    /// Checks that the files are still in the folder or the session is open, and probes whether a failed storage works again.
     private func look(_ state: inout State) {
         let now = clock.monotonic()
         guard now >= state.nextLook else { return }
         state.nextLook = now + Int64(Self.lookMilliseconds) * 1_000_000
+        var hasNoSession = false
         do throws(StoreError) {
             try store.checkFiles()
         } catch {
-            health.lost(error)
+            if case .unavailable = error { hasNoSession = true } else { health.lost(error) }
         }
         if state.log.isBehind { follow([], &state) }
-        if health.needsProbe(at: now) { write([.command(StorageProbe())], &state) }
+        // What is known to fail is probed at intervals only.
+        let isNew = hasNoSession && (try? health.check()) != nil
+        if isNew || health.needsProbe(at: now) { write([.command(StorageProbe())], &state) }
     }
 
     /// Learns what others have committed, when it is due or somebody asks for it.

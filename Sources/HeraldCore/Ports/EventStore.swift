@@ -40,9 +40,10 @@ package protocol EventStore: AnyObject, Sendable {
     /// Whether appends can be expected to succeed: the store responds and has space. Cheap.
     func health() throws(StoreError)
 
-    /// Whether what is written is still found by the next start: the open files are those of the folder. Cheap; any thread,
-    /// and the writer's twice a second.
-    /// - Throws: `StoreError.lost` or `.replaced`. From then on every transaction is refused.
+    /// Whether what is written is still found by the next start: the open files are those of the folder, and a session with a
+    /// server is open. Cheap; the writer's thread, twice a second.
+    /// - Throws: `StoreError.lost` or `.replaced`: from then on every transaction is refused. `.unavailable`: the session is gone,
+    ///   and the next transaction opens another one.
     func checkFiles() throws(StoreError)
 
     /// The events that were found to be damaged. A store returns `Event.damaged` in the place of such an event.
