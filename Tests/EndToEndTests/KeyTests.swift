@@ -348,7 +348,7 @@ struct KeyTests {
 
     @Test(
         "on a terminal the key of the first start is shown there, and is in no file",
-        .enabled(if: ChildProcess.exists("tmux")))
+        .enabled(if: ChildProcess.exists("tmux") && TestStore.isFolder))
     func firstStartOnTerminal() async throws {
         let folder = TemporaryFolder()
         let command = "\(try Binary.path()) serve --listen 0.0.0.0:0 --data \(folder.path)/data"

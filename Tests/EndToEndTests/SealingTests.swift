@@ -43,7 +43,7 @@ struct SealingTests {
         #expect(try await run(folder, environment).end == .exited(73))
     }
 
-    @Test("rewrap takes the old key and the new one from files")
+    @Test("rewrap takes the old key and the new one from files", .enabled(if: TestStore.isFolder))
     func files() async throws {
         let folder = TemporaryFolder()
         let herald = try await HeraldProcess.start(folder: folder, environment: ["HERALD_MASTER_KEY": Self.key])

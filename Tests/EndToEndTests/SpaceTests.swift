@@ -63,7 +63,9 @@ struct SpaceTests {
         ) { $1 }
     }
 
-    @Test("the budget of attempts is kept within a tenth while deliveries go on, and costs no event")
+    @Test(
+        "the budget of attempts is kept within a tenth while deliveries go on, and costs no event",
+        .enabled(if: TestStore.isFolder))
     func attempts() async throws {
         let herald = try await HeraldProcess.start(["--retention-attempts-size", "16MiB"])
         let database = herald.folder.path + "/data/herald.db"
