@@ -58,11 +58,21 @@ def attack(folder, count, seed, outcome):
     receiver.set_faulty(False)
     log = compare_log(herald, ledger, outcome, "after the kills")
     compare_current_states(herald, log, outcome, "after the kills")
+    receipts = finish(herald, receiver, log, outcome, WEBHOOKS)
+    check_folder(folder / "data", outcome, "after the kills")
+    outcome.counts["events"] += len(ledger.acknowledged) + sum(1 for answered in ledger.marks.values() if answered)
+    outcome.counts["unanswered"] += ledger.unanswered
+    for path, fields in WEBHOOKS:
+        compare_deliveries(log, receipts[path.split("/")[1]], fields.get("ordering"), kills, outcome, path)
+
+
+def finish(herald, receiver, log, outcome, webhooks):
+    """Waits until all webhooks have everything, or for three minutes, and stops the server. Returns the receipts."""
     ids = due(log)
 
     def all_arrived():
         receipts = receiver.receipts()
-        return all(ids <= {event for _, event in receipts[path.split("/")[1]]} for path, _ in WEBHOOKS)
+        return all(ids <= {event for _, event in receipts[path.split("/")[1]]} for path, _ in webhooks)
 
     try:
         wait_for("everything arrives", all_arrived, 180, 0.3)
@@ -73,11 +83,7 @@ def attack(folder, count, seed, outcome):
         outcome.fail(f"stopped with status {status}")
     receipts = receiver.receipts()
     receiver.close()
-    check_folder(folder / "data", outcome, "after the kills")
-    outcome.counts["events"] += len(ledger.acknowledged) + sum(1 for answered in ledger.marks.values() if answered)
-    outcome.counts["unanswered"] += ledger.unanswered
-    for path, fields in WEBHOOKS:
-        compare_deliveries(log, receipts[path.split("/")[1]], fields.get("ordering"), kills, outcome, path)
+    return receipts
 
 
 def repeat(herald, ledger, outcome):

@@ -5,8 +5,8 @@ import random
 import time
 
 from herald import (
-    Broken, Failure, Folder, Herald, Ledger, Load, Receiver, compare_current_states, compare_log, due, wait_for)
-from kill import compare_deliveries
+    Broken, Failure, Folder, Herald, Ledger, Load, Receiver, compare_current_states, compare_log, wait_for)
+from kill import compare_deliveries, finish
 from postgres import AFTER, BEFORE, SWALLOW, Postgres, Proxy
 
 QUICK, FULL, UNIT = 4, 300, "outages"
@@ -80,21 +80,7 @@ def attack(folder, database, count, seed, outcome):
     receiver.set_faulty(False)
     log = compare_log(herald, ledger, outcome, "after the outages")
     compare_current_states(herald, log, outcome, "after the outages")
-    ids = due(log)
-
-    def all_arrived():
-        receipts = receiver.receipts()
-        return all(ids <= {event for _, event in receipts[path.split("/")[1]]} for path, _ in WEBHOOKS)
-
-    try:
-        wait_for("everything arrives", all_arrived, 180, 0.3)
-    except Failure:
-        pass
-    status = herald.stop()
-    if status != 0:
-        outcome.fail(f"stopped with status {status}")
-    receipts = receiver.receipts()
-    receiver.close()
+    receipts = finish(herald, receiver, log, outcome, WEBHOOKS)
     proxy.close()
     outcome.counts["events"] += len(ledger.acknowledged)
     for path, fields in WEBHOOKS:
