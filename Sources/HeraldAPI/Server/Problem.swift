@@ -85,7 +85,7 @@ extension Problem {
         detail: "Send a valid access key: Authorization: Bearer hrld_…",
         headers: [.init("WWW-Authenticate", "Bearer")])
 
-    /// The same, and somebody may be guessing.
+    /// The same, for a key that is wrong: these are counted, because they may be guesses.
     static let wrongKey = {
         var problem = Problem.unauthorized
         problem.isWrongKey = true

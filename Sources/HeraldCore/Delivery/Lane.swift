@@ -23,7 +23,7 @@ final class Lane {
     var isLeaving = false
     /// The common position of its shard is that of a detour.
     var isOnDetour = false
-    /// Its shard was given away while an attempt was open, whose outcome belongs to nobody.
+    /// Its shard was given away while an attempt was open. The outcome of that attempt is ignored.
     private(set) var isDisowned = false
     /// The receiver was found lost: nothing is sent until the registry reports the delegate's new status.
     private(set) var isHalted = false

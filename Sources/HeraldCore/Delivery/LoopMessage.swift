@@ -20,7 +20,7 @@ enum LoopMessage: Sendable {
     case test(DelegateKey, answer: @Sendable (CallbackOutcome?) -> Void)
     /// Stop waiting for these deliveries at this time (monotonic nanoseconds).
     case expire(DeliveryWatch, at: Int64)
-    /// Take shards that nobody has, whose lanes are at this position unless they have another one.
+    /// Take shards that no process has. Their lanes are at this position, unless a lane has its own.
     case take(Shards, from: LogPosition, [DeliveryLoop.RestoredLane])
     /// Give shards away. Open requests may run until the deadline (monotonic nanoseconds).
     case give(Shards, deadline: Int64, done: @Sendable () -> Void)

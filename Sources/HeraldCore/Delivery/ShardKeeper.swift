@@ -145,7 +145,7 @@ final class ShardKeeper {
         guard let first = leaving.first, first.isWriting else { return }
         leaving.removeFirst()
         for lane in lanes.all where first.shards.contains(lane.key) {
-            // Attempts that are still open belong to nobody.
+            // The outcomes of attempts that are still open are ignored.
             lane.disown()
             keeper.remove(lane.key)
             distributor.forget(lane.key)
